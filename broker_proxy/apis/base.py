@@ -1,0 +1,62 @@
+"""What the APIs answered by the receiving broker look like, and what they may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from bridgehead.kafka_wire.headers import RequestHeader
+from cluster_model.principal import KafkaPrincipal
+
+
+@dataclass(slots=True)
+class ClientConnectionInfo:
+    """The connection a request came over. The software fields fill when ApiVersions says them."""
+
+    connection_id: str  # local:port-remote:port-index, as Kafka writes it
+    listener_name: str
+    security_protocol: str
+    dialect: str
+    client_host: str
+    client_address: bytes  # 4 or 16 bytes
+    principal: KafkaPrincipal
+    software_name: str = "unknown"
+    software_version: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """One request in its turn: header decoded, body as received."""
+
+    request_id: str
+    header: RequestHeader
+    header_bytes: bytes
+    body: bytes
+    connection: ClientConnectionInfo
+    received_ns: int  # monotonic
+
+
+class LocalApi(Protocol):
+    """An API that every broker answers itself. Built once with what it needs.
+
+    `answer` may read ZooKeeper. It returns the response message; raising ApiError refuses the
+    whole request in the API's own shape (`refuse`), any other exception is UNKNOWN_SERVER_ERROR.
+    """
+
+    api_key: ClassVar[int]
+
+    async def answer(self, request: ClientRequest, message: Any) -> Any: ...
+
+
+class SplitApi(Protocol):
+    """A forwarded API of which the receiving broker answers a part (kafka-semantics 1.3).
+
+    `split` returns the elements answered here, and the message to forward (None: nothing is left).
+    `merge` joins both in the order of the original request.
+    """
+
+    api_key: ClassVar[int]
+
+    async def split(self, request: ClientRequest, message: Any) -> tuple[Any, Any | None]: ...
+
+    def merge(self, request: ClientRequest, message: Any, local: Any, forwarded: Any | None) -> Any: ...

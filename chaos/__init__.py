@@ -1,0 +1,1 @@
+"""Break it on purpose, then judge what is left."""

@@ -1,0 +1,1 @@
+"""What a cluster is: pure values and functions, without I/O, clock or randomness."""

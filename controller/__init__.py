@@ -1,0 +1,1 @@
+"""The one writer of metadata: election, decisions, the fenced group commit."""

@@ -1,0 +1,144 @@
+"""What every admin write API looks like to the controller, and what a decision is made of.
+
+An API decides element by element: a pure function of (request, image) to outcomes and records.
+The loop commits the records, each element whole or not at all, and asks the API for the answer
+afterwards. After a failover the same request may come again: then `settled` holds the outcomes of
+the elements that were committed before, and the API decides only the others (design 5.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, ClassVar, Protocol
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.image import MetadataImage
+from cluster_model.principal import KafkaPrincipal
+from cluster_model.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one element. Written to ZooKeeper in the multi of its effects."""
+
+    error: ErrorCode
+    message: str | None = None
+    topic_id: bytes | None = None  # 16 bytes, for the elements that name a topic
+
+    @property
+    def succeeded(self) -> bool:
+        """True for NONE."""
+        return self.error is ErrorCode.NONE
+
+
+DONE = Outcome(ErrorCode.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One element's outcome and the records that make it true (none when refused or a dry run).
+
+    `element` names the element within its request: a topic name, or `type:name` of a resource.
+    The records of one element are committed in one multi; those of `following` come after it, in
+    multis of their own where they do not fit, and any later controller completes them.
+    """
+
+    element: str
+    outcome: Outcome
+    records: tuple[Record, ...] = ()
+    following: tuple[Record, ...] = ()
+
+
+class WaitFor(Enum):
+    """What an answer waits for in the controller's own metadata cache (kafka-semantics 3.22)."""
+
+    NOTHING = auto()
+    LEADERS = auto()  # every partition of each named topic has a leader
+    DELETION = auto()  # each topic id is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """`topics` maps element to topic name (LEADERS) or topic id (DELETION)."""
+
+    what: WaitFor = WaitFor.NOTHING
+    topics: Mapping[str, Any] = field(default_factory=dict)
+    timeout_ms: int = 0
+
+
+class RandomSource(Protocol):
+    """Randomness as a value: `random.Random` in production, seeded in tests."""
+
+    def randrange(self, stop: int) -> int: ...
+    def randbytes(self, n: int) -> bytes: ...
+
+
+# (operation, resource type, resource name, log_if_denied) -> allowed; words as in
+# kafka-semantics 6.3: "CREATE", "TOPIC", "orders". Until there is an authorizer: always True.
+Authorize = Callable[[str, str, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Everything about a forwarded request that its body does not say."""
+
+    request_id: str
+    api_key: int
+    api_version: int
+    dialect: str
+    principal: KafkaPrincipal
+    client_host: str  # textual address of the client, not of the broker
+    client_id: str | None
+    listener_name: str
+    security_protocol: str
+    authorize: Authorize
+    random: RandomSource
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """All elements of a request, and what the answer waits for."""
+
+    elements: Sequence[Decided]
+    wait: Wait = Wait()
+
+
+class AdminApi(Protocol):
+    """One admin write API. Instances are built once, at start; they hold no state of requests."""
+
+    api_key: ClassVar[int]
+
+    def decide(
+        self,
+        context: RequestContext,
+        request: Any,
+        image: MetadataImage,
+        settled: Mapping[str, Outcome],
+    ) -> Decision:
+        """Judge every element not in `settled`. Pure: the same arguments, the same decision."""
+        ...
+
+    def conflict(self, element: str) -> Outcome:
+        """The outcome when ZooKeeper held something else than the image said (a foreign write)."""
+        ...
+
+    def answer(
+        self,
+        context: RequestContext,
+        request: Any,
+        outcomes: Mapping[str, Outcome],
+        image: MetadataImage,
+        unfinished: frozenset[str],
+    ) -> Any:
+        """Build the response message. `unfinished` elements succeeded but their wait ran out.
+
+        They are told REQUEST_TIMED_OUT; `outcomes` still says NONE for them.
+        """
+        ...
+
+    def refuse(self, request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+        """Build the response when the whole request fails (kafka-semantics 3.2)."""
+        ...

@@ -1,0 +1,1 @@
+"""What makes decisions durable: the fenced multi, the outcomes, the load."""

@@ -1,0 +1,1 @@
+"""Generated from proto/envelope.proto by `make proto`; never edited."""

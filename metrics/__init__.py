@@ -1,0 +1,1 @@
+"""Numbers about the running node, under the names of KIP-590 and of Kafka."""

@@ -1,0 +1,1 @@
+"""The composition root: one broker and one controller candidate in one process."""
