@@ -1,0 +1,405 @@
+"""Every znode: its path, and how its content is written and read (kafka-semantics 2).
+
+One class per kind of znode, nothing but `path`, `encode`, `decode`. Keys stand in the order in
+which a live Kafka 3.9.1 writes them, without spaces; readers depend on neither. What ZooKeeper
+holds may come from elsewhere, so every decoder answers bad content with `ZnodeContentError`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote_plus
+
+import orjson
+
+from cluster_model.image import BrokerRegistration, Endpoint
+from cluster_model.records import ConfigResource, PartitionState, Replicas
+
+# Kafka makes sure of these at start-up, in this order; parents are created with them.
+START_UP_PATHS: Final = (
+    "/consumers",
+    "/brokers/ids",
+    "/brokers/topics",
+    "/config/changes",
+    "/admin/delete_topics",
+    "/brokers/seqid",
+    "/isr_change_notification",
+    "/latest_producer_id_block",
+    "/log_dir_event_notification",
+    "/config/topics",
+    "/config/clients",
+    "/config/users",
+    "/config/brokers",
+    "/config/ips",
+)
+# Ours, beside Kafka's: where nodes announce themselves, and what exactly-once needs.
+BRIDGEHEAD_PATHS: Final = (
+    "/bridgehead",
+    "/bridgehead/nodes",
+    "/bridgehead/outcomes",
+    "/bridgehead/floors",
+)
+DEFAULT_ENTITY: Final = "<default>"
+
+
+class ZnodeContentError(Exception):
+    """A znode holds something that its readers cannot understand."""
+
+
+def _json(data: bytes | None, path: str) -> dict[str, Any]:
+    try:
+        value = orjson.loads(data or b"")
+    except orjson.JSONDecodeError as wrong:
+        raise ZnodeContentError(f"{path} is not JSON: {wrong}") from None
+    if not isinstance(value, dict):
+        raise ZnodeContentError(f"{path} is not a JSON object")
+    return value
+
+
+def encode_uuid(uuid: bytes) -> str:
+    """Return Kafka's text of a UUID: URL-safe base64 without padding, 22 characters."""
+    return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()
+
+
+def decode_uuid(text: str) -> bytes:
+    """Return the 16 bytes of a UUID's text."""
+    try:
+        uuid = base64.urlsafe_b64decode(text + "==")
+    except (binascii.Error, ValueError):
+        uuid = b""
+    if len(uuid) != 16:
+        raise ZnodeContentError(f"not a UUID: {text!r}")
+    return uuid
+
+
+def sanitize(name: str) -> str:
+    """Return an entity name as Kafka stores it (kafka-semantics 2.9)."""
+    return quote_plus(name, safe=".-_").replace("+", "%20").replace("*", "%2A").replace("~", "%7E")
+
+
+class ControllerZnode:
+    """/controller: ephemeral, who is in office."""
+
+    path: Final = "/controller"
+
+    @staticmethod
+    def encode(broker_id: int, timestamp_ms: int) -> bytes:
+        """Return the content a 3.4 or later broker writes."""
+        return (
+            b'{"version":2,"brokerid":%d,"timestamp":"%d","kraftControllerEpoch":-1}'
+            % (broker_id, timestamp_ms)
+        )
+
+    @staticmethod
+    def decode(data: bytes | None) -> int:
+        """Return the broker id of the controller."""
+        value = _json(data, "/controller").get("brokerid")
+        if not isinstance(value, int):
+            raise ZnodeContentError("/controller names no brokerid")
+        return value
+
+
+class ControllerEpochZnode:
+    """/controller_epoch: a decimal number; its znode version is the fence."""
+
+    path: Final = "/controller_epoch"
+
+    @staticmethod
+    def encode(epoch: int) -> bytes:
+        """Return the epoch as decimal text."""
+        return b"%d" % epoch
+
+    @staticmethod
+    def decode(data: bytes | None) -> int:
+        """Return the epoch."""
+        try:
+            return int(data or b"")
+        except ValueError:
+            raise ZnodeContentError("/controller_epoch is not a number") from None
+
+
+class CommitZnode:
+    """/bridgehead/commit: the number of the last metadata multi (docs/adr/0003)."""
+
+    path: Final = "/bridgehead/commit"
+
+
+class OutcomeZnode:
+    """/bridgehead/outcomes/<commit>: what became of the requests in that multi."""
+
+    @staticmethod
+    def path(commit: int) -> str:
+        """Return the path of one commit's outcomes."""
+        return "/bridgehead/outcomes/%010d" % commit
+
+
+class FloorZnode:
+    """/bridgehead/floors/<broker>-<incarnation>: below it every request is finished."""
+
+    @staticmethod
+    def path(broker_id: int, incarnation: str) -> str:
+        """Return the path of one incarnation's floor."""
+        return f"/bridgehead/floors/{broker_id}-{incarnation}"
+
+
+class NodeAddress(NamedTuple):
+    """Where a node's gRPC server is, and which life of the node it is."""
+
+    grpc: str  # host:port
+    incarnation: str
+
+
+class NodeZnode:
+    """/bridgehead/nodes/<id>: ephemeral, how peers find a node."""
+
+    @staticmethod
+    def path(broker_id: int) -> str:
+        """Return the path of one node."""
+        return f"/bridgehead/nodes/{broker_id}"
+
+    @staticmethod
+    def encode(address: NodeAddress) -> bytes:
+        """Return the content."""
+        return orjson.dumps({"version": 1, "grpc": address.grpc, "incarnation": address.incarnation})
+
+    @staticmethod
+    def decode(data: bytes | None) -> NodeAddress:
+        """Return the address."""
+        value = _json(data, "/bridgehead/nodes")
+        return NodeAddress(str(value.get("grpc", "")), str(value.get("incarnation", "")))
+
+
+class ClusterIdZnode:
+    """/cluster/id: made once by the first broker."""
+
+    path: Final = "/cluster/id"
+
+    @staticmethod
+    def encode(cluster_id: str) -> bytes:
+        """Return the content; the version is a string in Kafka."""
+        return b'{"version":"1","id":"%s"}' % cluster_id.encode()
+
+    @staticmethod
+    def decode(data: bytes | None) -> str:
+        """Return the cluster id."""
+        return str(_json(data, "/cluster/id").get("id", ""))
+
+
+class BrokerIdZnode:
+    """/brokers/ids/<id>: ephemeral, a live broker. Its czxid is the broker epoch."""
+
+    @staticmethod
+    def path(broker_id: int) -> str:
+        """Return the path of one broker."""
+        return f"/brokers/ids/{broker_id}"
+
+    @staticmethod
+    def encode(registration: BrokerRegistration, timestamp_ms: int) -> bytes:
+        """Return the content, version 5."""
+        plaintext = next(
+            (e for e in registration.endpoints if e.security_protocol == "PLAINTEXT"), None
+        )
+        value: dict[str, Any] = {
+            "features": {},
+            "listener_security_protocol_map": {
+                e.listener_name: e.security_protocol for e in registration.endpoints
+            },
+            "endpoints": [f"{e.listener_name}://{e.host}:{e.port}" for e in registration.endpoints],
+        }
+        if registration.rack is not None:
+            value["rack"] = registration.rack
+        value |= {
+            "jmx_port": -1,
+            "port": plaintext.port if plaintext else -1,
+            "host": plaintext.host if plaintext else None,
+            "version": 5,
+            "timestamp": str(timestamp_ms),
+        }
+        return orjson.dumps(value)
+
+    @staticmethod
+    def decode(
+        broker_id: int, epoch: int, data: bytes | None, incarnation: str = ""
+    ) -> BrokerRegistration:
+        """Read versions 1 to 5; version 1 knows a host and a port only."""
+        path = BrokerIdZnode.path(broker_id)
+        value = _json(data, path)
+        protocols = value.get("listener_security_protocol_map") or {}
+        texts = value.get("endpoints") or [f"PLAINTEXT://{value.get('host')}:{value.get('port')}"]
+        endpoints = []
+        for text in texts:
+            name, _, address = str(text).partition("://")
+            host, _, port = address.rpartition(":")
+            if not port.lstrip("-").isdigit():
+                raise ZnodeContentError(f"{path} has an endpoint without a port: {text!r}")
+            endpoints.append(Endpoint(name, protocols.get(name, name), host.strip("[]"), int(port)))
+        return BrokerRegistration(
+            broker_id, epoch, tuple(endpoints), value.get("rack"), incarnation
+        )
+
+
+class TopicContent(NamedTuple):
+    """What /brokers/topics/<topic> says. `topic_id` is None where it was written without one."""
+
+    assignment: tuple[Replicas, ...]
+    topic_id: bytes | None
+    adding: Mapping[int, Replicas]
+    removing: Mapping[int, Replicas]
+
+
+class TopicZnode:
+    """/brokers/topics/<topic>: its replicas, its id, its reassignments."""
+
+    @staticmethod
+    def path(topic: str) -> str:
+        """Return the path of one topic."""
+        return f"/brokers/topics/{topic}"
+
+    @staticmethod
+    def encode(
+        assignment: Sequence[Replicas],
+        topic_id: bytes,
+        adding: Mapping[int, Replicas],
+        removing: Mapping[int, Replicas],
+    ) -> bytes:
+        """Return the content, version 3."""
+        return orjson.dumps(
+            {
+                "partitions": {str(p): replicas for p, replicas in enumerate(assignment)},
+                "topic_id": encode_uuid(topic_id),
+                "adding_replicas": {str(p): replicas for p, replicas in adding.items()},
+                "removing_replicas": {str(p): replicas for p, replicas in removing.items()},
+                "version": 3,
+            }
+        )
+
+    @staticmethod
+    def decode(topic: str, data: bytes | None) -> TopicContent:
+        """Read versions 1 to 3. Partition numbers must be 0 to n-1."""
+        value = _json(data, f"/brokers/topics/{topic}")
+        try:
+            by_number = {int(p): tuple(map(int, r)) for p, r in value["partitions"].items()}
+            assignment = tuple(by_number[p] for p in range(len(by_number)))
+            adding, removing = (
+                {int(p): tuple(map(int, r)) for p, r in (value.get(key) or {}).items()}
+                for key in ("adding_replicas", "removing_replicas")
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+            raise ZnodeContentError(f"/brokers/topics/{topic}: {wrong!r}") from None
+        text = value.get("topic_id")
+        return TopicContent(assignment, decode_uuid(text) if text else None, adding, removing)
+
+
+class PartitionZnode:
+    """/brokers/topics/<topic>/partitions/<p>/state: leader and ISR."""
+
+    @staticmethod
+    def parent(topic: str) -> str:
+        """Return the path above all partitions of a topic."""
+        return f"/brokers/topics/{topic}/partitions"
+
+    @staticmethod
+    def path(topic: str, partition: int) -> str:
+        """Return the path of one partition's state."""
+        return f"/brokers/topics/{topic}/partitions/{partition}/state"
+
+    @staticmethod
+    def encode(state: PartitionState) -> bytes:
+        """Return the content; the recovery state is written only while recovering."""
+        recovery = b',"leader_recovery_state":1' if state.recovering else b""
+        return (
+            b'{"controller_epoch":%d,"leader":%d,"version":1,"leader_epoch":%d,"isr":[%s]%s}'
+            % (
+                state.controller_epoch,
+                state.leader,
+                state.leader_epoch,
+                ",".join(map(str, state.isr)).encode(),
+                recovery,
+            )
+        )
+
+    @staticmethod
+    def decode(topic: str, partition: int, data: bytes | None, version: int) -> PartitionState:
+        """Read the state; `version` is the znode's data version, the partition epoch."""
+        value = _json(data, PartitionZnode.path(topic, partition))
+        try:
+            return PartitionState(
+                value["leader"],
+                value["leader_epoch"],
+                tuple(value["isr"]),
+                value["controller_epoch"],
+                version,
+                value.get("leader_recovery_state", 0) == 1,
+            )
+        except (KeyError, TypeError) as wrong:
+            raise ZnodeContentError(f"{topic}-{partition}: {wrong!r}") from None
+
+
+class ConfigZnode:
+    """/config/<type>/<entity>: the overrides of one entity, all values strings."""
+
+    @staticmethod
+    def path(resource: ConfigResource) -> str:
+        """Return the path of one entity's configuration."""
+        return f"/config/{resource.entity_type}/{resource.entity_name}"
+
+    @staticmethod
+    def encode(configs: Mapping[str, str]) -> bytes:
+        """Return the content, version 1."""
+        return orjson.dumps({"version": 1, "config": dict(configs)})
+
+    @staticmethod
+    def decode(path: str, data: bytes | None) -> dict[str, str]:
+        """Read the overrides; a znode without data or without `config` has none."""
+        if not data:
+            return {}
+        configs = _json(data, path).get("config") or {}
+        if not isinstance(configs, dict):
+            raise ZnodeContentError(f"{path}: config is not an object")
+        return {str(key): str(value) for key, value in configs.items()}
+
+
+class ConfigChangeZnode:
+    """/config/changes/config_change_<n>: tells brokers which entity to read again."""
+
+    parent: Final = "/config/changes"
+    prefix: Final = "/config/changes/config_change_"
+
+    @staticmethod
+    def encode(resource: ConfigResource) -> bytes:
+        """Return the content, version 2."""
+        return orjson.dumps(
+            {"version": 2, "entity_path": f"{resource.entity_type}/{resource.entity_name}"}
+        )
+
+    @staticmethod
+    def decode(data: bytes | None) -> ConfigResource:
+        """Read versions 1 and 2."""
+        value = _json(data, "/config/changes")
+        if value.get("version") == 1:
+            return ConfigResource(str(value.get("entity_type")), str(value.get("entity_name")))
+        entity_type, _, entity_name = str(value.get("entity_path", "")).partition("/")
+        if not entity_name:
+            raise ZnodeContentError("a config change names no entity_path")
+        return ConfigResource(entity_type, entity_name)
+
+
+class DeletionMarkerZnode:
+    """/admin/delete_topics/<topic>: a deletion that was accepted."""
+
+    parent: Final = "/admin/delete_topics"
+
+    @staticmethod
+    def path(topic: str) -> str:
+        """Return the path of one marker."""
+        return f"/admin/delete_topics/{topic}"
+
+
+class FeatureZnode:
+    """/feature: the finalized features; ZooKeeper mode has none."""
+
+    path: Final = "/feature"
+    content: Final = b'{"features":{},"version":2,"status":1}'

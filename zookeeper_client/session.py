@@ -1,0 +1,360 @@
+"""One ZooKeeper session on the asyncio loop.
+
+kazoo does the connecting and the pinging on its own thread; everything it has to say arrives on
+the loop through one queue, in the order in which ZooKeeper said it. kazoo's default handler uses
+two threads, and a reply can overtake an older watch event there.
+
+A session that is lost is lost: kazoo would open a new one by itself and carry on, which is how a
+zombie keeps writing. Here the client stops, and whoever owns the session opens another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Final, cast
+
+from kazoo.client import KazooClient, KazooState
+from kazoo.exceptions import (
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NoNodeError,
+    SessionExpiredError,
+)
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.connection import ConnectionHandler
+from kazoo.retry import KazooRetry
+
+from cluster_model.znode_operations import Create, Operation
+from zookeeper_client.wire import (
+    AclOf,
+    MultiRead,
+    MultiResult,
+    PrebuiltMulti,
+    Read,
+    ReadResult,
+    Stat,
+    ZnodeData,
+    encode_operation,
+    open_acl,
+)
+
+# Batches of 50 to 2,000 reads are equally fast; 20,000 break jute.maxbuffer and the connection.
+READS_PER_REQUEST: Final = 500
+_RECONNECT_DELAY_S: Final = 0.05
+_PING_XID: Final = -2
+
+
+class SessionState(Enum):
+    """What the owner of a session is told."""
+
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"  # no server answers; the session may still live
+    LOST = "lost"  # expired, refused or closed; never comes back
+
+
+class ConnectionLostError(Exception):
+    """The connection broke. A write may have been executed: not definite."""
+
+
+class SessionLostError(ConnectionLostError):
+    """The session is gone. A write in flight may have been executed: not definite."""
+
+
+class ZooKeeperRefusedError(Exception):
+    """ZooKeeper answered with an error. Definite: nothing was done."""
+
+
+class NoSuchZnodeError(ZooKeeperRefusedError):
+    """The znode does not exist."""
+
+
+class _LoopQueue:
+    """Where kazoo puts callbacks: the asyncio loop itself, so that one order holds for all."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def put(self, function: Callable[[], Any]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function)
+        except RuntimeError:
+            # The loop is closed: the process ends and nobody waits for this any more.
+            logging.getLogger(__name__).debug("a reply arrived after the loop had closed")
+
+
+class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """kazoo's handler without worker threads."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self.callback_queue = self.completion_queue = _LoopQueue(loop)
+
+    @property
+    def running(self) -> bool:
+        return True
+
+    def start(self) -> None:
+        self._running = True
+
+    def stop(self) -> None:
+        self._running = False
+
+
+class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
+    """Notes when ZooKeeper last gave word: the *sending* time of what it answered.
+
+    A paused process that wakes up reads replies which lay in its socket for long; their arrival
+    proves nothing about the session, the time of the question does.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.last_word_s = time.monotonic()
+        self._asked: deque[float] = deque()
+        self._pinged = self.last_word_s
+
+    def _connect(self, *arguments: Any) -> Any:
+        asked = time.monotonic()
+        self._asked.clear()
+        result = super()._connect(*arguments)
+        self.last_word_s = asked
+        return result
+
+    def _submit(self, request: Any, timeout: float, xid: int | None = None) -> None:
+        if xid == _PING_XID:
+            self._pinged = time.monotonic()
+        elif xid is not None and xid > 0:
+            self._asked.append(time.monotonic())
+        super()._submit(request, timeout, xid)
+
+    def _read_header(self, timeout: float) -> Any:
+        answer = super()._read_header(timeout)
+        xid = answer[0].xid
+        if xid == _PING_XID:
+            self.last_word_s = self._pinged
+        elif xid > 0 and self._asked:
+            self.last_word_s = self._asked.popleft()
+        return answer
+
+
+class ZooKeeperSession:
+    """Reads, watches and multis over one session. All methods belong to the loop's thread."""
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int,
+        on_state: Callable[[SessionState], None],
+        acl_of: AclOf = open_acl,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        hosts, slash, chroot = connect.partition("/")
+        self._chroot = slash + chroot if chroot else ""
+        self._on_state = on_state
+        self._acl_of = acl_of
+        self.session_timeout_ms = session_timeout_ms
+        self.state = SessionState.SUSPENDED
+        self._connected: asyncio.Future[None] = self._loop.create_future()
+        self._client = KazooClient(
+            hosts=hosts,
+            timeout=session_timeout_ms / 1000,
+            handler=_LoopHandler(self._loop),
+            connection_retry=KazooRetry(
+                max_tries=-1, delay=_RECONNECT_DELAY_S, backoff=1, max_jitter=0.2
+            ),
+            randomize_hosts=True,
+        )
+        self._connection = _Connection(
+            self._client, self._client._conn_retry.copy(), logger=self._client.logger
+        )
+        self._client._connection = self._connection
+        self._client.add_listener(self._state_changed)
+
+    @property
+    def session_id(self) -> int:
+        """The session's id as ZooKeeper numbers it (unsigned 64 bit)."""
+        return (self._client._session_id or 0) & (2**64 - 1)
+
+    @property
+    def last_word_s(self) -> float:
+        """Monotonic seconds: when the question was asked that ZooKeeper answered last."""
+        return cast(float, self._connection.last_word_s)
+
+    @property
+    def last_zxid(self) -> int:
+        """The highest zxid any reply of this session carried."""
+        return cast(int, self._client.last_zxid)
+
+    async def open(self, timeout_s: float) -> None:
+        """Connect.
+
+        Raises:
+            ConnectionLostError: no server answered within `timeout_s`.
+        """
+        self._client.start_async()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.shield(self._connected)
+        except TimeoutError:
+            await self.close()
+            raise ConnectionLostError(f"no ZooKeeper answered within {timeout_s:g} s") from None
+
+    async def close(self) -> None:
+        """End the session at the server, which removes its ephemerals at once."""
+        self.state = SessionState.LOST
+        await asyncio.to_thread(self._stop)
+
+    def _stop(self) -> None:
+        self._client.stop()
+        self._client.close()
+
+    def abandon(self) -> None:
+        """Stop without telling the server: the session ends when its time is over."""
+        self.state = SessionState.LOST
+        self._client._stopped.set()
+
+    def _state_changed(self, state: str) -> None:
+        # Runs on kazoo's thread: a session that is lost must not be followed by a new one.
+        if state == KazooState.LOST:
+            self._client._stopped.set()
+        self._client.handler.completion_queue.put(lambda: self._announce(state))
+
+    def _announce(self, state: str) -> None:
+        if self.state is SessionState.LOST:
+            return
+        self.state = {
+            KazooState.CONNECTED: SessionState.CONNECTED,
+            KazooState.SUSPENDED: SessionState.SUSPENDED,
+            KazooState.LOST: SessionState.LOST,
+        }[state]
+        if self.state is SessionState.CONNECTED and not self._connected.done():
+            self._connected.set_result(None)
+        self._on_state(self.state)
+
+    async def expire(self) -> None:
+        """Make the server expire this session: another connection takes it over and closes it."""
+        twin = KazooClient(
+            hosts=",".join(f"{host}:{port}" for host, port in self._client.hosts),
+            timeout=self.session_timeout_ms / 1000,
+            client_id=self._client.client_id,
+        )
+        await asyncio.to_thread(twin.start)
+        await asyncio.to_thread(twin.stop)
+        await asyncio.to_thread(twin.close)
+
+    async def _ask(self, request: Any) -> Any:
+        if self.state is not SessionState.CONNECTED:
+            # kazoo would queue it and execute it after a reconnect, when nobody wants it any more.
+            raise self._lost()
+        future: asyncio.Future[Any] = self._loop.create_future()
+        result = self._client.handler.async_result()
+        result.rawlink(lambda done: _settle(future, done))
+        self._client._call(request, result)
+        return await self._reply(future)
+
+    async def _reply(self, future: asyncio.Future[Any]) -> Any:
+        try:
+            return await future
+        except NoNodeError as missing:
+            raise NoSuchZnodeError from missing
+        except (ConnectionLoss, ConnectionClosedError, SessionExpiredError) as lost:
+            raise self._lost() from lost
+        except KazooException as refused:
+            raise ZooKeeperRefusedError(type(refused).__name__) from refused
+
+    def _lost(self) -> ConnectionLostError:
+        if self.state is SessionState.LOST:
+            return SessionLostError("the ZooKeeper session is gone")
+        return ConnectionLostError("the connection to ZooKeeper broke")
+
+    async def _watchable(self, start: Callable[[Any], Any], watch: Callable[[], None] | None) -> Any:
+        if self.state is not SessionState.CONNECTED:
+            raise self._lost()
+        future: asyncio.Future[Any] = self._loop.create_future()
+        start((lambda _event: watch()) if watch else None).rawlink(
+            lambda done: _settle(future, done)
+        )
+        return await self._reply(future)
+
+    async def get(self, path: str, watch: Callable[[], None] | None = None) -> ZnodeData:
+        """Return a znode's data; `watch` is called once at its next change.
+
+        Raises:
+            NoSuchZnodeError: definite. ConnectionLostError: the watch may or may not be set.
+        """
+        data, stat = await self._watchable(
+            lambda watcher: self._client.get_async(self._chroot + path, watcher), watch
+        )
+        return ZnodeData(data, _stat(stat))
+
+    async def exists(self, path: str, watch: Callable[[], None] | None = None) -> Stat | None:
+        """Return a znode's stat or None; `watch` is called once when it comes, changes or goes."""
+        stat = await self._watchable(
+            lambda watcher: self._client.exists_async(self._chroot + path, watcher), watch
+        )
+        return None if stat is None else _stat(stat)
+
+    async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
+        """Return the names of a znode's children; `watch` is called once at the next change."""
+        names = await self._watchable(
+            lambda watcher: self._client.get_children_async(self._chroot + (path or "/"), watcher),
+            watch,
+        )
+        return cast(list[str], names)
+
+    async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
+        """Read many znodes, `READS_PER_REQUEST` in one request; results in the order asked.
+
+        Each request is one point in time; several requests are several.
+        """
+        chunks = [
+            reads[start : start + READS_PER_REQUEST]
+            for start in range(0, len(reads), READS_PER_REQUEST)
+        ]
+        answers = await asyncio.gather(
+            *(self._ask(MultiRead(chunk, self._chroot)) for chunk in chunks)
+        )
+        return [result for answer in answers for result in answer]
+
+    def encode(self, operation: Operation) -> bytes:
+        """Return an operation's bytes within a multi; `multi` takes them."""
+        return encode_operation(operation, self._chroot, self._acl_of)
+
+    async def multi(self, operations: Sequence[bytes]) -> MultiResult:
+        """Execute all operations, or none.
+
+        Raises:
+            ConnectionLostError: it cannot be known whether they were executed.
+            ZooKeeperRefusedError: definite; for example the session was moved.
+        """
+        (result,) = await self._ask(PrebuiltMulti(operations, lambda: self._client.last_zxid))
+        return cast(MultiResult, result)
+
+    async def create_root(self) -> None:
+        """Create the chroot's znodes, if there is one and they are missing. Kafka's start-up."""
+        parts = [part for part in self._chroot.split("/") if part]
+        path = ""
+        for part in parts:
+            path += "/" + part
+            operation = encode_operation(Create(path), "", self._acl_of)
+            await self.multi([operation])  # A failure says that it was there.
+
+
+def _settle(future: asyncio.Future[Any], done: Any) -> None:
+    if future.done():
+        return
+    if done.exception is None:
+        future.set_result(done.value)
+    else:
+        future.set_exception(done.exception)
+
+
+def _stat(stat: Any) -> Stat:
+    return Stat._make(stat)
