@@ -1,0 +1,462 @@
+"""One candidate for controller: stands, loads, works, resigns; and answers Envelopes meanwhile.
+
+    standby -> claiming -> loading -> active -> standby
+
+An Envelope that comes while the state is loaded waits; on standby it is answered NOT_CONTROLLER.
+The ZooKeeper session with the right to write exists from candidacy to resignation only
+(design 5.1), so that whoever is not controller could not write if it wanted to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, Protocol
+
+from bridgehead.kafka_wire.codec import encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.headers import encode_response_header
+from cluster_model.image import MetadataImage
+from cluster_model.principal import KafkaPrincipal
+from cluster_model.znode_operations import Create
+from cluster_model.znodes import FeatureZnode
+from controller.apis.base import AdminApi, Authorize, RandomSource, RequestContext
+from controller.background import Job, UncleanElection, delete_topics, sweep, tidy_up
+from controller.loop import ControllerLoop, Shell, settled_codes
+from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
+from controller.publish import Peer, Publisher
+from controller.pruning import Pruning
+from controller.rulings import rule_on
+from controller.store.load import load, load_brokers
+from controller.store.port import Fence, Mutant
+from controller.store.zookeeper import ZooKeeperStore
+from controller.work import Work
+from envelope.messages import Envelope, EnvelopeAnswer, Hello, RequestIdentity
+from envelope.principal_serde import PrincipalSerde
+from event_log.events import (
+    BecameActive,
+    EnvelopeReceived,
+    EnvelopeRefused,
+    RequestDecided,
+    Resigned,
+)
+from event_log.writer import EventLog
+from zookeeper_client.session import ConnectionLostError, SessionState
+
+_log = logging.getLogger(__name__)
+_PRUNE_EVERY_S: Final = 1.0
+_NOT_CONTROLLER: Final = EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0)
+
+
+class Office(Enum):
+    """Where a candidate stands."""
+
+    STANDBY = "standby"
+    CLAIMING = "claiming"
+    LOADING = "loading"
+    ACTIVE = "active"
+
+
+class Sender(Protocol):
+    """Who sent an Envelope: the broker at the other end of a channel."""
+
+    @property
+    def hello(self) -> Hello: ...
+    @property
+    def principal(self) -> KafkaPrincipal: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the controller takes from the broker's configuration."""
+
+    broker_id: int
+    zookeeper_connect: str
+    session_timeout_ms: int
+    connection_timeout_ms: int
+    request_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the node hands in. Nothing here is global."""
+
+    apis: Mapping[int, AdminApi]
+    serde: PrincipalSerde
+    may_send_envelopes: Callable[[KafkaPrincipal], bool]  # CLUSTER_ACTION on Cluster
+    authorizer: Callable[[KafkaPrincipal, str, str], Authorize]  # principal, host, API name
+    unclean_election: UncleanElection
+    random: RandomSource
+    new_topic_id: Callable[[], bytes]
+    log: EventLog
+    now_s: Callable[[], float]
+    now_ms: Callable[[], int]
+    authorization_failed: Callable[[], None]  # metric
+    office_changed: Callable[[Office], None]
+    own_broker: Peer
+    mutants: frozenset[Mutant] = frozenset()
+
+
+class Controller:
+    """A node's candidate. See the module for its life."""
+
+    def __init__(self, settings: Settings, services: Services) -> None:
+        self._settings = settings
+        self._services = services
+        self._store: ZooKeeperStore | None = None
+        self._loop: ControllerLoop | None = None
+        self._publisher = Publisher(settings.broker_id, services.own_broker)
+        self._office = Office.STANDBY
+        self._opened = asyncio.Event()  # set while no Envelope must wait
+        self._opened.set()
+        self._running: dict[RequestIdentity, asyncio.Future[EnvelopeAnswer]] = {}
+        self._term: asyncio.Task[None] | None = None
+        self._fence: Fence | None = None
+        self._sweep: Job | None = None
+        self._pruning = Pruning(settings.request_timeout_ms + settings.session_timeout_ms)
+
+    @property
+    def office(self) -> Office:
+        """Where this candidate stands."""
+        return self._office
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in office; 0 on standby."""
+        return self._fence.epoch if self._fence else 0
+
+    @property
+    def image(self) -> MetadataImage | None:
+        """The image of the controller in office, else None."""
+        return self._loop.image if self._loop else None
+
+    def _enter(self, office: Office) -> None:
+        self._office = office
+        if office in (Office.CLAIMING, Office.LOADING):
+            self._opened.clear()
+        else:
+            self._opened.set()
+        self._services.office_changed(office)
+
+    async def prepare(self, cluster_id: str) -> str:
+        """Open the controller session and create the start-up paths; return the cluster id."""
+        store = await self._open_store()
+        return await store.ensure_start_up_paths(cluster_id)
+
+    async def _open_store(self) -> ZooKeeperStore:
+        if self._store is None:
+            store = ZooKeeperStore(
+                self._settings.zookeeper_connect,
+                session_timeout_ms=self._settings.session_timeout_ms,
+                on_state=self._session_changed,
+                log=self._services.log,
+                now_s=self._services.now_s,
+                mutants=self._services.mutants,
+            )
+            await store.open(self._settings.connection_timeout_ms / 1000)
+            self._store = store
+        return self._store
+
+    def _session_changed(self, state: SessionState) -> None:
+        if state is SessionState.LOST and self._term and not self._services.mutants:
+            self._term.cancel("the ZooKeeper session is lost")
+
+    async def stand(self) -> bool:
+        """Stand for controller. True: elected, and at work in a task of its own.
+
+        Raises:
+            ConnectionLostError: ZooKeeper went away before it was decided.
+        """
+        if self._term is not None:
+            return True
+        self._enter(Office.CLAIMING)
+        try:
+            store = await self._open_store()
+            fence = await store.elect(self._settings.broker_id, self._services.now_ms())
+        except BaseException:
+            await self._stand_down()
+            raise
+        if fence is None:
+            await self._stand_down()
+            return False
+        self._fence = fence
+        self._enter(Office.LOADING)
+        self._term = asyncio.create_task(self._serve(store, fence), name="controller")
+        return True
+
+    async def _stand_down(self) -> None:
+        store, self._store = self._store, None
+        self._fence = None
+        self._enter(Office.STANDBY)
+        if store is not None:
+            await store.close()
+
+    async def resign(self, reason: str) -> None:
+        """Give up office, if in office: everybody who waits hears NOT_CONTROLLER."""
+        term = self._term
+        if term is not None:
+            term.cancel(reason)
+            await asyncio.gather(term, return_exceptions=True)
+        elif self._store is not None:
+            await self._stand_down()
+
+    async def expire(self) -> None:
+        """Have ZooKeeper expire the controller session (chaos)."""
+        if self._store is not None:
+            await self._store.expire()
+
+    async def _serve(self, store: ZooKeeperStore, fence: Fence) -> None:
+        reason = ""
+        services = self._services
+        try:
+            await self._load(store, fence)
+            assert self._loop is not None
+            await self._loop.run()
+        except asyncio.CancelledError as cancelled:
+            reason = str(cancelled) or "the node stops"
+        except Exception as exception:
+            ruling = rule_on(exception)
+            reason = f"{type(exception).__name__}: {exception}"
+            if ruling.is_fault:
+                _log.exception("a fault ends the controller's term of epoch %d", fence.epoch)
+        finally:
+            loop, self._loop, self._term = self._loop, None, None
+            self._publisher.silence()
+            if loop is not None:
+                loop.end(_NOT_CONTROLLER)
+            services.log.append(Resigned(epoch=fence.epoch, reason=reason))
+            await asyncio.shield(self._stand_down())
+
+    async def _load(self, store: ZooKeeperStore, fence: Fence) -> None:
+        services = self._services
+        # The watch is set before the reading, so that no broker can come or go unseen.
+        await store.children("/brokers/ids", self._brokers_changed)
+        loaded = await load(store.read, fence.epoch)
+        for text in loaded.refused:
+            _log.error("a znode was not understood and is left out: %s", text)
+        loop = ControllerLoop(
+            store=store,
+            fence=fence,
+            image=replace(loaded.image, zxid=fence.zxid),
+            outcomes=loaded.outcomes,
+            shell=Shell(
+                publish=self._publisher.publish,
+                reload=self._reload,
+                encode_answer=self._encode_answer,
+                now_s=services.now_s,
+                now_ms=services.now_ms,
+            ),
+            log=services.log,
+        )
+        self._loop = loop
+        if not loaded.has_feature_znode:
+            await loop.commit_operations([Create(FeatureZnode.path, FeatureZnode.content)])
+        loop.start_job(
+            tidy_up(
+                lambda: loop.image, loaded.orphan_markers, loaded.without_id, services.new_topic_id
+            )
+        )
+        self._start_sweep()
+        self._publisher.take_office(loop)
+        services.log.append(
+            BecameActive(epoch=fence.epoch, epoch_zk_version=fence.zk_version, zxid=fence.zxid)
+        )
+        self._enter(Office.ACTIVE)
+        asyncio.get_running_loop().call_later(_PRUNE_EVERY_S, self._prune, loop)
+
+    def _start_sweep(self) -> None:
+        """Look over all topics: leaders and ISRs for the brokers of now, deletions that may go."""
+        loop = self._loop
+        if loop is None:
+            return
+        if self._sweep is not None:
+            loop.stop_job(self._sweep)
+        names = sorted(loop.image.topics)
+        self._sweep = sweep(lambda: loop.image, names, self._services.unclean_election)
+        loop.start_job(self._sweep)
+        loop.start_job(delete_topics(lambda: loop.image, sorted(loop.image.deletions)))
+
+    def _brokers_changed(self) -> None:
+        if self._loop is not None:
+            self._loop.start_chore(self._refresh_brokers)
+
+    async def _refresh_brokers(self) -> None:
+        store, loop = self._store, self._loop
+        if store is None or loop is None:
+            return
+        try:
+            await store.children("/brokers/ids", self._brokers_changed)
+            refused: list[str] = []
+            brokers = await load_brokers(store.read, refused)
+        except ConnectionLostError:
+            # Reconnected or lost, either way somebody looks again.
+            asyncio.get_running_loop().call_later(0.1, self._brokers_changed)
+            return
+        if brokers != loop.image.brokers:
+            loop.replace_brokers(replace(loop.image, brokers=brokers))
+            self._start_sweep()
+
+    def _reload(self) -> None:
+        """ZooKeeper holds what the image does not know: read everything again, in office."""
+        if self._loop is not None:
+            self._loop.start_chore(self._load_again)
+
+    async def _load_again(self) -> None:
+        store, loop, fence = self._store, self._loop, self._fence
+        if store is None or loop is None or fence is None:
+            return
+        try:
+            loaded = await load(store.read, fence.epoch)
+        except ConnectionLostError:
+            asyncio.get_running_loop().call_later(0.1, self._reload)
+            return
+        before, loop.image = loop.image, replace(loaded.image, zxid=loop.image.zxid)
+        changed = frozenset(before.topics) | frozenset(loop.image.topics)
+        self._publisher.publish(before, loop.image, changed)
+        self._start_sweep()
+
+    def _prune(self, loop: ControllerLoop) -> None:
+        if loop is self._loop:
+            loop.start_chore(lambda: self._pruning.run(loop, self._services.now_s()))
+            asyncio.get_running_loop().call_later(_PRUNE_EVERY_S, self._prune, loop)
+
+    def deletions_wanted(self, names: frozenset[str]) -> None:
+        """Start removing topics whose deletion was just accepted."""
+        loop = self._loop
+        if loop is not None:
+            loop.start_job(delete_topics(lambda: loop.image, sorted(names)))
+
+    # --- Envelopes -----------------------------------------------------------------------
+
+    async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeAnswer:
+        """Answer one Envelope. Never raises; see kafka-semantics 1.5 for the codes.
+
+        NOT_CONTROLLER is the one answer that decides nothing: the broker asks the next controller.
+        """
+        services = self._services
+        services.log.append(
+            EnvelopeReceived(
+                request_id=envelope.request_id,
+                identity=envelope.identity,
+                attempt=envelope.attempt,
+                sender=str(sender.principal),
+            )
+        )
+        refused = refuse_sender(sender.principal, services.may_send_envelopes)
+        if refused is not None:
+            services.authorization_failed()
+            return self._refuse(envelope, refused)
+        if not self._opened.is_set():
+            await self._opened.wait()
+        loop = self._loop
+        if loop is None or self._office is not Office.ACTIVE:
+            return self._refuse(envelope, Refused(ErrorCode.NOT_CONTROLLER, "not in office"))
+        running = self._running.get(envelope.identity)
+        if running is not None:
+            return await asyncio.shield(running)  # A copy of a request that is under way.
+        stale = self._refuse_identity(envelope, loop)
+        opened = stale or open_envelope(envelope, services.serde, services.apis)
+        if isinstance(opened, Refused):
+            return self._refuse(envelope, opened)
+        return await self._execute(envelope, opened, loop)
+
+    def _refuse(self, envelope: Envelope, refused: Refused) -> EnvelopeAnswer:
+        self._services.log.append(
+            EnvelopeRefused(
+                request_id=envelope.request_id,
+                identity=envelope.identity,
+                error=int(refused.error),
+                reason=refused.reason,
+            )
+        )
+        return EnvelopeAnswer(int(refused.error), None, 0)
+
+    def _refuse_identity(self, envelope: Envelope, loop: ControllerLoop) -> Refused | None:
+        identity = envelope.identity
+        broker = loop.image.brokers.get(identity.broker_id)
+        if broker is None or broker.incarnation != identity.incarnation:
+            # It may have registered a moment ago: it shall ask again (design 5.5).
+            self._brokers_changed()
+            return Refused(ErrorCode.NOT_CONTROLLER, "this incarnation is not registered")
+        if loop.outcomes.is_below_floor(identity):
+            return Refused(ErrorCode.INVALID_REQUEST, "its broker has finished with this request")
+        return None
+
+    async def _execute(
+        self, envelope: Envelope, opened: Opened, loop: ControllerLoop
+    ) -> EnvelopeAnswer:
+        services = self._services
+        header = opened.header
+        answer: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
+        self._running[envelope.identity] = answer
+        context = RequestContext(
+            request_id=envelope.request_id,
+            api_key=header.api_key,
+            api_version=header.api_version,
+            dialect=envelope.dialect,
+            principal=opened.principal,
+            client_host=opened.client_host,
+            client_id=header.client_id,
+            listener_name=envelope.listener_name,
+            security_protocol=envelope.security_protocol,
+            authorize=services.authorizer(opened.principal, opened.client_host, ""),
+            random=services.random,
+            now_ms=services.now_ms(),
+        )
+        loop.submit(
+            Work(
+                identity=envelope.identity,
+                context=context,
+                api=opened.api,
+                request=opened.request,
+                correlation_id=header.correlation_id,
+                deadline_s=services.now_s() + envelope.remaining_ms / 1000,
+                answer=answer,
+            )
+        )
+        try:
+            return await asyncio.shield(answer)
+        finally:
+            self._running.pop(envelope.identity, None)
+
+    def _encode_answer(
+        self, work: Work, unfinished: frozenset[str], image: MetadataImage
+    ) -> EnvelopeAnswer:
+        context = work.context
+        message = work.api.answer(context, work.request, work.outcomes, image, unfinished)
+        zxid = work.zxid or image.zxid
+        self._services.log.append(
+            RequestDecided(
+                request_id=context.request_id,
+                identity=work.identity,
+                epoch=image.controller_epoch,
+                image_zxid=work.image_zxid,
+                zxid=zxid,
+                elements=settled_codes(work.outcomes),
+            )
+        )
+        head = encode_response_header(context.api_key, context.api_version, work.correlation_id)
+        body = encode_response(
+            context.api_key, context.api_version, message, dialect=context.dialect
+        )
+        return EnvelopeAnswer(int(ErrorCode.NONE), head + body, zxid)
+
+    # --- Channels ------------------------------------------------------------------------
+
+    def connected(self, peer: Peer) -> None:
+        """A broker opened a channel: it gets the full image, now or when office is taken."""
+        self._publisher.connected(peer)
+
+    def disconnected(self, peer: Peer) -> None:
+        """A channel closed."""
+        self._publisher.disconnected(peer)
+
+    def batch_received(self, peer: Sender, lowest_unfinished: int, applied_zxid: int) -> None:
+        """A broker says below which sequence it has finished, and how new its image is."""
+        loop = self._loop
+        if loop is not None:
+            hello = peer.hello
+            loop.outcomes.raise_floor((hello.broker_id, hello.incarnation), lowest_unfinished)

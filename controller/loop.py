@@ -1,0 +1,317 @@
+"""The single writer: one task that decides, commits, replays, publishes and answers, in that order.
+
+Requests that are queued go out together: they are decided one after another on a growing image,
+their effects are cut into fenced multis, and every answer comes after its commit (design 5.4).
+The loop ends when office is lost; whoever waits is told NOT_CONTROLLER and asks the next
+controller, whose outcomes tell what was done (design 5.7).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.image import MetadataImage
+from cluster_model.records import Record
+from cluster_model.znode_operations import Create, Operation
+from cluster_model.znodes import OutcomeZnode
+from controller.apis.base import Outcome, WaitFor
+from controller.background import Job, follow
+from controller.store.outcomes import OutcomeIndex, encode_outcomes
+from controller.store.plan import plan_operations
+from controller.store.port import Committed, ContentConflictError, Fence
+from controller.waiting import Waiting
+from controller.work import Entry, Work, cut_into_multis, outcomes_of
+from envelope.messages import EnvelopeAnswer
+from event_log.events import ExecutionStarted, ImageAdvanced
+from event_log.writer import EventLog
+
+_log = logging.getLogger(__name__)
+# One round's decisions stay below some 20 ms, so that heartbeats and answers go on between.
+WORKS_PER_ROUND: Final = 512
+# Operations of one multi of the controller's own making.
+OPERATIONS_PER_CHUNK: Final = 480
+
+
+class Store(Protocol):
+    """What the loop needs of the store; a fake keeps the same promises in tests."""
+
+    @property
+    def next_commit(self) -> int: ...
+    def encode(self, operation: Operation) -> bytes: ...
+    def lease_holds(self) -> bool: ...
+    async def commit(self, fence: Fence, effects: Sequence[bytes]) -> Committed: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """What the loop tells the world. All calls return at once."""
+
+    publish: Callable[[MetadataImage, MetadataImage, frozenset[str]], None]  # before, after, changed
+    reload: Callable[[], None]  # ZooKeeper and image differ: load again
+    encode_answer: Callable[[Work, frozenset[str], MetadataImage], EnvelopeAnswer]
+    now_s: Callable[[], float]
+    now_ms: Callable[[], int]
+
+
+Chore = Callable[[], Awaitable[None]]
+
+
+class ControllerLoop:
+    """One term of office. Built when everything is loaded, run once."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        fence: Fence,
+        image: MetadataImage,
+        outcomes: OutcomeIndex,
+        shell: Shell,
+        log: EventLog,
+    ) -> None:
+        self._store = store
+        self._fence = fence
+        self.image = image
+        self.outcomes = outcomes
+        self._shell = shell
+        self._log = log
+        self._queue: deque[Work] = deque()
+        self._jobs: deque[Job] = deque()
+        self._chores: deque[Chore] = deque()
+        self._wake = asyncio.Event()
+        self._waiting = Waiting()
+        self._in_round: list[Work] = []
+
+    def submit(self, work: Work) -> None:
+        """Queue one request; its `answer` future is settled, whatever happens."""
+        self._queue.append(work)
+        self._wake.set()
+
+    def start_job(self, job: Job) -> None:
+        """Queue work of the controller's own."""
+        self._jobs.append(job)
+        self._wake.set()
+
+    def stop_job(self, job: Job) -> None:
+        """Drop a job that a newer one replaces."""
+        if job in self._jobs:
+            self._jobs.remove(job)
+
+    def start_chore(self, chore: Chore) -> None:
+        """Queue something that must not run beside a decision, reads of ZooKeeper included."""
+        self._chores.append(chore)
+        self._wake.set()
+
+    @property
+    def queue_length(self) -> int:
+        """Requests not yet decided."""
+        return len(self._queue)
+
+    def replace_brokers(self, image: MetadataImage) -> None:
+        """Take over a changed set of live brokers and tell everybody."""
+        before, self.image = self.image, image
+        self._shell.publish(before, image, frozenset())
+
+    async def run(self) -> None:
+        """Work until office is lost.
+
+        Raises:
+            ControllerMovedError, UnknownOutcomeError: office is lost; see controller.rulings.
+        """
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._queue or self._jobs or self._chores:
+                if self._queue:
+                    await self._round()
+                if self._chores:
+                    await self._chores.popleft()()
+                if self._jobs:
+                    await self._job_step(self._jobs[0])
+                await asyncio.sleep(0)
+
+    def end(self, answer: EnvelopeAnswer) -> None:
+        """Office is over: everybody who waits gets `answer`."""
+        for work in (*self._in_round, *self._queue, *self._waiting.drain()):
+            if not work.answer.done():
+                work.answer.set_result(answer)
+        self._queue.clear()
+        self._jobs.clear()
+        self._chores.clear()
+
+    async def _round(self) -> None:
+        count = min(len(self._queue), WORKS_PER_ROUND)
+        self._in_round = works = [self._queue.popleft() for _ in range(count)]
+        base = image = self.image
+        entries: list[Entry] = []
+        for work in works:
+            image = self._decide(work, image, entries)
+        changed: set[str] = set()
+        for multi in cut_into_multis(entries):
+            records = [record for entry in multi for record in entry.decided.records]
+            try:
+                committed = await self._commit_multi(multi)
+            except ContentConflictError as conflict:
+                self._conflict(conflict, multi, works)
+                break
+            self.image = replace(self.image.replay(records), zxid=committed.zxid)
+            changed.update(_topics_of(records))
+        if changed or self.image is not base:
+            self._published(base, frozenset(changed))
+        for work in works:
+            self._finish(work)
+        self._in_round = []
+
+    def _decide(self, work: Work, image: MetadataImage, entries: list[Entry]) -> MetadataImage:
+        if self._shell.now_s() > work.deadline_s:
+            # Its broker has given up: nothing may happen any more (property D8).
+            work.answer.set_result(
+                EnvelopeAnswer(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
+            )
+            return image
+        work.image_zxid = self.image.zxid
+        self._log.append(
+            ExecutionStarted(
+                request_id=work.context.request_id,
+                identity=work.identity,
+                epoch=self._fence.epoch,
+                image_zxid=image.zxid,
+            )
+        )
+        work.outcomes |= self.outcomes.lookup(work.identity)
+        context = replace(work.context, now_ms=self._shell.now_ms())
+        decision = work.api.decide(context, work.request, image, work.outcomes)
+        work.wait = decision.wait
+        records: list[Record] = []
+        for decided in decision.elements:
+            if decided.element in work.outcomes:
+                continue
+            if not decided.records:
+                work.outcomes[decided.element] = decided.outcome
+                continue
+            operations = plan_operations(decided.records, image)
+            entries.append(Entry(work, decided, [self._store.encode(o) for o in operations]))
+            work.undone.add(decided.element)
+            records += decided.records
+        return image.replay(records) if records else image
+
+    async def _commit_multi(self, multi: Sequence[Entry]) -> Committed:
+        outcomes = outcomes_of(multi)
+        content = encode_outcomes(self._fence.epoch, outcomes)
+        number = self._store.next_commit
+        effects = [self._store.encode(Create(OutcomeZnode.path(number), content))]
+        for entry in multi:
+            effects += entry.operations
+        committed = await self._store.commit(self._fence, effects)
+        self.outcomes.add(committed.number, committed.zxid, outcomes)
+        for work, decided, _ in multi:
+            work.outcomes[decided.element] = decided.outcome
+            work.undone.discard(decided.element)
+            work.zxid = committed.zxid
+            if decided.following:
+                self._jobs.append(follow(lambda: self.image, decided.following))
+        return committed
+
+    def _conflict(
+        self, conflict: ContentConflictError, multi: Sequence[Entry], works: Sequence[Work]
+    ) -> None:
+        """One element met something the image did not know; the others are decided again."""
+        index = conflict.index - 1  # the outcomes' znode is the first effect
+        for work, decided, operations in multi:
+            if index < len(operations):
+                work.outcomes[decided.element] = work.api.conflict(decided.element)
+                work.undone.discard(decided.element)
+                _log.warning(
+                    "%s of %s met a foreign write: %s", decided.element, work.identity, conflict
+                )
+                break
+            index -= len(operations)
+        self._shell.reload()
+
+    def _published(self, before: MetadataImage, changed: frozenset[str]) -> None:
+        self._shell.publish(before, self.image, changed)
+        self._log.append(ImageAdvanced(zxid=self.image.zxid, side="controller"))
+        for work in self._waiting.reached(self.image, changed):
+            self._answer(work, frozenset())
+
+    def _finish(self, work: Work) -> None:
+        if work.answer.done():
+            return
+        if work.undone:
+            work.undone.clear()
+            self._queue.append(work)  # Undone by somebody else's conflict: decided again.
+            return
+        succeeded = {e: key for e, key in work.wait.topics.items() if work.outcomes[e].succeeded}
+        if work.wait.what is WaitFor.NOTHING or not succeeded:
+            self._answer(work, frozenset())
+        elif self._waiting.add(work, succeeded, self.image):
+            timeout_s = min(work.wait.timeout_ms / 1000, work.deadline_s - self._shell.now_s())
+            if timeout_s <= 0:
+                self._time_out(work)
+            else:
+                asyncio.get_running_loop().call_later(timeout_s, self._time_out, work)
+        else:
+            self._answer(work, frozenset())
+
+    def _time_out(self, work: Work) -> None:
+        unfinished = self._waiting.give_up(work)
+        if unfinished is not None and not work.answer.done():
+            self._answer(work, unfinished)
+
+    def _answer(self, work: Work, unfinished: frozenset[str]) -> None:
+        if not self._store.lease_holds():
+            # Silence from ZooKeeper: somebody else may be in office (design 5.8).
+            work.answer.set_result(EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0))
+            return
+        work.answer.set_result(self._shell.encode_answer(work, unfinished, self.image))
+
+    async def _job_step(self, job: Job) -> None:
+        records = next(job, None)
+        if records is None:
+            self._jobs.remove(job)
+        elif records:
+            try:
+                await self.commit_records(records)
+            except ContentConflictError as conflict:
+                _log.warning("the controller's own write met a foreign one: %s", conflict)
+                self._jobs.remove(job)
+                self._shell.reload()
+        elif len(self._jobs) > 1:
+            self._jobs.rotate(-1)
+
+    async def commit_records(self, records: Sequence[Record]) -> None:
+        """Write facts of the controller's own, then publish them."""
+        operations = plan_operations(records, self.image)
+        committed = await self.commit_operations(operations)
+        before, self.image = self.image, replace(self.image.replay(records), zxid=committed.zxid)
+        self._published(before, frozenset(_topics_of(records)))
+
+    async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
+        """Write operations in as few fenced multis as they need; not atomic beyond one."""
+        encoded = [self._store.encode(operation) for operation in operations]
+        committed = Committed(0, self.image.zxid)
+        for start in range(0, len(encoded), OPERATIONS_PER_CHUNK):
+            chunk = encoded[start : start + OPERATIONS_PER_CHUNK]
+            committed = await self._store.commit(self._fence, chunk)
+        return committed
+
+
+def _topics_of(records: Iterable[Record]) -> set[str]:
+    """Names of the topics whose metadata brokers must hear of."""
+    names: set[str] = set()
+    for record in records:
+        name = getattr(record, "topic", None) or getattr(record, "name", None)
+        if name is not None:
+            names.add(name)
+    return names
+
+
+def settled_codes(outcomes: Mapping[str, Outcome]) -> list[tuple[str, int]]:
+    """Return element and error code of each outcome, for events."""
+    return [(element, int(outcome.error)) for element, outcome in outcomes.items()]

@@ -1,0 +1,89 @@
+"""The checks on an Envelope, in Kafka's order, up to the point where the request may be decided.
+
+KIP-590 §EnvelopeRequest Handling; kafka-semantics 1.5, whose numbers stand in the comments. The
+answer to a failed check is a code only: an Envelope's answer has no room for a text, which goes
+into the event instead.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.codec import decode_request
+from bridgehead.kafka_wire.errors import ErrorCode, WireError
+from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
+from cluster_model.principal import KafkaPrincipal
+from controller.apis.base import AdminApi
+from envelope.messages import Envelope
+from envelope.principal_serde import PrincipalDeserializationError, PrincipalSerde
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An Envelope that passed every check: what its request says, and who asks."""
+
+    header: RequestHeader
+    principal: KafkaPrincipal
+    client_host: str
+    api: AdminApi
+    request: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An Envelope that failed a check. `reason` is for the log."""
+
+    error: ErrorCode
+    reason: str
+
+
+def refuse_sender(
+    sender: KafkaPrincipal, is_authorized: Callable[[KafkaPrincipal], bool]
+) -> Refused | None:
+    """Check 3: the sending broker needs CLUSTER_ACTION on Cluster. It comes before all others."""
+    if is_authorized(sender):
+        return None
+    return Refused(
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{sender} lacks CLUSTER_ACTION on Cluster"
+    )
+
+
+def open_envelope(
+    envelope: Envelope, serde: PrincipalSerde, apis: Mapping[int, AdminApi]
+) -> Opened | Refused:
+    """Checks 5 to 9. The office (check 4) was checked by the caller."""
+    try:
+        principal = serde.deserialize(envelope.principal)  # 5
+    except PrincipalDeserializationError as wrong:
+        return Refused(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(wrong))
+    if len(envelope.client_host) not in (4, 16):  # 6
+        return Refused(ErrorCode.INVALID_REQUEST, "the client's address has neither 4 nor 16 bytes")
+    try:
+        header, _ = decode_request_header(envelope.request_header)  # 7
+    except WireError as wrong:
+        return Refused(ErrorCode.UNSUPPORTED_VERSION, str(wrong))
+    spec = API_SPECS.get(header.api_key)
+    api = apis.get(header.api_key)
+    if spec is None or not spec.forwardable or api is None:  # 8
+        return Refused(
+            ErrorCode.INVALID_REQUEST, f"API {header.api_key} is not eligible for forwarding"
+        )
+    try:
+        request = decode_request(  # 9
+            header.api_key, header.api_version, envelope.request_data, dialect=envelope.dialect
+        )
+    except WireError as wrong:
+        return Refused(ErrorCode.UNSUPPORTED_VERSION, str(wrong))
+    return Opened(header, principal, host_text(envelope.client_host), api, request)
+
+
+def host_text(address: bytes) -> str:
+    """Return an address as Java's getHostAddress writes it, which ACLs compare with."""
+    if len(address) == 4:
+        return str(ipaddress.IPv4Address(address))
+    groups = (address[i : i + 2] for i in range(0, 16, 2))
+    return ":".join(f"{int.from_bytes(group):x}" for group in groups)

@@ -1,0 +1,168 @@
+"""Outcomes: what became of each request, kept until its broker needs it no more.
+
+In the same multi as the effects of a request goes one znode that says how it ended, element by
+element, so that whoever is controller next can tell a request that comes again (design 5.5,
+docs/adr/0003). Pure: the store writes what `OutcomeIndex` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import orjson
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.znode_operations import Create, Delete, Operation, SetData
+from cluster_model.znodes import (
+    FloorZnode,
+    OutcomeZnode,
+    ZnodeContentError,
+    decode_uuid,
+    encode_uuid,
+)
+from controller.apis.base import Outcome
+from envelope.messages import RequestIdentity
+
+# One pruning multi stays below the store's limit of operations, with room for its floors.
+PRUNED_PER_MULTI_MAX: Final = 400
+
+
+class RequestOutcomes(NamedTuple):
+    """The committed elements of one request within one multi."""
+
+    identity: RequestIdentity
+    request_id: str
+    elements: Mapping[str, Outcome]
+
+
+def encode_outcomes(epoch: int, outcomes: Iterable[RequestOutcomes]) -> bytes:
+    """Return the content of an outcome znode. Never a secret, never a whole answer."""
+    return orjson.dumps(
+        {
+            "epoch": epoch,
+            "outcomes": [
+                {
+                    "id": list(identity),
+                    "request": request_id,
+                    "elements": [
+                        [
+                            element,
+                            int(outcome.error),
+                            outcome.message,
+                            None if outcome.topic_id is None else encode_uuid(outcome.topic_id),
+                        ]
+                        for element, outcome in elements.items()
+                    ],
+                }
+                for identity, request_id, elements in outcomes
+            ],
+        }
+    )
+
+
+def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
+    """Read an outcome znode.
+
+    Raises:
+        ZnodeContentError: the content is not what `encode_outcomes` writes.
+    """
+    try:
+        return [
+            RequestOutcomes(
+                RequestIdentity(*entry["id"]),
+                entry["request"],
+                {
+                    element: Outcome(
+                        ErrorCode(code), message, None if uuid is None else decode_uuid(uuid)
+                    )
+                    for element, code, message, uuid in entry["elements"]
+                },
+            )
+            for entry in orjson.loads(data or b"")["outcomes"]
+        ]
+    except (KeyError, TypeError, ValueError) as wrong:
+        raise ZnodeContentError(f"{path}: {wrong!r}") from None
+
+
+Incarnation = tuple[int, str]  # broker id, incarnation
+
+
+@dataclass(slots=True)
+class OutcomeIndex:
+    """All outcomes in ZooKeeper, and the floors below which they are forgotten."""
+
+    settled: dict[RequestIdentity, dict[str, Outcome]] = field(default_factory=dict)
+    zxids: dict[RequestIdentity, int] = field(default_factory=dict)
+    # commit number -> identities whose outcomes that znode holds
+    commits: dict[int, tuple[RequestIdentity, ...]] = field(default_factory=dict)
+    floors: dict[Incarnation, int] = field(default_factory=dict)
+    stored_floors: dict[Incarnation, int] = field(default_factory=dict)
+
+    def add(self, commit: int, zxid: int, outcomes: Sequence[RequestOutcomes]) -> None:
+        """Remember what one multi settled."""
+        for identity, _, elements in outcomes:
+            self.settled.setdefault(identity, {}).update(elements)
+            self.zxids[identity] = zxid
+        self.commits[commit] = tuple(entry.identity for entry in outcomes)
+
+    def lookup(self, identity: RequestIdentity) -> Mapping[str, Outcome]:
+        """Return the outcomes of the elements that were committed before; mostly none."""
+        return self.settled.get(identity, {})
+
+    def raise_floor(self, incarnation: Incarnation, floor: int) -> None:
+        """A broker says: all my requests below `floor` are answered or abandoned."""
+        if floor > self.floors.get(incarnation, 0):
+            self.floors[incarnation] = floor
+
+    def is_below_floor(self, identity: RequestIdentity) -> bool:
+        """True for a copy of a request that its broker has finished with."""
+        return identity.sequence < self.floors.get(identity[:2], 0)
+
+    def prunable(self, gone: frozenset[Incarnation]) -> list[int]:
+        """Return the commits whose outcomes nobody will ask for, oldest first."""
+        return [
+            commit
+            for commit, identities in self.commits.items()
+            if all(i[:2] in gone or self.is_below_floor(i) for i in identities)
+        ][:PRUNED_PER_MULTI_MAX]
+
+    def plan_pruning(self, commits: Sequence[int], gone: frozenset[Incarnation]) -> list[Operation]:
+        """Return the operations of the multi that prunes `commits` and stores the floors."""
+        operations: list[Operation] = [Delete(OutcomeZnode.path(commit)) for commit in commits]
+        touched = {identity[:2] for commit in commits for identity in self.commits[commit]}
+        for incarnation in sorted(touched - gone):
+            floor = self.floors[incarnation]
+            path, content = FloorZnode.path(*incarnation), b"%d" % floor
+            if incarnation not in self.stored_floors:
+                operations.append(Create(path, content))
+            elif self.stored_floors[incarnation] != floor:
+                operations.append(SetData(path, content))
+        # A vanished incarnation's floor goes with the last of its outcomes.
+        kept = {i[:2] for c, ids in self.commits.items() if c not in set(commits) for i in ids}
+        operations += [
+            Delete(FloorZnode.path(*incarnation))
+            for incarnation in sorted(gone - kept)
+            if incarnation in self.stored_floors
+        ]
+        return operations
+
+    def pruned(self, commits: Sequence[int], gone: frozenset[Incarnation]) -> None:
+        """Forget what `plan_pruning` removed, after it was committed."""
+        touched = {identity[:2] for commit in commits for identity in self.commits[commit]}
+        for commit in commits:
+            for identity in self.commits.pop(commit):
+                self.settled.pop(identity, None)
+                self.zxids.pop(identity, None)
+        for incarnation in touched - gone:
+            self.stored_floors[incarnation] = self.floors[incarnation]
+        kept = {identity[:2] for identities in self.commits.values() for identity in identities}
+        for incarnation in gone - kept:
+            self.stored_floors.pop(incarnation, None)
+            self.floors.pop(incarnation, None)
+
+    def known_incarnations(self) -> set[Incarnation]:
+        """Return every incarnation that has outcomes or a floor here."""
+        known = {identity[:2] for identities in self.commits.values() for identity in identities}
+        return known | set(self.stored_floors)

@@ -1,0 +1,125 @@
+"""Records to znode operations. Pure; the only place that knows which znodes a fact is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, assert_never
+
+from cluster_model.image import MetadataImage, Topic
+from cluster_model.records import (
+    AssignmentRecord,
+    ConfigRecord,
+    ConfigResource,
+    DeletionMarkerRecord,
+    DeletionMarkerRemovalRecord,
+    PartitionRecord,
+    Record,
+    TopicIdRecord,
+    TopicRecord,
+    TopicRemovalRecord,
+)
+from cluster_model.znode_operations import Create, Delete, Operation, SetData
+from cluster_model.znodes import (
+    ConfigChangeZnode,
+    ConfigZnode,
+    DeletionMarkerZnode,
+    PartitionZnode,
+    TopicZnode,
+)
+
+# Broker entities stay with an empty config; emptied users, clients and ips go (kafka-semantics 2.10).
+_KEPT_WHEN_EMPTY: Final = ("topics", "brokers")
+
+
+def plan_operations(records: Iterable[Record], image: MetadataImage) -> list[Operation]:
+    """Return the operations that make `records` true, given what `image` says is there.
+
+    The fence and the commit counter are not among them: the store puts those first.
+    """
+    operations: list[Operation] = []
+    # Topics whose `partitions` znode comes into being within these operations.
+    rooted: set[str] = set()
+    for record in records:
+        match record:
+            case TopicRecord(name, topic_id, assignment, configs):
+                operations += _write_config(ConfigRecord(_topic(name), configs, False), image)
+                content = TopicZnode.encode(assignment, topic_id, {}, {})
+                operations.append(Create(TopicZnode.path(name), content))
+            case PartitionRecord():
+                operations += _write_partition(record, image.topics.get(record.topic), rooted)
+            case AssignmentRecord(name, assignment, adding, removing):
+                content = TopicZnode.encode(
+                    assignment, image.topics[name].topic_id, adding, removing
+                )
+                operations.append(SetData(TopicZnode.path(name), content))
+            case TopicIdRecord(name, topic_id):
+                topic = image.topics[name]
+                content = TopicZnode.encode(
+                    topic.assignment, topic_id, topic.adding, topic.removing
+                )
+                operations.append(SetData(TopicZnode.path(name), content))
+            case ConfigRecord():
+                operations += _write_config(record, image)
+            case DeletionMarkerRecord(name):
+                operations.append(Create(DeletionMarkerZnode.path(name)))
+            case DeletionMarkerRemovalRecord(name):
+                operations.append(Delete(DeletionMarkerZnode.path(name)))
+            case TopicRemovalRecord(name):
+                operations += _remove_topic(image.topics[name], image)
+            case _:
+                assert_never(record)
+    return operations
+
+
+def _topic(name: str) -> ConfigResource:
+    return ConfigResource("topics", name)
+
+
+def _write_partition(
+    record: PartitionRecord, topic: Topic | None, rooted: set[str]
+) -> list[Operation]:
+    path = PartitionZnode.path(record.topic, record.partition)
+    content = PartitionZnode.encode(record.state)
+    if record.state.partition_epoch > 0:
+        return [SetData(path, content, record.state.partition_epoch - 1)]
+    operations: list[Operation] = []
+    if record.topic not in rooted:
+        rooted.add(record.topic)
+        if topic is None or not topic.has_partitions_znode:
+            operations.append(Create(PartitionZnode.parent(record.topic)))
+    if topic is None or record.partition not in topic.bare_partition_znodes:
+        operations.append(Create(path.removesuffix("/state")))
+    operations.append(Create(path, content))
+    return operations
+
+
+def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]:
+    path, content = ConfigZnode.path(record.resource), ConfigZnode.encode(record.configs)
+    there = record.resource in image.configs
+    operations: list[Operation] = []
+    if record.configs or record.resource.entity_type in _KEPT_WHEN_EMPTY:
+        operations.append(SetData(path, content) if there else Create(path, content))
+    elif there:
+        operations.append(Delete(path))
+    if record.notify:
+        change = ConfigChangeZnode.encode(record.resource)
+        operations.append(Create(ConfigChangeZnode.prefix, change, sequential=True))
+    return operations
+
+
+def _remove_topic(topic: Topic, image: MetadataImage) -> list[Operation]:
+    operations: list[Operation] = []
+    for partition, state in enumerate(topic.states):
+        path = PartitionZnode.path(topic.name, partition)
+        if state.partition_epoch >= 0:
+            operations.append(Delete(path))
+        if state.partition_epoch >= 0 or partition in topic.bare_partition_znodes:
+            operations.append(Delete(path.removesuffix("/state")))
+    if topic.has_partitions_znode:
+        operations.append(Delete(PartitionZnode.parent(topic.name)))
+    operations.append(Delete(TopicZnode.path(topic.name)))
+    if _topic(topic.name) in image.configs:
+        operations.append(Delete(ConfigZnode.path(_topic(topic.name))))
+    if topic.name in image.deletions:
+        operations.append(Delete(DeletionMarkerZnode.path(topic.name)))
+    return operations

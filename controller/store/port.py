@@ -1,0 +1,57 @@
+"""What the single writer may rely on: written, refused whole, or unknown. There is no fourth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+
+class ControllerMovedError(Exception):
+    """Another controller holds a newer epoch. Definite: nothing of this batch was written."""
+
+
+class UnknownOutcomeError(Exception):
+    """The session is gone with a batch in flight. Not definite: the next controller knows."""
+
+
+class ContentConflictError(Exception):
+    """ZooKeeper held something else than the image said. Definite: nothing was written.
+
+    `index` counts the effects alone (0 is the first operation after fence and counter); `code` is
+    ZooKeeper's error code.
+    """
+
+    def __init__(self, index: int, code: int) -> None:
+        super().__init__(f"operation {index} failed with ZooKeeper's error {code}")
+        self.index = index
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Proof of office: our epoch, and the version of /controller_epoch when we took it."""
+
+    epoch: int
+    zk_version: int
+    zxid: int
+
+    def __post_init__(self) -> None:
+        # ZooKeeper reads -1 as "any version", which would switch the fence off.
+        assert self.zk_version >= 0, self.zk_version
+
+
+class Committed(NamedTuple):
+    """A multi that was applied: its number in the commit counter, and its zxid."""
+
+    number: int
+    zxid: int
+
+
+class Mutant(Enum):
+    """Seeded bugs of the test build, handed to the composition root; production passes none."""
+
+    FENCE_OFF = "fence_off"
+    """Neither the epoch nor the commit counter is checked."""
+    RETRY_ACROSS_SESSIONS = "retry_across_sessions"
+    """A lost session is replaced, and the multi sent again: the zombie of KAFKA-6082."""

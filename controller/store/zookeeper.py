@@ -1,0 +1,278 @@
+"""The store over a live ZooKeeper session: election, and the fenced multi.
+
+This is the only module that writes metadata. Every write is one multi whose operation 0 checks
+the version of /controller_epoch and whose operation 1 sets /bridgehead/commit at its known
+version (design 5.3). After a lost reply the same multi is sent again, nothing is read: failure
+at 0 says another controller is in office, failure at 1 says the first copy was applied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from cluster_model.znode_operations import Check, Create, Operation, SetData
+from cluster_model.znodes import (
+    BRIDGEHEAD_PATHS,
+    START_UP_PATHS,
+    ClusterIdZnode,
+    CommitZnode,
+    ControllerEpochZnode,
+    ControllerZnode,
+)
+from controller.store.port import (
+    Committed,
+    ContentConflictError,
+    ControllerMovedError,
+    Fence,
+    Mutant,
+    UnknownOutcomeError,
+)
+from event_log.events import (
+    ClaimSent,
+    CommitAnswered,
+    CommitSent,
+    CommitUnknown,
+    SessionLost,
+    SessionOpened,
+)
+from event_log.writer import EventLog
+from zookeeper_client.session import (
+    ConnectionLostError,
+    NoSuchZnodeError,
+    SessionLostError,
+    SessionState,
+    ZooKeeperSession,
+)
+from zookeeper_client.wire import Read, ReadResult
+
+# A multi of 500 operations costs 4 ms and more gain nothing; two of them are fence and counter.
+OPERATIONS_MAX: Final = 500
+# jute.maxbuffer is 1 MiB at an untuned server.
+MULTI_BYTES_MAX: Final = 900_000
+_OFFICE: Final = 2  # operations in front of the effects
+
+
+class ZooKeeperStore:
+    """One controller session, from candidacy to resignation."""
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int,
+        on_state: Callable[[SessionState], None],
+        log: EventLog,
+        now_s: Callable[[], float],
+        mutants: frozenset[Mutant] = frozenset(),
+    ) -> None:
+        self._connect = connect
+        self._session_timeout_ms = session_timeout_ms
+        self._on_state = on_state
+        self._log = log
+        self._now_s = now_s
+        self._mutants = mutants
+        self._reconnected = asyncio.Event()
+        self._session = self._new_session()
+        self._commit_number = 0
+
+    def _new_session(self) -> ZooKeeperSession:
+        return ZooKeeperSession(
+            self._connect,
+            session_timeout_ms=self._session_timeout_ms,
+            on_state=self._state_changed,
+        )
+
+    def _state_changed(self, state: SessionState) -> None:
+        if state is SessionState.SUSPENDED:
+            self._reconnected.clear()
+        else:
+            self._reconnected.set()
+        if state is SessionState.LOST:
+            self._log.append(SessionLost(role="controller", session=self.session))
+        self._on_state(state)
+
+    @property
+    def session(self) -> str:
+        """The session's id as the transaction log shows it, in hexadecimal."""
+        return f"0x{self._session.session_id:x}"
+
+    async def open(self, timeout_s: float) -> None:
+        """Connect. Raises ConnectionLostError when no server answers."""
+        await self._session.open(timeout_s)
+        self._log.append(SessionOpened(role="controller", session=self.session))
+
+    async def close(self) -> None:
+        """End the session; /controller goes with it at once."""
+        await self._session.close()
+
+    async def expire(self) -> None:
+        """Have the server expire this session (chaos)."""
+        await self._session.expire()
+
+    def lease_holds(self) -> bool:
+        """Two thirds of the session have not yet passed without a word (design 5.8)."""
+        silent_s = self._now_s() - self._session.last_word_s
+        return (
+            self._session.state is not SessionState.LOST
+            and silent_s * 1000 < self._session_timeout_ms * 2 / 3
+        )
+
+    async def ensure_start_up_paths(self, cluster_id: str) -> str:
+        """Create what Kafka creates at start-up and our own parents; return the cluster id.
+
+        The loser of a race for /cluster/id reads the winner's.
+        """
+        await self._session.create_root()
+        wanted: list[Operation] = []
+        for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
+            parts = path.split("/")[1:]
+            for depth in range(1, len(parts) + 1):
+                parent = Create("/" + "/".join(parts[:depth]))
+                if parent not in wanted:
+                    wanted.append(parent)
+        wanted.append(Create(CommitZnode.path, b"0"))
+        wanted.append(Create("/cluster"))
+        wanted.append(Create(ClusterIdZnode.path, ClusterIdZnode.encode(cluster_id)))
+        # One after another in one pipeline: each may exist, and its children come after it.
+        await asyncio.gather(*(self._session.multi([self.encode(o)]) for o in wanted))
+        return ClusterIdZnode.decode((await self._session.get(ClusterIdZnode.path)).data)
+
+    async def elect(self, broker_id: int, now_ms: int) -> Fence | None:
+        """Stand for controller as Kafka does (kafka-semantics 2.4.2). None: somebody else is.
+
+        Raises:
+            ConnectionLostError: the session is gone before it was decided.
+        """
+        if await self._session.exists(ControllerZnode.path) is not None:
+            return None
+        epoch, version = await self._read_epoch()
+        self._log.append(ClaimSent(epoch=epoch + 1))
+        claim = [
+            Create(ControllerZnode.path, ControllerZnode.encode(broker_id, now_ms), ephemeral=True),
+            SetData(ControllerEpochZnode.path, ControllerEpochZnode.encode(epoch + 1), version),
+        ]
+        try:
+            result = await self._session.multi([self.encode(o) for o in claim])
+        except ConnectionLostError as lost:
+            if isinstance(lost, SessionLostError):
+                raise
+            await self._reconnected.wait()
+            return await self._recognise_own_claim(broker_id, epoch + 1)
+        if result.failed_index is not None:
+            return None
+        await self._take_office(epoch + 1)
+        return Fence(epoch + 1, version + 1, result.zxid)
+
+    async def _read_epoch(self) -> tuple[int, int]:
+        try:
+            data, stat = await self._session.get(ControllerEpochZnode.path)
+        except NoSuchZnodeError:
+            await self._session.multi([self.encode(Create(ControllerEpochZnode.path, b"0"))])
+            data, stat = await self._session.get(ControllerEpochZnode.path)
+        return ControllerEpochZnode.decode(data), stat.version
+
+    async def _recognise_own_claim(self, broker_id: int, epoch: int) -> Fence | None:
+        """After a lost reply: the multi had succeeded if /controller is ours with that epoch."""
+        try:
+            data, stat = await self._session.get(ControllerZnode.path)
+        except NoSuchZnodeError:
+            return None
+        written, version = await self._read_epoch()
+        if ControllerZnode.decode(data) != broker_id or written != epoch:
+            return None
+        if stat.ephemeral_owner & (2**64 - 1) != self._session.session_id:
+            return None  # An earlier life of this broker holds it.
+        await self._take_office(epoch)
+        return Fence(epoch, version, stat.czxid)
+
+    async def _take_office(self, epoch: int) -> None:
+        """The counter's version is the number of the last commit; only we move it from now on."""
+        _, stat = await self._session.get(CommitZnode.path)
+        self._commit_number = stat.version
+        if Mutant.FENCE_OFF in self._mutants:
+            # Numbers of its own, or the names of outcomes would fence what the mutant does not.
+            self._commit_number += epoch * 1_000_000
+
+    @property
+    def next_commit(self) -> int:
+        """The number of the next multi; outcomes are named by it."""
+        return self._commit_number + 1
+
+    def encode(self, operation: Operation) -> bytes:
+        """Return an operation's bytes, so that multis can be cut by size before they are sent."""
+        return self._session.encode(operation)
+
+    async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
+        """Read many znodes. Raises ConnectionLostError."""
+        return await self._session.read(reads)
+
+    async def children(self, path: str, watch: Callable[[], None]) -> list[str]:
+        """Return a znode's children and be told once of the next change."""
+        return await self._session.children(path, watch)
+
+    async def commit(self, fence: Fence, effects: Sequence[bytes]) -> Committed:
+        """Write all effects or none, fenced and counted.
+
+        Raises:
+            ControllerMovedError: the fence no longer holds. Definite unless a reply was lost,
+                then UnknownOutcomeError.
+            UnknownOutcomeError: the session went with the multi in flight.
+            ContentConflictError: definite; the counter did not move.
+        """
+        number = self._commit_number + 1
+        operations = [*self._office(fence, number), *effects]
+        size = sum(map(len, operations))
+        assert len(operations) <= OPERATIONS_MAX + _OFFICE, len(operations)
+        self._log.append(
+            CommitSent(number=number, epoch=fence.epoch, operations=len(operations), bytes=size)
+        )
+        sent_before = False
+        while True:
+            try:
+                result = await self._session.multi(operations)
+            except SessionLostError as lost:
+                if Mutant.RETRY_ACROSS_SESSIONS in self._mutants:
+                    self._session = self._new_session()
+                    await self._session.open(self._session_timeout_ms / 1000)
+                    continue
+                self._log.append(CommitUnknown(number=number, epoch=fence.epoch))
+                raise UnknownOutcomeError(f"commit {number}") from lost
+            except ConnectionLostError:
+                self._log.append(CommitUnknown(number=number, epoch=fence.epoch))
+                sent_before = True
+                await self._reconnected.wait()
+                continue
+            if result.failed_index is None:
+                return self._counted(number, result.zxid)
+            if result.failed_index == 0:
+                if sent_before:
+                    raise UnknownOutcomeError(f"commit {number}: deposed after a lost reply")
+                raise ControllerMovedError(f"epoch {fence.epoch} was superseded")
+            if result.failed_index == 1:
+                return await self._first_copy(number, sent_before)
+            raise ContentConflictError(result.failed_index - _OFFICE, result.error_code)
+
+    def _office(self, fence: Fence, number: int) -> list[bytes]:
+        if Mutant.FENCE_OFF in self._mutants:
+            return [self.encode(SetData(CommitZnode.path, b"%d" % number))] * _OFFICE
+        return [
+            self.encode(Check(ControllerEpochZnode.path, fence.zk_version)),
+            self.encode(SetData(CommitZnode.path, b"%d" % number, number - 1)),
+        ]
+
+    async def _first_copy(self, number: int, sent_before: bool) -> Committed:
+        """The counter has moved: our first copy was applied. Its zxid is the counter's mzxid."""
+        if not sent_before:
+            raise ControllerMovedError(f"{CommitZnode.path} was moved by somebody else")
+        try:
+            _, stat = await self._session.get(CommitZnode.path)
+        except ConnectionLostError as lost:
+            raise UnknownOutcomeError(f"commit {number}") from lost
+        return self._counted(number, stat.mzxid)
+
+    def _counted(self, number: int, zxid: int) -> Committed:
+        self._commit_number = number
+        self._log.append(CommitAnswered(number=number, zxid=zxid, session=self.session))
+        return Committed(number, zxid)

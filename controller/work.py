@@ -1,0 +1,78 @@
+"""One request on its way through the controller: what it asks, what has become of it so far."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from controller.apis.base import AdminApi, Decided, Outcome, RequestContext, Wait
+from controller.store.outcomes import RequestOutcomes
+from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
+from envelope.messages import EnvelopeAnswer, RequestIdentity
+
+# Fence, commit counter and the outcomes' znode come before the effects.
+_EFFECTS_MAX = OPERATIONS_MAX - 3
+# What an outcome adds to its znode, beside its texts.
+_OUTCOME_BYTES = 160
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """A request in the loop. `outcomes` grows until every element has one."""
+
+    identity: RequestIdentity
+    context: RequestContext
+    api: AdminApi
+    request: Any
+    correlation_id: int
+    deadline_s: float
+    answer: asyncio.Future[EnvelopeAnswer]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    undone: set[str] = field(default_factory=set)  # decided in this round, not yet committed
+    wait: Wait = field(default_factory=Wait)
+    zxid: int = 0
+    image_zxid: int = 0
+
+
+class Entry(NamedTuple):
+    """One element that has effects: its operations go into one multi, all or none."""
+
+    work: Work
+    decided: Decided
+    operations: Sequence[bytes]
+
+
+def cut_into_multis(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """Fill multis up to the store's limits, in order; an element is never cut.
+
+    An element larger than a multi is refused by its API before it comes here.
+    """
+    multi: list[Entry] = []
+    operations = size = 0
+    for entry in entries:
+        more = len(entry.operations)
+        bytes_more = sum(map(len, entry.operations)) + _OUTCOME_BYTES + len(entry.decided.element)
+        if multi and (operations + more > _EFFECTS_MAX or size + bytes_more > MULTI_BYTES_MAX):
+            yield multi
+            multi, operations, size = [], 0, 0
+        multi.append(entry)
+        operations += more
+        size += bytes_more
+    if multi:
+        yield multi
+
+
+def outcomes_of(multi: Sequence[Entry]) -> list[RequestOutcomes]:
+    """Group the elements of a multi by their requests."""
+    grouped: dict[RequestIdentity, RequestOutcomes] = {}
+    for work, decided, _ in multi:
+        entry = grouped.get(work.identity)
+        if entry is None:
+            entry = RequestOutcomes(work.identity, work.context.request_id, {})
+            grouped[work.identity] = entry
+        elements = entry.elements
+        assert isinstance(elements, dict)
+        elements[decided.element] = decided.outcome
+    return list(grouped.values())
