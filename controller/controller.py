@@ -323,12 +323,6 @@ class Controller:
             loop.start_chore(lambda: self._pruning.run(loop, self._services.now_s()))
             asyncio.get_running_loop().call_later(_PRUNE_EVERY_S, self._prune, loop)
 
-    def deletions_wanted(self, names: frozenset[str]) -> None:
-        """Start removing topics whose deletion was just accepted."""
-        loop = self._loop
-        if loop is not None:
-            loop.start_job(delete_topics(lambda: loop.image, sorted(names)))
-
     # --- Envelopes -----------------------------------------------------------------------
 
     async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeAnswer:

@@ -17,11 +17,11 @@ from typing import Final, Protocol
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
-from cluster_model.records import Record
+from cluster_model.records import DeletionMarkerRecord, Record
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
 from controller.apis.base import Outcome, WaitFor
-from controller.background import Job, follow
+from controller.background import Job, delete_topics, follow
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
@@ -162,6 +162,9 @@ class ControllerLoop:
                 break
             self.image = replace(self.image.replay(records), zxid=committed.zxid)
             changed.update(_topics_of(records))
+            marked = [r.topic for r in records if isinstance(r, DeletionMarkerRecord)]
+            if marked:
+                self._jobs.append(delete_topics(lambda: self.image, marked))
         if changed or self.image is not base:
             self._published(base, frozenset(changed))
         for work in works:

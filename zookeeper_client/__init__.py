@@ -1,1 +1,1 @@
-"""kazoo behind a small async port. Only the controller's store and the broker's watcher import it."""
+"""kazoo behind a small async port: the controller's store writes through it, the watcher reads."""

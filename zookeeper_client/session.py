@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import (
@@ -72,6 +72,15 @@ class ZooKeeperRefusedError(Exception):
 
 class NoSuchZnodeError(ZooKeeperRefusedError):
     """The znode does not exist."""
+
+
+class _Watcher(NamedTuple):
+    """A watch as kazoo keeps it: equal ones count once, so that watching twice fires once."""
+
+    call: Callable[[], None]
+
+    def __call__(self, _event: Any) -> None:
+        self.call()
 
 
 class _LoopQueue:
@@ -185,7 +194,7 @@ class ZooKeeperSession:
     @property
     def last_word_s(self) -> float:
         """Monotonic seconds: when the question was asked that ZooKeeper answered last."""
-        return cast(float, self._connection.last_word_s)
+        return self._connection.last_word_s
 
     @property
     def last_zxid(self) -> int:
@@ -274,13 +283,13 @@ class ZooKeeperSession:
             return SessionLostError("the ZooKeeper session is gone")
         return ConnectionLostError("the connection to ZooKeeper broke")
 
-    async def _watchable(self, start: Callable[[Any], Any], watch: Callable[[], None] | None) -> Any:
+    async def _watchable(
+        self, start: Callable[[Any], Any], watch: Callable[[], None] | None
+    ) -> Any:
         if self.state is not SessionState.CONNECTED:
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()
-        start((lambda _event: watch()) if watch else None).rawlink(
-            lambda done: _settle(future, done)
-        )
+        start(_Watcher(watch) if watch else None).rawlink(lambda done: _settle(future, done))
         return await self._reply(future)
 
     async def get(self, path: str, watch: Callable[[], None] | None = None) -> ZnodeData:

@@ -178,7 +178,7 @@ class MultiRead:
 
     def serialize(self) -> bytes:
         """Return the body; no read sets a watch, because MultiRead cannot."""
-        parts = []
+        parts: list[bytes] = []
         for kind, path in self._reads:
             parts += (_HEADERS[kind], _text(path), b"\x00")
         parts.append(_DONE)

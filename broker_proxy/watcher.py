@@ -1,0 +1,293 @@
+"""The broker's eyes in ZooKeeper: where the controller is, what was configured, and its own name.
+
+The broker session registers and reads; it never writes anything else. kazoo forgets raw watches
+at every reconnect, so everything watched is read and watched again then. A lost session is
+followed by a new one: the broker registers again and carries on under a new broker epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.image import BrokerRegistration
+from cluster_model.records import ConfigResource
+from cluster_model.znodes import (
+    BRIDGEHEAD_PATHS,
+    BrokerIdZnode,
+    ClusterIdZnode,
+    ConfigChangeZnode,
+    ConfigZnode,
+    ControllerZnode,
+    NodeAddress,
+    NodeZnode,
+    ZnodeContentError,
+)
+from broker_proxy.registration import registration_operations
+from event_log.events import BrokerRegistered, SessionLost, SessionOpened
+from event_log.writer import EventLog
+from zookeeper_client.session import (
+    ConnectionLostError,
+    NoSuchZnodeError,
+    SessionState,
+    ZooKeeperSession,
+)
+from zookeeper_client.wire import NODE_EXISTS, ReadChildren
+
+_log = logging.getLogger(__name__)
+_RETRY_S: Final = 0.2
+
+
+class RegistrationRefusedError(Exception):
+    """Another broker is registered under this id. Its text is one sentence for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerAddress:
+    """Who is controller, and where: `node` is None while its address is not (yet) known."""
+
+    broker_id: int
+    node: NodeAddress | None
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What the node wants to hear. Called on the loop; they return at once."""
+
+    controller_changed: Callable[[ControllerAddress | None], None]
+    config_changed: Callable[[ConfigResource, Mapping[str, str]], None]
+    registered: Callable[[int], None]  # the broker epoch
+    session_changed: Callable[[SessionState], None]
+
+
+class ZooKeeperWatcher:
+    """One broker's session after another, as long as the node runs."""
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int,
+        connection_timeout_ms: int,
+        callbacks: Callbacks,
+        log: EventLog,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._connect = connect
+        self._session_timeout_ms = session_timeout_ms
+        self._connection_timeout_ms = connection_timeout_ms
+        self._callbacks = callbacks
+        self._log = log
+        self._now_ms = now_ms
+        self._session: ZooKeeperSession | None = None
+        self._registration: tuple[BrokerRegistration, NodeAddress] | None = None
+        self._last_change = ""
+        self._told: ControllerAddress | None | bool = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopped = False
+
+    @property
+    def _live(self) -> ZooKeeperSession:
+        if self._session is None:
+            raise ConnectionLostError("there is no ZooKeeper session at the moment")
+        return self._session
+
+    async def open(self) -> None:
+        """Connect. Raises ConnectionLostError when no server answers in time."""
+        session = ZooKeeperSession(
+            self._connect,
+            session_timeout_ms=self._session_timeout_ms,
+            on_state=self._state_changed,
+        )
+        await session.open(self._connection_timeout_ms / 1000)
+        self._session = session
+        self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
+
+    async def close(self) -> None:
+        """End the session; the registration goes with it at once."""
+        self._stopped = True
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._session is not None:
+            await self._session.close()
+
+    async def expire(self) -> None:
+        """Have ZooKeeper expire the broker session (chaos)."""
+        await self._live.expire()
+
+    async def has_start_up_paths(self) -> bool:
+        """True when some node has created what brokers need before they can register."""
+        paths = ("/brokers/ids", *BRIDGEHEAD_PATHS, "/cluster")
+        found = await self._live.read([ReadChildren(path) for path in paths])
+        return all(children is not None for children in found)
+
+    async def cluster_id(self) -> str:
+        """Return the cluster's id. Raises NoSuchZnodeError before the first start."""
+        return ClusterIdZnode.decode((await self._live.get(ClusterIdZnode.path)).data)
+
+    async def register(self, registration: BrokerRegistration, address: NodeAddress) -> int:
+        """Announce this broker; return its epoch.
+
+        A predecessor that was killed keeps the name until its session ends; that is waited for.
+
+        Raises:
+            RegistrationRefusedError: another live broker has this id.
+        """
+        self._registration = registration, address
+        path = BrokerIdZnode.path(registration.broker_id)
+        deadline = asyncio.get_running_loop().time() + 2 * self._session_timeout_ms / 1000 + 1
+        while True:
+            session = self._live
+            operations = registration_operations(registration, address, self._now_ms())
+            result = await session.multi([session.encode(o) for o in operations])
+            if result.failed_index is None:
+                epoch = result.zxid
+                self._log.append(
+                    BrokerRegistered(
+                        broker_epoch=epoch,
+                        incarnation=address.incarnation,
+                        session=f"0x{session.session_id:x}",
+                    )
+                )
+                self._callbacks.registered(epoch)
+                return epoch
+            if result.error_code != NODE_EXISTS:
+                raise RegistrationRefusedError(
+                    f"ZooKeeper refused the registration of broker {registration.broker_id} "
+                    f"(error {result.error_code})"
+                )
+            stat = await session.exists(path)
+            if stat is not None and stat.ephemeral_owner & (2**64 - 1) == session.session_id:
+                return stat.czxid
+            if asyncio.get_running_loop().time() > deadline:
+                raise RegistrationRefusedError(
+                    f"broker {registration.broker_id} is registered by another process: stop it, "
+                    f"or give this one another broker.id"
+                )
+            await self._until_gone(session, path)
+
+    async def _until_gone(self, session: ZooKeeperSession, path: str) -> None:
+        changed = asyncio.Event()
+        if await session.exists(path, changed.set) is not None:
+            try:
+                async with asyncio.timeout(self._session_timeout_ms / 1000):
+                    await changed.wait()
+            except TimeoutError:
+                return
+
+    async def watch(self) -> None:
+        """Read and watch the controller and the configurations; call the callbacks."""
+        await self._read_controller()
+        await self._read_config_changes()
+
+    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+        """Return the stored overrides of one entity, straight from ZooKeeper."""
+        path = ConfigZnode.path(ConfigResource(entity_type, entity_name))
+        try:
+            return ConfigZnode.decode(path, (await self._live.get(path)).data)
+        except NoSuchZnodeError:
+            return {}
+
+    # --- Watching ------------------------------------------------------------------------
+
+    def _state_changed(self, state: SessionState) -> None:
+        self._callbacks.session_changed(state)
+        if self._stopped or self._session is None:
+            return
+        if state is SessionState.CONNECTED:
+            self._start(self.watch)
+        elif state is SessionState.LOST:
+            self._log.append(SessionLost(role="broker", session=f"0x{self._session.session_id:x}"))
+            self._session = None
+            self._start(self._begin_again)
+
+    async def _begin_again(self) -> None:
+        await self.open()
+        assert self._registration is not None
+        await self.register(*self._registration)
+        await self.watch()
+
+    def _start(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Run a step until it succeeds; a broken connection only delays it."""
+
+        async def persist() -> None:
+            while not self._stopped:
+                try:
+                    await step()
+                except ConnectionLostError as lost:
+                    if self._session is not None and step is not self._begin_again:
+                        return  # The reconnect reads everything again.
+                    _log.warning("ZooKeeper: %s; trying again", lost)
+                except RegistrationRefusedError as refused:
+                    _log.error("%s", refused)
+                else:
+                    return
+                await asyncio.sleep(_RETRY_S)
+
+        task = asyncio.create_task(persist())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _controller_moved(self) -> None:
+        self._start(self._read_controller)
+
+    def _configs_moved(self) -> None:
+        self._start(self._read_config_changes)
+
+    async def _read_controller(self) -> None:
+        """Follow /controller and the node it names; both are watched from this reading on."""
+        again = self._controller_moved
+        session = self._live
+        try:
+            data, _ = await session.get(ControllerZnode.path, again)
+        except NoSuchZnodeError:
+            if await session.exists(ControllerZnode.path, again) is not None:
+                again()
+                return
+            self._tell(None)
+            return
+        try:
+            broker_id = ControllerZnode.decode(data)
+        except ZnodeContentError as wrong:
+            _log.error("%s", wrong)
+            self._tell(None)
+            return
+        self._tell(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
+
+    async def _node_address(
+        self, broker_id: int, again: Callable[[], None]
+    ) -> NodeAddress | None:
+        path = NodeZnode.path(broker_id)
+        try:
+            return NodeZnode.decode((await self._live.get(path, again)).data)
+        except (NoSuchZnodeError, ZnodeContentError):
+            await self._live.exists(path, again)
+            return None
+
+    def _tell(self, controller: ControllerAddress | None) -> None:
+        # The watch on /controller and the one on its node may both fire for one change.
+        if controller != self._told or self._told is False:
+            self._told = controller
+            self._callbacks.controller_changed(controller)
+
+    async def _read_config_changes(self) -> None:
+        """Process the notifications after the last one seen; each names an entity to re-read."""
+        session = self._live
+        names = sorted(await session.children(ConfigChangeZnode.parent, self._configs_moved))
+        resources: dict[ConfigResource, None] = {}
+        for name in names:
+            if name <= self._last_change:
+                continue
+            try:
+                znode = await session.get(f"{ConfigChangeZnode.parent}/{name}")
+                resources[ConfigChangeZnode.decode(znode.data)] = None
+            except NoSuchZnodeError:
+                pass  # Purged: everybody had applied it, and the entity is read at start.
+            except ZnodeContentError as wrong:
+                _log.error("%s: %s", name, wrong)
+            self._last_change = max(self._last_change, name)
+        for resource in resources:
+            self._callbacks.config_changed(resource, await self.read_config(*resource))
