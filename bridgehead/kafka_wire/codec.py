@@ -1,0 +1,111 @@
+"""Bodies of requests and responses: bytes to messages and back, in every version.
+
+Codecs are generated from the tables of `messages` when a version is first met. A dialect is a
+set of tables: today there is one, "shipped", which is Kafka 3.9's.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final, Literal
+
+from bridgehead.kafka_wire.apis import API_SPECS, ApiSpec
+from bridgehead.kafka_wire.generate import (
+    DECODE_ERRORS,
+    ENCODE_ERRORS,
+    Decoder,
+    Encoder,
+    Generator,
+)
+from bridgehead.kafka_wire.primitives import WireError
+
+Kind = Literal["request", "response"]
+DIALECTS: Final = ("shipped",)
+
+
+def find_spec(api_key: int, version: int, dialect: str) -> ApiSpec:
+    """Return the API's row.
+
+    Raises:
+        WireError: no such API, version or dialect.
+    """
+    if dialect not in DIALECTS:
+        raise WireError(f"there is no dialect {dialect!r}; there is {', '.join(DIALECTS)}")
+    spec = API_SPECS.get(api_key)
+    if spec is None:
+        raise WireError(f"there is no API {api_key}")
+    if version not in spec.versions:
+        raise WireError(f"{spec.name} has no version {version}")
+    return spec
+
+
+def message_type(spec: ApiSpec, kind: Kind) -> type[Any]:
+    """Return the message class of a request or a response."""
+    if kind not in ("request", "response"):
+        raise WireError(f"a message is a request or a response, not {kind!r}")
+    return spec.request if kind == "request" else spec.response
+
+
+@cache
+def _decoder(api_key: int, kind: Kind, version: int, dialect: str) -> Decoder:
+    spec = find_spec(api_key, version, dialect)
+    return Generator(version, spec.is_flexible(version)).decoder(message_type(spec, kind))
+
+
+@cache
+def _encoder(api_key: int, kind: Kind, version: int, dialect: str) -> Encoder:
+    spec = find_spec(api_key, version, dialect)
+    return Generator(version, spec.is_flexible(version)).encoder(message_type(spec, kind))
+
+
+def decode(api_key: int, kind: Kind, version: int, data: bytes, at: int, dialect: str) -> Any:
+    """Return the message that begins at `at`; what follows it is ignored, as Kafka does.
+
+    Raises:
+        WireError: the bytes are not that message.
+    """
+    decoder = _decoder(api_key, kind, version, dialect)
+    try:
+        message, _ = decoder(data, at, len(data))
+    except DECODE_ERRORS:
+        raise WireError("the data ends within the message") from None
+    return message
+
+
+def encode(api_key: int, kind: Kind, version: int, message: Any, dialect: str) -> bytes:
+    """Return the bytes of `message`; fields that the version lacks are left out.
+
+    Raises:
+        WireError: a value does not fit its field.
+    """
+    encoder = _encoder(api_key, kind, version, dialect)
+    out = bytearray()
+    try:
+        encoder(message, out)
+    except ENCODE_ERRORS as wrong:
+        raise WireError(f"{type(message).__name__} does not fit version {version}: {wrong}") from None
+    return bytes(out)
+
+
+def decode_request(
+    api_key: int, version: int, data: bytes, at: int = 0, dialect: str = "shipped"
+) -> Any:
+    """Return a request message; see `decode`."""
+    return decode(api_key, "request", version, data, at, dialect)
+
+
+def decode_response(
+    api_key: int, version: int, data: bytes, at: int = 0, dialect: str = "shipped"
+) -> Any:
+    """Return a response message; see `decode`."""
+    return decode(api_key, "response", version, data, at, dialect)
+
+
+def encode_request(api_key: int, version: int, message: Any, dialect: str = "shipped") -> bytes:
+    """Return a request's body; see `encode`."""
+    return encode(api_key, "request", version, message, dialect)
+
+
+def encode_response(api_key: int, version: int, message: Any, dialect: str = "shipped") -> bytes:
+    """Return a response's body; see `encode`."""
+    return encode(api_key, "response", version, message, dialect)

@@ -1,0 +1,68 @@
+"""Kafka frames: a 4-byte big-endian length, then that many bytes.
+
+No I/O happens here; the caller moves bytes to and from the socket.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+FRAME_BYTES_MAX: Final = 100 * 1024 * 1024  # Kafka's socket.request.max.bytes.
+_LENGTH: Final = struct.Struct(">i")
+
+
+class FrameError(Exception):
+    """The peer broke the framing rule. Close the connection; there is no way back."""
+
+
+class FrameBuffer:
+    """Turns a stream of bytes into frames.
+
+    >>> frames = FrameBuffer()
+    >>> frames.receive_data(bytes([0, 0, 0, 2]))
+    []
+    >>> frames.receive_data(b"hi")
+    [b'hi']
+    """
+
+    def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+        self._buffer = bytearray()
+        self._frame_bytes_max = frame_bytes_max
+
+    def receive_data(self, data: bytes) -> list[bytes]:
+        """Add what the socket gave; return every frame that is now whole.
+
+        Raises:
+            FrameError: a length below 0 or above the limit. Any other exception from here is a
+                bug in this class.
+        """
+        if self._buffer:
+            self._buffer += data
+            frames, used = self._take(self._buffer)
+            del self._buffer[:used]
+            return frames
+        # Most reads hold whole frames: they are cut out of what the socket gave, once.
+        frames, used = self._take(data)
+        if used < len(data):
+            self._buffer += data[used:]
+        return frames
+
+    def _take(self, data: bytes | bytearray) -> tuple[list[bytes], int]:
+        frames: list[bytes] = []
+        at, size = 0, len(data)
+        while size - at >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(data, at)
+            if not 0 <= length <= self._frame_bytes_max:
+                raise FrameError(f"a frame of {length} bytes; the limit is {self._frame_bytes_max}")
+            end = at + _LENGTH.size + length
+            if end > size:
+                break
+            frames.append(bytes(data[at + _LENGTH.size : end]))
+            at = end
+        return frames, at
+
+
+def frame(payload: bytes) -> bytes:
+    """Return `payload` with its length in front."""
+    return _LENGTH.pack(len(payload)) + payload

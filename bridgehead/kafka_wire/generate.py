@@ -1,0 +1,343 @@
+"""Straight-line encoders and decoders out of the tables, one pair for each version.
+
+A generic walk over the tables would be ten times slower. The generated source of one struct in
+one version reads its fields one after another, fixed-size neighbours in one unpack; every length
+is compared with what is left before anything is taken for it, so that memory stays bounded by
+the frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from bridgehead.kafka_wire.primitives import (
+    WireError,
+    decode_varint,
+    encode_varint,
+    skip_tagged_fields,
+)
+from bridgehead.kafka_wire.schema import (
+    RECORDS,
+    STRING,
+    Array,
+    Primitive,
+    Wire,
+    WireType,
+    fields_of,
+)
+
+Decoder = Callable[[bytes, int, int], tuple[Any, int]]
+Encoder = Callable[[Any, bytearray], None]
+
+
+class _Source:
+    """Lines of one function, and the names they use."""
+
+    def __init__(self, head: str) -> None:
+        self.lines = [head]
+        self.names: dict[str, Any] = {
+            "WireError": WireError,
+            "varint": decode_varint,
+            "encode_varint": encode_varint,
+            "skip": skip_tagged_fields,
+        }
+        self._count = 0
+
+    def add(self, depth: int, *lines: str) -> None:
+        self.lines += ["    " * depth + line for line in lines]
+
+    def name(self, value: Any, stem: str) -> str:
+        self._count += 1
+        name = f"{stem}_{self._count}"
+        self.names[name] = value
+        return name
+
+    def compile(self, function: str) -> Any:
+        # The source is made of our own tables alone; no input ever reaches it.
+        exec("\n".join(self.lines), self.names)  # noqa: S102
+        return self.names[function]
+
+
+def _runs(fields: list[Wire]) -> Iterator[list[Wire]]:
+    """Group neighbours of fixed size; every other field stands alone."""
+    run: list[Wire] = []
+    for field in fields:
+        if isinstance(field.type, Primitive) and field.type.code is not None:
+            run.append(field)
+            continue
+        if run:
+            yield run
+            run = []
+        yield [field]
+    if run:
+        yield run
+
+
+def _format(run: list[Wire]) -> struct.Struct:
+    return struct.Struct(
+        ">" + "".join(str(f.type.code) for f in run if isinstance(f.type, Primitive))
+    )
+
+
+def _is_fixed(run: list[Wire]) -> bool:
+    kind = run[0].type
+    return isinstance(kind, Primitive) and kind.code is not None
+
+
+class Generator:
+    """Codecs of one version of one message and of the structs within it."""
+
+    def __init__(self, version: int, flexible: bool) -> None:
+        self._version = version
+        self._flexible = flexible
+        self._decoders: dict[type[Any], Decoder] = {}
+        self._encoders: dict[type[Any], Encoder] = {}
+
+    def _present(self, target: type[Any]) -> tuple[list[Wire], list[Wire]]:
+        fields = [field for field in fields_of(target) if self._version in field.versions]
+        plain = [field for field in fields if field.tag is None]
+        tagged = sorted((f for f in fields if f.tag is not None), key=lambda f: f.tag or 0)
+        return plain, tagged
+
+    # --- Decoding ------------------------------------------------------------------------
+
+    def decoder(self, target: type[Any]) -> Decoder:
+        """Return `decode(data, at, end) -> (message, at)` for one struct."""
+        if target not in self._decoders:
+            self._decoders[target] = self._build_decoder(target)
+        return self._decoders[target]
+
+    def _build_decoder(self, target: type[Any]) -> Decoder:
+        source = _Source("def decode(data, at, end):")
+        plain, tagged = self._present(target)
+        for run in _runs(plain):
+            if _is_fixed(run):
+                layout = _format(run)
+                unpack = source.name(layout.unpack_from, "unpack")
+                targets = ", ".join(f"f_{field.name}" for field in run)
+                source.add(1, f"{targets}, = {unpack}(data, at)", f"at += {layout.size}")
+            else:
+                self._decode_value(source, 1, run[0], f"f_{run[0].name}")
+        if self._flexible:
+            self._decode_tags(source, tagged)
+        source.names["target"] = target
+        present = {field.name for field in (*plain, *tagged)}
+        arguments = [
+            f"f_{field.name}" if field.name in present else self._default(source, field)
+            for field in fields_of(target)
+        ]
+        source.add(1, f"return target({', '.join(arguments)}), at")
+        decoder: Decoder = source.compile("decode")
+        return decoder
+
+    def _default(self, source: _Source, field: Wire) -> str:
+        if isinstance(field.default, list):
+            return "[]"
+        if isinstance(field.type, type):
+            return "None" if field.default is None else source.name(field.type, "struct") + "()"
+        return source.name(field.default, "default")
+
+    def _decode_length(self, source: _Source, depth: int, kind: WireType, field: Wire) -> None:
+        """Leave the count of elements or bytes in `n`; negative is null, where that may be."""
+        if self._flexible:
+            source.add(depth, "n = data[at]", "at += 1")
+            source.add(depth, "if n > 127: n, at = varint(data, at - 1)", "n -= 1")
+        else:
+            layout = struct.Struct(">h" if kind is STRING else ">i")
+            unpack = source.name(layout.unpack_from, "unpack")
+            source.add(depth, f"n, = {unpack}(data, at)", f"at += {layout.size}")
+        if self._version not in field.nullable and kind is not RECORDS:
+            source.add(depth, f"if n < 0: raise WireError('{field.name} must not be null')")
+
+    def _decode_value(self, source: _Source, depth: int, field: Wire, into: str) -> None:
+        kind = field.type
+        if isinstance(kind, type):
+            self._decode_struct(source, depth, field, into)
+            return
+        self._decode_length(source, depth, kind, field)
+        if self._version in field.nullable or kind is RECORDS:
+            # Kafka takes every negative length for null.
+            source.add(depth, f"if n < 0: {into} = None", "else:")
+            depth += 1
+        if isinstance(kind, Array):
+            self._decode_array(source, depth, kind, into, field)
+            return
+        source.add(
+            depth,
+            "stop = at + n",
+            "if stop > end: raise WireError('the data ends within " + field.name + "')",
+            f"{into} = data[at:stop]" + (".decode('utf-8', 'replace')" if kind is STRING else ""),
+            "at = stop",
+        )
+
+    def _decode_struct(self, source: _Source, depth: int, field: Wire, into: str) -> None:
+        assert isinstance(field.type, type)
+        decode = source.name(self.decoder(field.type), "decode")
+        if self._version in field.nullable:
+            # A nullable struct is preceded by a byte: negative for null.
+            source.add(depth, "at += 1", f"if data[at - 1] > 127: {into} = None", "else:")
+            depth += 1
+        source.add(depth, f"{into}, at = {decode}(data, at, end)")
+
+    def _decode_array(
+        self, source: _Source, depth: int, kind: Array, into: str, field: Wire
+    ) -> None:
+        too_many = f"raise WireError('{field.name} claims more elements than the data holds')"
+        element = kind.of
+        if isinstance(element, Primitive) and element.code is not None:
+            source.names["unpack_from"] = struct.unpack_from
+            source.add(
+                depth,
+                f"if n * {element.size} > end - at: {too_many}",
+                f"{into} = list(unpack_from('>%d{element.code}' % n, data, at))",
+                f"at += n * {element.size}",
+            )
+            return
+        # Every element of every message takes one byte at least.
+        add = f"add_{field.name}"
+        source.add(depth, f"if n > end - at: {too_many}", f"{into} = []", f"{add} = {into}.append")
+        source.add(depth, "for _ in range(n):")
+        if isinstance(element, type):
+            decode = source.name(self.decoder(element), "decode")
+            source.add(depth + 1, f"element, at = {decode}(data, at, end)", f"{add}(element)")
+        else:
+            inner = Wire(field.name, "", element, range(0), range(0), None, None)
+            self._decode_value(source, depth + 1, inner, "element")
+            source.add(depth + 1, f"{add}(element)")
+
+    def _decode_tags(self, source: _Source, tagged: list[Wire]) -> None:
+        for field in tagged:
+            source.add(1, f"f_{field.name} = {self._default(source, field)}")
+        source.add(1, "tags = data[at]", "at += 1", "if tags:")
+        source.add(2, "if tags > 127: tags, at = varint(data, at - 1)")
+        if not tagged:
+            source.add(2, "at = skip(data, at, tags)")
+            return
+        source.add(2, "for _ in range(tags):")
+        source.add(3, "tag, at = varint(data, at)", "size, at = varint(data, at)")
+        source.add(3, "after = at + size")
+        source.add(3, "if after > end: raise WireError('the data ends within a tagged field')")
+        for count, field in enumerate(tagged):
+            source.add(3, f"{'el' if count else ''}if tag == {field.tag}:")
+            if _is_fixed([field]):
+                unpack = source.name(_format([field]).unpack_from, "unpack")
+                source.add(4, f"f_{field.name}, = {unpack}(data, at)")
+            else:
+                self._decode_value(source, 4, field, f"f_{field.name}")
+        source.add(3, "at = after")
+
+    # --- Encoding ------------------------------------------------------------------------
+
+    def encoder(self, target: type[Any]) -> Encoder:
+        """Return `encode(message, out)` for one struct; it appends to the bytearray `out`."""
+        if target not in self._encoders:
+            self._encoders[target] = self._build_encoder(target)
+        return self._encoders[target]
+
+    def _build_encoder(self, target: type[Any]) -> Encoder:
+        source = _Source("def encode(message, out):")
+        plain, tagged = self._present(target)
+        for run in _runs(plain):
+            if _is_fixed(run):
+                pack = source.name(_format(run).pack, "pack")
+                values = ", ".join(f"message.{field.name}" for field in run)
+                source.add(1, f"out += {pack}({values})")
+            else:
+                source.add(1, f"value = message.{run[0].name}")
+                self._encode_value(source, 1, run[0], "value")
+        if self._flexible:
+            self._encode_tags(source, tagged)
+        source.add(1, "return None")
+        encoder: Encoder = source.compile("encode")
+        return encoder
+
+    def _encode_length(self, source: _Source, depth: int, kind: WireType, length: str) -> None:
+        if self._flexible:
+            source.add(depth, f"n = {length} + 1", "if n < 128: out.append(n)")
+            source.add(depth, "else: out += encode_varint(n)")
+        else:
+            pack = source.name(struct.Struct(">h" if kind is STRING else ">i").pack, "pack")
+            source.add(depth, f"out += {pack}({length})")
+
+    def _encode_value(self, source: _Source, depth: int, field: Wire, value: str) -> None:
+        kind = field.type
+        if self._version in field.nullable or kind is RECORDS:
+            null = "b'\\0'" if self._flexible else "b'\\xff\\xff'"
+            if not self._flexible and kind is not STRING:
+                null = "b'\\xff\\xff\\xff\\xff'"
+            if isinstance(kind, type):
+                null = "b'\\xff'"
+            source.add(depth, f"if {value} is None: out += {null}", "else:")
+            depth += 1
+            if isinstance(kind, type):
+                source.add(depth, "out += b'\\1'")
+        if isinstance(kind, type):
+            encode = source.name(self.encoder(kind), "encode")
+            source.add(depth, f"{encode}({value}, out)")
+        elif isinstance(kind, Array):
+            self._encode_length(source, depth, kind, f"len({value})")
+            self._encode_elements(source, depth, kind, value, field)
+        else:
+            if kind is STRING:
+                source.add(depth, f"{value} = {value}.encode()")
+            self._encode_length(source, depth, kind, f"len({value})")
+            source.add(depth, f"out += {value}")
+
+    def _encode_elements(
+        self, source: _Source, depth: int, kind: Array, value: str, field: Wire
+    ) -> None:
+        element = kind.of
+        if isinstance(element, Primitive) and element.code is not None:
+            source.names["pack"] = struct.pack
+            source.add(depth, f"out += pack('>%d{element.code}' % len({value}), *{value})")
+            return
+        source.add(depth, f"for element in {value}:")
+        if isinstance(element, type):
+            encode = source.name(self.encoder(element), "encode")
+            source.add(depth + 1, f"{encode}(element, out)")
+        else:
+            inner = Wire(field.name, "", element, range(0), range(0), None, None)
+            self._encode_value(source, depth + 1, inner, "element")
+
+    def _encode_tags(self, source: _Source, tagged: list[Wire]) -> None:
+        if not tagged:
+            source.add(1, "out += b'\\0'")
+            return
+        # Fields that stand at their default are left out, as Kafka does.
+        source.add(1, "tags = 0", "body = out", "out = bytearray()")
+        for field in tagged:
+            default = self._default(source, field)
+            encode = source.name(self._tag_encoder(field), "tag")
+            source.add(
+                1,
+                f"value = message.{field.name}",
+                f"if value != {default}:",
+                "    tags += 1",
+                f"    data = {encode}(value)",
+                f"    out += {encode_varint(field.tag or 0)!r} + encode_varint(len(data)) + data",
+            )
+        source.add(1, "body += encode_varint(tags) + out")
+
+    def _tag_encoder(self, field: Wire) -> Callable[[Any], bytes]:
+        source = _Source("def encode(value):")
+        source.add(1, "out = bytearray()")
+        if _is_fixed([field]):
+            pack = source.name(_format([field]).pack, "pack")
+            source.add(1, f"out += {pack}(value)")
+        else:
+            self._encode_value(source, 1, field, "value")
+        source.add(1, "return out")
+        encoder: Callable[[Any], bytes] = source.compile("encode")
+        return encoder
+
+
+DECODE_ERRORS: Final = (struct.error, IndexError)
+ENCODE_ERRORS: Final = (
+    struct.error,
+    AttributeError,
+    TypeError,
+    ValueError,  # UnicodeEncodeError is one
+    OverflowError,
+)

@@ -1,0 +1,120 @@
+"""Request headers 0 to 2, response headers 0 and 1 (kafka-semantics 11.1)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from bridgehead.kafka_wire.apis import API_SPECS, ApiSpec
+from bridgehead.kafka_wire.primitives import WireError, decode_varint, skip_tagged_fields
+
+_FIXED: Final = struct.Struct(">hhi")
+_INT16: Final = struct.Struct(">h")
+_INT32: Final = struct.Struct(">i")
+_API_VERSIONS: Final = 18
+
+
+class RequestHeader(NamedTuple):
+    """What stands before a request's body."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+class UnsupportedVersionError(WireError):
+    """The API exists, the version does not. Only ApiVersions may be answered, in version 0."""
+
+    def __init__(self, header: RequestHeader) -> None:
+        super().__init__(f"API {header.api_key} has no version {header.api_version}")
+        self.header = header
+
+
+def decode_request_header(data: bytes) -> tuple[RequestHeader, int]:
+    """Return the header and where the body begins. The body is not looked at.
+
+    Raises:
+        UnsupportedVersionError: a known API in a version that does not exist.
+        WireError: unknown API, or the data ends within the header.
+    """
+    try:
+        key, version, correlation_id = _FIXED.unpack_from(data)
+    except struct.error:
+        raise WireError("the data ends within the request header") from None
+    spec = API_SPECS.get(key)
+    if spec is None:
+        raise WireError(f"there is no API {key}")
+    if not spec.min_version <= version <= spec.max_version:
+        # ApiVersions asks before it can know: whoever asks gets an answer, if the rest of the
+        # header is what every version has. A newer one has tagged fields, an older has none.
+        header_version = 1 if version < 0 else spec.request_header_version(version)
+        header, _ = _decode_rest(data, key, version, correlation_id, header_version)
+        raise UnsupportedVersionError(header)
+    return _decode_rest(
+        data, key, version, correlation_id, spec.request_header_version(version)
+    )
+
+
+def _decode_rest(
+    data: bytes, key: int, version: int, correlation_id: int, header_version: int
+) -> tuple[RequestHeader, int]:
+    at = _FIXED.size
+    if header_version == 0:
+        return RequestHeader(key, version, correlation_id, None), at
+    try:
+        (length,) = _INT16.unpack_from(data, at)
+        at += _INT16.size
+        client_id = None
+        if length >= 0:
+            if at + length > len(data):
+                raise WireError("the data ends within the client id")
+            client_id = data[at : at + length].decode("utf-8", "replace")
+            at += length
+        if header_version == 2:
+            count, at = decode_varint(data, at)
+            at = skip_tagged_fields(data, at, count)
+    except struct.error:
+        raise WireError("the data ends within the request header") from None
+    return RequestHeader(key, version, correlation_id, client_id), at
+
+
+def encode_request_header(header: RequestHeader) -> bytes:
+    """Return the header in the version that its API and version ask for."""
+    spec = _spec(header.api_key)
+    version = spec.request_header_version(header.api_version)
+    out = _FIXED.pack(header.api_key, header.api_version, header.correlation_id)
+    if version == 0:
+        return out
+    if header.client_id is None:
+        out += _INT16.pack(-1)
+    else:
+        text = header.client_id.encode()
+        out += _INT16.pack(len(text)) + text
+    return out + b"\0" if version == 2 else out
+
+
+def encode_response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
+    """Return the response header that goes with a request's version."""
+    header = _INT32.pack(correlation_id)
+    return header + b"\0" if _spec(api_key).response_header_version(api_version) else header
+
+
+def decode_response_header(api_key: int, api_version: int, data: bytes) -> tuple[int, int]:
+    """Return the correlation id and where the body begins."""
+    try:
+        (correlation_id,) = _INT32.unpack_from(data)
+    except struct.error:
+        raise WireError("the data ends within the response header") from None
+    at = _INT32.size
+    if _spec(api_key).response_header_version(api_version):
+        count, at = decode_varint(data, at)
+        at = skip_tagged_fields(data, at, count)
+    return correlation_id, at
+
+
+def _spec(api_key: int) -> ApiSpec:
+    spec = API_SPECS.get(api_key)
+    if spec is None:
+        raise WireError(f"there is no API {api_key}")
+    return spec

@@ -1,0 +1,25 @@
+"""AddOffsetsToTxn, key 25, versions 0 to 4; flexible from 3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridgehead.kafka_wire.schema import INT16, INT32, INT64, STRING, wire
+
+
+@dataclass(slots=True)
+class AddOffsetsToTxnRequest:
+    """The request."""
+
+    transactional_id: str = wire(STRING)
+    producer_id: int = wire(INT64)
+    producer_epoch: int = wire(INT16)
+    group_id: str = wire(STRING)
+
+
+@dataclass(slots=True)
+class AddOffsetsToTxnResponse:
+    """The response."""
+
+    throttle_time_ms: int = wire(INT32)
+    error_code: int = wire(INT16)

@@ -1,0 +1,109 @@
+"""AddPartitionsToTxn, key 24, versions 0 to 5; flexible from 3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridgehead.kafka_wire.schema import BOOL, INT16, INT32, INT64, STRING, Array, wire
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnTopic:
+    """An element of `transactions.topics` of the request. Versions 4+."""
+
+    name: str = wire(STRING)
+    partitions: list[int] = wire(Array(INT32))
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnTransaction:
+    """An element of `transactions` of the request. Versions 4+."""
+
+    transactional_id: str = wire(STRING)
+    producer_id: int = wire(INT64)
+    producer_epoch: int = wire(INT16)
+    verify_only: bool = wire(BOOL)
+    topics: list[AddPartitionsToTxnTopic] = wire(Array(AddPartitionsToTxnTopic))
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnAddPartitionsToTxnTopic:
+    """An element of `v3_and_below_topics` of the request. Versions 0-3."""
+
+    name: str = wire(STRING)
+    partitions: list[int] = wire(Array(INT32))
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnRequest:
+    """The request."""
+
+    transactions: list[AddPartitionsToTxnTransaction] = wire(
+        Array(AddPartitionsToTxnTransaction), versions="4+"
+    )
+    v3_and_below_transactional_id: str = wire(STRING, versions="0-3")
+    v3_and_below_producer_id: int = wire(INT64, versions="0-3")
+    v3_and_below_producer_epoch: int = wire(INT16, versions="0-3")
+    v3_and_below_topics: list[AddPartitionsToTxnAddPartitionsToTxnTopic] = wire(
+        Array(AddPartitionsToTxnAddPartitionsToTxnTopic), versions="0-3"
+    )
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnPartitionResult:
+    """An element of `results_by_transaction.topic_results.results_by_partition` of the response. Versions 4+."""
+
+    partition_index: int = wire(INT32)
+    partition_error_code: int = wire(INT16)
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnTopicResult:
+    """An element of `results_by_transaction.topic_results` of the response. Versions 4+."""
+
+    name: str = wire(STRING)
+    results_by_partition: list[AddPartitionsToTxnPartitionResult] = wire(
+        Array(AddPartitionsToTxnPartitionResult)
+    )
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnResult:
+    """An element of `results_by_transaction` of the response. Versions 4+."""
+
+    transactional_id: str = wire(STRING)
+    topic_results: list[AddPartitionsToTxnTopicResult] = wire(Array(AddPartitionsToTxnTopicResult))
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnAddPartitionsToTxnTopicResultAddPartitionsToTxnPartitionResult:
+    """An element of `results_by_topic_v3_and_below.results_by_partition` of the response. Versions 0-3."""
+
+    partition_index: int = wire(INT32)
+    partition_error_code: int = wire(INT16)
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnAddPartitionsToTxnTopicResult:
+    """An element of `results_by_topic_v3_and_below` of the response. Versions 0-3."""
+
+    name: str = wire(STRING)
+    results_by_partition: list[
+        AddPartitionsToTxnAddPartitionsToTxnTopicResultAddPartitionsToTxnPartitionResult
+    ] = wire(
+        Array(AddPartitionsToTxnAddPartitionsToTxnTopicResultAddPartitionsToTxnPartitionResult)
+    )
+
+
+@dataclass(slots=True)
+class AddPartitionsToTxnResponse:
+    """The response."""
+
+    throttle_time_ms: int = wire(INT32)
+    error_code: int = wire(INT16, versions="4+")
+    results_by_transaction: list[AddPartitionsToTxnResult] = wire(
+        Array(AddPartitionsToTxnResult), versions="4+"
+    )
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnAddPartitionsToTxnTopicResult] = wire(
+        Array(AddPartitionsToTxnAddPartitionsToTxnTopicResult), versions="0-3"
+    )

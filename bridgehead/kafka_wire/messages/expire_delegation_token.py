@@ -1,0 +1,24 @@
+"""ExpireDelegationToken, key 40, versions 0 to 2; flexible from 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridgehead.kafka_wire.schema import BYTES, INT16, INT32, INT64, wire
+
+
+@dataclass(slots=True)
+class ExpireDelegationTokenRequest:
+    """The request."""
+
+    hmac: bytes = wire(BYTES)
+    expiry_time_period_ms: int = wire(INT64)
+
+
+@dataclass(slots=True)
+class ExpireDelegationTokenResponse:
+    """The response."""
+
+    error_code: int = wire(INT16)
+    expiry_timestamp_ms: int = wire(INT64)
+    throttle_time_ms: int = wire(INT32)

@@ -1,0 +1,51 @@
+"""IncrementalAlterConfigs, key 44, versions 0 to 1; flexible from 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridgehead.kafka_wire.schema import BOOL, INT8, INT16, INT32, STRING, Array, wire
+
+
+@dataclass(slots=True)
+class AlterableConfig:
+    """An element of `resources.configs` of the request."""
+
+    name: str = wire(STRING)
+    config_operation: int = wire(INT8)
+    value: str | None = wire(STRING, nullable="0+")
+
+
+@dataclass(slots=True)
+class AlterConfigsResource:
+    """An element of `resources` of the request."""
+
+    resource_type: int = wire(INT8)
+    resource_name: str = wire(STRING)
+    configs: list[AlterableConfig] = wire(Array(AlterableConfig))
+
+
+@dataclass(slots=True)
+class IncrementalAlterConfigsRequest:
+    """The request."""
+
+    resources: list[AlterConfigsResource] = wire(Array(AlterConfigsResource))
+    validate_only: bool = wire(BOOL)
+
+
+@dataclass(slots=True)
+class AlterConfigsResourceResponse:
+    """An element of `responses` of the response."""
+
+    error_code: int = wire(INT16)
+    error_message: str | None = wire(STRING, nullable="0+")
+    resource_type: int = wire(INT8)
+    resource_name: str = wire(STRING)
+
+
+@dataclass(slots=True)
+class IncrementalAlterConfigsResponse:
+    """The response."""
+
+    throttle_time_ms: int = wire(INT32)
+    responses: list[AlterConfigsResourceResponse] = wire(Array(AlterConfigsResourceResponse))

@@ -1,0 +1,121 @@
+"""How a message says what it looks like on the wire: `wire(...)` on the fields of a dataclass.
+
+The dataclass is the table. A field names its type, the versions that carry it, the versions in
+which it may be null, and its tag if it is a tagged field; its default is Kafka's. Fields stand
+in wire order. `generate` turns the table of one version into straight-line code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Final
+
+_MISSING: Final = object()
+_METADATA_KEY: Final = "wire"
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A type without parts. `code` is its struct format where the size is fixed, else None."""
+
+    name: str
+    code: str | None
+    size: int
+    zero: Any
+
+
+BOOL: Final = Primitive("bool", "?", 1, False)
+INT8: Final = Primitive("int8", "b", 1, 0)
+INT16: Final = Primitive("int16", "h", 2, 0)
+INT32: Final = Primitive("int32", "i", 4, 0)
+INT64: Final = Primitive("int64", "q", 8, 0)
+FLOAT64: Final = Primitive("float64", "d", 8, 0.0)
+UUID: Final = Primitive("uuid", "16s", 16, bytes(16))  # raw bytes here, base64 in JSON
+STRING: Final = Primitive("string", None, 0, "")
+BYTES: Final = Primitive("bytes", None, 0, b"")
+RECORDS: Final = Primitive("records", None, 0, None)  # nullable bytes that we never look into
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Many of a primitive or of a message's struct."""
+
+    of: Primitive | type[Any]
+
+
+WireType = Primitive | Array | type[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What one field is on the wire."""
+
+    name: str
+    json_name: str
+    type: WireType
+    versions: range
+    nullable: range
+    tag: int | None
+    default: Any
+
+
+_VERSION_MAX: Final = 1 << 15
+
+
+def _range(text: str | None, absent: range) -> range:
+    """Read "3+", "8-10" or "4"."""
+    if text is None:
+        return absent
+    if text.endswith("+"):
+        return range(int(text[:-1]), _VERSION_MAX)
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def wire(
+    type: WireType,
+    *,
+    versions: str | None = None,
+    nullable: str | None = None,
+    tag: int | None = None,
+    default: Any = _MISSING,
+    json: str | None = None,
+) -> Any:
+    """Describe a field; see `Wire`. The default is the type's zero unless given."""
+    metadata = {_METADATA_KEY: (type, versions, nullable, tag, json)}
+    if default is not _MISSING:
+        return dataclasses.field(default=default, metadata=metadata)
+    if isinstance(type, Array):
+        return dataclasses.field(default_factory=list, metadata=metadata)
+    if isinstance(type, Primitive):
+        return dataclasses.field(default=type.zero, metadata=metadata)
+    return dataclasses.field(default_factory=type, metadata=metadata)
+
+
+def fields_of(struct: type[Any]) -> tuple[Wire, ...]:
+    """Return the table of a message or struct, in wire order."""
+    table = []
+    for field in dataclasses.fields(struct):
+        kind, versions, nullable, tag, json = field.metadata[_METADATA_KEY]
+        default = field.default
+        if default is dataclasses.MISSING:
+            assert field.default_factory is not dataclasses.MISSING
+            default = field.default_factory()
+        table.append(
+            Wire(
+                field.name,
+                json or _camel(field.name),
+                kind,
+                _range(versions, range(_VERSION_MAX)),
+                _range(nullable, range(0)),
+                tag,
+                default,
+            )
+        )
+    return tuple(table)
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(part.title() for part in others)
