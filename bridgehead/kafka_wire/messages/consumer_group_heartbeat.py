@@ -55,4 +55,4 @@ class ConsumerGroupHeartbeatResponse:
     member_id: str | None = wire(STRING, nullable="0+", default=None)
     member_epoch: int = wire(INT32)
     heartbeat_interval_ms: int = wire(INT32)
-    assignment: Assignment = wire(Assignment, default=None)
+    assignment: Assignment | None = wire(Assignment, nullable="0+", default=None)
