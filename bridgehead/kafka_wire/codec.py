@@ -83,7 +83,9 @@ def encode(api_key: int, kind: Kind, version: int, message: Any, dialect: str) -
     try:
         encoder(message, out)
     except ENCODE_ERRORS as wrong:
-        raise WireError(f"{type(message).__name__} does not fit version {version}: {wrong}") from None
+        raise WireError(
+            f"{type(message).__name__} does not fit version {version}: {wrong}"
+        ) from None
     return bytes(out)
 
 

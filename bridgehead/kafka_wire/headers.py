@@ -51,9 +51,7 @@ def decode_request_header(data: bytes) -> tuple[RequestHeader, int]:
         header_version = 1 if version < 0 else spec.request_header_version(version)
         header, _ = _decode_rest(data, key, version, correlation_id, header_version)
         raise UnsupportedVersionError(header)
-    return _decode_rest(
-        data, key, version, correlation_id, spec.request_header_version(version)
-    )
+    return _decode_rest(data, key, version, correlation_id, spec.request_header_version(version))
 
 
 def _decode_rest(
