@@ -1,0 +1,11 @@
+"""Start, find, steer and stop a cluster of node processes; the embedded ZooKeeper.
+
+`Cluster` is the public face. Nodes import `control_socket` from here, so this file stays light.
+"""
+
+from __future__ import annotations
+
+from bridgehead.cluster.cluster import Broker, Cluster
+from bridgehead.cluster.errors import ClusterError
+
+__all__ = ["Broker", "Cluster", "ClusterError"]

@@ -1,0 +1,150 @@
+"""The unix socket over which a process of ours is steered: one JSON object per line, both ways.
+
+Read first: a path of a unix socket holds at most 107 bytes (103 on macOS) and data directories may
+be longer, so both sides go through a short symbolic link that lives as long as one bind or connect.
+Files are created with mode 0600: whoever may write there steers the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+Message = dict[str, Any]
+Handler = Callable[[Message], Awaitable[Message]]
+
+LINE_BYTES_MAX = 1 << 20
+_ADDRESS_BYTES_MAX = 100
+
+
+class ControlError(Exception):
+    """The other side is not there, hung up, or answered with an error."""
+
+
+@contextmanager
+def short_address(path: Path) -> Iterator[str]:
+    """A name for `path` that fits into a socket address while the context lasts."""
+    if len(os.fsencode(path)) <= _ADDRESS_BYTES_MAX:
+        yield str(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="bh-") as folder:
+        link = Path(folder) / "d"
+        link.symlink_to(path.parent.resolve(), target_is_directory=True)
+        yield str(link / path.name)
+
+
+def listen(path: Path) -> socket.socket:
+    """A listening socket at `path`, mode 0600; one that a dead process left behind is replaced.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    path.unlink(missing_ok=True)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        with short_address(path) as address:
+            server.bind(address)
+    except OSError:
+        server.close()
+        raise
+    finally:
+        os.umask(mask)
+    server.setblocking(False)
+    server.listen()
+    return server
+
+
+async def serve(path: Path, handler: Handler) -> asyncio.Server:
+    """Answers every line at `path` with `handler`'s message until the server is closed.
+
+    `handler` raises ControlError for what it refuses; the caller then sees `{"error": ...}`.
+    """
+    listening = listen(path)
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, ValueError):  # ValueError: a line beyond the limit
+            while line := await reader.readline():
+                writer.write(_encode(await _answer(line, handler)))
+                await writer.drain()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    return await asyncio.start_unix_server(connected, sock=listening, limit=LINE_BYTES_MAX)
+
+
+async def _answer(line: bytes, handler: Handler) -> Message:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {"error": "A command is one JSON object on one line."}
+    if not isinstance(message, dict):
+        return {"error": "A command is one JSON object on one line."}
+    try:
+        return await handler(message)
+    except ControlError as refusal:
+        return {"error": str(refusal)}
+
+
+def call(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:
+    """Sends `message` to the process at `path` and returns its answer; blocks.
+
+    Raises:
+        ControlError: nobody listens, no answer within `timeout_s`, or the answer is an error.
+    """
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(timeout_s)
+    try:
+        with short_address(path) as address:
+            client.connect(address)
+        client.sendall(_encode(message))
+        with client.makefile("rb") as lines:
+            line = lines.readline()
+    except OSError as error:
+        raise ControlError(f"No answer from {path}: {_reason(error)}") from error
+    finally:
+        client.close()
+    return _decode(path, line)
+
+
+async def ask(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:
+    """Like `call`, on the event loop."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            with short_address(path) as address:
+                reader, writer = await asyncio.open_unix_connection(address, limit=LINE_BYTES_MAX)
+            try:
+                writer.write(_encode(message))
+                line = await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, ValueError) as error:  # a timeout is an OSError too
+        raise ControlError(f"No answer from {path}: {_reason(error)}") from error
+    return _decode(path, line)
+
+
+def _encode(message: Message) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+def _decode(path: Path, line: bytes) -> Message:
+    if not line.endswith(b"\n"):
+        raise ControlError(f"No answer from {path}: the connection was closed")
+    answer = json.loads(line)
+    if not isinstance(answer, dict):
+        raise ControlError(f"{path} answered something that is no JSON object")
+    if "error" in answer:
+        raise ControlError(str(answer["error"]))
+    return answer
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,151 @@
+"""The answer when a whole request fails, in each API's own shape (kafka-semantics 3.2).
+
+One literal table. Kafka fills these from the request; fields it leaves alone keep the schema's
+default, so a message nobody sets is the empty string unless the schema says null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages import (
+    alter_configs,
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    incremental_alter_configs,
+    metadata,
+)
+
+ErrorResponse = Callable[[Any, int, ErrorCode, str | None], Any]
+
+
+def _create_topics(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return create_topics.CreateTopicsResponse(
+        topics=[
+            create_topics.CreatableTopicResult(
+                name=topic.name, error_code=error, error_message=message
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _delete_topics(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    if version >= 6:
+        results = [
+            delete_topics.DeletableTopicResult(
+                name=topic.name, topic_id=topic.topic_id, error_code=error
+            )
+            for topic in request.topics
+        ]
+    else:
+        results = [
+            delete_topics.DeletableTopicResult(name=name, error_code=error)
+            for name in request.topic_names
+        ]
+    return delete_topics.DeleteTopicsResponse(responses=results)
+
+
+def _create_partitions(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return create_partitions.CreatePartitionsResponse(
+        results=[
+            create_partitions.CreatePartitionsTopicResult(
+                name=topic.name, error_code=error, error_message=message
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _alter_configs(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return alter_configs.AlterConfigsResponse(
+        responses=[
+            alter_configs.AlterConfigsResourceResponse(
+                error_code=error,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def _incremental_alter_configs(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    return incremental_alter_configs.IncrementalAlterConfigsResponse(
+        responses=[
+            incremental_alter_configs.AlterConfigsResourceResponse(
+                error_code=error,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def _describe_configs(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return describe_configs.DescribeConfigsResponse(
+        results=[
+            describe_configs.DescribeConfigsResult(
+                error_code=error,
+                error_message=error.default_text,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def _metadata(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return metadata.MetadataResponse(
+        topics=[
+            metadata.MetadataResponseTopic(
+                error_code=error, name=topic.name or "", topic_id=topic.topic_id
+            )
+            for topic in request.topics or ()
+        ]
+    )
+
+
+def _describe_cluster(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return describe_cluster.DescribeClusterResponse(error_code=error, error_message=message)
+
+
+def _api_versions(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    response = api_versions.ApiVersionsResponse(error_code=error)
+    if error is ErrorCode.UNSUPPORTED_VERSION:
+        spec = API_SPECS[18]
+        response.api_keys = [api_versions.ApiVersion(spec.key, spec.min_version, spec.max_version)]
+    return response
+
+
+ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
+    3: _metadata,
+    18: _api_versions,
+    19: _create_topics,
+    20: _delete_topics,
+    32: _describe_configs,
+    33: _alter_configs,
+    37: _create_partitions,
+    44: _incremental_alter_configs,
+    60: _describe_cluster,
+}
+
+
+def error_response(
+    api_key: int, request: Any, version: int, error: ErrorCode, message: str | None = None
+) -> Any:
+    """Return the response message that says `error` for everything that was asked."""
+    return ERROR_RESPONSES[api_key](request, version, error, message)

@@ -1,0 +1,238 @@
+"""One request from its header to its answer: route it, have it done, tell the evidence.
+
+Everything that decides is elsewhere: the route in `routing`, what an Envelope's answer means in
+`attempt`, the answers in `apis`. None as an answer means: close the connection, as Kafka does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.codec import (
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.headers import (
+    UnsupportedVersionError,
+    decode_response_header,
+    encode_response_header,
+)
+from bridgehead.kafka_wire.primitives import WireError
+from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
+from broker_proxy.attempt import Step
+from broker_proxy.forwarding import Forwarded, ForwardingManager
+from broker_proxy.routing import DIALECTS, Route, route
+from event_log.events import Answered, RequestReceived
+from event_log.writer import EventLog
+from metrics.node_metrics import NodeMetrics
+
+_log = logging.getLogger(__name__)
+_API_VERSIONS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """An answer's body, and what the evidence says of it."""
+
+    body: bytes | None  # None: close the connection
+    zxid: int
+    error: int | None = None  # of the request as a whole, where it failed as a whole
+
+
+class Dispatcher:
+    """Answers requests of all connections of one broker."""
+
+    def __init__(
+        self,
+        *,
+        local_apis: Mapping[int, LocalApi],
+        split_apis: Mapping[int, SplitApi],
+        forwarding: ForwardingManager,
+        forwarding_enabled: bool,
+        is_controller: Callable[[], bool],
+        image_zxid: Callable[[], int],
+        now_ns: Callable[[], int],
+        log: EventLog,
+        metrics: NodeMetrics,
+    ) -> None:
+        self._local_apis = local_apis
+        self._split_apis = split_apis
+        self._forwarding = forwarding
+        self._forwarding_enabled = forwarding_enabled
+        self._is_controller = is_controller
+        self._image_zxid = image_zxid
+        self._now_ns = now_ns
+        self._log = log
+        self._metrics = metrics
+
+    async def answer(self, request: ClientRequest) -> bytes | None:
+        """Return header and body of the answer, or None: close the connection."""
+        header = request.header
+        way = route(
+            header.api_key,
+            dialect=request.connection.dialect,
+            forwarding_enabled=self._forwarding_enabled,
+            broker_is_controller=self._is_controller(),
+        )
+        self._received(request, way)
+        if way is None:
+            return None
+        try:
+            done = await self._execute(request, way)
+        except WireError as wrong:
+            _log.info("%s is malformed: %s", request.request_id, wrong)
+            done = _Done(None, 0)
+        self._answered(request, way, done)
+        if done.body is None:
+            return None
+        head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
+        return head + done.body
+
+    def may_take_long(self, request: ClientRequest) -> bool:
+        """True when the answers before this one should not wait for it."""
+        return DIALECTS[request.connection.dialect].get(request.header.api_key) is Route.FORWARD
+
+    def unsupported(self, request_id: str, refused: UnsupportedVersionError) -> bytes | None:
+        """Answer ApiVersions in version 0 with what there is; close on any other API."""
+        header = refused.header
+        if header.api_key != _API_VERSIONS:
+            return None
+        response = error_response(_API_VERSIONS, None, 0, ErrorCode.UNSUPPORTED_VERSION)
+        head = encode_response_header(_API_VERSIONS, 0, header.correlation_id)
+        return head + encode_response(_API_VERSIONS, 0, response)
+
+    def _received(self, request: ClientRequest, way: Route | None) -> None:
+        header, connection = request.header, request.connection
+        is_write = way is Route.FORWARD
+        self._log.append(
+            RequestReceived(
+                request_id=request.request_id,
+                connection=connection.connection_id,
+                api_key=header.api_key,
+                api_version=header.api_version,
+                correlation_id=header.correlation_id,
+                client_id=header.client_id,
+                principal=str(connection.principal),
+                client_host=connection.client_host,
+                listener=connection.listener_name,
+                security_protocol=connection.security_protocol,
+                dialect=connection.dialect,
+                route=way.name if way else "CLOSE",
+                body_sha256=hashlib.sha256(request.body).hexdigest() if is_write else None,
+                client_software_name=connection.software_name,
+                client_software_version=connection.software_version,
+            )
+        )
+
+    def _answered(self, request: ClientRequest, way: Route, done: _Done) -> None:
+        header = request.header
+        self._log.append(
+            Answered(
+                request_id=request.request_id,
+                api_key=header.api_key,
+                api_version=header.api_version,
+                route=way.name,
+                error=done.error,
+                closed=done.body is None,
+                zxid=done.zxid,
+            )
+        )
+        self._metrics.request_completed(
+            API_SPECS[header.api_key].name,
+            header.api_version,
+            (self._now_ns() - request.received_ns) / 1e6,
+        )
+
+    async def _execute(self, request: ClientRequest, way: Route) -> _Done:
+        header, dialect = request.header, request.connection.dialect
+        key, version = header.api_key, header.api_version
+        if way is Route.FORWARD:
+            split = self._split_apis.get(key)
+            if split is not None:
+                return await self._split(request, split)
+            decode_request(key, version, request.body, dialect=dialect)  # malformed: close here
+            return await self._forward(request, request.body)
+        message = decode_request(key, version, request.body, dialect=dialect)
+        if way is Route.NOT_CONTROLLER:
+            self._metrics.not_controller_answered()
+            return self._refuse(request, message, ErrorCode.NOT_CONTROLLER, None)
+        try:
+            response = await self._local_apis[key].answer(request, message)
+        except ApiError as refused:
+            return self._refuse(request, message, refused.error, refused.message)
+        except WireError:
+            raise
+        except Exception:
+            _log.exception("a fault while answering %s", request.request_id)
+            return self._refuse(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        if isinstance(response, bytes):
+            return _Done(response, self._image_zxid())  # encoded before, from the cache
+        return _Done(encode_response(key, version, response, dialect), self._image_zxid())
+
+    def _refuse(
+        self, request: ClientRequest, message: Any, error: ErrorCode, text: str | None
+    ) -> _Done:
+        key, version = request.header.api_key, request.header.api_version
+        response = error_response(key, message, version, error, text)
+        body = encode_response(key, version, response, request.connection.dialect)
+        return _Done(body, self._image_zxid(), int(error))
+
+    async def _forward(self, request: ClientRequest, body: bytes) -> _Done:
+        connection_id = request.connection.connection_id
+        redirecting = not self._is_controller()
+        if redirecting:
+            self._metrics.forwarding_began(connection_id)
+        try:
+            forwarded = await self._forwarding.forward(request, body)
+        finally:
+            if redirecting:
+                self._metrics.forwarding_ended(connection_id)
+        return self._judge(request, forwarded)
+
+    def _judge(self, request: ClientRequest, forwarded: Forwarded) -> _Done:
+        key, version = request.header.api_key, request.header.api_version
+        if forwarded.step is Step.RELAY and forwarded.answer is not None:
+            try:
+                _, at = decode_response_header(key, version, forwarded.answer)
+            except WireError:
+                return self._hide(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return _Done(forwarded.answer[at:], forwarded.zxid)
+        if forwarded.step is Step.CLOSE:
+            return _Done(None, 0, int(ErrorCode.UNSUPPORTED_VERSION))
+        if forwarded.step is Step.TIMED_OUT:
+            return self._hide(request, ErrorCode.REQUEST_TIMED_OUT)
+        return self._hide(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _hide(self, request: ClientRequest, error: ErrorCode) -> _Done:
+        key, version = request.header.api_key, request.header.api_version
+        message = decode_request(
+            key, version, request.body, dialect=request.connection.dialect
+        )
+        return self._refuse(request, message, error, None)
+
+    async def _split(self, request: ClientRequest, split: SplitApi) -> _Done:
+        """Answer this broker's part, forward the rest, and merge in the order of the request."""
+        key, version = request.header.api_key, request.header.api_version
+        dialect = request.connection.dialect
+        message = decode_request(key, version, request.body, dialect=dialect)
+        local, rest = await split.split(request, message)
+        if rest is None:
+            response = split.merge(request, message, local, None)
+            return _Done(encode_response(key, version, response, dialect), self._image_zxid())
+        untouched = rest is message
+        body = request.body if untouched else encode_request(key, version, rest, dialect)
+        done = await self._forward(request, body)
+        if untouched or done.body is None:
+            return done
+        answer = decode_response(key, version, done.body, dialect=dialect)
+        response = split.merge(request, message, local, answer)
+        return _Done(encode_response(key, version, response, dialect), done.zxid, done.error)

@@ -1,0 +1,204 @@
+"""Carries write requests to whoever is controller, until there is an answer or no time is left.
+
+Each request has one identity for all its attempts, so that a repeated request is executed once
+(design 5.5). Many are in flight at once; a slow one holds up nobody but its own connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.attempt import Step, after_answer, after_broken_channel
+from envelope.messages import ChannelClosedError, Envelope, EnvelopeAnswer, RequestIdentity
+from envelope.principal_serde import PrincipalSerde
+from event_log.events import ForwardAnswered, ForwardSent
+from event_log.writer import EventLog
+
+# A controller that says NOT_CONTROLLER has lost or not yet won office: Kafka waits 50 ms as well.
+RETRY_BACKOFF_S: Final = 0.05
+
+
+class ControllerLink(Protocol):
+    """A way to the controller: a channel, or the controller in this very process."""
+
+    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The controller as this broker knows it."""
+
+    link: ControllerLink
+    controller_id: int
+    is_local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """How forwarding ended. `answer` is there for RELAY; `zxid` is what it stands for."""
+
+    step: Step
+    answer: bytes | None
+    zxid: int
+    was_redirected: bool  # went out in an Envelope to another node, at least once
+
+
+class ForwardingManager:
+    """All requests of this broker that are on their way to the controller."""
+
+    def __init__(
+        self,
+        *,
+        broker_id: int,
+        incarnation: str,
+        serde: PrincipalSerde,
+        request_timeout_ms: int,
+        log: EventLog,
+        now_s: Callable[[], float],
+        broker_epoch: Callable[[], int],
+        redirected: Callable[[], None],  # metric: num-messages-redirected
+    ) -> None:
+        self._broker_id = broker_id
+        self._incarnation = incarnation
+        self._serde = serde
+        self._timeout_s = request_timeout_ms / 1000
+        self._log = log
+        self._now_s = now_s
+        self._broker_epoch = broker_epoch
+        self._redirected = redirected
+        self._target: Target | None = None
+        self._changed = asyncio.Event()
+        self._next_sequence = 1
+        self._unfinished: dict[int, None] = {}  # in order of sequence
+
+    @property
+    def lowest_unfinished(self) -> int:
+        """Every request below this sequence is answered or abandoned."""
+        return next(iter(self._unfinished), self._next_sequence)
+
+    @property
+    def queue_length(self) -> int:
+        """Requests on their way or waiting for a controller."""
+        return len(self._unfinished)
+
+    def set_target(self, target: Target | None) -> None:
+        """The controller moved (None: nobody is known). Whoever waits goes on."""
+        self._target = target
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def forward(self, request: ClientRequest, body: bytes) -> Forwarded:
+        """Send one request until it is answered or `request.timeout.ms` have passed.
+
+        Never raises; see `Step` for the ends. `body` is the client's, or what is left of it
+        after this broker has answered its own part (kafka-semantics 1.3).
+        """
+        sequence = self._next_sequence
+        self._next_sequence += 1
+        self._unfinished[sequence] = None
+        deadline_s = self._now_s() + self._timeout_s
+        envelope = self._envelope(request, body, sequence)
+        try:
+            return await self._attempts(envelope, deadline_s)
+        finally:
+            del self._unfinished[sequence]
+
+    def _envelope(self, request: ClientRequest, body: bytes, sequence: int) -> Envelope:
+        connection = request.connection
+        return Envelope(
+            identity=RequestIdentity(self._broker_id, self._incarnation, sequence),
+            broker_epoch=self._broker_epoch(),
+            request_header=request.header_bytes,
+            request_data=body,
+            principal=self._serde.serialize(connection.principal),
+            client_host=connection.client_address,
+            listener_name=connection.listener_name,
+            security_protocol=connection.security_protocol,
+            dialect=connection.dialect,
+            remaining_ms=0,
+            request_id=request.request_id,
+            client_software_name=connection.software_name,
+            client_software_version=connection.software_version,
+        )
+
+    async def _attempts(self, envelope: Envelope, deadline_s: float) -> Forwarded:
+        attempt, redirected = 0, False
+        while True:
+            target = await self._known_target(deadline_s)
+            if target is None:
+                return Forwarded(Step.TIMED_OUT, None, 0, redirected)
+            attempt += 1
+            if not target.is_local and not redirected:
+                redirected = True
+                self._redirected()
+            answer = await self._attempt(envelope, attempt, target, deadline_s)
+            now_s = self._now_s()
+            if answer is None:
+                step = after_broken_channel(now_s=now_s, deadline_s=deadline_s)
+            else:
+                step = after_answer(answer, now_s=now_s, deadline_s=deadline_s)
+            if step is not Step.RETRY:
+                data, zxid = (answer.response_data, answer.zxid) if answer else (None, 0)
+                return Forwarded(step, data, zxid, redirected)
+            await self._before_retry(target, deadline_s)
+
+    async def _known_target(self, deadline_s: float) -> Target | None:
+        while self._target is None:
+            left_s = deadline_s - self._now_s()
+            if left_s <= 0:
+                return None
+            await self._until_changed(left_s)
+        return self._target
+
+    async def _until_changed(self, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(max(timeout_s, 0)):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    async def _before_retry(self, target: Target, deadline_s: float) -> None:
+        """A new controller is asked at once, the same one after a pause."""
+        if self._target is target:
+            await self._until_changed(min(RETRY_BACKOFF_S, deadline_s - self._now_s()))
+
+    async def _attempt(
+        self, envelope: Envelope, attempt: int, target: Target, deadline_s: float
+    ) -> EnvelopeAnswer | None:
+        left_s = deadline_s - self._now_s()
+        self._log.append(
+            ForwardSent(
+                request_id=envelope.request_id,
+                identity=envelope.identity,
+                attempt=attempt,
+                controller_id=target.controller_id,
+                local=target.is_local,
+            )
+        )
+        sent = replace(
+            envelope,
+            attempt=attempt,
+            remaining_ms=max(1, int(left_s * 1000)),
+            broker_epoch=self._broker_epoch(),
+        )
+        future = target.link.send(sent)
+        try:
+            async with asyncio.timeout(max(left_s, 0)):
+                answer = await future
+        except ChannelClosedError:
+            answer = None
+        except TimeoutError:
+            answer = None
+        self._log.append(
+            ForwardAnswered(
+                request_id=envelope.request_id,
+                attempt=attempt,
+                error=None if answer is None else answer.error_code,
+                zxid=0 if answer is None else answer.zxid,
+            )
+        )
+        return answer

@@ -1,0 +1,47 @@
+"""Where a request goes next: the one table of what is served. KIP-590 §Proposed Changes.
+
+What is not in this table is neither served nor advertised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Final
+
+
+class Route(Enum):
+    """The three ways out of a broker."""
+
+    LOCAL = auto()  # answered by this broker
+    FORWARD = auto()  # wrapped in an Envelope and sent to the controller
+    NOT_CONTROLLER = auto()  # the client must ask the controller itself
+
+
+# Every version of a forwardable API is forwarded in the shipped dialect (kafka-semantics 1.2).
+SHIPPED: Final[Mapping[int, Route]] = {
+    3: Route.LOCAL,  # Metadata
+    18: Route.LOCAL,  # ApiVersions
+    19: Route.FORWARD,  # CreateTopics
+    20: Route.FORWARD,  # DeleteTopics
+    32: Route.LOCAL,  # DescribeConfigs
+    33: Route.FORWARD,  # AlterConfigs
+    37: Route.FORWARD,  # CreatePartitions
+    44: Route.FORWARD,  # IncrementalAlterConfigs
+    60: Route.LOCAL,  # DescribeCluster
+}
+DIALECTS: Final[Mapping[str, Mapping[int, Route]]] = {"shipped": SHIPPED}
+
+
+def route(
+    api_key: int, *, dialect: str, forwarding_enabled: bool, broker_is_controller: bool
+) -> Route | None:
+    """Decide where one request goes; None: this broker does not serve the API.
+
+    The controller's own broker takes the same way, in-process (design 5.6). Without forwarding
+    the client has to find the controller itself, as before KIP-590.
+    """
+    way = DIALECTS[dialect].get(api_key)
+    if way is Route.FORWARD and not forwarding_enabled and not broker_is_controller:
+        return Route.NOT_CONTROLLER
+    return way

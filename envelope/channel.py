@@ -1,0 +1,122 @@
+"""The broker's end of the channel to the controller: Envelopes up, answers and metadata down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from envelope._pb import envelope_pb2 as pb
+from envelope._pb.envelope_pb2_grpc import ControllerStub
+from envelope.conversion import answer_from_pb, envelope_to_pb, hello_to_pb, update_from_pb
+from envelope.messages import (
+    ChannelClosedError,
+    Envelope,
+    EnvelopeAnswer,
+    Hello,
+    MetadataUpdate,
+)
+from envelope.stream import CHANNEL_OPTIONS, Outbox, SilenceAlarm
+
+_log = logging.getLogger(__name__)
+
+
+class ControllerChannel:
+    """One stream to one controller; when it breaks it is gone, and its owner opens another.
+
+    Many Envelopes are in flight at once and are answered in any order. `on_closed` is called
+    once, after everything pending has failed with ChannelClosedError.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        hello: Hello,
+        *,
+        on_update: Callable[[MetadataUpdate], None],
+        on_closed: Callable[[], None],
+        lowest_unfinished: Callable[[], int],
+        applied_zxid: Callable[[], int],
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
+        self._hello = hello
+        self._on_update = on_update
+        self._on_closed = on_closed
+        self._lowest_unfinished = lowest_unfinished
+        self._applied_zxid = applied_zxid
+        options = list(CHANNEL_OPTIONS)
+        if credentials is None:
+            self._channel = grpc.aio.insecure_channel(address, options=options)
+        else:
+            self._channel = grpc.aio.secure_channel(address, credentials, options=options)
+        self._outbox = Outbox()
+        self._pending: dict[int, asyncio.Future[EnvelopeAnswer]] = {}
+        self._closed = False
+        self._task = asyncio.create_task(self._run(), name=f"channel to {address}")
+
+    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
+        """Queue one Envelope; the future ends in its answer or in ChannelClosedError."""
+        future: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
+        if self._closed:
+            future.set_exception(ChannelClosedError("the channel is closed"))
+            return future
+        self._pending[envelope.identity.sequence] = future
+        self._outbox.put(envelope, len(envelope.request_data) + 200)
+        return future
+
+    async def close(self) -> None:
+        """End the stream; everything pending fails."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        alarm = SilenceAlarm(lambda: task.cancel("the controller is silent"))
+        try:
+            stub: Any = ControllerStub(self._channel)  # type: ignore[no-untyped-call]
+            call = stub.Channel(self._batches())
+            async for batch in call:
+                alarm.heard()
+                self._receive(batch)
+        except grpc.aio.AioRpcError as broken:
+            _log.info("the channel to the controller broke: %s", broken.code())
+        except asyncio.CancelledError as cancelled:
+            _log.info("the channel to the controller ends: %s", cancelled)
+        finally:
+            alarm.stop()
+            self._fail_pending()
+            await asyncio.shield(self._channel.close())
+
+    def _receive(self, batch: Any) -> None:
+        for message in batch.updates:
+            self._on_update(update_from_pb(message))
+        for message in batch.answers:
+            future = self._pending.pop(message.sequence, None)
+            if future is not None and not future.done():
+                future.set_result(answer_from_pb(message))
+
+    def _fail_pending(self) -> None:
+        self._closed = True
+        pending, self._pending = self._pending, {}
+        for future in pending.values():
+            if not future.done():
+                future.set_exception(ChannelClosedError("the channel broke"))
+        self._on_closed()
+
+    async def _batches(self) -> AsyncIterator[Any]:
+        yield pb.BrokerBatch(hello=hello_to_pb(self._hello))
+        while True:
+            ready = await self._outbox.wait()
+            batch = pb.BrokerBatch(
+                lowest_unfinished_sequence=self._lowest_unfinished(),
+                heartbeat=not ready,
+                applied_zxid=self._applied_zxid(),
+            )
+            for envelope in self._outbox.take():
+                envelope_to_pb(envelope, batch.envelopes.add())
+            yield batch

@@ -1,0 +1,150 @@
+"""The controller's end of the channels: one stream for each broker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any, Final, Protocol
+
+import grpc
+import grpc.aio
+
+from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from envelope._pb import envelope_pb2 as pb
+from envelope._pb.envelope_pb2_grpc import ControllerServicer, add_ControllerServicer_to_server
+from envelope.conversion import answer_to_pb, envelope_from_pb, hello_from_pb, update_to_pb
+from envelope.messages import Envelope, EnvelopeAnswer, Hello, MetadataUpdate
+from envelope.stream import CHANNEL_OPTIONS, Outbox, SilenceAlarm
+
+_log = logging.getLogger(__name__)
+# A broker's own bound is lower; this one protects the controller from a broken broker.
+IN_FLIGHT_PER_PEER_MAX: Final = 20_000
+
+
+class BrokerPeer:
+    """A broker at the other end of a stream."""
+
+    def __init__(self, hello: Hello, principal: KafkaPrincipal) -> None:
+        self.hello = hello
+        self.principal = principal
+        self.outbox = Outbox()
+        self.slots = asyncio.Semaphore(IN_FLIGHT_PER_PEER_MAX)
+
+    def push(self, update: MetadataUpdate) -> None:
+        """Queue a metadata update; order is kept."""
+        self.outbox.put(update, len(update.update_metadata) + 50)
+
+    def answer(self, sequence: int, answer: EnvelopeAnswer) -> None:
+        """Queue an answer."""
+        self.outbox.put((sequence, answer), len(answer.response_data or b"") + 50)
+
+
+class EnvelopeHandler(Protocol):
+    """Who works on Envelopes: the controller, whatever office it holds."""
+
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer: ...
+    def connected(self, peer: BrokerPeer) -> None: ...
+    def disconnected(self, peer: BrokerPeer) -> None: ...
+    def batch_received(
+        self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int
+    ) -> None: ...
+
+
+class _Servicer(ControllerServicer):
+    def __init__(self, handler: EnvelopeHandler) -> None:
+        self._handler = handler
+        # Work outlives its stream: the broker asks again, under the same identity.
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def Channel(  # noqa: N802  # the method's name in the .proto
+        self, request_iterator: AsyncIterator[Any], context: Any
+    ) -> AsyncIterator[Any]:
+        first = await anext(request_iterator, None)
+        if first is None or not first.HasField("hello"):
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a channel begins with Hello")
+            return
+        peer = BrokerPeer(hello_from_pb(first.hello), ANONYMOUS)
+        alarm = SilenceAlarm(lambda: reader.cancel("the broker is silent"))
+        reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
+        self._handler.connected(peer)
+        try:
+            while not reader.done():
+                ready = await peer.outbox.wait()
+                if reader.done():
+                    break
+                yield _batch(peer.outbox.take(), heartbeat=not ready)
+        finally:
+            alarm.stop()
+            reader.cancel()
+            self._handler.disconnected(peer)
+
+    async def _read(
+        self, batches: AsyncIterator[Any], peer: BrokerPeer, alarm: SilenceAlarm
+    ) -> None:
+        async for batch in batches:
+            alarm.heard()
+            self._handler.batch_received(
+                peer, batch.lowest_unfinished_sequence, batch.applied_zxid
+            )
+            for message in batch.envelopes:
+                envelope = envelope_from_pb(message)
+                await peer.slots.acquire()
+                task = asyncio.create_task(self._work(envelope, peer))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _work(self, envelope: Envelope, peer: BrokerPeer) -> None:
+        try:
+            answer = await self._handler.handle(envelope, peer)
+        finally:
+            peer.slots.release()
+        peer.answer(envelope.identity.sequence, answer)
+
+
+def _batch(items: list[Any], *, heartbeat: bool) -> Any:
+    batch = pb.ControllerBatch(heartbeat=heartbeat)
+    for item in items:
+        if isinstance(item, MetadataUpdate):
+            update_to_pb(item, batch.updates.add())
+        else:
+            sequence, answer = item
+            answer_to_pb(sequence, answer, batch.answers.add())
+    return batch
+
+
+class EnvelopeServer:
+    """A running gRPC server."""
+
+    def __init__(self, server: Any, port: int) -> None:
+        self._server = server
+        self.port = port
+
+    async def stop(self) -> None:
+        """Close all streams and the port."""
+        await self._server.stop(grace=0)
+
+
+async def serve_envelopes(
+    host: str,
+    port: int,
+    handler: EnvelopeHandler,
+    credentials: grpc.ServerCredentials | None = None,
+) -> EnvelopeServer:
+    """Listen on `host:port` (0: a free one) and hand every Envelope to `handler`.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    server = grpc.aio.server(options=[*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)])
+    add_ControllerServicer_to_server(_Servicer(handler), server)  # type: ignore[no-untyped-call]
+    address = f"{host}:{port}"
+    try:
+        if credentials is None:
+            bound = server.add_insecure_port(address)
+        else:
+            bound = server.add_secure_port(address, credentials)
+    except RuntimeError as taken:
+        raise OSError(f"cannot listen on {address}: {taken}") from None
+    await server.start()
+    return EnvelopeServer(server, bound)
