@@ -115,6 +115,7 @@ class Controller:
         self._running: dict[RequestIdentity, asyncio.Future[EnvelopeAnswer]] = {}
         self._term: asyncio.Task[None] | None = None
         self._fence: Fence | None = None
+        self._elected_ms = 0.0
         self._sweep: Job | None = None
         self._pruning = Pruning(settings.request_timeout_ms + settings.session_timeout_ms)
 
@@ -173,6 +174,7 @@ class Controller:
         if self._term is not None:
             return True
         self._enter(Office.CLAIMING)
+        began_s = self._services.now_s()
         try:
             store = await self._open_store()
             fence = await store.elect(self._settings.broker_id, self._services.now_ms())
@@ -183,6 +185,7 @@ class Controller:
             await self._stand_down()
             return False
         self._fence = fence
+        self._elected_ms = (self._services.now_s() - began_s) * 1000
         self._enter(Office.LOADING)
         self._term = asyncio.create_task(self._serve(store, fence), name="controller")
         return True
@@ -232,6 +235,7 @@ class Controller:
 
     async def _load(self, store: ZooKeeperStore, fence: Fence) -> None:
         services = self._services
+        began_s = services.now_s()
         # The watch is set before the reading, so that no broker can come or go unseen.
         await store.children("/brokers/ids", self._brokers_changed)
         loaded = await load(store.read, fence.epoch)
@@ -262,7 +266,13 @@ class Controller:
         self._start_sweep()
         self._publisher.take_office(loop)
         services.log.append(
-            BecameActive(epoch=fence.epoch, epoch_zk_version=fence.zk_version, zxid=fence.zxid)
+            BecameActive(
+                epoch=fence.epoch,
+                epoch_zk_version=fence.zk_version,
+                zxid=fence.zxid,
+                elected_ms=self._elected_ms,
+                loaded_ms=(services.now_s() - began_s) * 1000,
+            )
         )
         self._enter(Office.ACTIVE)
         asyncio.get_running_loop().call_later(_PRUNE_EVERY_S, self._prune, loop)
@@ -426,10 +436,13 @@ class Controller:
             RequestDecided(
                 request_id=context.request_id,
                 identity=work.identity,
+                api_key=context.api_key,
+                principal=str(context.principal),
                 epoch=image.controller_epoch,
                 image_zxid=work.image_zxid,
                 zxid=zxid,
                 elements=settled_codes(work.outcomes),
+                validate_only=bool(getattr(work.request, "validate_only", False)),
             )
         )
         head = encode_response_header(context.api_key, context.api_version, work.correlation_id)

@@ -1,0 +1,46 @@
+"""Time as a value: the system's, or one that a test moves by hand."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Monotonic nanoseconds for durations, wall milliseconds for people."""
+
+    def mono_ns(self) -> int: ...
+    def wall_ms(self) -> int: ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def mono_ns(self) -> int:
+        """Nanoseconds since some fixed moment; the same for all processes of a host."""
+        return time.monotonic_ns()
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970; may jump."""
+        return time.time_ns() // 1_000_000
+
+
+class ManualClock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self, mono_ns: int = 0, wall_ms: int = 1_700_000_000_000) -> None:
+        self._mono_ns = mono_ns
+        self._wall_ms = wall_ms
+
+    def mono_ns(self) -> int:
+        """See Clock."""
+        return self._mono_ns
+
+    def wall_ms(self) -> int:
+        """See Clock."""
+        return self._wall_ms
+
+    def advance_ms(self, by_ms: int) -> None:
+        """Let time pass."""
+        self._mono_ns += by_ms * 1_000_000
+        self._wall_ms += by_ms

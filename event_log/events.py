@@ -1,0 +1,339 @@
+"""Every kind of event: one frozen dataclass each; its fields are the columns of the evidence.
+
+The writer adds what all events have: run_id, node, boot, seq (dense from 0 in each boot),
+mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker id, incarnation,
+sequence): the same on every resend. Codes are Kafka's error codes; sessions are hexadecimal, as
+ZooKeeper's transaction log shows them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+SCHEMA_VERSION: Final = 1
+
+Identity = tuple[int, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A process began its work."""
+
+    kind: ClassVar[str] = "started"
+    incarnation: str
+    version: str
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A process ended in an orderly way; a boot without this was killed."""
+
+    kind: ClassVar[str] = "stopped"
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A client opened a connection."""
+
+    kind: ClassVar[str] = "connected"
+    connection: str
+    listener: str
+    security_protocol: str
+    client_host: str
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """A client's connection is gone."""
+
+    kind: ClassVar[str] = "disconnected"
+    connection: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestReceived:
+    """A broker read a request's header. `body_sha256` is there for writes."""
+
+    kind: ClassVar[str] = "request_received"
+    request_id: str
+    connection: str
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    principal: str
+    client_host: str
+    listener: str
+    security_protocol: str
+    dialect: str
+    route: str  # LOCAL, FORWARD, NOT_CONTROLLER, CLOSE
+    body_sha256: str | None
+    client_software_name: str
+    client_software_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardSent:
+    """A broker handed an Envelope to the link to the controller; `local`: in its own process."""
+
+    kind: ClassVar[str] = "forward_sent"
+    request_id: str
+    identity: Identity
+    attempt: int
+    controller_id: int
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardAnswered:
+    """The end of one attempt. `error` is the Envelope's outer code; None: the channel broke."""
+
+    kind: ClassVar[str] = "forward_answered"
+    request_id: str
+    attempt: int
+    error: int | None
+    zxid: int
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeReceived:
+    """A controller candidate got an Envelope; `sender` is the broker's principal."""
+
+    kind: ClassVar[str] = "envelope_received"
+    request_id: str
+    identity: Identity
+    attempt: int
+    sender: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeRefused:
+    """A check on the Envelope failed; nothing was executed."""
+
+    kind: ClassVar[str] = "envelope_refused"
+    request_id: str
+    identity: Identity
+    error: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionStarted:
+    """The controller decides a request on the image as of `image_zxid`."""
+
+    kind: ClassVar[str] = "execution_started"
+    request_id: str
+    identity: Identity
+    epoch: int
+    image_zxid: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDecided:
+    """The controller's answer: each element with its code. `zxid` is the commit it stands for."""
+
+    kind: ClassVar[str] = "request_decided"
+    request_id: str
+    identity: Identity
+    api_key: int
+    principal: str
+    epoch: int
+    image_zxid: int
+    zxid: int
+    elements: list[tuple[str, int]]
+    validate_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSent:
+    """A fenced multi goes to ZooKeeper; `number` is the value its commit counter will have."""
+
+    kind: ClassVar[str] = "commit_sent"
+    number: int
+    epoch: int
+    operations: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommitAnswered:
+    """A multi was applied at `zxid`."""
+
+    kind: ClassVar[str] = "commit_answered"
+    number: int
+    zxid: int
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitUnknown:
+    """The reply to a multi was lost."""
+
+    kind: ClassVar[str] = "commit_unknown"
+    number: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A broker answered a client (or closed its connection). `zxid` is what the answer stands for.
+
+    `error` is the code of the whole request where this broker made the answer itself; the codes
+    of a relayed answer's elements are in the controller's `request_decided`.
+    """
+
+    kind: ClassVar[str] = "answered"
+    request_id: str
+    api_key: int
+    api_version: int
+    route: str
+    error: int | None
+    closed: bool
+    zxid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImageAdvanced:
+    """An image stands at a newer zxid. `side`: broker or controller."""
+
+    kind: ClassVar[str] = "image_advanced"
+    zxid: int
+    side: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened:
+    """A ZooKeeper session began. `role`: broker or controller."""
+
+    kind: ClassVar[str] = "session_opened"
+    role: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLost:
+    """A ZooKeeper session is gone: expired, refused or closed."""
+
+    kind: ClassVar[str] = "session_lost"
+    role: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSent:
+    """A candidate sent its election multi for this epoch."""
+
+    kind: ClassVar[str] = "claim_sent"
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class BecameActive:
+    """A controller has loaded everything and begins to work. `zxid` is its election's."""
+
+    kind: ClassVar[str] = "became_active"
+    epoch: int
+    epoch_zk_version: int
+    zxid: int
+    elected_ms: float  # from the wish to stand to the won election
+    loaded_ms: float  # from there to the loaded image
+
+
+@dataclass(frozen=True, slots=True)
+class Resigned:
+    """A controller's term is over."""
+
+    kind: ClassVar[str] = "resigned"
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistered:
+    """A broker is in /brokers/ids; its epoch is the czxid."""
+
+    kind: ClassVar[str] = "broker_registered"
+    broker_epoch: int
+    incarnation: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSnapshot:
+    """All counters and gauges at one moment of the log."""
+
+    kind: ClassVar[str] = "metrics_snapshot"
+    values: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultInjected:
+    """The harness broke something on purpose."""
+
+    kind: ClassVar[str] = "fault_injected"
+    action: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultHealed:
+    """The harness mended it."""
+
+    kind: ClassVar[str] = "fault_healed"
+    action: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientInvoked:
+    """A workload's client asked; `op_id` names the operation, `elements` what it is about."""
+
+    kind: ClassVar[str] = "client_invoked"
+    op_id: str
+    api_key: int
+    elements: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCompleted:
+    """...and was told: ok, fail (definitely not) or info (who knows), with each element's code."""
+
+    kind: ClassVar[str] = "client_completed"
+    op_id: str
+    outcome: str
+    elements: list[tuple[str, int]]
+
+
+Event = (
+    Started
+    | Stopped
+    | Connected
+    | Disconnected
+    | RequestReceived
+    | ForwardSent
+    | ForwardAnswered
+    | EnvelopeReceived
+    | EnvelopeRefused
+    | ExecutionStarted
+    | RequestDecided
+    | CommitSent
+    | CommitAnswered
+    | CommitUnknown
+    | Answered
+    | ImageAdvanced
+    | SessionOpened
+    | SessionLost
+    | ClaimSent
+    | BecameActive
+    | Resigned
+    | BrokerRegistered
+    | MetricsSnapshot
+    | FaultInjected
+    | FaultHealed
+    | ClientInvoked
+    | ClientCompleted
+)
