@@ -8,12 +8,21 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from bridgehead.kafka_wire.primitives import WireError
+
 FRAME_BYTES_MAX: Final = 100 * 1024 * 1024  # Kafka's socket.request.max.bytes.
 _LENGTH: Final = struct.Struct(">i")
 
 
-class FrameError(Exception):
-    """The peer broke the framing rule. Close the connection; there is no way back."""
+class FrameError(WireError):
+    """The peer broke the framing rule. Close the connection; there is no way back.
+
+    `frames` are those that came whole before it, in the same read: a broker answers them first.
+    """
+
+    def __init__(self, message: str, frames: list[bytes]) -> None:
+        super().__init__(message)
+        self.frames = frames
 
 
 class FrameBuffer:
@@ -54,7 +63,8 @@ class FrameBuffer:
         while size - at >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(data, at)
             if not 0 <= length <= self._frame_bytes_max:
-                raise FrameError(f"a frame of {length} bytes; the limit is {self._frame_bytes_max}")
+                limit = self._frame_bytes_max
+                raise FrameError(f"a frame of {length} bytes; the limit is {limit}", frames)
             end = at + _LENGTH.size + length
             if end > size:
                 break

@@ -13,9 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from bridgehead.kafka_wire.primitives import (
+    STRING_BYTES_MAX,
     WireError,
+    damaged_text,
     decode_varint,
     encode_varint,
+    skip_bytes,
     skip_tagged_fields,
 )
 from bridgehead.kafka_wire.schema import (
@@ -41,7 +44,9 @@ class _Source:
             "WireError": WireError,
             "varint": decode_varint,
             "encode_varint": encode_varint,
+            "damaged_text": damaged_text,
             "skip": skip_tagged_fields,
+            "skip_bytes": skip_bytes,
         }
         self._count = 0
 
@@ -121,7 +126,7 @@ class Generator:
             else:
                 self._decode_value(source, 1, run[0], f"f_{run[0].name}")
         if self._flexible:
-            self._decode_tags(source, tagged)
+            self._decode_tags(source, target, tagged)
         source.names["target"] = target
         present = {field.name for field in (*plain, *tagged)}
         arguments = [
@@ -164,13 +169,21 @@ class Generator:
         if isinstance(kind, Array):
             self._decode_array(source, depth, kind, into, field)
             return
+        if kind is STRING and self._flexible:
+            source.add(
+                depth, f"if n > {STRING_BYTES_MAX}: raise WireError('{field.name} is too long')"
+            )
         source.add(
             depth,
             "stop = at + n",
             "if stop > end: raise WireError('the data ends within " + field.name + "')",
-            f"{into} = data[at:stop]" + (".decode('utf-8', 'replace')" if kind is STRING else ""),
-            "at = stop",
         )
+        if kind is STRING:
+            source.add(depth, f"try: {into} = data[at:stop].decode()")
+            source.add(depth, f"except UnicodeDecodeError: {into} = damaged_text(data[at:stop])")
+        else:
+            source.add(depth, f"{into} = data[at:stop]")
+        source.add(depth, "at = stop")
 
     def _decode_struct(self, source: _Source, depth: int, field: Wire, into: str) -> None:
         assert isinstance(field.type, type)
@@ -207,26 +220,37 @@ class Generator:
             self._decode_value(source, depth + 1, inner, "element")
             source.add(depth + 1, f"{add}(element)")
 
-    def _decode_tags(self, source: _Source, tagged: list[Wire]) -> None:
+    def _decode_tags(self, source: _Source, target: type[Any], tagged: list[Wire]) -> None:
+        known = {field.tag for field in tagged}
+        # Kafka refuses the tags that other versions of the struct use.
+        foreign = tuple(
+            tag
+            for field in fields_of(target)
+            if (tag := field.tag) is not None and tag not in known
+        )
         for field in tagged:
             source.add(1, f"f_{field.name} = {self._default(source, field)}")
         source.add(1, "tags = data[at]", "at += 1", "if tags:")
         source.add(2, "if tags > 127: tags, at = varint(data, at - 1)")
-        if not tagged:
+        if not tagged and not foreign:
             source.add(2, "at = skip(data, at, tags)")
             return
+        # As in Kafka: a tag that comes twice counts as it comes last, order does not matter, and
+        # the size of a field that is known is not consulted. What is skipped has to be there.
         source.add(2, "for _ in range(tags):")
         source.add(3, "tag, at = varint(data, at)", "size, at = varint(data, at)")
-        source.add(3, "after = at + size")
-        source.add(3, "if after > end: raise WireError('the data ends within a tagged field')")
         for count, field in enumerate(tagged):
             source.add(3, f"{'el' if count else ''}if tag == {field.tag}:")
             if _is_fixed([field]):
-                unpack = source.name(_format([field]).unpack_from, "unpack")
-                source.add(4, f"f_{field.name}, = {unpack}(data, at)")
+                layout = _format([field])
+                unpack = source.name(layout.unpack_from, "unpack")
+                source.add(4, f"f_{field.name}, = {unpack}(data, at)", f"at += {layout.size}")
             else:
                 self._decode_value(source, 4, field, f"f_{field.name}")
-        source.add(3, "at = after")
+        if foreign:
+            source.add(3, f"{'el' if tagged else ''}if tag in {foreign!r}:")
+            source.add(4, "raise WireError('tag %d is not of this version' % tag)")
+        source.add(3, "else: at = skip_bytes(data, at, size)")
 
     # --- Encoding ------------------------------------------------------------------------
 
@@ -282,6 +306,9 @@ class Generator:
         else:
             if kind is STRING:
                 source.add(depth, f"{value} = {value}.encode()")
+                if self._flexible:
+                    source.add(depth, f"if len({value}) > {STRING_BYTES_MAX}:")
+                    source.add(depth + 1, f"raise WireError('{field.name} is too long')")
             self._encode_length(source, depth, kind, f"len({value})")
             source.add(depth, f"out += {value}")
 

@@ -6,7 +6,12 @@ import struct
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.apis import API_SPECS, ApiSpec
-from bridgehead.kafka_wire.primitives import WireError, decode_varint, skip_tagged_fields
+from bridgehead.kafka_wire.primitives import (
+    WireError,
+    damaged_text,
+    decode_varint,
+    skip_tagged_fields,
+)
 
 _FIXED: Final = struct.Struct(">hhi")
 _INT16: Final = struct.Struct(">h")
@@ -67,7 +72,7 @@ def _decode_rest(
         if length >= 0:
             if at + length > len(data):
                 raise WireError("the data ends within the client id")
-            client_id = data[at : at + length].decode("utf-8", "replace")
+            client_id = damaged_text(data[at : at + length])
             at += length
         if header_version == 2:
             count, at = decode_varint(data, at)
@@ -87,8 +92,11 @@ def encode_request_header(header: RequestHeader) -> bytes:
     if header.client_id is None:
         out += _INT16.pack(-1)
     else:
-        text = header.client_id.encode()
-        out += _INT16.pack(len(text)) + text
+        try:
+            text = header.client_id.encode()
+            out += _INT16.pack(len(text)) + text
+        except (UnicodeEncodeError, struct.error):
+            raise WireError("the client id is too long, or no text") from None
     return out + b"\0" if version == 2 else out
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 VARINT_BYTES_MAX: Final = 5
+STRING_BYTES_MAX: Final = 0x7FFF  # Kafka holds compact strings to it as well
+_HALF: Final = 1 << 31
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_REPLACEMENT: Final = "\ufffd".encode()
 
 
 class WireError(Exception):
@@ -25,7 +30,9 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned varint and where it ends.
+    """Return an unsigned varint, in the 32 bits that Kafka has for it, and where it ends.
+
+    Five bytes can say more than 31 bits hold: like Kafka's, the number is then negative.
 
     Raises:
         WireError: it does not end within five bytes, or within the data.
@@ -37,10 +44,17 @@ def decode_varint(data: bytes, at: int) -> tuple[int, int]:
         byte = data[position]
         value |= (byte & 127) << shift
         if byte < 128:
-            # Kafka reads into 32 bits and lets the fifth byte overflow.
-            return value & 0xFFFFFFFF, position + 1
+            value &= 0xFFFFFFFF
+            return (value if value < _HALF else value - 2 * _HALF), position + 1
         shift += 7
     raise WireError("a varint of more than five bytes")
+
+
+def skip_bytes(data: bytes, at: int, size: int) -> int:
+    """Step over a tagged field; return where it ends."""
+    if not 0 <= size <= len(data) - at:
+        raise WireError("the data ends within a tagged field")
+    return at + size
 
 
 def skip_tagged_fields(data: bytes, at: int, count: int) -> int:
@@ -48,7 +62,13 @@ def skip_tagged_fields(data: bytes, at: int, count: int) -> int:
     for _ in range(count):
         _, at = decode_varint(data, at)
         size, at = decode_varint(data, at)
-        at += size
-        if at > len(data):
-            raise WireError("the data ends within a tagged field")
+        at = skip_bytes(data, at, size)
     return at
+
+
+def damaged_text(data: bytes) -> str:
+    """Read bytes that are not UTF-8 as Java does: U+FFFD stands for what cannot be read.
+
+    Java takes an encoded surrogate for one such thing, Python for two or three.
+    """
+    return _SURROGATE.sub(_REPLACEMENT, data).decode("utf-8", "replace")

@@ -9,7 +9,7 @@ from bridgehead.kafka_wire.schema import BOOL, INT16, INT32, INT64, STRING, Arra
 
 @dataclass(slots=True)
 class AddPartitionsToTxnTopic:
-    """An element of `transactions.topics` of the request. Versions 4+."""
+    """An element of `transactions.topics`; up to 3 of `v3_and_below_topics`."""
 
     name: str = wire(STRING)
     partitions: list[int] = wire(Array(INT32))
@@ -27,14 +27,6 @@ class AddPartitionsToTxnTransaction:
 
 
 @dataclass(slots=True)
-class AddPartitionsToTxnAddPartitionsToTxnTopic:
-    """An element of `v3_and_below_topics` of the request. Versions 0-3."""
-
-    name: str = wire(STRING)
-    partitions: list[int] = wire(Array(INT32))
-
-
-@dataclass(slots=True)
 class AddPartitionsToTxnRequest:
     """The request."""
 
@@ -44,14 +36,14 @@ class AddPartitionsToTxnRequest:
     v3_and_below_transactional_id: str = wire(STRING, versions="0-3")
     v3_and_below_producer_id: int = wire(INT64, versions="0-3")
     v3_and_below_producer_epoch: int = wire(INT16, versions="0-3")
-    v3_and_below_topics: list[AddPartitionsToTxnAddPartitionsToTxnTopic] = wire(
-        Array(AddPartitionsToTxnAddPartitionsToTxnTopic), versions="0-3"
+    v3_and_below_topics: list[AddPartitionsToTxnTopic] = wire(
+        Array(AddPartitionsToTxnTopic), versions="0-3"
     )
 
 
 @dataclass(slots=True)
 class AddPartitionsToTxnPartitionResult:
-    """An element of `results_by_transaction.topic_results.results_by_partition` of the response. Versions 4+."""
+    """An element of `results_by_partition` of an `AddPartitionsToTxnTopicResult`."""
 
     partition_index: int = wire(INT32)
     partition_error_code: int = wire(INT16)
@@ -59,7 +51,7 @@ class AddPartitionsToTxnPartitionResult:
 
 @dataclass(slots=True)
 class AddPartitionsToTxnTopicResult:
-    """An element of `results_by_transaction.topic_results` of the response. Versions 4+."""
+    """An element of a result's `topic_results`; up to 3 of `results_by_topic_v3_and_below`."""
 
     name: str = wire(STRING)
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = wire(
@@ -76,26 +68,6 @@ class AddPartitionsToTxnResult:
 
 
 @dataclass(slots=True)
-class AddPartitionsToTxnAddPartitionsToTxnTopicResultAddPartitionsToTxnPartitionResult:
-    """An element of `results_by_topic_v3_and_below.results_by_partition` of the response. Versions 0-3."""
-
-    partition_index: int = wire(INT32)
-    partition_error_code: int = wire(INT16)
-
-
-@dataclass(slots=True)
-class AddPartitionsToTxnAddPartitionsToTxnTopicResult:
-    """An element of `results_by_topic_v3_and_below` of the response. Versions 0-3."""
-
-    name: str = wire(STRING)
-    results_by_partition: list[
-        AddPartitionsToTxnAddPartitionsToTxnTopicResultAddPartitionsToTxnPartitionResult
-    ] = wire(
-        Array(AddPartitionsToTxnAddPartitionsToTxnTopicResultAddPartitionsToTxnPartitionResult)
-    )
-
-
-@dataclass(slots=True)
 class AddPartitionsToTxnResponse:
     """The response."""
 
@@ -104,6 +76,6 @@ class AddPartitionsToTxnResponse:
     results_by_transaction: list[AddPartitionsToTxnResult] = wire(
         Array(AddPartitionsToTxnResult), versions="4+"
     )
-    results_by_topic_v3_and_below: list[AddPartitionsToTxnAddPartitionsToTxnTopicResult] = wire(
-        Array(AddPartitionsToTxnAddPartitionsToTxnTopicResult), versions="0-3"
+    results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = wire(
+        Array(AddPartitionsToTxnTopicResult), versions="0-3"
     )

@@ -9,8 +9,9 @@ from bridgehead.kafka_wire.schema import BOOL, INT8, INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class LeaderAndIsrPartitionState:
-    """An element of `topic_states.partition_states` of the request. Versions 2+."""
+    """An element of `topic_states.partition_states`; up to 1 of `ungrouped_partition_states`."""
 
+    topic_name: str = wire(STRING, versions="0-1")
     partition_index: int = wire(INT32)
     controller_epoch: int = wire(INT32)
     leader: int = wire(INT32)
@@ -20,7 +21,7 @@ class LeaderAndIsrPartitionState:
     replicas: list[int] = wire(Array(INT32))
     adding_replicas: list[int] = wire(Array(INT32), versions="3+")
     removing_replicas: list[int] = wire(Array(INT32), versions="3+")
-    is_new: bool = wire(BOOL)
+    is_new: bool = wire(BOOL, versions="1+")
     leader_recovery_state: int = wire(INT8, versions="6+")
 
 
@@ -31,21 +32,6 @@ class LeaderAndIsrTopicState:
     topic_name: str = wire(STRING)
     topic_id: bytes = wire(UUID, versions="5+")
     partition_states: list[LeaderAndIsrPartitionState] = wire(Array(LeaderAndIsrPartitionState))
-
-
-@dataclass(slots=True)
-class LeaderAndIsrLeaderAndIsrPartitionState:
-    """An element of `ungrouped_partition_states` of the request. Versions 0-1."""
-
-    topic_name: str = wire(STRING)
-    partition_index: int = wire(INT32)
-    controller_epoch: int = wire(INT32)
-    leader: int = wire(INT32)
-    leader_epoch: int = wire(INT32)
-    isr: list[int] = wire(Array(INT32))
-    partition_epoch: int = wire(INT32)
-    replicas: list[int] = wire(Array(INT32))
-    is_new: bool = wire(BOOL, versions="1")
 
 
 @dataclass(slots=True)
@@ -67,16 +53,17 @@ class LeaderAndIsrRequest:
     broker_epoch: int = wire(INT64, versions="2+", default=-1)
     type: int = wire(INT8, versions="5+")
     topic_states: list[LeaderAndIsrTopicState] = wire(Array(LeaderAndIsrTopicState), versions="2+")
-    ungrouped_partition_states: list[LeaderAndIsrLeaderAndIsrPartitionState] = wire(
-        Array(LeaderAndIsrLeaderAndIsrPartitionState), versions="0-1"
+    ungrouped_partition_states: list[LeaderAndIsrPartitionState] = wire(
+        Array(LeaderAndIsrPartitionState), versions="0-1"
     )
     live_leaders: list[LeaderAndIsrLiveLeader] = wire(Array(LeaderAndIsrLiveLeader))
 
 
 @dataclass(slots=True)
 class LeaderAndIsrPartitionError:
-    """An element of `topics.partition_errors` of the response. Versions 5+."""
+    """An element of `topics.partition_errors` of the response; up to 4 of `partition_errors`."""
 
+    topic_name: str = wire(STRING, versions="0-4")
     partition_index: int = wire(INT32)
     error_code: int = wire(INT16)
 
@@ -90,20 +77,11 @@ class LeaderAndIsrTopicError:
 
 
 @dataclass(slots=True)
-class LeaderAndIsrLeaderAndIsrPartitionError:
-    """An element of `partition_errors` of the response. Versions 0-4."""
-
-    topic_name: str = wire(STRING)
-    partition_index: int = wire(INT32)
-    error_code: int = wire(INT16)
-
-
-@dataclass(slots=True)
 class LeaderAndIsrResponse:
     """The response."""
 
     error_code: int = wire(INT16)
     topics: list[LeaderAndIsrTopicError] = wire(Array(LeaderAndIsrTopicError), versions="5+")
-    partition_errors: list[LeaderAndIsrLeaderAndIsrPartitionError] = wire(
-        Array(LeaderAndIsrLeaderAndIsrPartitionError), versions="0-4"
+    partition_errors: list[LeaderAndIsrPartitionError] = wire(
+        Array(LeaderAndIsrPartitionError), versions="0-4"
     )

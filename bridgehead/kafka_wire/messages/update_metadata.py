@@ -9,8 +9,9 @@ from bridgehead.kafka_wire.schema import BOOL, INT8, INT16, INT32, INT64, STRING
 
 @dataclass(slots=True)
 class UpdateMetadataPartitionState:
-    """An element of `topic_states.partition_states` of the request. Versions 5+."""
+    """An element of `topic_states.partition_states`; up to 4 of `ungrouped_partition_states`."""
 
+    topic_name: str = wire(STRING, versions="0-4")
     partition_index: int = wire(INT32)
     controller_epoch: int = wire(INT32)
     leader: int = wire(INT32)
@@ -18,7 +19,7 @@ class UpdateMetadataPartitionState:
     isr: list[int] = wire(Array(INT32))
     zk_version: int = wire(INT32)
     replicas: list[int] = wire(Array(INT32))
-    offline_replicas: list[int] = wire(Array(INT32))
+    offline_replicas: list[int] = wire(Array(INT32), versions="4+")
 
 
 @dataclass(slots=True)
@@ -28,21 +29,6 @@ class UpdateMetadataTopicState:
     topic_name: str = wire(STRING)
     topic_id: bytes = wire(UUID, versions="7+")
     partition_states: list[UpdateMetadataPartitionState] = wire(Array(UpdateMetadataPartitionState))
-
-
-@dataclass(slots=True)
-class UpdateMetadataUpdateMetadataPartitionState:
-    """An element of `ungrouped_partition_states` of the request. Versions 0-4."""
-
-    topic_name: str = wire(STRING)
-    partition_index: int = wire(INT32)
-    controller_epoch: int = wire(INT32)
-    leader: int = wire(INT32)
-    leader_epoch: int = wire(INT32)
-    isr: list[int] = wire(Array(INT32))
-    zk_version: int = wire(INT32)
-    replicas: list[int] = wire(Array(INT32))
-    offline_replicas: list[int] = wire(Array(INT32), versions="4")
 
 
 @dataclass(slots=True)
@@ -72,16 +58,16 @@ class UpdateMetadataRequest:
 
     controller_id: int = wire(INT32)
     is_kraft_controller: bool = wire(BOOL, versions="8+", json="isKRaftController")
+    type: int = wire(INT8, versions="8+", tag=0)
     controller_epoch: int = wire(INT32)
     broker_epoch: int = wire(INT64, versions="5+", default=-1)
     topic_states: list[UpdateMetadataTopicState] = wire(
         Array(UpdateMetadataTopicState), versions="5+"
     )
-    ungrouped_partition_states: list[UpdateMetadataUpdateMetadataPartitionState] = wire(
-        Array(UpdateMetadataUpdateMetadataPartitionState), versions="0-4"
+    ungrouped_partition_states: list[UpdateMetadataPartitionState] = wire(
+        Array(UpdateMetadataPartitionState), versions="0-4"
     )
     live_brokers: list[UpdateMetadataBroker] = wire(Array(UpdateMetadataBroker))
-    type: int = wire(INT8, versions="8+", tag=0)
 
 
 @dataclass(slots=True)
