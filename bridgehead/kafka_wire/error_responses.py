@@ -27,6 +27,8 @@ ErrorResponse = Callable[[Any, int, ErrorCode, str | None], Any]
 
 
 def _create_topics(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    if error is ErrorCode.NOT_CONTROLLER:
+        message = ""  # never set by that handler: the schema's default
     return create_topics.CreateTopicsResponse(
         topics=[
             create_topics.CreatableTopicResult(

@@ -27,7 +27,9 @@ class ConsumerGroupHeartbeatRequest:
     rebalance_timeout_ms: int = wire(INT32, default=-1)
     subscribed_topic_names: list[str] | None = wire(Array(STRING), nullable="0+", default=None)
     server_assignor: str | None = wire(STRING, nullable="0+", default=None)
-    topic_partitions: list[TopicPartitions] | None = wire(Array(TopicPartitions), nullable="0+")
+    topic_partitions: list[TopicPartitions] | None = wire(
+        Array(TopicPartitions), nullable="0+", default=None
+    )
 
 
 @dataclass(slots=True)

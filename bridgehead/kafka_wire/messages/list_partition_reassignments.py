@@ -21,7 +21,7 @@ class ListPartitionReassignmentsRequest:
 
     timeout_ms: int = wire(INT32, default=60000)
     topics: list[ListPartitionReassignmentsTopics] | None = wire(
-        Array(ListPartitionReassignmentsTopics), nullable="0+"
+        Array(ListPartitionReassignmentsTopics), nullable="0+", default=None
     )
 
 

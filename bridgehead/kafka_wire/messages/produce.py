@@ -56,7 +56,7 @@ class PartitionProduceResponse:
     index: int = wire(INT32)
     error_code: int = wire(INT16)
     base_offset: int = wire(INT64)
-    log_append_time_ms: int = wire(INT64, versions="2+", default=None)
+    log_append_time_ms: int = wire(INT64, versions="2+", default=-1)
     log_start_offset: int = wire(INT64, versions="5+", default=-1)
     record_errors: list[BatchIndexAndErrorMessage] = wire(
         Array(BatchIndexAndErrorMessage), versions="8+"

@@ -1,0 +1,60 @@
+"""What Metadata and DescribeCluster say in common: the brokers of a listener, and the controller.
+
+What is said of the controller can be chosen per listener: the truth, a random live broker (as
+KRaft does, which hides it), this broker, or any fixed id, which is a lie on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from broker_proxy.metadata_cache import NO_CONTROLLER, CachedBroker, CachedEndpoint, MetadataCache
+
+ACTUAL: Final = "actual"
+RANDOM: Final = "random"
+SELF: Final = "self"
+
+
+class ClusterView:
+    """A cache seen through one of this broker's listeners."""
+
+    def __init__(
+        self,
+        cache: MetadataCache,
+        *,
+        broker_id: int,
+        cluster_id: str,
+        controller_says: Mapping[str, str],  # listener name -> actual, random, self or an id
+        choose: Callable[[int], int],  # a number below the one given
+    ) -> None:
+        self.cache = cache
+        self.cluster_id = cluster_id
+        self._broker_id = broker_id
+        self._controller_says = controller_says
+        self._choose = choose
+
+    def brokers(self, listener_name: str) -> list[tuple[CachedBroker, CachedEndpoint]]:
+        """Return the live brokers that have this listener, in the order of their ids."""
+        return [
+            (broker, broker.endpoints[listener_name])
+            for _, broker in sorted(self.cache.brokers.items())
+            if listener_name in broker.endpoints
+        ]
+
+    def is_random(self, listener_name: str) -> bool:
+        """True where every answer may name another controller, so that none may be kept."""
+        return self._controller_says.get(listener_name, ACTUAL) == RANDOM
+
+    def controller_id(self, listener_name: str) -> int:
+        """Return what a client of this listener is told."""
+        says = self._controller_says.get(listener_name, ACTUAL)
+        if says == ACTUAL:
+            known = self.cache.controller_id
+            return known if known in self.cache.brokers else NO_CONTROLLER
+        if says == SELF:
+            return self._broker_id
+        if says == RANDOM:
+            brokers = self.brokers(listener_name)
+            return brokers[self._choose(len(brokers))][0].broker_id if brokers else NO_CONTROLLER
+        return int(says)

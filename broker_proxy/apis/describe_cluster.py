@@ -1,0 +1,66 @@
+"""DescribeCluster, key 60, versions 0 and 1: the brokers and the controller (kafka-semantics 3.17).
+
+Version notes:
+    1: the client says whether it wants brokers or (KRaft) controllers.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.metadata import CLUSTER_OPERATIONS
+
+_BROKERS: Final = 1
+_CONTROLLERS: Final = 2
+
+
+class DescribeCluster:
+    """See the module."""
+
+    api_key: ClassVar[int] = 60
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+
+    async def answer(
+        self, request: ClientRequest, message: DescribeClusterRequest
+    ) -> DescribeClusterResponse:
+        """Return what this broker's cache says, for the listener of the connection."""
+        if request.header.api_version >= 1 and message.endpoint_type != _BROKERS:
+            return self._wrong_endpoint(message.endpoint_type)
+        listener = request.connection.listener_name
+        response = DescribeClusterResponse(
+            error_code=ErrorCode.NONE,
+            endpoint_type=_BROKERS,
+            cluster_id=self._view.cluster_id,
+            controller_id=self._view.controller_id(listener),
+            brokers=[
+                DescribeClusterBroker(broker.broker_id, at.host, at.port, broker.rack)
+                for broker, at in self._view.brokers(listener)
+            ],
+        )
+        if message.include_cluster_authorized_operations:
+            response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        return response
+
+    def _wrong_endpoint(self, asked: int) -> DescribeClusterResponse:
+        if asked == _CONTROLLERS:
+            error = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+            text = (
+                "The request was sent to an endpoint of type BROKER, "
+                "but we wanted an endpoint of type CONTROLLER"
+            )
+        else:
+            error = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+            text = f"Unsupported endpoint type {asked}"
+        return DescribeClusterResponse(
+            error_code=error, error_message=text, endpoint_type=_BROKERS
+        )

@@ -1,0 +1,167 @@
+"""Configs of our own: names that begin with `bridgehead.`, some of them per listener.
+
+Kafka has none of them. They are custom names to DescribeConfigs, which lists them only when set.
+A value that this release cannot honour is refused at start, in a sentence that says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+BLOCKING: Final = "bridgehead.metadata.blocking"
+CONTROLLER_ID: Final = "bridgehead.metadata.controller.id"
+DELAY_MS: Final = "bridgehead.metadata.delay.ms"
+QUIRKS: Final = "bridgehead.quirks"
+DIALECT: Final = "bridgehead.dialect"
+
+# Misbehaviour of a real Kafka that is not copied unless it is asked for by name.
+EVERY_QUIRK: Final = "kafka-3.9"
+ALTER_CONFIGS_DUPLICATE_HANGS: Final = "alter-configs-duplicate-hangs"
+KNOWN_QUIRKS: Final[Mapping[str, str]] = {
+    EVERY_QUIRK: "All of them.",
+    ALTER_CONFIGS_DUPLICATE_HANGS: (
+        "AlterConfigs that names a resource twice is never answered; its connection stays open."
+    ),
+}
+
+_LISTENER: Final = re.compile(r"listener\.name\.([^.]+)\.(bridgehead\..+)")
+
+
+def _blocking(value: str) -> str | None:
+    if value == "cluster":
+        return "is not available yet; use controller"
+    return None if value == "controller" else "must be controller"
+
+
+def _controller_id(value: str) -> str | None:
+    if value in ("actual", "random", "self") or re.fullmatch(r"[0-9]+", value):
+        return None
+    return "must be actual, random, self or a broker id"
+
+
+def _delay_ms(value: str) -> str | None:
+    return None if re.fullmatch(r"[0-9]{1,9}", value) else "must be a number of milliseconds"
+
+
+def _quirks(value: str) -> str | None:
+    unknown = [name for name in _split(value) if name not in KNOWN_QUIRKS]
+    if not unknown:
+        return None
+    return f"has no quirk named {', '.join(unknown)}; there are {', '.join(KNOWN_QUIRKS)}"
+
+
+def _dialect(value: str) -> str | None:
+    if value == "drafted":
+        return "is not available yet; use shipped"
+    return None if value == "shipped" else "must be shipped"
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeheadKey:
+    """One of our configs. `refuse` returns the end of a sentence, or None for a good value."""
+
+    name: str
+    default: str
+    common: bool  # may be said for the whole broker
+    per_listener: bool  # may be said as listener.name.<listener>.<name>
+    refuse: Callable[[str], str | None]
+    documentation: str
+
+
+BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
+    BridgeheadKey(
+        BLOCKING,
+        "controller",
+        True,
+        False,
+        _blocking,
+        "Whose knowledge a write waits for before it is answered: the controller's.",
+    ),
+    BridgeheadKey(
+        CONTROLLER_ID,
+        "actual",
+        True,
+        True,
+        _controller_id,
+        "Which controller Metadata names: actual, random, self, or an id that may be a lie.",
+    ),
+    BridgeheadKey(
+        DELAY_MS,
+        "0",
+        True,
+        False,
+        _delay_ms,
+        "How long this broker waits before it believes new metadata.",
+    ),
+    BridgeheadKey(
+        QUIRKS, "", True, False, _quirks, "Misbehaviour of a real Kafka to bring back, by name."
+    ),
+    BridgeheadKey(
+        DIALECT, "shipped", False, True, _dialect, "What a listener speaks: as Kafka shipped it."
+    ),
+)
+_KEYS: Final = {key.name: key for key in BRIDGEHEAD_CONFIGS}
+
+
+def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each of our names that is unknown or has a bad value."""
+    errors: list[str] = []
+    for name in sorted(properties):
+        listener = _LISTENER.fullmatch(name)
+        if listener is None and not name.startswith("bridgehead."):
+            continue
+        key = _KEYS.get(listener[2] if listener else name)
+        if key is None:
+            errors.append(f"{name} is not a config; there are {', '.join(_KEYS)}.")
+        elif listener and not key.per_listener:
+            errors.append(f"{name} cannot be set per listener; set {key.name}.")
+        elif not listener and not key.common:
+            errors.append(f"{name} is set per listener: listener.name.<listener>.{name}.")
+        elif (why := key.refuse(properties[name].strip())) is not None:
+            errors.append(f"{name}={properties[name]} {why}.")
+    return errors
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeheadConfig:
+    """Our configs of one broker, of properties that `bridgehead_config_errors` found good."""
+
+    properties: Mapping[str, str]
+
+    def _value(self, name: str, listener_name: str | None = None) -> str:
+        if listener_name is not None:
+            own = f"listener.name.{listener_name.lower()}.{name}"
+            if own in self.properties:
+                return self.properties[own].strip()
+        return self.properties.get(name, _KEYS[name].default).strip()
+
+    @property
+    def metadata_blocking(self) -> str:
+        """Always `controller` in this release."""
+        return self._value(BLOCKING)
+
+    @property
+    def metadata_delay_ms(self) -> int:
+        """How long this broker waits before it believes new metadata, in milliseconds."""
+        return int(self._value(DELAY_MS))
+
+    def metadata_controller_id(self, listener_name: str) -> str:
+        """Return actual, random, self or a broker id as text; the listener's own value first."""
+        return self._value(CONTROLLER_ID, listener_name)
+
+    def dialect(self, listener_name: str) -> str:
+        """Return what a listener speaks: always `shipped` in this release."""
+        return self._value(DIALECT, listener_name)
+
+    def has_quirk(self, name: str) -> bool:
+        """Tell whether a misbehaviour was asked for, alone or with all others."""
+        assert name in KNOWN_QUIRKS
+        chosen = _split(self._value(QUIRKS))
+        return name in chosen or EVERY_QUIRK in chosen
+
+
+def _split(value: str) -> list[str]:
+    return [name.strip() for name in value.split(",") if name.strip()]

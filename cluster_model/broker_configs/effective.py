@@ -1,0 +1,154 @@
+"""A broker's configs in force: per broker over cluster default over static over default.
+
+A layer replaces a name together with its synonyms: a dynamic log.retention.ms makes Kafka forget a
+static log.retention.hours (recorded live). Stored values that do not parse are left out and named
+in `ignored`, so that the caller can log them: one bad znode must not stop a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from cluster_model.broker_configs.keys import Scope
+from cluster_model.broker_configs.order import ANSWER_ORDER
+from cluster_model.broker_configs.static import BrokerConfig
+from cluster_model.broker_configs.table import (
+    BROKER_CONFIGS,
+    DYNAMIC_ONLY,
+    config_key,
+    read_only,
+    synonym_names,
+)
+from cluster_model.config_types import (
+    ConfigEntry,
+    ConfigException,
+    ConfigSource,
+    ConfigType,
+    ConfigValue,
+    Synonym,
+    render,
+)
+
+_DEFAULTS: Mapping[str, str] = MappingProxyType(
+    {name: key.default for name, key in BROKER_CONFIGS.items() if key.default is not None}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveBrokerConfig:
+    """The layers of one broker. Build it with `of`; a change makes a new one."""
+
+    static: BrokerConfig
+    cluster_default: Mapping[str, str]  # stored in /config/brokers/<default>
+    per_broker: Mapping[str, str]  # stored in /config/brokers/<id>
+    ignored: tuple[str, ...]  # why stored values were left out
+    _merged: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        static: BrokerConfig,
+        cluster_default: Mapping[str, str] = MappingProxyType({}),
+        per_broker: Mapping[str, str] = MappingProxyType({}),
+    ) -> EffectiveBrokerConfig:
+        """Lay both stored layers over the static configs."""
+        ignored: list[str] = []
+        default_layer = _usable(cluster_default, ignored, of_broker=False)
+        broker_layer = _usable(per_broker, ignored, of_broker=True)
+        merged = dict(static.originals)
+        for layer in (default_layer, broker_layer):
+            for name, value in layer.items():
+                for synonym in synonym_names(name, of_listener=False):
+                    merged.pop(synonym, None)
+                merged[name] = value
+        return cls(static, default_layer, broker_layer, tuple(ignored), MappingProxyType(merged))
+
+    def value(self, name: str) -> ConfigValue:
+        """Return the parsed value in force of a known name."""
+        key = config_key(name)
+        assert key is not None, name
+        return key.parse(self._merged.get(name, key.default))
+
+    def synonyms(self, name: str, names: tuple[str, ...] | None = None) -> tuple[Synonym, ...]:
+        """Return what could supply a value, best first.
+
+        Kafka drops whatever stands before the first entry of that very name, so the list is empty
+        while only a synonym is set (kafka-semantics 9.7).
+        """
+        key = config_key(name)
+        hidden = key is None or key.sensitive
+        found = [
+            Synonym(other, None if hidden else layer[other], source)
+            for layer, source in (
+                (self.per_broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
+                (self.cluster_default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+                (self.static.originals, ConfigSource.STATIC_BROKER_CONFIG),
+                (_DEFAULTS, ConfigSource.DEFAULT_CONFIG),
+            )
+            for other in (names or synonym_names(name))
+            if other in layer
+        ]
+        first = next((i for i, synonym in enumerate(found) if synonym.name == name), len(found))
+        return tuple(found[first:])
+
+    def entry(self, name: str, *, only_cluster_default: bool = False) -> ConfigEntry:
+        """Return one config as DescribeConfigs shows it."""
+        key = config_key(name)
+        sensitive = key is None or key.sensitive
+        synonyms = self.synonyms(name)
+        if only_cluster_default:
+            wanted = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+            synonyms = tuple(synonym for synonym in synonyms if synonym.source is wanted)
+        if key is None or sensitive:
+            value = None
+        elif only_cluster_default:
+            value = self.cluster_default[name]
+        else:
+            value = render(self.value(name))
+        return ConfigEntry(
+            name,
+            value,
+            synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
+            sensitive,
+            key.type if key is not None else ConfigType.UNKNOWN,
+            read_only(name),
+            synonyms,
+            key.documentation if key is not None else None,
+        )
+
+    def entries(self, *, only_cluster_default: bool = False) -> list[ConfigEntry]:
+        """Return all configs of this broker, or those of the cluster default, in Kafka's order.
+
+        Names that Kafka does not know come last, sorted; Kafka mixes them in by their hash.
+        """
+        names: Iterable[str] = self.cluster_default
+        if not only_cluster_default:
+            names = {*self._merged, *BROKER_CONFIGS}
+        present = set(names)
+        ordered = [name for name in ANSWER_ORDER if name in present]
+        ordered += sorted(present.difference(BROKER_CONFIGS))
+        return [self.entry(name, only_cluster_default=only_cluster_default) for name in ordered]
+
+
+def _usable(stored: Mapping[str, str], ignored: list[str], *, of_broker: bool) -> dict[str, str]:
+    """Return the stored values that may be applied; explain the others in `ignored`."""
+    usable: dict[str, str] = {}
+    for name, value in stored.items():
+        key = config_key(name)
+        known = key is not None and name not in DYNAMIC_ONLY
+        if key is not None and known and key.scope is Scope.READ_ONLY and name in BROKER_CONFIGS:
+            ignored.append(f"{name} cannot be changed while the broker runs")
+            continue
+        if key is not None and known and key.scope is Scope.PER_BROKER and not of_broker:
+            ignored.append(f"{name} can only be set per broker")
+            continue
+        try:
+            if key is not None:
+                key.parse(value)
+        except ConfigException as refusal:
+            ignored.append(refusal.message)
+            continue
+        usable[name] = value
+    return usable

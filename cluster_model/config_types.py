@@ -1,0 +1,305 @@
+"""Kafka's config values: their types, how text becomes a value and back, and what is refused.
+
+A refusal is a `ConfigException`; its text is the one Kafka's type system has (kafka-semantics 7.3),
+with the value as Kafka prints it: the given text where parsing failed, the parsed value where a
+validator refused it. Values stay Python's own: bool, str, int, float, tuple of str, or None.
+Java's rules apply: whitespace up to U+0020 is trimmed, digits may be of any script.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+ConfigValue = bool | str | int | float | tuple[str, ...] | None
+
+
+class ConfigType(IntEnum):
+    """The number that DescribeConfigs v3+ sends as `config_type`."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from, as DescribeConfigs says it (kafka-semantics 3.7)."""
+
+    UNKNOWN = 0
+    TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+
+
+class ConfigException(Exception):
+    """A value is refused. `message` is Kafka's text, without any prefix of an API."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidConfigurationException(ConfigException):
+    """A set of configs is refused; AlterConfigs puts no prefix before this text."""
+
+
+def invalid_value(name: str, shown: str, reason: str) -> ConfigException:
+    """Return the refusal of one value; `reason` is the part after the colon."""
+    return ConfigException(f"Invalid value {shown} for configuration {name}: {reason}")
+
+
+_WHITESPACE: Final = "".join(map(chr, range(33)))  # What Java's trim removes.
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+_DOUBLE: Final = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)"
+)
+_BITS: Final = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
+
+
+def parse(name: str, text: str, config_type: ConfigType) -> ConfigValue:
+    """Return the value that `text` stands for; raises ConfigException with Kafka's text."""
+    trimmed = text.strip(_WHITESPACE)
+    match config_type:
+        case ConfigType.BOOLEAN:
+            if trimmed.lower() in ("true", "false"):
+                return trimmed.lower() == "true"
+            raise invalid_value(name, text, "Expected value to be either true or false")
+        case ConfigType.SHORT | ConfigType.INT | ConfigType.LONG:
+            limit = 1 << _BITS[config_type]
+            if _INTEGER.fullmatch(trimmed) and len(trimmed) <= 40:
+                number = int(trimmed)
+                if -limit <= number < limit:
+                    return number
+            raise invalid_value(name, text, f"Not a number of type {config_type.name}")
+        case ConfigType.DOUBLE:
+            if not _DOUBLE.fullmatch(trimmed):
+                raise invalid_value(name, text, "Not a number of type DOUBLE")
+            return float(trimmed.rstrip("fFdD") if trimmed[-1] in "fFdD" else trimmed)
+        case ConfigType.LIST:
+            return tuple(re.split(r"\s*,\s*", trimmed)) if trimmed else ()
+        case ConfigType.STRING | ConfigType.CLASS | ConfigType.PASSWORD | ConfigType.UNKNOWN:
+            return trimmed
+
+
+def render(value: ConfigValue) -> str | None:
+    """Return a value as DescribeConfigs shows it; None stays None."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return java_double_text(value)
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def java_double_text(value: float) -> str:
+    """Return a double as Java prints it: 0.5, 1.0E7, 1.7976931348623157E308."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return f"{value:f}" if "e" in repr(value) else repr(value)
+    mantissa, _, exponent = repr(value).partition("e")
+    if not exponent:
+        # Python writes 12345678.0 where Java writes 1.2345678E7.
+        sign, digits = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
+        whole, _, fraction = digits.partition(".")
+        if whole != "0":
+            exponent = str(len(whole) - 1)
+            digits = (whole + fraction).rstrip("0")
+        else:
+            digits = fraction.lstrip("0")
+            exponent = str(len(digits) - len(fraction) - 1)
+        mantissa = f"{sign}{digits[0]}.{digits[1:] or '0'}"
+    if "." not in mantissa:
+        mantissa += ".0"
+    return f"{mantissa}E{int(exponent)}"
+
+
+def _shown(value: ConfigValue) -> str:
+    """Return a value as Kafka's exception texts print it; lists in brackets."""
+    return f"[{', '.join(value)}]" if isinstance(value, tuple) else str(render(value))
+
+
+# (name, value) -> None, or raises ConfigException. A null value is never validated.
+Validator = Callable[[str, ConfigValue], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number from `minimum` to `maximum`, both included; NaN passes, as in Java."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def __call__(self, name: str, value: ConfigValue) -> None:
+        """See Validator."""
+        assert isinstance(value, int | float)
+        if self.minimum is not None and value < self.minimum:
+            raise invalid_value(name, _shown(value), f"Value must be at least {self.minimum}")
+        if self.maximum is not None and value > self.maximum:
+            raise invalid_value(name, _shown(value), f"Value must be no more than {self.maximum}")
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A string, or each element of a list, out of a closed set."""
+
+    options: tuple[str, ...]
+
+    def __call__(self, name: str, value: ConfigValue) -> None:
+        """See Validator."""
+        for item in value if isinstance(value, tuple) else (str(value),):
+            if item not in self.options:
+                reason = f"String must be one of: {', '.join(self.options)}"
+                raise invalid_value(name, item, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class MinusOneOr:
+    """-1, or a number within a range; `reason` is Kafka's sentence for everything else."""
+
+    minimum: int
+    maximum: int
+    reason: str
+
+    def __call__(self, name: str, value: ConfigValue) -> None:
+        """See Validator."""
+        assert isinstance(value, int)
+        if value != -1 and not self.minimum <= value <= self.maximum:
+            raise invalid_value(name, str(value), self.reason)
+
+
+def non_empty_string(name: str, value: ConfigValue) -> None:
+    """A string that is not empty."""
+    if value == "":
+        raise invalid_value(name, "", "String must be non-empty")
+
+
+_THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
+
+
+def throttled_replicas(name: str, value: ConfigValue) -> None:
+    """`*` alone, or partition:broker pairs."""
+    assert isinstance(value, tuple)
+    if value != ("*",) and not all(_THROTTLED.fullmatch(pair) for pair in value):
+        reason = (
+            f"{name} must be the literal '*' or a list of replicas in the following format: "
+            "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        )
+        raise invalid_value(name, _shown(value), reason)
+
+
+# Every release's short name and the internal versions below it.
+_METADATA_VERSIONS: Final = frozenset(
+    """
+    0.8.0 0.8.1 0.8.2 0.9.0 0.10.0-IV0 0.10.0-IV1 0.10.1-IV0 0.10.1-IV1 0.10.1-IV2 0.10.2-IV0
+    0.11.0-IV0 0.11.0-IV1 0.11.0-IV2 1.0-IV0 1.1-IV0 2.0-IV0 2.0-IV1 2.1-IV0 2.1-IV1 2.1-IV2
+    2.2-IV0 2.2-IV1 2.3-IV0 2.3-IV1 2.4-IV0 2.4-IV1 2.5-IV0 2.6-IV0 2.7-IV0 2.7-IV1 2.7-IV2
+    2.8-IV0 2.8-IV1 3.0-IV0 3.0-IV1 3.1-IV0 3.2-IV0 3.3-IV0 3.3-IV1 3.3-IV2 3.3-IV3 3.4-IV0
+    3.5-IV0 3.5-IV1 3.5-IV2 3.6-IV0 3.6-IV1 3.6-IV2 3.7-IV0 3.7-IV1 3.7-IV2 3.7-IV3 3.7-IV4
+    3.8-IV0 3.9-IV0 4.0-IV0 4.0-IV1
+    """.split()  # noqa: SIM905 (sixty words read better so)
+)
+_RELEASES: Final = frozenset(version.partition("-")[0] for version in _METADATA_VERSIONS)
+
+
+def metadata_version(name: str, value: ConfigValue) -> None:
+    """A Kafka version, such as 3.9-IV0, 3.9 or 2.8.1."""
+    text = str(value)
+    # Without "-IV", only the release counts: the first two numbers, or three before 1.0.
+    numbers = text.split(".")
+    release = ".".join(numbers[: 3 if text.startswith("0.") else 2])
+    if text not in _METADATA_VERSIONS and release not in _RELEASES:
+        raise invalid_value(name, text, f"Version {text} is not a valid version")
+
+
+def at_least(minimum: float) -> Range:
+    """Return the range without an upper end."""
+    return Range(minimum)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One row of a config table: what may be said, and what holds when nothing is said.
+
+    `default` is text, as in a properties file; None means null.
+    """
+
+    name: str
+    type: ConfigType
+    default: str | None
+    validator: Validator | None
+    documentation: str
+
+    @property
+    def sensitive(self) -> bool:
+        """Never shown: DescribeConfigs sends null in its place."""
+        return self.type in (ConfigType.PASSWORD, ConfigType.UNKNOWN)
+
+    def parse(self, text: str | None) -> ConfigValue:
+        """Return the validated value; raises ConfigException."""
+        if text is None:
+            return None
+        value = parse(self.name, text, self.type)
+        if self.validator is not None:
+            self.validator(self.name, value)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """One of the places that could supply a value, in the order in which they win."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """A config as DescribeConfigs shows it. `synonyms` are all there are, asked for or not."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    sensitive: bool
+    type: ConfigType
+    read_only: bool
+    synonyms: tuple[Synonym, ...]
+    documentation: str | None
+
+
+def in_properties_order(names: Iterable[str]) -> list[str]:
+    """Return names in the order in which Java walks a small Properties object.
+
+    Kafka reports the first offender of several in this order, not in the request's.
+    """
+    return sorted(names, key=lambda name: _java_spread(name) & 15)
+
+
+def _java_spread(text: str) -> int:
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for i in range(0, len(encoded), 2):
+        code = (31 * code + (encoded[i] << 8 | encoded[i + 1])) & 0xFFFFFFFF
+    return code ^ code >> 16

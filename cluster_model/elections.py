@@ -1,0 +1,75 @@
+"""Who leads a partition, and who counts as in sync (kafka-semantics 5.3; design 5.10). Pure.
+
+There is no data plane: a live replica counts as caught up. When a broker comes, its replicas
+join the ISR again; when it goes, they leave it, the last member excepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from cluster_model.records import NO_LEADER, PartitionState, Replicas
+
+
+def elect_new(
+    assignment: Replicas, live: Container[int], controller_epoch: int
+) -> PartitionState | None:
+    """Return the first state of a new partition; None while none of its replicas lives."""
+    isr = tuple(replica for replica in assignment if replica in live)
+    if not isr:
+        return None
+    return PartitionState(isr[0], 0, isr, controller_epoch, 0)
+
+
+def react_to_live_brokers(
+    state: PartitionState,
+    assignment: Replicas,
+    live: Container[int],
+    *,
+    controller_epoch: int,
+    unclean: bool,
+) -> PartitionState | None:
+    """Return the state that the live brokers allow, or None when there is nothing to write."""
+    if state.partition_epoch < 0:
+        return elect_new(assignment, live, controller_epoch)
+    alive = tuple(replica for replica in assignment if replica in live)
+    if not alive:
+        return _without_replicas(state, controller_epoch)
+    leader, recovering = state.leader, state.recovering
+    if leader not in alive:
+        clean = next((replica for replica in alive if replica in state.isr), NO_LEADER)
+        if clean == NO_LEADER and unclean:
+            # Only the new leader is in sync with itself; it says so until it has recovered.
+            return _next(state, alive[0], (alive[0],), controller_epoch, recovering=True)
+        leader, recovering = clean, False
+    if leader == NO_LEADER:
+        return _without_replicas(state, controller_epoch)
+    if leader == state.leader and alive == state.isr and not recovering:
+        return None
+    return _next(state, leader, alive, controller_epoch, recovering=False)
+
+
+def _without_replicas(state: PartitionState, controller_epoch: int) -> PartitionState | None:
+    """No replica may lead: the partition is offline, its last in-sync replica is remembered."""
+    if state.leader == NO_LEADER:
+        return None
+    kept = state.isr if len(state.isr) <= 1 else (state.leader,)
+    return _next(state, NO_LEADER, kept, controller_epoch, recovering=state.recovering)
+
+
+def _next(
+    state: PartitionState,
+    leader: int,
+    isr: Replicas,
+    controller_epoch: int,
+    *,
+    recovering: bool,
+) -> PartitionState:
+    return PartitionState(
+        leader,
+        state.leader_epoch + 1,
+        isr,
+        controller_epoch,
+        state.partition_epoch + 1,
+        recovering,
+    )

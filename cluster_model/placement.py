@@ -1,0 +1,98 @@
+"""Which brokers hold which replicas (kafka-semantics 5.1). Pure: randomness comes in as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, zip_longest
+
+from cluster_model.records import Replicas
+
+
+class MixedRacksError(Exception):
+    """Some brokers have a rack and some have none; Kafka answers UNKNOWN_SERVER_ERROR."""
+
+
+def _replica_index(first: int, shift: int, step: int, count: int) -> int:
+    return (first + 1 + (shift + step) % (count - 1)) % count
+
+
+def assign_replicas(
+    racks: Mapping[int, str | None],
+    *,
+    partitions: int,
+    replication_factor: int,
+    start: int,
+    shift: int,
+    first_partition: int = 0,
+) -> tuple[Replicas, ...]:
+    """Spread `partitions` over the brokers of `racks` (broker id to rack).
+
+    `start` and `shift` are random in [0, number of brokers), or both the fixed start index when
+    partitions are added. `replication_factor` is at most the number of brokers.
+
+    Raises:
+        MixedRacksError: some but not all brokers have a rack.
+    """
+    with_rack = [broker for broker, rack in racks.items() if rack is not None]
+    if not with_rack:
+        return _unaware(
+            sorted(racks), partitions, replication_factor, start, shift, first_partition
+        )
+    if len(with_rack) != len(racks):
+        raise MixedRacksError("Not all brokers have rack information")
+    named = {broker: rack for broker, rack in racks.items() if rack is not None}
+    return _aware(named, partitions, replication_factor, start, shift, first_partition)
+
+
+def _unaware(
+    brokers: Sequence[int], partitions: int, factor: int, start: int, shift: int, at: int
+) -> tuple[Replicas, ...]:
+    count = len(brokers)
+    assignment = []
+    for partition in range(at, at + partitions):
+        if partition > 0 and partition % count == 0:
+            shift += 1
+        first = (partition + start) % count
+        others = (_replica_index(first, shift, step, count) for step in range(factor - 1))
+        assignment.append((brokers[first], *(brokers[index] for index in others)))
+    return tuple(assignment)
+
+
+def alternate_racks(racks: Mapping[int, str]) -> list[int]:
+    """Order brokers so that neighbours are in different racks: one of each rack in turn."""
+    by_rack: dict[str, list[int]] = {}
+    for broker in sorted(racks):
+        by_rack.setdefault(racks[broker], []).append(broker)
+    rounds = zip_longest(*(by_rack[rack] for rack in sorted(by_rack)))
+    return [broker for broker in chain.from_iterable(rounds) if broker is not None]
+
+
+def _aware(
+    racks: Mapping[int, str], partitions: int, factor: int, start: int, shift: int, at: int
+) -> tuple[Replicas, ...]:
+    brokers = alternate_racks(racks)
+    rack_count, count = len(set(racks.values())), len(brokers)
+    assignment = []
+    for partition in range(at, at + partitions):
+        if partition > 0 and partition % count == 0:
+            shift += 1
+        first = (partition + start) % count
+        replicas = [brokers[first]]
+        racks_used, step = {racks[brokers[first]]}, 0
+        while len(replicas) < factor:
+            broker = brokers[_replica_index(first, shift * rack_count, step, count)]
+            step += 1
+            fresh_rack = racks[broker] not in racks_used or len(racks_used) == rack_count
+            if fresh_rack and (broker not in replicas or len(replicas) == count):
+                replicas.append(broker)
+                racks_used.add(racks[broker])
+        assignment.append(tuple(replicas))
+    return tuple(assignment)
+
+
+def start_index(brokers: Sequence[int], first_replica: int) -> int:
+    """Where partitions that are added begin: the first broker not below partition 0's leader."""
+    for index, broker in enumerate(sorted(brokers)):
+        if broker >= first_replica:
+            return index
+    return 0

@@ -1,0 +1,50 @@
+"""What a topic may be called (kafka-semantics 7.1, 7.2)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+
+LENGTH_MAX: Final = 249
+# Kafka's own topics; Metadata marks them as internal.
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
+_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
+
+
+def check_topic_name(name: str) -> None:
+    """Refuse an illegal name.
+
+    Raises:
+        ApiError: INVALID_TOPIC_EXCEPTION with Kafka's text; definite.
+    """
+    reason = _reason(name)
+    if reason is not None:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
+
+
+def _reason(name: str) -> str | None:
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > LENGTH_MAX:
+        return f"the length of '{name}' is longer than the max allowed length {LENGTH_MAX}"
+    if not _LEGAL.match(name):
+        return (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
+    return None
+
+
+def may_collide(name: str) -> bool:
+    """True for a name with `.` or `_`, which metric names cannot tell apart."""
+    return "." in name or "_" in name
+
+
+def collision_key(name: str) -> str:
+    """Return what two colliding names have in common."""
+    return name.replace(".", "_")

@@ -1,0 +1,129 @@
+"""Images as Kafka's UpdateMetadata requests, version 8: what the controller tells brokers.
+
+Every message carries all live brokers and some topics; a topic that is gone or being deleted has
+leader -2 in every partition, as in Kafka (kafka-semantics 5.7, 5.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from bridgehead.kafka_wire.messages.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndpoint,
+    UpdateMetadataPartitionState,
+    UpdateMetadataRequest,
+    UpdateMetadataTopicState,
+)
+from cluster_model.image import MetadataImage, Topic
+
+LEADER_DURING_DELETE: Final = -2
+# One message is encoded and decoded in some 20 ms, so that heartbeats go on between.
+PARTITIONS_PER_MESSAGE_MAX: Final = 5_000
+PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
+    """Yield the whole image in parts; at least one, which names the brokers."""
+    yield from _parts(image, controller_id, (_topic(topic, image) for topic in image.topics.values()))
+
+
+def changed_parts(
+    before: MetadataImage, after: MetadataImage, names: Iterable[str], controller_id: int
+) -> Iterator[UpdateMetadataRequest]:
+    """Yield what `names` have become; at least one message, which names the brokers."""
+
+    def states() -> Iterator[UpdateMetadataTopicState]:
+        for name in sorted(names):
+            topic = after.topics.get(name)
+            if topic is None:
+                gone = before.topics.get(name)
+                if gone is not None:
+                    yield _deleted(gone, after)
+            else:
+                old = before.topics.get(name)
+                if old is not None and old.topic_id != topic.topic_id and old.topic_id:
+                    yield _deleted(old, after)
+                yield _topic(topic, after)
+
+    yield from _parts(after, controller_id, states())
+
+
+def _parts(
+    image: MetadataImage, controller_id: int, topics: Iterable[UpdateMetadataTopicState]
+) -> Iterator[UpdateMetadataRequest]:
+    brokers = _brokers(image)
+    batch: list[UpdateMetadataTopicState] = []
+    size = 0
+    pending = False
+
+    def message() -> UpdateMetadataRequest:
+        return UpdateMetadataRequest(
+            controller_id=controller_id,
+            controller_epoch=image.controller_epoch,
+            topic_states=batch,
+            live_brokers=brokers,
+        )
+
+    for topic in topics:
+        if not topic.partition_states:
+            continue
+        batch.append(topic)
+        size += len(topic.partition_states)
+        if size >= PARTITIONS_PER_MESSAGE_MAX:
+            yield message()
+            batch, size, pending = [], 0, True
+    if batch or not pending:
+        yield message()
+
+
+def _brokers(image: MetadataImage) -> list[UpdateMetadataBroker]:
+    return [
+        UpdateMetadataBroker(
+            id=broker.broker_id,
+            endpoints=[
+                UpdateMetadataEndpoint(
+                    port=endpoint.port,
+                    host=endpoint.host,
+                    listener=endpoint.listener_name,
+                    security_protocol=PROTOCOL_CODES.get(endpoint.security_protocol, 0),
+                )
+                for endpoint in broker.endpoints
+            ],
+            rack=broker.rack,
+        )
+        for _, broker in sorted(image.brokers.items())
+    ]
+
+
+def _topic(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:
+    """A partition without a state znode is in no UpdateMetadata: it has no leader yet."""
+    live = image.brokers
+    return UpdateMetadataTopicState(
+        topic_name=topic.name,
+        topic_id=topic.topic_id,
+        partition_states=[
+            UpdateMetadataPartitionState(
+                partition_index=partition,
+                controller_epoch=state.controller_epoch,
+                leader=state.leader,
+                leader_epoch=state.leader_epoch,
+                isr=list(state.isr),
+                zk_version=state.partition_epoch,
+                replicas=list(replicas),
+                offline_replicas=[replica for replica in replicas if replica not in live],
+            )
+            for partition, (state, replicas) in enumerate(
+                zip(topic.states, topic.assignment, strict=True)
+            )
+            if state.partition_epoch >= 0
+        ],
+    )
+
+
+def _deleted(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:
+    states = _topic(topic, image)
+    for partition in states.partition_states:
+        partition.leader = LEADER_DURING_DELETE
+    return states
