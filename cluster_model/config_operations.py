@@ -1,0 +1,90 @@
+"""IncrementalAlterConfigs' operations on a set of stored configs (kafka-semantics 3.6).
+
+Both sides need them: the receiving broker judges what a BROKER change would lead to, the
+controller makes the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from cluster_model.config_types import ConfigKey, ConfigType
+
+
+class OperationType(IntEnum):
+    """`config_operation` on the wire."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Operation(NamedTuple):
+    """One change. `type` may be a number that no operation has; `value` is null for DELETE."""
+
+    name: str
+    type: int
+    value: str | None
+
+
+def apply_operations(
+    stored: Mapping[str, str],
+    operations: Iterable[Operation],
+    key_of: Callable[[str], ConfigKey | None],
+) -> dict[str, str]:
+    """Return `stored` after the operations; raises ApiError.
+
+    An operation that does not exist, and APPEND or SUBTRACT of a name without a row, are
+    UNKNOWN_SERVER_ERROR: there Kafka runs into an exception of its own.
+    """
+    configs = dict(stored)
+    for name, operation, value in operations:
+        match operation:
+            case OperationType.SET:
+                configs[name] = value or ""
+            case OperationType.DELETE:
+                configs.pop(name, None)
+            case OperationType.APPEND | OperationType.SUBTRACT:
+                key = key_of(name)
+                if key is None:
+                    raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+                if key.type is not ConfigType.LIST:
+                    word = OperationType(operation).name.lower()
+                    text = f"Config value {word} is not allowed for config key: {name}"
+                    raise ApiError(ErrorCode.INVALID_CONFIG, text)
+                items = _items(configs.get(name, key.default or ""))
+                change = _append if operation == OperationType.APPEND else _subtract
+                configs[name] = ",".join(change(items, _java_split(value or "")))
+            case _:
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return configs
+
+
+def _append(items: list[str], new: list[str]) -> list[str]:
+    """Add what is not there yet; a repetition within `new` stays, as in Kafka."""
+    return items + [item for item in new if item not in items]
+
+
+def _subtract(items: list[str], gone: list[str]) -> list[str]:
+    """Take away one occurrence for each item of `gone`."""
+    left = list(items)
+    for item in gone:
+        if item in left:
+            left.remove(item)
+    return left
+
+
+def _items(text: str) -> list[str]:
+    return _java_split(text) if text else []
+
+
+def _java_split(text: str) -> list[str]:
+    """Split at commas without trimming; like Java's, empty items at the end are dropped."""
+    items = text.split(",")
+    while len(items) > 1 and items[-1] == "":
+        items.pop()
+    return items
