@@ -88,9 +88,9 @@ class ControllerZnode:
     @staticmethod
     def encode(broker_id: int, timestamp_ms: int) -> bytes:
         """Return the content a 3.4 or later broker writes."""
-        return (
-            b'{"version":2,"brokerid":%d,"timestamp":"%d","kraftControllerEpoch":-1}'
-            % (broker_id, timestamp_ms)
+        return b'{"version":2,"brokerid":%d,"timestamp":"%d","kraftControllerEpoch":-1}' % (
+            broker_id,
+            timestamp_ms,
         )
 
     @staticmethod
@@ -163,7 +163,9 @@ class NodeZnode:
     @staticmethod
     def encode(address: NodeAddress) -> bytes:
         """Return the content."""
-        return orjson.dumps({"version": 1, "grpc": address.grpc, "incarnation": address.incarnation})
+        return orjson.dumps(
+            {"version": 1, "grpc": address.grpc, "incarnation": address.incarnation}
+        )
 
     @staticmethod
     def decode(data: bytes | None) -> NodeAddress:
@@ -310,15 +312,12 @@ class PartitionZnode:
     def encode(state: PartitionState) -> bytes:
         """Return the content; the recovery state is written only while recovering."""
         recovery = b',"leader_recovery_state":1' if state.recovering else b""
-        return (
-            b'{"controller_epoch":%d,"leader":%d,"version":1,"leader_epoch":%d,"isr":[%s]%s}'
-            % (
-                state.controller_epoch,
-                state.leader,
-                state.leader_epoch,
-                ",".join(map(str, state.isr)).encode(),
-                recovery,
-            )
+        return b'{"controller_epoch":%d,"leader":%d,"version":1,"leader_epoch":%d,"isr":[%s]%s}' % (
+            state.controller_epoch,
+            state.leader,
+            state.leader_epoch,
+            ",".join(map(str, state.isr)).encode(),
+            recovery,
         )
 
     @staticmethod
