@@ -28,6 +28,7 @@ from cluster_model.records import (
     TopicRecord,
     TopicRemovalRecord,
 )
+from cluster_model.topic_names import collision_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,15 @@ class Topic:
     bare_partition_znodes: frozenset[int] = frozenset()
 
 
+def index_collisions(names: Iterable[str]) -> Map[str, frozenset[str]]:
+    """Return `MetadataImage.colliding` for a set of topics."""
+    index: dict[str, frozenset[str]] = {}
+    for name in names:
+        key = collision_key(name)
+        index[key] = index.get(key, frozenset()) | {name}
+    return Map(index)
+
+
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
     """The cluster as of one zxid."""
@@ -75,6 +85,8 @@ class MetadataImage:
     brokers: Map[int, BrokerRegistration] = field(default_factory=Map)
     topics: Map[str, Topic] = field(default_factory=Map)
     topic_names: Map[bytes, str] = field(default_factory=Map)  # by topic id
+    # Topics whose names are equal in metrics, where `.` and `_` are one (kafka-semantics 7.2).
+    colliding: Map[str, frozenset[str]] = field(default_factory=Map)
     configs: Map[ConfigResource, Mapping[str, str]] = field(default_factory=Map)
     deletions: frozenset[str] = frozenset()  # topics marked for deletion
 
@@ -86,6 +98,7 @@ class MetadataImage:
         """Return the image after `records`, applied in order."""
         topics = self.topics.mutate()
         names = self.topic_names.mutate()
+        colliding = self.colliding.mutate()
         configs = self.configs.mutate()
         deletions = set(self.deletions)
         # Partition states arrive in runs of one topic: rebuild each topic's tuple once.
@@ -112,6 +125,8 @@ class MetadataImage:
                     blank = (NO_STATE,) * len(assignment)
                     topics[name] = Topic(name, topic_id, assignment, blank)
                     names[topic_id] = name
+                    key = collision_key(name)
+                    colliding[key] = colliding.get(key, frozenset()) | {name}
                     configs[ConfigResource("topics", name)] = overrides
                 case AssignmentRecord(name, assignment, adding, removing):
                     flush(name)
@@ -141,6 +156,10 @@ class MetadataImage:
                     states.pop(name, None)
                     gone = topics.pop(name)
                     names.pop(gone.topic_id, None)
+                    key = collision_key(name)
+                    left = colliding.pop(key, frozenset()) - {name}
+                    if left:
+                        colliding[key] = left
                     configs.pop(ConfigResource("topics", name), None)
                     deletions.discard(name)
                 case _:
@@ -151,6 +170,7 @@ class MetadataImage:
             self,
             topics=topics.finish(),
             topic_names=names.finish(),
+            colliding=colliding.finish(),
             configs=configs.finish(),
             deletions=frozenset(deletions),
         )

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from immutables import Map
 
-from cluster_model.image import BrokerRegistration, MetadataImage, Topic
+from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState
 from cluster_model.znodes import (
     BrokerIdZnode,
@@ -71,6 +71,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         brokers=brokers,
         topics=topics,
         topic_names=Map({topic.topic_id: name for name, topic in topics.items()}),
+        colliding=index_collisions(topics),
         configs=configs,
         deletions=frozenset(markers) & frozenset(topics),
     )

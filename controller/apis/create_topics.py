@@ -1,0 +1,350 @@
+"""CreateTopics, key 19, versions 0 to 7 (kafka-semantics 3.3). KIP-4 §CreateTopicsRequest.
+
+Behaviour: every topic stands alone; a name that comes twice is refused in every copy. An
+accepted topic gets its config znode, its topic znode and its partitions' states in one multi
+where they fit. The answer waits until every partition has a leader, or the timeout passes.
+
+Version notes:
+    1: validate_only, error messages. 5: the answer shows what was created. 7: topic ids.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from cluster_model.broker_configs import BrokerConfig
+from cluster_model.elections import elect_new
+from cluster_model.image import MetadataImage
+from cluster_model.placement import MixedRacksError, assign_replicas
+from cluster_model.records import PartitionRecord, Record, Replicas, TopicRecord
+from cluster_model.topic_names import (
+    CLUSTER_METADATA_TOPIC,
+    check_topic_name,
+    collision_key,
+    may_collide,
+)
+from controller.apis.base import (
+    Decided,
+    Decision,
+    Outcome,
+    RandomSource,
+    RequestContext,
+    Wait,
+    WaitFor,
+)
+
+DEFAULT: Final = -1
+# Topic znode, config znode and the parents take few; beyond this the states follow on their own.
+PARTITIONS_IN_ONE_MULTI: Final = 150
+_ID_BYTES: Final = 16
+_RESERVED_IDS: Final = frozenset({bytes(16), bytes(15) + b"\x01"})
+_FIRST_BASE64_IS_DASH: Final = 62 << 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A topic that passed every check."""
+
+    assignment: tuple[Replicas, ...]
+    configs: Mapping[str, str]
+
+
+# (topic name, plan) -> None, or ApiError POLICY_VIOLATION; where a policy is configured.
+TopicPolicy = Callable[[str, CreatableTopic, tuple[Replicas, ...]], None]
+ConfigCheck = Callable[[Mapping[str, str]], None]
+ShowConfigs = Callable[[Mapping[str, str]], list[CreatableTopicConfigs]]
+
+
+def new_topic_id(random: RandomSource) -> bytes:
+    """Draw a topic id that Kafka would draw: not reserved, its text not beginning with a dash."""
+    while True:
+        drawn = bytearray(random.randbytes(_ID_BYTES))
+        drawn[6] = drawn[6] & 0x0F | 0x40  # A version 4 UUID, as Java's randomUUID makes.
+        drawn[8] = drawn[8] & 0x3F | 0x80
+        if bytes(drawn) not in _RESERVED_IDS and drawn[0] & 0xFC != _FIRST_BASE64_IS_DASH:
+            return bytes(drawn)
+
+
+class CreateTopics:
+    """See the module."""
+
+    api_key: ClassVar[int] = 19
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        check_configs: ConfigCheck,
+        show_configs: ShowConfigs,
+        policy: TopicPolicy | None = None,
+    ) -> None:
+        """`check_configs` raises ApiError INVALID_CONFIG; `show_configs` fills v5 answers."""
+        self._default_partitions = config.int("num.partitions")
+        self._default_factor = config.int("default.replication.factor")
+        self._check_configs = check_configs
+        self._show_configs = show_configs
+        self._policy = policy
+
+    def decide(
+        self,
+        context: RequestContext,
+        request: CreateTopicsRequest,
+        image: MetadataImage,
+        settled: Mapping[str, Outcome],
+    ) -> Decision:
+        """See AdminApi.decide."""
+        counts = Counter(topic.name for topic in request.topics)
+        may_create_all = context.authorize("CREATE", "CLUSTER", "kafka-cluster")
+        racks = {broker_id: broker.rack for broker_id, broker in image.brokers.items()}
+        elements: list[Decided] = []
+        created: dict[str, str] = {}  # collision key -> name, of this request
+        for topic in request.topics:
+            name = topic.name
+            if name in settled:
+                continue
+            try:
+                if counts[name] > 1 and name != CLUSTER_METADATA_TOPIC:
+                    raise ApiError(
+                        ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic."
+                    )
+                self._authorize(context, name, may_create_all)
+                plan = self._plan(context, topic, image, racks, created)
+            except ApiError as refused:
+                elements.append(Decided(name, Outcome(refused.error, refused.message)))
+                continue
+            if may_collide(name):
+                created[collision_key(name)] = name
+            if request.validate_only:
+                elements.append(Decided(name, Outcome(ErrorCode.NONE)))
+            else:
+                elements.append(self._create(context, name, plan, image))
+        names = {topic.name: topic.name for topic in request.topics}
+        waits = WaitFor.NOTHING if request.validate_only else WaitFor.LEADERS
+        return Decision(elements, Wait(waits, names, request.timeout_ms))
+
+    def _authorize(self, context: RequestContext, name: str, may_create_all: bool) -> None:
+        if name == CLUSTER_METADATA_TOPIC:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited.",
+            )
+        if not may_create_all and not context.authorize("CREATE", "TOPIC", name):
+            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+
+    def _plan(
+        self,
+        context: RequestContext,
+        topic: CreatableTopic,
+        image: MetadataImage,
+        racks: Mapping[int, str | None],
+        created: Mapping[str, str],
+    ) -> _Plan:
+        """Every check of kafka-semantics 3.3 in its order; the first failure wins."""
+        name = topic.name
+        if name in image.topics and name not in image.deletions:
+            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        nulls = [config.name for config in topic.configs if config.value is None]
+        if nulls:
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG,
+                f"Null value not supported for topic configs: {','.join(nulls)}",
+            )
+        # Where a key comes twice the last one counts, as in Kafka.
+        configs = {config.name: config.value or "" for config in topic.configs}
+        if topic.assignments:
+            self._refuse_both(topic)
+            assignment = None
+        else:
+            assignment = self._place(context, topic, racks)
+        self._check_name(name, image, created)
+        if assignment is None:
+            assignment = manual_assignment(topic, image)
+        self._check_configs(configs)
+        if self._policy is not None:
+            self._policy(name, topic, assignment)
+        return _Plan(assignment, configs)
+
+    def _refuse_both(self, topic: CreatableTopic) -> None:
+        if topic.num_partitions != DEFAULT or topic.replication_factor != DEFAULT:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                "Both cannot be used at the same time.",
+            )
+
+    def _place(
+        self, context: RequestContext, topic: CreatableTopic, racks: Mapping[int, str | None]
+    ) -> tuple[Replicas, ...]:
+        partitions, factor = self._sizes(topic)
+        if partitions <= 0:
+            raise ApiError(
+                ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0."
+            )
+        if factor <= 0:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0."
+            )
+        count = len(racks)
+        if factor > count:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Replication factor: {factor} larger than available brokers: {count}.",
+            )
+        try:
+            return assign_replicas(
+                racks,
+                partitions=partitions,
+                replication_factor=factor,
+                start=context.random.randrange(count),
+                shift=context.random.randrange(count),
+            )
+        except MixedRacksError:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+
+    def _sizes(self, topic: CreatableTopic) -> tuple[int, int]:
+        partitions, factor = topic.num_partitions, topic.replication_factor
+        return (
+            self._default_partitions if partitions == DEFAULT else partitions,
+            self._default_factor if factor == DEFAULT else factor,
+        )
+
+    def _check_name(self, name: str, image: MetadataImage, created: Mapping[str, str]) -> None:
+        check_topic_name(name)
+        if name in image.deletions:
+            raise ApiError(
+                ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
+            )
+        if not may_collide(name):
+            return
+        key = collision_key(name)
+        others = sorted(image.colliding.get(key, frozenset()) - {name})
+        if key in created:
+            others.append(created[key])
+        if others:
+            raise ApiError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{name}' collides with existing topics: {', '.join(others)}",
+            )
+
+    def _create(
+        self, context: RequestContext, name: str, plan: _Plan, image: MetadataImage
+    ) -> Decided:
+        topic_id = new_topic_id(context.random)
+        topic = TopicRecord(name, topic_id, plan.assignment, plan.configs)
+        states: list[Record] = []
+        for partition, replicas in enumerate(plan.assignment):
+            state = elect_new(replicas, image.brokers, image.controller_epoch)
+            if state is not None:
+                states.append(PartitionRecord(name, partition, state))
+        outcome = Outcome(ErrorCode.NONE, topic_id=topic_id)
+        if len(states) <= PARTITIONS_IN_ONE_MULTI:
+            return Decided(name, outcome, (topic, *states))
+        return Decided(name, outcome, (topic,), tuple(states))
+
+    def conflict(self, element: str) -> Outcome:
+        """Somebody wrote the topic's znodes by hand."""
+        return Outcome(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{element}' already exists.")
+
+    def answer(
+        self,
+        context: RequestContext,
+        request: CreateTopicsRequest,
+        outcomes: Mapping[str, Outcome],
+        image: MetadataImage,
+        unfinished: frozenset[str],
+    ) -> CreateTopicsResponse:
+        """See AdminApi.answer."""
+        return CreateTopicsResponse(
+            topics=[
+                self._result(context, topic, outcomes[topic.name], topic.name in unfinished)
+                for topic in request.topics
+            ]
+        )
+
+    def _result(
+        self, context: RequestContext, topic: CreatableTopic, outcome: Outcome, late: bool
+    ) -> CreatableTopicResult:
+        result = CreatableTopicResult(
+            name=topic.name, error_code=outcome.error, error_message=outcome.message, configs=[]
+        )
+        if outcome.topic_id is not None:
+            result.topic_id = outcome.topic_id
+        if not outcome.succeeded:
+            if outcome.error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                result.topic_config_error_code = outcome.error
+            return result
+        if late:
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT
+            return result
+        if context.api_version < 5:
+            return result
+        if not context.authorize("DESCRIBE_CONFIGS", "TOPIC", topic.name):
+            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return result
+        if topic.assignments:
+            result.num_partitions = len({a.partition_index for a in topic.assignments})
+            result.replication_factor = len(topic.assignments[0].broker_ids)
+        else:
+            result.num_partitions, result.replication_factor = self._sizes(topic)
+        result.configs = self._show_configs({c.name: c.value or "" for c in topic.configs})
+        return result
+
+    def refuse(
+        self, request: CreateTopicsRequest, version: int, error: ErrorCode, message: str | None
+    ) -> Any:
+        """See AdminApi.refuse."""
+        return error_response(self.api_key, request, version, error, message)
+
+
+def manual_assignment(topic: CreatableTopic, image: MetadataImage) -> tuple[Replicas, ...]:
+    """Return the assignment a client gave, checked.
+
+    Kafka takes negative ids, no ids at all, and ids of which no broker lives; its controller then
+    chokes on the topic (kafka-semantics 9.7). Those are refused here: docs/differences.md.
+    """
+    # Where a partition comes twice the last one counts, as in Kafka.
+    by_number = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
+    if len({len(replicas) for replicas in by_number.values()}) > 1:
+        raise _assignment("All partitions should have the same number of replicas")
+    doubled = {
+        number: replicas
+        for number, replicas in by_number.items()
+        if len(set(replicas)) != len(replicas)
+    }
+    if doubled:
+        raise _assignment(f"Duplicate replica assignment found: {_scala(doubled)}")
+    if sorted(by_number) != list(range(len(by_number))):
+        raise _assignment("partitions should be a consecutive 0-based integer sequence")
+    for number, replicas in sorted(by_number.items()):
+        if not replicas:
+            raise _assignment(f"Partition {number} has no replicas.")
+        if min(replicas) < 0:
+            raise _assignment(f"Partition {number} names a negative broker id.")
+        if not any(replica in image.brokers for replica in replicas):
+            raise _assignment(f"No broker in the replica list of partition {number} is alive.")
+    return tuple(by_number[number] for number in range(len(by_number)))
+
+
+def _assignment(text: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+
+
+def _scala(assignment: Mapping[int, Replicas]) -> str:
+    """Render as Kafka's text does, which is Scala's rendering of its maps."""
+    parts = (
+        f"{number} -> ArrayBuffer({', '.join(map(str, replicas))})"
+        for number, replicas in sorted(assignment.items())
+    )
+    return f"HashMap({', '.join(parts)})"

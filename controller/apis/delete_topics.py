@@ -1,0 +1,147 @@
+"""DeleteTopics, key 20, versions 0 to 6 (kafka-semantics 3.4). KIP-4 §DeleteTopicsRequest.
+
+Behaviour: accepting a deletion writes its marker; the controller removes the topic afterwards,
+and the answer waits until its id is gone. Names are not validated; a topic without a right on it
+is answered alike whether it exists or not.
+
+Version notes:
+    5: error messages, which Kafka never sets. 6: topics by name or by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from cluster_model.broker_configs import BrokerConfig
+from cluster_model.image import MetadataImage
+from cluster_model.records import DeletionMarkerRecord
+from cluster_model.znodes import encode_uuid
+from controller.apis.base import Decided, Decision, Outcome, RequestContext, Wait, WaitFor
+
+NO_ID: Final = bytes(16)
+_BY_ID_FROM: Final = 6
+_DISABLED_FROM: Final = 3
+
+
+class DeleteTopics:
+    """See the module."""
+
+    api_key: ClassVar[int] = 20
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._is_enabled = config.boolean("delete.topic.enable")
+
+    def decide(
+        self,
+        context: RequestContext,
+        request: DeleteTopicsRequest,
+        image: MetadataImage,
+        settled: Mapping[str, Outcome],
+    ) -> Decision:
+        """See AdminApi.decide."""
+        refused = self._refuse_all(context, request)
+        elements: dict[str, Decided] = {}
+        marked: set[str] = set()
+        for element, name, topic_id in _asked(context, request):
+            if element in settled or element in elements:
+                continue
+            outcome = refused or self._judge(context, name, topic_id, image)
+            resolved = image.topic_names.get(topic_id) if name is None else name
+            records: tuple[DeletionMarkerRecord, ...] = ()
+            new = resolved not in image.deletions and resolved not in marked
+            if outcome.succeeded and resolved is not None and new:
+                records = (DeletionMarkerRecord(resolved),)
+                marked.add(resolved)
+            elements[element] = Decided(element, outcome, records)
+        outcomes = {**settled, **{e: decided.outcome for e, decided in elements.items()}}
+        ids = {e: o.topic_id for e, o in outcomes.items() if o.succeeded and o.topic_id}
+        return Decision(list(elements.values()), Wait(WaitFor.DELETION, ids, request.timeout_ms))
+
+    def _refuse_all(self, context: RequestContext, request: DeleteTopicsRequest) -> Outcome | None:
+        if not self._is_enabled:
+            disabled = context.api_version >= _DISABLED_FROM
+            error = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
+            return Outcome(error)
+        if any(t.name is not None and t.topic_id != NO_ID for t in request.topics):
+            # Kafka refuses the whole request; its answer has no room for the reason.
+            return Outcome(ErrorCode.INVALID_REQUEST)
+        return None
+
+    def _judge(
+        self, context: RequestContext, name: str | None, topic_id: bytes, image: MetadataImage
+    ) -> Outcome:
+        if name is None:
+            if topic_id == NO_ID:
+                return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            name = image.topic_names.get(topic_id)
+            if name is None:
+                return Outcome(ErrorCode.UNKNOWN_TOPIC_ID)
+            if not context.authorize("DESCRIBE", "TOPIC", name):
+                return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            known_as = name
+        else:
+            known_as = None
+        if not context.authorize("DELETE", "TOPIC", name):
+            return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, known_as)
+        topic = image.topics.get(name)
+        if topic is None:
+            return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        # This API never has a message (Kafka sets none); an outcome's text is therefore free to
+        # keep the name behind an id, which is gone from the image when the answer is built.
+        return Outcome(ErrorCode.NONE, known_as, topic.topic_id)
+
+    def conflict(self, element: str) -> Outcome:
+        """The marker was there: somebody else deletes the topic."""
+        return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def answer(
+        self,
+        context: RequestContext,
+        request: DeleteTopicsRequest,
+        outcomes: Mapping[str, Outcome],
+        image: MetadataImage,
+        unfinished: frozenset[str],
+    ) -> DeleteTopicsResponse:
+        """See AdminApi.answer. An id asked for comes back with its name, where that may be said."""
+        results = []
+        for element, name, topic_id in _asked(context, request):
+            outcome = outcomes[element]
+            error = ErrorCode.REQUEST_TIMED_OUT if element in unfinished else outcome.error
+            results.append(
+                DeletableTopicResult(
+                    name=outcome.message if name is None else name,
+                    topic_id=topic_id,
+                    error_code=error,
+                    error_message=None,
+                )
+            )
+        return DeleteTopicsResponse(responses=results)
+
+    def refuse(
+        self, request: DeleteTopicsRequest, version: int, error: ErrorCode, message: str | None
+    ) -> Any:
+        """See AdminApi.refuse."""
+        return error_response(self.api_key, request, version, error, message)
+
+
+def _asked(
+    context: RequestContext, request: DeleteTopicsRequest
+) -> Iterator[tuple[str, str | None, bytes]]:
+    """Yield (element, name, id) of each entry; the element of an id is `id:` and its text."""
+    if context.api_version < _BY_ID_FROM:
+        for name in request.topic_names:
+            yield name, name, NO_ID
+        return
+    for topic in request.topics:
+        if topic.name is None:
+            yield f"id:{encode_uuid(topic.topic_id)}", None, topic.topic_id
+        else:
+            yield topic.name, topic.name, topic.topic_id
