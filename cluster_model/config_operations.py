@@ -31,6 +31,14 @@ class Operation(NamedTuple):
     value: str | None
 
 
+def refuse_unknown_operations(operations: Iterable[Operation]) -> None:
+    """Raise ApiError for a number that is no operation; of BROKER resources alone Kafka does."""
+    for operation in operations:
+        if operation.type not in frozenset(OperationType):
+            text = f"Unknown operations type {operation.type}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
+
+
 def apply_operations(
     stored: Mapping[str, str],
     operations: Iterable[Operation],

@@ -1,0 +1,31 @@
+"""What the config APIs of a broker need of the node around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from broker_proxy.apis.base import ClientConnectionInfo
+from cluster_model.broker_configs import EffectiveBrokerConfig
+
+# The broker's configs in force; another value after each change notification.
+CurrentConfig = Callable[[], EffectiveBrokerConfig]
+
+# (who asks, operation, resource type, resource name) -> allowed, as controller.apis.base.Authorize.
+AuthorizeClient = Callable[[ClientConnectionInfo, str, str, str], bool]
+
+
+class ConfigReader(Protocol):
+    """Reads the stored overrides of a config entity from ZooKeeper; {} when there are none."""
+
+    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+        """`entity_type` is ZooKeeper's word, `entity_name` the sanitised name."""
+        ...
+
+
+class TopicNames(Protocol):
+    """The metadata cache, as far as configs need it."""
+
+    def has_topic(self, name: str) -> bool:
+        """Tell whether this broker knows the topic."""
+        ...

@@ -1,0 +1,212 @@
+"""DescribeConfigs, key 32: answered by every broker itself.
+
+Stored overrides of a topic are read from ZooKeeper, its existence from the metadata cache; what a
+BROKER says comes from this broker's memory (kafka-semantics 3.1, 3.7). Version 0 has no source,
+and `is_default` is always false, as in Kafka.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.config_ports import AuthorizeClient, ConfigReader, CurrentConfig, TopicNames
+from broker_proxy.logger_levels import LoggerLevels
+from cluster_model.config_types import ConfigEntry, ConfigSource, ConfigType
+from cluster_model.topic_configs import TopicDefaults, effective_topic_configs
+
+_TOPIC: Final = 2
+_BROKER: Final = 4
+_BROKER_LOGGER: Final = 8
+_CLIENT_METRICS: Final = 16
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
+_TOPIC_NAME_MAX: Final = 249
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeConfigs:
+    """See LocalApi."""
+
+    current: CurrentConfig
+    reader: ConfigReader
+    topics: TopicNames
+    loggers: LoggerLevels
+    authorize: AuthorizeClient
+    api_key: ClassVar[int] = 32
+
+    async def answer(self, request: ClientRequest, message: DescribeConfigsRequest) -> Any:
+        """Answer each resource on its own, but refuse all of them for one of unknown type."""
+        known = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS)
+        if any(resource.resource_type not in known for resource in message.resources):
+            return self.refuse(message, request.header.api_version, ErrorCode.INVALID_REQUEST)
+        results = []
+        for resource in message.resources:
+            try:
+                self._check_allowed(request, resource)
+                rows = await self._rows(resource, message)
+                results.append(_result(resource, ErrorCode.NONE, "", rows))
+            except ApiError as refusal:
+                text = refusal.message if refusal.message is not None else ""
+                results.append(_result(resource, refusal.error, text, []))
+        return DescribeConfigsResponse(throttle_time_ms=0, results=results)
+
+    def refuse(
+        self,
+        message: DescribeConfigsRequest,
+        version: int,
+        error: ErrorCode,
+        text: str | None = None,
+    ) -> Any:
+        """Refuse the whole request: every resource has the code and its default text."""
+        return DescribeConfigsResponse(
+            throttle_time_ms=0,
+            results=[
+                _result(resource, error, error.default_text, []) for resource in message.resources
+            ],
+        )
+
+    def _check_allowed(self, request: ClientRequest, resource: DescribeConfigsResource) -> None:
+        on_topic = resource.resource_type == _TOPIC
+        allowed = self.authorize(
+            request.connection,
+            "DESCRIBE_CONFIGS",
+            "TOPIC" if on_topic else "CLUSTER",
+            resource.resource_name if on_topic else "kafka-cluster",
+        )
+        if not allowed:
+            error = (
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                if on_topic
+                else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            )
+            raise ApiError(error, error.default_text)
+
+    async def _rows(
+        self, resource: DescribeConfigsResource, message: DescribeConfigsRequest
+    ) -> list[DescribeConfigsResourceResult]:
+        match resource.resource_type:
+            case 2:  # TOPIC
+                entries = await self._topic_entries(resource.resource_name)
+            case 4:  # BROKER
+                entries = self._broker_entries(resource.resource_name)
+            case 8:  # BROKER_LOGGER
+                return self._logger_rows(resource)
+            case _:
+                text = "Config type client-metrics is only supported on KRaft clusters"
+                raise ApiError(ErrorCode.INVALID_REQUEST, text)
+        wanted = resource.configuration_keys
+        return [
+            _row(entry, message)
+            for entry in entries
+            if not wanted or entry.name in wanted  # An empty list asks for everything, too.
+        ]
+
+    async def _topic_entries(self, name: str) -> Iterable[ConfigEntry]:
+        problem = _topic_name_problem(name)
+        if problem is not None:
+            text = f"Topic name is invalid: {problem}"
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+        if not self.topics.has_topic(name):
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+        overrides = await self.reader.read_config("topics", name)
+        return effective_topic_configs(overrides, TopicDefaults.of(self.current()))
+
+    def _broker_entries(self, name: str) -> Iterable[ConfigEntry]:
+        config = self.current()
+        if not name:
+            return config.entries(only_cluster_default=True)
+        self._check_broker(name, " or empty string,")
+        return config.entries()
+
+    def _logger_rows(
+        self, resource: DescribeConfigsResource
+    ) -> list[DescribeConfigsResourceResult]:
+        if not resource.resource_name:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+        self._check_broker(resource.resource_name, "")
+        wanted = resource.configuration_keys
+        return [
+            DescribeConfigsResourceResult(
+                name=name,
+                value=level,
+                read_only=False,
+                config_source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG,
+                is_default=False,
+                is_sensitive=False,
+                synonyms=[],
+                config_type=ConfigType.UNKNOWN,
+                documentation="",
+            )
+            for name, level in self.loggers.levels().items()
+            if not wanted or name in wanted
+        ]
+
+    def _check_broker(self, name: str, or_empty: str) -> None:
+        own = self.current().static.broker_id
+        if not re.fullmatch(r"[+-]?\d{1,10}", name):
+            text = f"Broker id must be an integer, but it is: {name}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
+        if int(name) != own:
+            text = f"Unexpected broker id, expected {own}{or_empty} but received {int(name)}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
+
+
+def _topic_name_problem(name: str) -> str | None:
+    """Return what is wrong with a topic's name, in Kafka's words (kafka-semantics 7.1)."""
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > _TOPIC_NAME_MAX:
+        return f"the length of '{name}' is longer than the max allowed length {_TOPIC_NAME_MAX}"
+    if not _TOPIC_NAME.fullmatch(name):
+        return (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
+    return None
+
+
+def _result(
+    resource: DescribeConfigsResource,
+    error: ErrorCode,
+    text: str,
+    rows: list[DescribeConfigsResourceResult],
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=error,
+        error_message=text,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=rows,
+    )
+
+
+def _row(entry: ConfigEntry, message: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = entry.synonyms if message.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_default=False,
+        is_sensitive=entry.sensitive,
+        synonyms=[
+            DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
+            for each in synonyms
+        ],
+        config_type=entry.type,
+        documentation=entry.documentation if message.include_documentation else None,
+    )

@@ -1,0 +1,79 @@
+"""The log levels of this process, under the names that BROKER_LOGGER resources use.
+
+Our own loggers have their own names; a few of Kafka's loggers that tools ask for stand for the
+part of ours that does the same work. Levels are log4j's: FATAL is Python's CRITICAL, TRACE lies
+below DEBUG. Changes live in memory and end with the process (KIP-412).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+ROOT: Final = "root"
+LEVELS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "DEBUG": logging.DEBUG,
+        "ERROR": logging.ERROR,
+        "FATAL": logging.CRITICAL,
+        "INFO": logging.INFO,
+        "TRACE": 5,
+        "WARN": logging.WARNING,
+    }
+)
+# Kafka's name of a logger, and the logger of ours that it stands for.
+KAFKA_LOGGERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "kafka.controller.KafkaController": "controller",
+        "kafka.network.SocketServer": "broker_proxy.server",
+        "kafka.server.ForwardingManagerImpl": "broker_proxy.forwarding",
+        "kafka.server.KafkaApis": "broker_proxy.dispatch",
+        "kafka.server.metadata.ZkMetadataCache": "broker_proxy.metadata_cache",
+    }
+)
+_OWN_PACKAGES: Final = ("bridgehead", "broker_proxy", "controller", "envelope", "node")
+
+
+class LoggerLevels:
+    """Reads and sets levels below `root`; a test passes a root of its own."""
+
+    def __init__(self, root: logging.Logger | None = None) -> None:
+        self._root = root if root is not None else logging.getLogger()
+
+    def _names(self) -> dict[str, str]:
+        """Return the known names and the Python logger of each; the root's is empty."""
+        own = (
+            name
+            for name, logger in self._root.manager.loggerDict.items()
+            if isinstance(logger, logging.Logger) and name.split(".")[0] in _OWN_PACKAGES
+        )
+        return {ROOT: "", **KAFKA_LOGGERS, **{name: name for name in sorted(own)}}
+
+    def _logger(self, name: str) -> logging.Logger:
+        ours = self._names()[name]
+        return self._root.manager.getLogger(ours) if ours else self._root
+
+    def exists(self, name: str) -> bool:
+        """Tell whether a logger of that name is known."""
+        return name in self._names()
+
+    def levels(self) -> dict[str, str]:
+        """Return the level in force of every known logger."""
+        return {name: _level_name(self._logger(name)) for name in self._names()}
+
+    def set(self, name: str, level: str) -> None:
+        """Set the level of a known logger; `level` is a key of LEVELS."""
+        self._logger(name).setLevel(LEVELS[level])
+
+    def unset(self, name: str) -> None:
+        """Let a known logger, not the root, follow its parent again."""
+        assert name != ROOT
+        self._logger(name).setLevel(logging.NOTSET)
+
+
+def _level_name(logger: logging.Logger) -> str:
+    number = logger.getEffectiveLevel()
+    reached = [level for level in LEVELS if LEVELS[level] <= number]
+    return max(reached, key=LEVELS.__getitem__, default="TRACE")
