@@ -1,0 +1,79 @@
+"""GET /metrics and GET /health over HTTP: the metrics shell.
+
+Answers one request a connection and closes it. What it reads is bounded in bytes and in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+_HEAD_BYTES_MAX: Final = 8 * 1024
+_READ_TIMEOUT_S: Final = 5.0
+
+
+class MetricsServer:
+    """A running HTTP server; `port` is the one it got."""
+
+    def __init__(
+        self, registry: CollectorRegistry, is_healthy: Callable[[], tuple[bool, str]]
+    ) -> None:
+        """`is_healthy` says whether, and in one line why (not)."""
+        self._registry = registry
+        self._is_healthy = is_healthy
+        self._server: asyncio.Server | None = None
+        self.port = 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen; port 0 takes a free one. Raises OSError when the port is taken."""
+        self._server = await asyncio.start_server(
+            self._serve, host, port, limit=_HEAD_BYTES_MAX
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Close the port."""
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_READ_TIMEOUT_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+            writer.write(self._answer(head))
+            await writer.drain()
+        except (
+            TimeoutError,
+            ConnectionError,
+            asyncio.IncompleteReadError,
+            asyncio.LimitOverrunError,
+        ):
+            pass  # Whoever it was did not speak HTTP, or went away.
+        finally:
+            writer.close()
+
+    def _answer(self, head: bytes) -> bytes:
+        method, _, rest = head.partition(b" ")
+        path = rest.split(b" ", 1)[0].split(b"?", 1)[0]
+        if method != b"GET":
+            return _response(405, "Method Not Allowed", b"only GET is served\n")
+        if path == b"/metrics":
+            return _response(200, "OK", generate_latest(self._registry), CONTENT_TYPE_LATEST)
+        if path == b"/health":
+            healthy, why = self._is_healthy()
+            body = f"{why}\n".encode()
+            return _response(200, "OK", body) if healthy else _response(503, "Unavailable", body)
+        return _response(404, "Not Found", b"try /metrics or /health\n")
+
+
+def _response(
+    status: int, reason: str, body: bytes, content_type: str = "text/plain; charset=utf-8"
+) -> bytes:
+    head = (
+        f"HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body

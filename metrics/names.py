@@ -1,0 +1,134 @@
+"""Every metric: the name we expose, the name the KIP or Kafka gives it, and what it means.
+
+KIP-590's draft names five (§Monitoring Metrics); Kafka never shipped them. They are kept
+literally in a column of their own, beside their Prometheus spelling.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+
+class Kind(Enum):
+    """How a number behaves."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    QUANTILES = "quantiles"
+
+
+class Metric(NamedTuple):
+    """One row. `labels` name what it is broken down by."""
+
+    name: str
+    original: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+CLIENTS_FORWARDING: Final = Metric(
+    "num_client_forwarding_to_controller_count",
+    "num-client-forwarding-to-controller-count",
+    Kind.GAUGE,
+    "Client connections with a forwarded request pending now",
+)
+CLIENTS_FORWARDING_RATE: Final = Metric(
+    "num_client_forwarding_to_controller_rate",
+    "num-client-forwarding-to-controller-rate",
+    Kind.GAUGE,
+    "Client connections that began to wait for a forwarded request, per second",
+)
+MESSAGES_REDIRECTED: Final = Metric(
+    "num_messages_redirected_count",
+    "num-messages-redirected-count",
+    Kind.COUNTER,
+    "Requests that went out in Envelopes since start; a resend is not counted again",
+)
+MESSAGES_REDIRECTED_RATE: Final = Metric(
+    "num_messages_redirected_rate",
+    "num-messages-redirected-rate",
+    Kind.GAUGE,
+    "Requests that went out in Envelopes, per second",
+)
+AUTHORIZATION_FAILED: Final = Metric(
+    "request_forwarding_to_controller_authorization_fail_count",
+    "request-forwarding-to-controller-authorization-fail-count",
+    Kind.COUNTER,
+    "Envelopes answered CLUSTER_AUTHORIZATION_FAILED by this controller",
+)
+ACTIVE_CONTROLLER: Final = Metric(
+    "kafka_controller_kafkacontroller_activecontrollercount",
+    "kafka.controller:type=KafkaController,name=ActiveControllerCount",
+    Kind.GAUGE,
+    "1 while this node is the controller",
+)
+NOT_CONTROLLER: Final = Metric(
+    "not_controller_answers_count",
+    "",
+    Kind.COUNTER,
+    "Requests that this broker answered NOT_CONTROLLER",
+)
+FORWARDING_QUEUE: Final = Metric(
+    "kafka_server_forwardingmanager_queuelength",
+    "kafka.server:type=ForwardingManager,name=QueueLength",
+    Kind.GAUGE,
+    "Requests on their way to the controller or waiting for one",
+)
+FORWARDING_REMOTE_TIME: Final = Metric(
+    "kafka_server_forwardingmanager_remotetimems",
+    "kafka.server:type=ForwardingManager,name=RemoteTimeMs",
+    Kind.QUANTILES,
+    "Milliseconds from the first Envelope of a request to its answer",
+    ("quantile",),
+)
+REQUESTS: Final = Metric(
+    "kafka_network_requestmetrics_requests_count",
+    "kafka.network:type=RequestMetrics,name=RequestsPerSec",
+    Kind.COUNTER,
+    "Requests answered, by API and version",
+    ("request", "version"),
+)
+REQUEST_TIME: Final = Metric(
+    "kafka_network_requestmetrics_totaltimems",
+    "kafka.network:type=RequestMetrics,name=TotalTimeMs",
+    Kind.QUANTILES,
+    "Milliseconds from a request's arrival to its answer",
+    ("request", "quantile"),
+)
+CONNECTIONS: Final = Metric(
+    "kafka_server_socket_server_connection_count",
+    "kafka.server:type=socket-server-metrics,name=connection-count",
+    Kind.GAUGE,
+    "Clients connected now",
+)
+ZOOKEEPER_CONNECTED: Final = Metric(
+    "kafka_server_sessionexpirelistener_connected",
+    "kafka.server:type=SessionExpireListener,name=SessionState",
+    Kind.GAUGE,
+    "1 while the broker's ZooKeeper session is connected",
+)
+EVENT_QUEUE: Final = Metric(
+    "kafka_controller_controllereventmanager_eventqueuesize",
+    "kafka.controller:type=ControllerEventManager,name=EventQueueSize",
+    Kind.GAUGE,
+    "Requests waiting for this controller's decision",
+)
+
+METRICS: Final = (
+    CLIENTS_FORWARDING,
+    CLIENTS_FORWARDING_RATE,
+    MESSAGES_REDIRECTED,
+    MESSAGES_REDIRECTED_RATE,
+    AUTHORIZATION_FAILED,
+    ACTIVE_CONTROLLER,
+    NOT_CONTROLLER,
+    FORWARDING_QUEUE,
+    FORWARDING_REMOTE_TIME,
+    REQUESTS,
+    REQUEST_TIME,
+    CONNECTIONS,
+    ZOOKEEPER_CONNECTED,
+    EVENT_QUEUE,
+)

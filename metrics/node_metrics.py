@@ -1,0 +1,136 @@
+"""The numbers of one node: counted here, exposed through a registry that is passed in.
+
+Every counter equals the number of its events in the evidence; a property checks that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from metrics import names
+from metrics.names import Kind, Metric
+from metrics.windows import Quantiles, Rate
+
+QUANTILES: Final = (0.5, 0.99, 0.999)
+
+
+class NodeMetrics(Collector):
+    """Counts, and collects when Prometheus asks."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        *,
+        now_s: Callable[[], float],
+        samples: int = 2,
+        window_ms: int = 30_000,
+    ) -> None:
+        """`samples` and `window_ms` are Kafka's metrics.num.samples, metrics.sample.window.ms."""
+        self._now_s = now_s
+        self._pending: Counter[str] = Counter()  # connection -> forwarded requests pending
+        self._began = Rate(samples, window_ms)
+        self._redirected = Rate(samples, window_ms)
+        self._redirected_count = 0
+        self._authorization_failed_count = 0
+        self._not_controller_count = 0
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._times: dict[str, Quantiles] = {}
+        self._remote_times = Quantiles()
+        self._gauges: dict[Metric, Callable[[], float]] = {}
+        registry.register(self)
+
+    def gauge(self, metric: Metric, read: Callable[[], float]) -> None:
+        """Expose a number that somebody else keeps."""
+        assert metric.kind is Kind.GAUGE, metric.name
+        self._gauges[metric] = read
+
+    def forwarding_began(self, connection: str) -> None:
+        """A client connection waits for a forwarded request."""
+        self._pending[connection] += 1
+        if self._pending[connection] == 1:
+            self._began.record(self._now_s())
+
+    def forwarding_ended(self, connection: str) -> None:
+        """...and waits no more."""
+        self._pending[connection] -= 1
+        if not self._pending[connection]:
+            del self._pending[connection]
+
+    def message_redirected(self) -> None:
+        """A request went out in an Envelope for the first time."""
+        self._redirected_count += 1
+        self._redirected.record(self._now_s())
+
+    def remote_time(self, elapsed_ms: float) -> None:
+        """A forwarded request was answered after so long."""
+        self._remote_times.record(elapsed_ms)
+
+    def authorization_failed(self) -> None:
+        """An Envelope's sender lacks the right to send Envelopes."""
+        self._authorization_failed_count += 1
+
+    def not_controller_answered(self) -> None:
+        """A client was told NOT_CONTROLLER."""
+        self._not_controller_count += 1
+
+    def request_completed(self, api: str, version: int, elapsed_ms: float) -> None:
+        """A request was answered."""
+        self._requests[api, version] += 1
+        times = self._times.get(api)
+        if times is None:
+            times = self._times[api] = Quantiles()
+        times.record(elapsed_ms)
+
+    def snapshot(self) -> dict[str, float]:
+        """Return every counter and gauge under its exposed name, for the evidence."""
+        now_s = self._now_s()
+        values: dict[str, float] = {
+            names.CLIENTS_FORWARDING.name: len(self._pending),
+            names.CLIENTS_FORWARDING_RATE.name: self._began.measure(now_s),
+            names.MESSAGES_REDIRECTED.name: self._redirected_count,
+            names.MESSAGES_REDIRECTED_RATE.name: self._redirected.measure(now_s),
+            names.AUTHORIZATION_FAILED.name: self._authorization_failed_count,
+            names.NOT_CONTROLLER.name: self._not_controller_count,
+        }
+        values |= {metric.name: read() for metric, read in self._gauges.items()}
+        return values
+
+    def collect(self) -> Iterable[Family]:
+        """Called by the registry."""
+        values = self.snapshot()
+        for metric in names.METRICS:
+            if metric.name in values:
+                kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+                yield kind(metric.name, _help(metric), value=values[metric.name])
+        requests = CounterMetricFamily(
+            names.REQUESTS.name, _help(names.REQUESTS), labels=names.REQUESTS.labels
+        )
+        for (api, version), count in sorted(self._requests.items()):
+            requests.add_metric([api, str(version)], count)
+        yield requests
+        times = GaugeMetricFamily(
+            names.REQUEST_TIME.name, _help(names.REQUEST_TIME), labels=names.REQUEST_TIME.labels
+        )
+        for api, quantiles in sorted(self._times.items()):
+            for quantile, value in zip(QUANTILES, quantiles.measure(*QUANTILES), strict=True):
+                times.add_metric([api, str(quantile)], value)
+        yield times
+        remote = GaugeMetricFamily(
+            names.FORWARDING_REMOTE_TIME.name,
+            _help(names.FORWARDING_REMOTE_TIME),
+            labels=names.FORWARDING_REMOTE_TIME.labels,
+        )
+        for quantile, value in zip(QUANTILES, self._remote_times.measure(*QUANTILES), strict=True):
+            remote.add_metric([str(quantile)], value)
+        yield remote
+
+
+def _help(metric: Metric) -> str:
+    return f"{metric.help} ({metric.original})" if metric.original else metric.help
