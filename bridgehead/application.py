@@ -1,8 +1,8 @@
 """Where the application tree is, and how a module of it is run.
 
 Read first: `node`, `controller`, `broker_proxy` and their kin are never installed as top-level
-modules. From a checkout they lie beside this package, in a wheel inside it (`_application`). Whoever
-needs one of them starts it as a process of its own, with that folder on its path.
+modules. In a checkout they lie beside this package, in a wheel inside it (`_application`).
+Whoever needs one of them starts it as a process of its own, with that folder on its path.
 """
 
 from __future__ import annotations

@@ -1,0 +1,130 @@
+"""Reads what a user wrote: `cluster.yaml` or Kafka's own `server.properties`, and the options.
+
+Read first: `.properties` files hold for every broker, anything else is YAML of the shape of
+`ClusterFile`. What the command line says wins over the file. Only the command imports this: a
+supervisor gets its settings ready-made, without pydantic and YAML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.properties import parse_properties
+from bridgehead.cluster.settings import ClusterSettings, check_settings, parse_overrides
+
+
+def _property_text(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
+
+
+PropertyText = Annotated[str, BeforeValidator(_property_text)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+class ZooKeeperSection(BaseModel):
+    """`zookeeper:` of cluster.yaml: either `connect`, or the shape of the embedded one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    connect: str | None = None
+    members: Literal[1, 3] = 1
+    heap_mib: Annotated[int, Field(ge=64)] = 1024
+
+
+class ClusterFile(BaseModel):
+    """cluster.yaml. `properties` hold for every broker, `nodes` for one each, by id."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    brokers: Annotated[int, Field(ge=1, le=100)] | None = None
+    ports: Literal["auto"] | Port | None = None
+    """`auto`, or the base port."""
+    controller: Annotated[int, Field(ge=1)] | None = None
+    zookeeper: ZooKeeperSection = ZooKeeperSection()
+    properties: dict[str, PropertyText] = {}
+    nodes: dict[int, dict[str, PropertyText]] = {}
+
+
+def load_cluster_file(path: Path) -> ClusterFile:
+    """`--config`: a .properties file holds for every broker, anything else is YAML.
+
+    Raises:
+        ClusterError: the file cannot be read, or one sentence per thing that is wrong in it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClusterError(f"{path} cannot be read: {_because(error)}.") from error
+    if path.suffix == ".properties":
+        try:
+            return ClusterFile(properties=parse_properties(text))
+        except ValueError as error:
+            raise ClusterError(f"{path}: {error}") from error
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ClusterError(f"{path} is no YAML: {' '.join(str(error).split())}.") from error
+    if document is not None and not isinstance(document, dict):
+        raise ClusterError(f"{path} must hold keys such as `brokers: 3`, not a list or a word.")
+    try:
+        return ClusterFile.model_validate(document or {})
+    except ValidationError as error:
+        raise ClusterError(f"{path}: {_validation_sentence(error)}") from error
+
+
+def load_settings(
+    data_dir: Path,
+    *,
+    config: Path | None = None,
+    overrides: Sequence[str] = (),
+    brokers: int | None = None,
+    base_port: int | None = None,
+    ports_auto: bool = False,
+    controller: int | None = None,
+    zookeeper: str | None = None,
+) -> ClusterSettings:
+    """What the command line asks for, over what the `--config` file says.
+
+    Raises:
+        ClusterError: the file or an override is wrong, or two options contradict each other.
+    """
+    if base_port is not None and ports_auto:
+        raise ClusterError("--base-port and --ports auto contradict each other: give one of them.")
+    file = load_cluster_file(config) if config is not None else ClusterFile()
+    shared, per_node = parse_overrides(overrides)
+    file_port = file.ports if isinstance(file.ports, int) else None
+    settings = ClusterSettings(
+        data_dir=data_dir,
+        brokers=brokers or file.brokers or 3,
+        base_port=base_port if base_port is not None else (None if ports_auto else file_port),
+        ports_auto=ports_auto or (base_port is None and file.ports == "auto"),
+        controller=controller if controller is not None else file.controller,
+        zookeeper_connect=zookeeper or file.zookeeper.connect,
+        zookeeper_members=file.zookeeper.members,
+        zookeeper_heap_mib=file.zookeeper.heap_mib,
+        properties={**file.properties, **shared},
+        node_properties={
+            node: {**file.nodes.get(node, {}), **per_node.get(node, {})}
+            for node in sorted({*file.nodes, *per_node})
+        },
+    )
+    check_settings(settings)
+    return settings
+
+
+def _validation_sentence(error: ValidationError) -> str:
+    problems = [
+        f"`{'.'.join(str(part) for part in problem['loc'])}`: {problem['msg']}"
+        for problem in error.errors(include_url=False)
+    ]
+    return "; ".join(problems) + "."
+
+
+def _because(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,170 @@
+"""One node as its supervisor sees it: its files, its process, and what it answers.
+
+Read first: a node is ready when `ready.json` names the pid that we started. It is told of our death
+by the end of its standard input (`BRIDGEHEAD_PARENT_PIPE=1`), because a killed supervisor cannot
+tell anybody anything.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bridgehead.application import module_command, module_environment
+from bridgehead.cluster.child_process import send_signal, start_child, stop_child, stop_stray
+from bridgehead.cluster.control_socket import ControlError, ask
+from bridgehead.cluster.data_directory import read_json
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.plan import NodePlan
+from bridgehead.cluster.properties import format_properties
+
+PARENT_PIPE_VARIABLE = "BRIDGEHEAD_PARENT_PIPE"
+_STATE_TIMEOUT_S = 2.0
+
+
+class NodeProcess:
+    """One node of the cluster; started, stopped, killed, frozen and asked."""
+
+    def __init__(self, plan: NodePlan, folder: Path, command: tuple[str, ...] = ()) -> None:
+        """`command` starts a node instead of `python -m node` (tests of supervision)."""
+        self.id = plan.id
+        self.folder = folder
+        self.condition = "stopped"
+        """`running`, `frozen`, `stopped`, `killed` or `ended` (by itself); for people."""
+        self._plan = plan
+        self._command = list(command) or module_command("node")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output_start = 0
+
+    @property
+    def log(self) -> Path:
+        """The node's log file."""
+        return self.folder / "node.log"
+
+    @property
+    def pid(self) -> int | None:
+        """The pid of the process while it runs."""
+        return self._process.pid if self._process is not None and self.is_running() else None
+
+    def is_running(self) -> bool:
+        """Whether the process is there; frozen counts."""
+        return self._process is not None and self._process.poll() is None
+
+    def exit_status(self) -> int | None:
+        """The process's exit status, negative for a signal; None while it runs or never ran."""
+        return self._process.poll() if self._process is not None else None
+
+    def start(self) -> None:
+        """Starts the process; `ready` tells when it serves.
+
+        Raises:
+            ClusterError: it runs already.
+            OSError: its folder cannot be written.
+        """
+        if self.is_running():
+            raise ClusterError(f"Broker {self.id} is running already, as pid {self.pid}.")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        properties = self.folder / "node.properties"
+        clear_stray_node(self.folder)
+        (self.folder / "ready.json").unlink(missing_ok=True)
+        properties.write_text(format_properties(self._plan.properties), encoding="utf-8")
+        properties.chmod(0o600)  # it may hold secrets
+        output = self.folder / "node.out"
+        self._output_start = output.stat().st_size if output.exists() else 0
+        self._process = start_child(
+            [
+                *self._command,
+                *("--config", str(properties)),
+                *("--data-dir", str(self.folder)),
+                *("--log-file", str(self.log)),
+            ],
+            output=output,
+            environment={**module_environment(), PARENT_PIPE_VARIABLE: "1"},
+            stdin=subprocess.PIPE,
+        )
+        (self.folder / "node.pid").write_text(f"{self._process.pid}\n", encoding="utf-8")
+        self.condition = "running"
+
+    def ready(self) -> dict[str, Any] | None:
+        """What the node said of itself when it began to serve; None before.
+
+        Raises:
+            ClusterError: the process has ended instead, with what it said last.
+        """
+        status = self.exit_status()
+        if status is not None:
+            raise ClusterError(f"Broker {self.id} did not start: {self.last_words(status)}")
+        document = read_json(self.folder / "ready.json")
+        if document is None or self._process is None or document.get("pid") != self._process.pid:
+            return None
+        return document
+
+    def last_words(self, status: int) -> str:
+        """The last line that the process printed since its start, or where to look instead."""
+        try:
+            with (self.folder / "node.out").open("rb") as output:
+                output.seek(self._output_start)
+                lines = output.read().decode("utf-8", "replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return lines[-1] if lines else f"it ended with status {status}; see {self.log}."
+
+    async def command(self, message: dict[str, Any], *, timeout_s: float = 10.0) -> dict[str, Any]:
+        """Sends one command to the node's control socket.
+
+        Raises:
+            ControlError: the node does not run, does not answer in time, or refuses.
+        """
+        if not self.is_running():
+            raise ControlError(f"Broker {self.id} is not running.")
+        return await ask(self.folder / "control.sock", message, timeout_s=timeout_s)
+
+    async def state(self) -> dict[str, Any] | None:
+        """The node's own account of itself; None when it is gone, frozen or silent."""
+        if self.condition == "frozen":
+            return None
+        try:
+            return await self.command({"command": "state"}, timeout_s=_STATE_TIMEOUT_S)
+        except ControlError:
+            return None
+
+    def ask_to_stop(self) -> None:
+        """Sends SIGTERM without waiting."""
+        if self._process is not None and self.is_running():
+            self.condition = "stopped"
+            send_signal(self._process, signal.SIGCONT)
+            send_signal(self._process, signal.SIGTERM)
+
+    def stop(self) -> None:
+        """Stops the process and waits for its end; kills it when it takes too long."""
+        if self._process is not None:
+            if self.is_running():
+                self.condition = "stopped"
+            stop_child(self._process)
+            (self.folder / "node.pid").unlink(missing_ok=True)
+
+    def kill(self) -> None:
+        """SIGKILL; no goodbye to anybody."""
+        if self._process is not None and self.is_running():
+            self.condition = "killed"
+            send_signal(self._process, signal.SIGKILL)
+            self._process.wait()
+
+    def freeze(self) -> None:
+        """SIGSTOP: the process stands still, its sockets stay open."""
+        if self._process is not None and self.is_running():
+            self.condition = "frozen"
+            send_signal(self._process, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT after `freeze`."""
+        if self._process is not None and self.condition == "frozen":
+            self.condition = "running"
+            send_signal(self._process, signal.SIGCONT)
+
+
+def clear_stray_node(folder: Path) -> int | None:
+    """Ends the node process that an earlier, killed supervisor left behind; its pid if any."""
+    return stop_stray(folder / "node.pid", str(folder / "node.properties"))

@@ -1,0 +1,207 @@
+"""What each node of a cluster is told: its properties and its ports.
+
+Read first (design: one `server.properties` serves every broker): names, protocols and security of
+`listeners` are taken from the user's file, ports are counted up from the base port listener by
+listener (all brokers' first listeners come first) or chosen free, `broker.id` is counted from 1,
+`broker.rack` is `rack-ID` unless set. What is set for one node alone is taken to the letter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import secrets
+import socket
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.settings import ClusterSettings
+
+DEFAULT_BASE_PORT = 9092
+DEFAULT_METRICS_PORT = 9404
+DEFAULT_ZOOKEEPER_PORT = 2181
+LOOPBACK = "127.0.0.1"
+
+# Below the range from which Linux takes the ports of outgoing connections: a node that was killed
+# must find its port free when it comes back.
+_FREE_PORT_FIRST = 20_000
+_FREE_PORT_LAST = 31_999
+_LISTENER_PATTERN = re.compile(r"([A-Za-z0-9_-]+)://(\[[^\]]*\]|[^:/\[\]]*):(\d+)")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listener:
+    """One entry of `listeners`: `NAME://host:port`."""
+
+    name: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """As Kafka writes it."""
+        return f"{self.name}://{self.host}:{self.port}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodePlan:
+    """One node: its id and everything its .properties file says."""
+
+    id: int
+    properties: dict[str, str]
+
+
+class Ports:
+    """Hands out ports, none twice; `taken` ones (somebody listens) are never handed out."""
+
+    def __init__(self) -> None:
+        self._given: set[int] = set()
+
+    def demand(self, host: str, port: int) -> int:
+        """`port`, which must be free.
+
+        Raises:
+            ClusterError: somebody listens there already.
+        """
+        if port in self._given or not port_is_free(host, port):
+            raise ClusterError(
+                f"Port {port} is taken: stop what listens there, choose another --base-port, or "
+                "let free ports be chosen with --ports auto."
+            )
+        self._given.add(port)
+        return port
+
+    def prefer(self, host: str, port: int) -> int:
+        """`port` if it is free, else one that is."""
+        if port not in self._given and port_is_free(host, port):
+            self._given.add(port)
+            return port
+        return self.choose(host)
+
+    def choose(self, host: str = LOOPBACK) -> int:
+        """A free port outside the range of outgoing connections."""
+        span = _FREE_PORT_LAST - _FREE_PORT_FIRST + 1
+        for _ in range(2 * span):
+            port = _FREE_PORT_FIRST + secrets.randbelow(span)
+            if port not in self._given and port_is_free(host, port):
+                self._given.add(port)
+                return port
+        raise ClusterError(f"No port between {_FREE_PORT_FIRST} and {_FREE_PORT_LAST} is free.")
+
+
+def port_is_free(host: str, port: int) -> bool:
+    """Whether a server could listen at `host`:`port` now."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), port))
+        except OSError:
+            return False
+        return True
+
+
+def parse_listeners(value: str, key: str = "listeners") -> tuple[Listener, ...]:
+    """`NAME://host:port,...`, as Kafka's `listeners` has it.
+
+    Raises:
+        ClusterError: an entry is not of that form, or a name stands twice.
+    """
+    listeners = []
+    for entry in filter(None, (part.strip() for part in value.split(","))):
+        match = _LISTENER_PATTERN.fullmatch(entry)
+        if match is None:
+            raise ClusterError(f"`{key}`: {entry!r} is not of the form NAME://host:port.")
+        listeners.append(Listener(match[1].upper(), match[2], int(match[3])))
+    names = [listener.name for listener in listeners]
+    if not listeners or len(set(names)) < len(names):
+        raise ClusterError(f"`{key}`: {value!r} must name at least one listener, none twice.")
+    return tuple(listeners)
+
+
+def plan_nodes(
+    settings: ClusterSettings, ports: Ports, *, zookeeper_connect: str, run_id: str
+) -> tuple[NodePlan, ...]:
+    """The properties of every node, all ports decided.
+
+    Raises:
+        ClusterError: a demanded port is taken, or `listeners` cannot be read.
+    """
+    shape = parse_listeners(settings.properties.get("listeners", "PLAINTEXT://:0"))
+    advertised = _advertised_hosts(settings)
+    base_port = settings.base_port or shape[0].port or DEFAULT_BASE_PORT
+    given: list[list[Listener]] = [[] for _ in range(settings.brokers)]
+    for position, listener in enumerate(shape):
+        for index in range(settings.brokers):
+            host = listener.host or LOOPBACK
+            counted = base_port + position * settings.brokers + index
+            if "listeners" in settings.node_properties.get(index + 1, {}):
+                continue
+            if counted > 65535:
+                raise ClusterError(f"Port {counted} does not exist: choose a lower --base-port.")
+            port = ports.choose(host) if settings.ports_auto else ports.demand(host, counted)
+            given[index].append(dataclasses.replace(listener, host=host, port=port))
+    return tuple(
+        NodePlan(
+            index + 1,
+            {
+                **settings.properties,
+                **_own_properties(settings, index, given[index], advertised, ports),
+                "zookeeper.connect": zookeeper_connect,
+                "bridgehead.run.id": run_id,
+                **settings.node_properties.get(index + 1, {}),
+            },
+        )
+        for index in range(settings.brokers)
+    )
+
+
+def _own_properties(
+    settings: ClusterSettings,
+    index: int,
+    listeners: list[Listener],
+    advertised: dict[str, str],
+    ports: Ports,
+) -> dict[str, str]:
+    node = index + 1
+    metrics_port = (
+        ports.choose()
+        if settings.ports_auto
+        else ports.prefer(LOOPBACK, DEFAULT_METRICS_PORT + index)
+    )
+    own = {
+        "broker.id": str(node),
+        "broker.rack": settings.properties.get("broker.rack", f"rack-{node}"),
+        "zookeeper.session.timeout.ms": settings.properties.get(
+            "zookeeper.session.timeout.ms", "6000"
+        ),
+        "bridgehead.grpc.listener": f"{LOOPBACK}:0",
+        "bridgehead.metrics.listener": f"{LOOPBACK}:{metrics_port}",
+        "bridgehead.evidence.dir": str(
+            settings.data_dir.resolve() / "nodes" / str(node) / "events"
+        ),
+    }
+    if settings.controller is not None:
+        own["bridgehead.controller.pinned"] = str(settings.controller)
+    if listeners:
+        own["listeners"] = ",".join(str(listener) for listener in listeners)
+        own["advertised.listeners"] = ",".join(
+            str(dataclasses.replace(listener, host=_reachable(listener, advertised)))
+            for listener in listeners
+        )
+    else:  # set for this node alone: the shared advertised names belong to other ports
+        own["advertised.listeners"] = ",".join(
+            str(dataclasses.replace(listener, host=_reachable(listener, {})))
+            for listener in parse_listeners(settings.node_properties[node]["listeners"])
+        )
+    return own
+
+
+def _advertised_hosts(settings: ClusterSettings) -> dict[str, str]:
+    value = settings.properties.get("advertised.listeners")
+    if not value:
+        return {}
+    return {entry.name: entry.host for entry in parse_listeners(value, "advertised.listeners")}
+
+
+def _reachable(listener: Listener, advertised: dict[str, str]) -> str:
+    host = advertised.get(listener.name) or listener.host
+    return LOOPBACK if host in ("0.0.0.0", "[::]", "") else host  # noqa: S104 - never bound

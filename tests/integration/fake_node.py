@@ -1,0 +1,119 @@
+"""A program that keeps a node's contract with its supervisor and does nothing else.
+
+Read first: no Kafka, no ZooKeeper. Who is controller stands in the file `controller` of the folder
+that all nodes share: `ID EPOCH PID`. Whoever finds its holder dead takes the office.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from bridgehead.cluster.control_socket import ControlError, serve
+from bridgehead.cluster.properties import parse_properties
+
+
+class Office:
+    """The one office, kept in a file under a lock."""
+
+    def __init__(self, path: Path, node_id: int) -> None:
+        self.path, self.id = path, node_id
+
+    def look(self, *, stand: bool, resign: bool = False) -> tuple[int | None, int]:
+        """(controller id or None, epoch), after standing or resigning where that is possible."""
+        with self.path.open("a+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            holder, epoch, pid = (int(word) for word in (file.read().split() or ("0", "0", "0")))
+            vacant = holder == 0 or not Path(f"/proc/{pid}").exists() or _is_zombie(pid)
+            before = (holder, epoch, pid)
+            if resign and pid == os.getpid():
+                holder, pid = 0, 0
+            elif vacant and stand:
+                holder, epoch, pid = self.id, epoch + 1, os.getpid()
+            elif vacant:
+                holder = 0
+            if (holder, epoch, pid) != before:
+                file.truncate(0)
+                file.write(f"{holder} {epoch} {pid}")
+            return holder or None, epoch
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser()
+    for option in ("--config", "--data-dir", "--log-file"):
+        parser.add_argument(option, type=Path, required=True)
+    arguments = parser.parse_args()
+    properties = parse_properties(arguments.config.read_text())
+    node_id = int(properties["broker.id"])
+    if "fake.refuse" in properties:
+        print(properties["fake.refuse"], file=sys.stderr)
+        return 2
+    office = Office(arguments.data_dir.parent / "controller", node_id)
+    pinned = properties.get("bridgehead.controller.pinned")
+    wanted: list[int | None] = [int(pinned) if pinned else None]
+    stopping = asyncio.Event()
+
+    def look() -> tuple[int | None, int]:
+        return office.look(stand=wanted[0] in (None, node_id))
+
+    async def obey(message: dict) -> dict:
+        match message["command"]:
+            case "state":
+                controller_id, epoch = look()
+                return {
+                    "id": node_id,
+                    "is_controller": controller_id == node_id,
+                    "controller_id": controller_id,
+                    "controller_epoch": epoch,
+                    "cluster_id": "fake-cluster",
+                }
+            case "resign" | "expire":
+                office.look(stand=False, resign=True)
+            case "stand_for":
+                wanted[0] = message["controller_id"]
+            case "stop":
+                stopping.set()
+            case other:
+                raise ControlError(f"{other} is unknown")
+        return {}
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stopping.set)
+    if os.environ.get("BRIDGEHEAD_PARENT_PIPE") == "1":
+        loop.add_reader(0, lambda: os.read(0, 1) or (loop.remove_reader(0), stopping.set()))
+    host, port = properties["listeners"].split("://")[1].rsplit(":", 1)
+    async with await asyncio.start_server(lambda _, writer: writer.close(), host, int(port)):
+        control = await serve(arguments.data_dir / "control.sock", obey)
+        if "fake.never.ready" not in properties:
+            ready = {
+                "id": node_id,
+                "pid": os.getpid(),
+                "incarnation": f"fake-{os.getpid()}",
+                "listeners": {"PLAINTEXT": f"{host}:{port}"},
+                "metrics_url": f"http://{properties['bridgehead.metrics.listener']}/metrics",
+                "grpc": "127.0.0.1:0",
+            }
+            temporary = arguments.data_dir / "ready.tmp"
+            temporary.write_text(json.dumps(ready))
+            temporary.rename(arguments.data_dir / "ready.json")
+        await stopping.wait()
+        control.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
