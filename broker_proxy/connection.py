@@ -11,12 +11,13 @@ from collections import deque
 from typing import Final
 
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
-from bridgehead.kafka_wire.framing import FrameBuffer
-from bridgehead.kafka_wire.headers import decode_request_header
+from bridgehead.kafka_wire.framing import FrameBuffer, FrameError
+from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 
 # Read ahead of execution: enough to keep a pipelining client busy, little enough that a client
 # that never reads its answers costs no memory worth the name.
 FRAMES_QUEUED_MAX: Final = 128
+QUEUED_BYTES_MAX: Final = 1024 * 1024
 
 
 class ClientConnection:
@@ -29,16 +30,34 @@ class ClientConnection:
         self._prefix = request_prefix
         self._frames = FrameBuffer(frame_bytes_max)
         self._queued: deque[bytes] = deque()
+        self._queued_bytes = 0
         self._count = 0
+        self.broken: FrameError | None = None
 
     def receive_data(self, data: bytes) -> None:
-        """Take what the socket gave. Raises FrameError: close the connection."""
-        self._queued.extend(self._frames.receive_data(data))
+        """Take what the socket gave.
+
+        When it breaks the framing rule, `broken` says how: what came whole before is answered
+        in its turn, then the connection is closed.
+        """
+        if self.broken is not None:
+            return
+        try:
+            frames = self._frames.receive_data(data)
+        except FrameError as wrong:
+            self.broken = wrong
+            frames = wrong.frames
+        self._queued.extend(frames)
+        self._queued_bytes += sum(map(len, frames))
 
     @property
     def is_full(self) -> bool:
         """True while nothing more should be read from the socket."""
-        return len(self._queued) >= FRAMES_QUEUED_MAX
+        return (
+            len(self._queued) >= FRAMES_QUEUED_MAX
+            or self._queued_bytes >= QUEUED_BYTES_MAX
+            or self.broken is not None
+        )
 
     @property
     def is_drained(self) -> bool:
@@ -47,7 +66,11 @@ class ClientConnection:
 
     def next_frame(self) -> bytes | None:
         """Return the next request's bytes in its turn, or None."""
-        return self._queued.popleft() if self._queued else None
+        if not self._queued:
+            return None
+        frame = self._queued.popleft()
+        self._queued_bytes -= len(frame)
+        return frame
 
     def open_request(self, frame: bytes, received_ns: int) -> ClientRequest:
         """Read the header; the body stays as it came.
@@ -57,12 +80,18 @@ class ClientConnection:
             WireError: not a request.
         """
         header, at = decode_request_header(frame)
+        return self.name_request(header, frame, at, received_ns)
+
+    def name_request(
+        self, header: RequestHeader, frame: bytes, body_at: int, received_ns: int
+    ) -> ClientRequest:
+        """Give a request its id, which no other request of any connection or boot has."""
         self._count += 1
         return ClientRequest(
             request_id=f"{self._prefix}.{self._count}.{header.correlation_id}",
             header=header,
-            header_bytes=frame[:at],
-            body=frame[at:],
+            header_bytes=frame[:body_at],
+            body=frame[body_at:],
             connection=self.info,
             received_ns=received_ns,
         )

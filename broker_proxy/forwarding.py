@@ -44,7 +44,7 @@ class Forwarded:
     step: Step
     answer: bytes | None
     zxid: int
-    was_redirected: bool  # went out in an Envelope to another node, at least once
+    remote_ms: float | None  # since it first went out to another node; None: it never did
 
 
 class ForwardingManager:
@@ -71,7 +71,7 @@ class ForwardingManager:
         self._broker_epoch = broker_epoch
         self._redirected = redirected
         self._target: Target | None = None
-        self._changed = asyncio.Event()
+        self._waiting: dict[int, asyncio.Future[None]] = {}  # by sequence
         self._next_sequence = 1
         self._unfinished: dict[int, None] = {}  # in order of sequence
 
@@ -86,10 +86,11 @@ class ForwardingManager:
         return len(self._unfinished)
 
     def set_target(self, target: Target | None) -> None:
-        """The controller moved (None: nobody is known). Whoever waits goes on."""
+        """The controller moved (None: nobody is known). Whoever waits goes on, oldest first."""
         self._target = target
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
+        for _, waiter in sorted(self._waiting.items()):
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def forward(self, request: ClientRequest, body: bytes) -> Forwarded:
         """Send one request until it is answered or `request.timeout.ms` have passed.
@@ -126,14 +127,14 @@ class ForwardingManager:
         )
 
     async def _attempts(self, envelope: Envelope, deadline_s: float) -> Forwarded:
-        attempt, redirected = 0, False
+        attempt, sent_s = 0, None
         while True:
-            target = await self._known_target(deadline_s)
+            target = await self._known_target(envelope.identity.sequence, deadline_s)
             if target is None:
-                return Forwarded(Step.TIMED_OUT, None, 0, redirected)
+                return Forwarded(Step.TIMED_OUT, None, 0, self._since_ms(sent_s))
             attempt += 1
-            if not target.is_local and not redirected:
-                redirected = True
+            if not target.is_local and sent_s is None:
+                sent_s = self._now_s()
                 self._redirected()
             answer = await self._attempt(envelope, attempt, target, deadline_s)
             now_s = self._now_s()
@@ -143,28 +144,31 @@ class ForwardingManager:
                 step = after_answer(answer, now_s=now_s, deadline_s=deadline_s)
             if step is not Step.RETRY:
                 data, zxid = (answer.response_data, answer.zxid) if answer else (None, 0)
-                return Forwarded(step, data, zxid, redirected)
-            await self._before_retry(target, deadline_s)
+                return Forwarded(step, data, zxid, self._since_ms(sent_s))
+            if self._target is target:  # A new controller is asked at once.
+                pause_s = min(RETRY_BACKOFF_S, deadline_s - now_s)
+                await self._until_changed(envelope.identity.sequence, pause_s)
 
-    async def _known_target(self, deadline_s: float) -> Target | None:
+    def _since_ms(self, sent_s: float | None) -> float | None:
+        return None if sent_s is None else (self._now_s() - sent_s) * 1000
+
+    async def _known_target(self, sequence: int, deadline_s: float) -> Target | None:
         while self._target is None:
             left_s = deadline_s - self._now_s()
             if left_s <= 0:
                 return None
-            await self._until_changed(left_s)
+            await self._until_changed(sequence, left_s)
         return self._target
 
-    async def _until_changed(self, timeout_s: float) -> None:
+    async def _until_changed(self, sequence: int, timeout_s: float) -> None:
+        waiter = self._waiting[sequence] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(max(timeout_s, 0)):
-                await self._changed.wait()
+                await waiter
         except TimeoutError:
             return
-
-    async def _before_retry(self, target: Target, deadline_s: float) -> None:
-        """A new controller is asked at once, the same one after a pause."""
-        if self._target is target:
-            await self._until_changed(min(RETRY_BACKOFF_S, deadline_s - self._now_s()))
+        finally:
+            del self._waiting[sequence]
 
     async def _attempt(
         self, envelope: Envelope, attempt: int, target: Target, deadline_s: float
@@ -185,14 +189,7 @@ class ForwardingManager:
             remaining_ms=max(1, int(left_s * 1000)),
             broker_epoch=self._broker_epoch(),
         )
-        future = target.link.send(sent)
-        try:
-            async with asyncio.timeout(max(left_s, 0)):
-                answer = await future
-        except ChannelClosedError:
-            answer = None
-        except TimeoutError:
-            answer = None
+        answer = await _ended(target.link.send(sent), left_s)
         self._log.append(
             ForwardAnswered(
                 request_id=envelope.request_id,
@@ -202,3 +199,17 @@ class ForwardingManager:
             )
         )
         return answer
+
+
+async def _ended(future: asyncio.Future[EnvelopeAnswer], left_s: float) -> EnvelopeAnswer | None:
+    """Wait for one attempt; None: nothing is known of it. Our giving up stops no execution."""
+    try:
+        async with asyncio.timeout(max(left_s, 0)):
+            return await asyncio.shield(future)
+    except (ChannelClosedError, TimeoutError):
+        return None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if not future.cancelled() or (task is not None and task.cancelling()):
+            raise
+        return None  # The controller in this process stopped.

@@ -85,7 +85,7 @@ class ZooKeeperWatcher:
         self._session: ZooKeeperSession | None = None
         self._registration: tuple[BrokerRegistration, NodeAddress] | None = None
         self._last_change = ""
-        self._told: ControllerAddress | None | bool = False
+        self._told: list[ControllerAddress | None] = []  # the last thing told, if any
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
 
@@ -269,8 +269,8 @@ class ZooKeeperWatcher:
 
     def _tell(self, controller: ControllerAddress | None) -> None:
         # The watch on /controller and the one on its node may both fire for one change.
-        if controller != self._told or self._told is False:
-            self._told = controller
+        if self._told != [controller]:
+            self._told = [controller]
             self._callbacks.controller_changed(controller)
 
     async def _read_config_changes(self) -> None:

@@ -16,6 +16,12 @@ CONTROLLER_ID: Final = "bridgehead.metadata.controller.id"
 DELAY_MS: Final = "bridgehead.metadata.delay.ms"
 QUIRKS: Final = "bridgehead.quirks"
 DIALECT: Final = "bridgehead.dialect"
+GRPC_LISTENER: Final = "bridgehead.grpc.listener"
+METRICS_LISTENER: Final = "bridgehead.metrics.listener"
+EVIDENCE_DIR: Final = "bridgehead.evidence.dir"
+RUN_ID: Final = "bridgehead.run.id"
+PINNED: Final = "bridgehead.controller.pinned"
+FORWARDING: Final = "bridgehead.forwarding.enable"
 
 # Misbehaviour of a real Kafka that is not copied unless it is asked for by name.
 EVERY_QUIRK: Final = "kafka-3.9"
@@ -57,6 +63,23 @@ def _dialect(value: str) -> str | None:
     if value == "drafted":
         return "is not available yet; use shipped"
     return None if value == "shipped" else "must be shipped"
+
+
+def _listener(value: str) -> str | None:
+    host, _, port = value.rpartition(":")
+    return None if host and port.isdigit() else "is not a host:port"
+
+
+def _pinned(value: str) -> str | None:
+    return None if not value or value.isdigit() else "is not a broker id"
+
+
+def _boolean(value: str) -> str | None:
+    return None if value.lower() in ("true", "false") else "is neither true nor false"
+
+
+def _anything(_value: str) -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +124,42 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
     ),
     BridgeheadKey(
         DIALECT, "shipped", False, True, _dialect, "What a listener speaks: as Kafka shipped it."
+    ),
+    BridgeheadKey(
+        GRPC_LISTENER,
+        "127.0.0.1:0",
+        True,
+        False,
+        _listener,
+        "Where this node listens for the Envelopes of other brokers; port 0 takes a free one.",
+    ),
+    BridgeheadKey(
+        METRICS_LISTENER,
+        "127.0.0.1:0",
+        True,
+        False,
+        _listener,
+        "Where this node serves /metrics and /health.",
+    ),
+    BridgeheadKey(
+        EVIDENCE_DIR, "", True, False, _anything, "Where this node writes its events."
+    ),
+    BridgeheadKey(RUN_ID, "", True, False, _anything, "The name of the run in every event."),
+    BridgeheadKey(
+        PINNED,
+        "",
+        True,
+        False,
+        _pinned,
+        "The broker that shall be controller; others stand only while it is not registered.",
+    ),
+    BridgeheadKey(
+        FORWARDING,
+        "true",
+        True,
+        False,
+        _boolean,
+        "Whether this broker forwards; else it answers NOT_CONTROLLER away from the controller.",
     ),
 )
 _KEYS: Final = {key.name: key for key in BRIDGEHEAD_CONFIGS}
@@ -155,6 +214,37 @@ class BridgeheadConfig:
     def dialect(self, listener_name: str) -> str:
         """Return what a listener speaks: always `shipped` in this release."""
         return self._value(DIALECT, listener_name)
+
+    @property
+    def grpc_listener(self) -> str:
+        """Return host:port for Envelopes."""
+        return self._value(GRPC_LISTENER)
+
+    @property
+    def metrics_listener(self) -> str:
+        """Return host:port for /metrics."""
+        return self._value(METRICS_LISTENER)
+
+    @property
+    def evidence_dir(self) -> str:
+        """Return the folder for events; empty: the node's own."""
+        return self._value(EVIDENCE_DIR)
+
+    @property
+    def run_id(self) -> str:
+        """Return the run's name; empty: none was given."""
+        return self._value(RUN_ID)
+
+    @property
+    def pinned_controller(self) -> int | None:
+        """Return the broker that shall be controller, if one was named."""
+        value = self._value(PINNED)
+        return int(value) if value else None
+
+    @property
+    def forwarding_enabled(self) -> bool:
+        """Tell whether this broker forwards."""
+        return self._value(FORWARDING).lower() == "true"
 
     def has_quirk(self, name: str) -> bool:
         """Tell whether a misbehaviour was asked for, alone or with all others."""

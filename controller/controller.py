@@ -130,6 +130,11 @@ class Controller:
         return self._fence.epoch if self._fence else 0
 
     @property
+    def queue_length(self) -> int:
+        """Requests that wait for a decision; 0 on standby."""
+        return self._loop.queue_length if self._loop else 0
+
+    @property
     def image(self) -> MetadataImage | None:
         """The image of the controller in office, else None."""
         return self._loop.image if self._loop else None

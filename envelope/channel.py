@@ -70,8 +70,11 @@ class ControllerChannel:
 
     async def close(self) -> None:
         """End the stream; everything pending fails."""
-        self._task.cancel()
+        self._task.cancel("closed by its owner")
         await asyncio.gather(self._task, return_exceptions=True)
+        if not self._closed:  # Cancelled before its first step.
+            self._fail_pending()
+            await self._channel.close(None)
 
     async def _run(self) -> None:
         task = asyncio.current_task()
@@ -87,10 +90,12 @@ class ControllerChannel:
             _log.info("the channel to the controller broke: %s", broken.code())
         except asyncio.CancelledError as cancelled:
             _log.info("the channel to the controller ends: %s", cancelled)
+        except Exception:
+            _log.exception("a fault closes the channel to the controller")
         finally:
             alarm.stop()
             self._fail_pending()
-            await asyncio.shield(self._channel.close())
+            await asyncio.shield(self._channel.close(None))
 
     def _receive(self, batch: Any) -> None:
         for message in batch.updates:

@@ -10,12 +10,13 @@ from typing import Any, Final, Protocol
 import grpc
 import grpc.aio
 
+from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerServicer, add_ControllerServicer_to_server
 from envelope.conversion import answer_to_pb, envelope_from_pb, hello_from_pb, update_to_pb
 from envelope.messages import Envelope, EnvelopeAnswer, Hello, MetadataUpdate
-from envelope.stream import CHANNEL_OPTIONS, Outbox, SilenceAlarm
+from envelope.stream import CHANNEL_OPTIONS, SILENCE_MAX_S, Outbox, SilenceAlarm
 
 _log = logging.getLogger(__name__)
 # A broker's own bound is lower; this one protects the controller from a broken broker.
@@ -60,46 +61,74 @@ class _Servicer(ControllerServicer):
     async def Channel(  # noqa: N802  # the method's name in the .proto
         self, request_iterator: AsyncIterator[Any], context: Any
     ) -> AsyncIterator[Any]:
-        first = await anext(request_iterator, None)
-        if first is None or not first.HasField("hello"):
+        hello = await _first_hello(request_iterator)
+        if hello is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a channel begins with Hello")
             return
-        peer = BrokerPeer(hello_from_pb(first.hello), ANONYMOUS)
-        alarm = SilenceAlarm(lambda: reader.cancel("the broker is silent"))
+        peer = BrokerPeer(hello, ANONYMOUS)
+        stream = asyncio.current_task()
+        assert stream is not None
+        # Cancelled, not asked: a frozen broker reads nothing, so we may hang in a write to it.
+        alarm = SilenceAlarm(lambda: stream.cancel("the broker is silent"))
         reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
+        reader.add_done_callback(lambda _: peer.outbox.wake())
+        # A generator that hangs in its `yield` when it is cancelled runs no `finally` of its own.
+        stream.add_done_callback(lambda _: self._ended(peer, reader, alarm))
         self._handler.connected(peer)
-        try:
-            while not reader.done():
-                ready = await peer.outbox.wait()
-                if reader.done():
-                    break
-                yield _batch(peer.outbox.take(), heartbeat=not ready)
-        finally:
-            alarm.stop()
-            reader.cancel()
-            self._handler.disconnected(peer)
+        yield _batch([], heartbeat=True)  # Says that the stream stands.
+        while not reader.done():
+            ready = await peer.outbox.wait()
+            yield _batch(peer.outbox.take(), heartbeat=not ready)
+
+    def _ended(self, peer: BrokerPeer, reader: asyncio.Task[None], alarm: SilenceAlarm) -> None:
+        alarm.stop()
+        reader.cancel()
+        self._handler.disconnected(peer)
+        _log.info("the channel of broker %s ended", peer.hello.broker_id)
 
     async def _read(
         self, batches: AsyncIterator[Any], peer: BrokerPeer, alarm: SilenceAlarm
     ) -> None:
-        async for batch in batches:
-            alarm.heard()
-            self._handler.batch_received(
-                peer, batch.lowest_unfinished_sequence, batch.applied_zxid
-            )
-            for message in batch.envelopes:
-                envelope = envelope_from_pb(message)
-                await peer.slots.acquire()
-                task = asyncio.create_task(self._work(envelope, peer))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+        try:
+            async for batch in batches:
+                alarm.heard()
+                self._handler.batch_received(
+                    peer, batch.lowest_unfinished_sequence, batch.applied_zxid
+                )
+                for message in batch.envelopes:
+                    if peer.slots.locked():
+                        with alarm.held():
+                            await peer.slots.acquire()
+                    else:
+                        await peer.slots.acquire()
+                    task = asyncio.create_task(self._work(envelope_from_pb(message), peer))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+        except grpc.aio.AioRpcError as broken:
+            _log.info("the channel of broker %s broke: %s", peer.hello.broker_id, broken)
+        except Exception:
+            _log.exception("a fault ends the channel of broker %s", peer.hello.broker_id)
 
     async def _work(self, envelope: Envelope, peer: BrokerPeer) -> None:
         try:
             answer = await self._handler.handle(envelope, peer)
+        except Exception:
+            # Not definite: the broker tells its client so, and nothing is repeated blindly.
+            _log.exception("a fault while handling %s", envelope.request_id)
+            answer = EnvelopeAnswer(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
         finally:
             peer.slots.release()
         peer.answer(envelope.identity.sequence, answer)
+
+
+async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
+    """Return what the broker says first; None when it says something else, or nothing."""
+    try:
+        async with asyncio.timeout(SILENCE_MAX_S):
+            first = await anext(batches, None)
+    except TimeoutError:
+        return None
+    return hello_from_pb(first.hello) if first is not None and first.HasField("hello") else None
 
 
 def _batch(items: list[Any], *, heartbeat: bool) -> Any:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 HEARTBEAT_EVERY_S: Final = 0.5
 SILENCE_MAX_S: Final = 1.8
 BATCH_ITEMS_MAX: Final = 1_000
-BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
+# A batch holds up what is queued behind it; one larger item still goes, alone.
+BATCH_BYTES_MAX: Final = 900 * 1000
 # A frame may have 100 MiB (socket.request.max.bytes), and an Envelope adds little to it.
 MESSAGE_BYTES_MAX: Final = 110 * 1024 * 1024
 CHANNEL_OPTIONS: Final = (
@@ -41,19 +43,20 @@ class Outbox:
         self._items.append((item, size))
         self._wake.set()
 
-    def __len__(self) -> int:
-        return len(self._items)
+    def wake(self) -> None:
+        """Let the writer look again, though nothing was queued."""
+        self._wake.set()
 
     async def wait(self) -> bool:
         """Wait for something to write; False when a heartbeat is due instead."""
         if not self._items:
-            self._wake.clear()
             try:
                 async with asyncio.timeout(HEARTBEAT_EVERY_S):
                     await self._wake.wait()
             except TimeoutError:
                 return False
-        return True
+        self._wake.clear()
+        return bool(self._items)
 
     def take(self) -> list[Any]:
         """Remove and return one batch: all that is queued, up to the limits."""
@@ -75,9 +78,10 @@ class SilenceAlarm:
 
     _TICK_S: Final = 0.2
 
-    def __init__(self, on_silence: Callable[[], None]) -> None:
+    def __init__(self, on_silence: Callable[[], object]) -> None:
         self._on_silence = on_silence
         self._silent_ticks = 0
+        self._held = False
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._schedule()
@@ -86,7 +90,7 @@ class SilenceAlarm:
         self._timer = self._loop.call_later(self._TICK_S, self._tick)
 
     def _tick(self) -> None:
-        self._silent_ticks += 1
+        self._silent_ticks = 0 if self._held else self._silent_ticks + 1
         if self._silent_ticks * self._TICK_S >= SILENCE_MAX_S:
             self._timer = None
             self._on_silence()
@@ -96,6 +100,16 @@ class SilenceAlarm:
     def heard(self) -> None:
         """The peer said something."""
         self._silent_ticks = 0
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No alarm meanwhile: it is we who do not listen."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self._silent_ticks = 0
 
     def stop(self) -> None:
         """No more alarms."""

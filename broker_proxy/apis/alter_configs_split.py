@@ -31,10 +31,6 @@ from cluster_model.config_operations import (
 )
 from cluster_model.config_types import ConfigException
 
-_TOPIC: Final = 2
-_BROKER: Final = 4
-_BROKER_LOGGER: Final = 8
-_CLIENT_METRICS: Final = 16
 
 # Per resource of the request, in its order: what is answered here, or None where it is forwarded.
 LocalAnswers = Sequence[ApiError | None]

@@ -23,7 +23,11 @@ from cluster_model.image import MetadataImage, Topic
 from cluster_model.placement import MixedRacksError, assign_replicas, start_index
 from cluster_model.records import AssignmentRecord, PartitionRecord, Record, Replicas
 from controller.apis.base import Decided, Decision, Outcome, RequestContext, Wait, WaitFor
-from controller.apis.create_topics import PARTITIONS_IN_ONE_MULTI
+from controller.apis.create_topics import (
+    PARTITIONS_IN_ONE_MULTI,
+    partitions_max,
+    too_many_partitions,
+)
 
 
 class CreatePartitions:
@@ -67,9 +71,7 @@ class CreatePartitions:
                 ErrorCode.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed."
             )
         if name in image.deletions:
-            raise ApiError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion."
-            )
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         topic = image.topics.get(name)
         if topic is None:
             raise ApiError(
@@ -88,9 +90,15 @@ class CreatePartitions:
                 f"which is higher than the requested {asked.count}.",
             )
         if asked.count == current:
+            raise ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
+        factor = len(topic.assignment[0]) if topic.assignment else 0
+        if not factor:
+            # Written by hand, or by a Kafka that took an empty list (kafka-semantics 9.7).
             raise ApiError(
-                ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions."
+                ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0."
             )
+        if asked.count > partitions_max(factor):
+            raise too_many_partitions(asked.count)
         if asked.assignments is not None:
             given = [tuple(assignment.broker_ids) for assignment in asked.assignments]
             return _check_given(given, topic, asked.count, image)
@@ -189,9 +197,7 @@ def _check_given(
     uneven: dict[int, int] = {}
     for partition, replicas in enumerate(given, start=current):
         if not replicas:
-            raise _assignment(
-                f"Cannot have replication factor of 0 for partition id {partition}."
-            )
+            raise _assignment(f"Cannot have replication factor of 0 for partition id {partition}.")
         if len(set(replicas)) != len(replicas):
             raise _assignment(
                 "Duplicate brokers not allowed in replica assignment: "

@@ -46,11 +46,25 @@ from controller.apis.base import (
 )
 
 DEFAULT: Final = -1
+_SHOWS_CONFIGS_FROM: Final = 5
 # Topic znode, config znode and the parents take few; beyond this the states follow on their own.
 PARTITIONS_IN_ONE_MULTI: Final = 150
+# A multi holds 900,000 bytes (design 5.4): topic znode, config znode, and the states' share.
+_ZNODE_BYTES_MAX: Final = 500_000
+_CONFIG_BYTES_MAX: Final = 250_000
 _ID_BYTES: Final = 16
 _RESERVED_IDS: Final = frozenset({bytes(16), bytes(15) + b"\x01"})
 _FIRST_BASE64_IS_DASH: Final = 62 << 2
+
+
+_FOUND_TWICE: Final = Outcome(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+_PROHIBITED: Final = Outcome(
+    ErrorCode.INVALID_REQUEST,
+    f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited.",
+)
+_NOT_AUTHORIZED: Final = Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+# Refused before the topic is looked at: alone these say whether its configs may be described.
+_REFUSED_AT_ONCE: Final = (_FOUND_TWICE, _PROHIBITED, _NOT_AUTHORIZED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +128,11 @@ class CreateTopics:
             name = topic.name
             if name in settled:
                 continue
+            refusal = self._refuse_at_once(context, name, counts[name], may_create_all)
+            if refusal is not None:
+                elements.append(Decided(name, refusal))
+                continue
             try:
-                if counts[name] > 1 and name != CLUSTER_METADATA_TOPIC:
-                    raise ApiError(
-                        ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic."
-                    )
-                self._authorize(context, name, may_create_all)
                 plan = self._plan(context, topic, image, racks, created)
             except ApiError as refused:
                 elements.append(Decided(name, Outcome(refused.error, refused.message)))
@@ -134,14 +147,16 @@ class CreateTopics:
         waits = WaitFor.NOTHING if request.validate_only else WaitFor.LEADERS
         return Decision(elements, Wait(waits, names, request.timeout_ms))
 
-    def _authorize(self, context: RequestContext, name: str, may_create_all: bool) -> None:
+    def _refuse_at_once(
+        self, context: RequestContext, name: str, count: int, may_create_all: bool
+    ) -> Outcome | None:
         if name == CLUSTER_METADATA_TOPIC:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited.",
-            )
+            return _PROHIBITED
+        if count > 1:
+            return _FOUND_TWICE
         if not may_create_all and not context.authorize("CREATE", "TOPIC", name):
-            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+            return _NOT_AUTHORIZED
+        return None
 
     def _plan(
         self,
@@ -172,6 +187,7 @@ class CreateTopics:
         if assignment is None:
             assignment = manual_assignment(topic, image)
         self._check_configs(configs)
+        _check_room(name, assignment, configs)
         if self._policy is not None:
             self._policy(name, topic, assignment)
         return _Plan(assignment, configs)
@@ -202,6 +218,9 @@ class CreateTopics:
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"Replication factor: {factor} larger than available brokers: {count}.",
             )
+        # Before anything is made of it: the number may be two billion.
+        if partitions > partitions_max(factor):
+            raise too_many_partitions(partitions)
         try:
             return assign_replicas(
                 racks,
@@ -279,19 +298,19 @@ class CreateTopics:
         result = CreatableTopicResult(
             name=topic.name, error_code=outcome.error, error_message=outcome.message, configs=[]
         )
-        if outcome.topic_id is not None:
-            result.topic_id = outcome.topic_id
-        if not outcome.succeeded:
-            if outcome.error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-                result.topic_config_error_code = outcome.error
-            return result
         if late:
             result.error_code = ErrorCode.REQUEST_TIMED_OUT
+        if context.api_version < _SHOWS_CONFIGS_FROM:
             return result
-        if context.api_version < 5:
+        asks = outcome.succeeded or outcome in _REFUSED_AT_ONCE
+        if asks and not context.authorize("DESCRIBE_CONFIGS", "TOPIC", topic.name):
+            if not late:
+                result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return result
-        if not context.authorize("DESCRIBE_CONFIGS", "TOPIC", topic.name):
-            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        # A topic that was created but has no leaders yet says its id beside the error.
+        if outcome.topic_id is not None:
+            result.topic_id = outcome.topic_id
+        if late or not outcome.succeeded:
             return result
         if topic.assignments:
             result.num_partitions = len({a.partition_index for a in topic.assignments})
@@ -306,6 +325,30 @@ class CreateTopics:
     ) -> Any:
         """See AdminApi.refuse."""
         return error_response(self.api_key, request, version, error, message)
+
+
+def partitions_max(replication_factor: int) -> int:
+    """Return how many partitions a topic znode holds: some 12 bytes each, 8 per replica."""
+    return _ZNODE_BYTES_MAX // (12 + 8 * replication_factor)
+
+
+def too_many_partitions(partitions: int) -> ApiError:
+    """Kafka tries, and its controller hangs on the znode that ZooKeeper does not take."""
+    return ApiError(
+        ErrorCode.INVALID_PARTITIONS,
+        f"A topic of {partitions} partitions does not fit into its znode.",
+    )
+
+
+def _check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str, str]) -> None:
+    """A multi must hold the topic whole; ZooKeeper drops the session of a larger one."""
+    if len(assignment) > partitions_max(max(map(len, assignment))):
+        raise too_many_partitions(len(assignment))
+    # A character takes up to six bytes in JSON, where it is escaped.
+    if 6 * sum(len(key) + len(value) + 6 for key, value in configs.items()) > _CONFIG_BYTES_MAX:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG, f"The configs of topic '{name}' do not fit into their znode."
+        )
 
 
 def manual_assignment(topic: CreatableTopic, image: MetadataImage) -> tuple[Replicas, ...]:

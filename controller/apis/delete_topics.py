@@ -24,7 +24,7 @@ from cluster_model.broker_configs import BrokerConfig
 from cluster_model.image import MetadataImage
 from cluster_model.records import DeletionMarkerRecord
 from cluster_model.znodes import encode_uuid
-from controller.apis.base import Decided, Decision, Outcome, RequestContext, Wait, WaitFor
+from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext, Wait, WaitFor
 
 NO_ID: Final = bytes(16)
 _BY_ID_FROM: Final = 6
@@ -48,12 +48,18 @@ class DeleteTopics:
     ) -> Decision:
         """See AdminApi.decide."""
         refused = self._refuse_all(context, request)
+        # Deleted by this very request, under another controller or by another of its entries.
+        gone = {
+            outcome.message or element: outcome.topic_id
+            for element, outcome in settled.items()
+            if outcome.succeeded and outcome.topic_id
+        }
         elements: dict[str, Decided] = {}
         marked: set[str] = set()
         for element, name, topic_id in _asked(context, request):
             if element in settled or element in elements:
                 continue
-            outcome = refused or self._judge(context, name, topic_id, image)
+            outcome = refused or self._judge(context, name, topic_id, image, gone)
             resolved = image.topic_names.get(topic_id) if name is None else name
             records: tuple[DeletionMarkerRecord, ...] = ()
             new = resolved not in image.deletions and resolved not in marked
@@ -76,12 +82,19 @@ class DeleteTopics:
         return None
 
     def _judge(
-        self, context: RequestContext, name: str | None, topic_id: bytes, image: MetadataImage
+        self,
+        context: RequestContext,
+        name: str | None,
+        topic_id: bytes,
+        image: MetadataImage,
+        gone: Mapping[str, bytes],
     ) -> Outcome:
         if name is None:
             if topic_id == NO_ID:
                 return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            name = image.topic_names.get(topic_id)
+            name = image.topic_names.get(topic_id) or next(
+                (name for name, deleted in gone.items() if deleted == topic_id), None
+            )
             if name is None:
                 return Outcome(ErrorCode.UNKNOWN_TOPIC_ID)
             if not context.authorize("DESCRIBE", "TOPIC", name):
@@ -92,6 +105,8 @@ class DeleteTopics:
         if not context.authorize("DELETE", "TOPIC", name):
             return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, known_as)
         topic = image.topics.get(name)
+        if topic is None and name in gone:
+            return Outcome(ErrorCode.NONE, known_as, gone[name])
         if topic is None:
             return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         # This API never has a message (Kafka sets none); an outcome's text is therefore free to
@@ -99,8 +114,8 @@ class DeleteTopics:
         return Outcome(ErrorCode.NONE, known_as, topic.topic_id)
 
     def conflict(self, element: str) -> Outcome:
-        """The marker was there: somebody else deletes the topic."""
-        return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        """The marker was there: somebody else deletes the topic, which Kafka counts as success."""
+        return DONE
 
     def answer(
         self,

@@ -149,10 +149,10 @@ class ZooKeeperStore:
             return None
         epoch, version = await self._read_epoch()
         self._log.append(ClaimSent(epoch=epoch + 1))
-        claim = [
+        claim: tuple[Operation, ...] = (
             Create(ControllerZnode.path, ControllerZnode.encode(broker_id, now_ms), ephemeral=True),
             SetData(ControllerEpochZnode.path, ControllerEpochZnode.encode(epoch + 1), version),
-        ]
+        )
         try:
             result = await self._session.multi([self.encode(o) for o in claim])
         except ConnectionLostError as lost:

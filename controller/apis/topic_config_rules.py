@@ -1,0 +1,69 @@
+"""What CreateTopics needs to know of topic configs: which are refused, and what an answer shows.
+
+Both depend on the configs in force at the controller's own broker, as in Kafka; they come as a
+callable, because they change while the broker runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.create_topics import CreatableTopicConfigs
+from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.config_types import ConfigEntry, ConfigException
+from cluster_model.topic_configs import (
+    TopicDefaults,
+    effective_topic_configs,
+    validate_topic_configs,
+)
+
+
+class TopicConfigRules:
+    """`check` and `show` for CreateTopics.
+
+    What topics inherit is computed once per state of the broker's configs: a request for a
+    thousand topics asks a thousand times.
+    """
+
+    def __init__(self, current: Callable[[], EffectiveBrokerConfig]) -> None:
+        self._current = current
+        self._known: EffectiveBrokerConfig | None = None
+        self._defaults = TopicDefaults({}, {})
+        self._inherited: list[CreatableTopicConfigs] = []
+
+    def check(self, overrides: Mapping[str, str]) -> None:
+        """Refuse a set of overrides.
+
+        Raises:
+            ApiError: INVALID_CONFIG with Kafka's text (kafka-semantics 7.3).
+        """
+        self._refresh()
+        try:
+            validate_topic_configs(overrides, self._defaults)
+        except ConfigException as refusal:
+            raise ApiError(ErrorCode.INVALID_CONFIG, refusal.message) from None
+
+    def show(self, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+        """Return all configs of a topic as an answer of version 5 and later lists them."""
+        self._refresh()
+        if not overrides:
+            return self._inherited
+        return [_shown(entry) for entry in effective_topic_configs(overrides, self._defaults)]
+
+    def _refresh(self) -> None:
+        current = self._current()
+        if current is not self._known:
+            self._known = current
+            self._defaults = TopicDefaults.of(current)
+            self._inherited = [_shown(e) for e in effective_topic_configs({}, self._defaults)]
+
+
+def _shown(entry: ConfigEntry) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+    )

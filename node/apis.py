@@ -1,0 +1,132 @@
+"""Which APIs this node has: the literal registries, built once with what they need."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.create_topics import CreatableTopicConfigs
+from broker_proxy.apis.alter_configs_split import (
+    AlterConfigsSplit,
+    ConfigChecks,
+    IncrementalAlterConfigsSplit,
+)
+from broker_proxy.apis.api_versions import ApiVersions
+from broker_proxy.apis.base import ClientConnectionInfo, LocalApi, SplitApi
+from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.describe_cluster import DescribeCluster
+from broker_proxy.apis.describe_configs import DescribeConfigs
+from broker_proxy.apis.metadata import Metadata
+from broker_proxy.logger_levels import LoggerLevels
+from broker_proxy.routing import DIALECTS
+from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.config_types import ConfigException
+from cluster_model.topic_configs import (
+    TopicDefaults,
+    effective_topic_configs,
+    validate_topic_configs,
+)
+from controller.apis.alter_configs import AlterConfigs
+from controller.apis.base import AdminApi
+from controller.apis.config_changes import ConfigChanges
+from controller.apis.create_partitions import CreatePartitions
+from controller.apis.create_topics import CreateTopics
+from controller.apis.delete_topics import DeleteTopics
+from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
+
+if TYPE_CHECKING:
+    from node.node import Node
+
+Current = Callable[[], EffectiveBrokerConfig]
+
+
+def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, AdminApi]:
+    """Return every admin write API of the controller, by key."""
+    configs = _TopicConfigs(current)
+    changes = ConfigChanges(config)
+    apis: tuple[AdminApi, ...] = (
+        CreateTopics(config, check_configs=configs.check, show_configs=configs.show),
+        DeleteTopics(config),
+        CreatePartitions(),
+        AlterConfigs(changes),
+        IncrementalAlterConfigs(changes),
+    )
+    return {api.api_key: api for api in apis}
+
+
+def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[int, LocalApi]:
+    """Return every API that the receiving broker answers, by key."""
+    own = node.config.own
+    view = ClusterView(
+        node.cache,
+        broker_id=node.config.broker_id,
+        cluster_id=cluster_id,
+        controller_says={
+            each.name: own.metadata_controller_id(each.name) for each in node.config.listeners
+        },
+        choose=random.randrange,
+    )
+    apis: tuple[LocalApi, ...] = (
+        Metadata(view),
+        ApiVersions({name: table.keys() for name, table in DIALECTS.items()}, lambda: 0),
+        DescribeCluster(view),
+        DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), _allow_client),
+    )
+    return {api.api_key: api for api in apis}
+
+
+def build_split_apis(node: Node, current: Current) -> Mapping[int, SplitApi]:
+    """Return the forwarded APIs of which the receiving broker answers a part, by key."""
+    checks = ConfigChecks(current, node.watcher, LoggerLevels(), _allow_client)
+    apis: tuple[SplitApi, ...] = (AlterConfigsSplit(checks), IncrementalAlterConfigsSplit(checks))
+    return {api.api_key: api for api in apis}
+
+
+def _allow_client(_who: ClientConnectionInfo, _operation: str, _type: str, _name: str) -> bool:
+    return True
+
+
+class _TopicConfigs:
+    """Topic configs as CreateTopics needs them, against the broker configs in force."""
+
+    def __init__(self, current: Current) -> None:
+        self._current = current
+        self._seen: EffectiveBrokerConfig | None = None
+        self._defaults: TopicDefaults | None = None
+        self._plain: list[CreatableTopicConfigs] = []
+
+    def _refreshed(self) -> TopicDefaults:
+        current = self._current()
+        if self._defaults is None or current is not self._seen:
+            self._seen, self._defaults = current, TopicDefaults.of(current)
+            self._plain = _rows({}, self._defaults)
+        return self._defaults
+
+    def check(self, overrides: Mapping[str, str]) -> None:
+        """Raise ApiError INVALID_CONFIG for what Kafka refuses."""
+        if not overrides:
+            return
+        try:
+            validate_topic_configs(overrides, self._refreshed())
+        except ConfigException as refused:
+            raise ApiError(ErrorCode.INVALID_CONFIG, refused.message) from None
+
+    def show(self, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+        """Return the rows of a CreateTopics answer; topics without overrides share theirs."""
+        defaults = self._refreshed()
+        return _rows(overrides, defaults) if overrides else self._plain
+
+
+def _rows(overrides: Mapping[str, str], defaults: TopicDefaults) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=False,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
+        )
+        for entry in effective_topic_configs(overrides, defaults)
+    ]

@@ -1,0 +1,107 @@
+"""What a node is told: Kafka's server properties and our own, judged before anything is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bridgehead.cluster.properties import parse_properties
+from broker_proxy.server import Listener
+from cluster_model.bridgehead_configs import BridgeheadConfig
+from cluster_model.broker_configs import BrokerConfig
+
+SERVED_PROTOCOLS = ("PLAINTEXT",)
+LOOPBACK = "127.0.0.1"
+
+
+class NodeConfigError(Exception):
+    """The properties cannot be started with. Its text is one sentence for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """One node's configuration."""
+
+    broker: BrokerConfig
+    own: BridgeheadConfig
+    listeners: tuple[Listener, ...]
+    advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
+
+    @property
+    def broker_id(self) -> int:
+        """This broker's id."""
+        return self.broker.broker_id
+
+    @property
+    def rack(self) -> str | None:
+        """This broker's rack, if it has one."""
+        return self.broker.string("broker.rack")
+
+    @property
+    def session_timeout_ms(self) -> int:
+        """zookeeper.session.timeout.ms."""
+        return self.broker.int("zookeeper.session.timeout.ms")
+
+    @property
+    def connection_timeout_ms(self) -> int:
+        """zookeeper.connection.timeout.ms, by default the session's."""
+        value = self.broker.value("zookeeper.connection.timeout.ms")
+        return value if isinstance(value, int) else self.session_timeout_ms
+
+    @property
+    def zookeeper_connect(self) -> str:
+        """zookeeper.connect, chroot included."""
+        return self.broker.string("zookeeper.connect") or ""
+
+
+def read_config(text: str) -> NodeConfig:
+    """Judge a properties file.
+
+    Raises:
+        NodeConfigError: with what is wrong and what to do. InvalidBrokerConfigError: likewise,
+            one sentence for each cause.
+    """
+    properties = dict(parse_properties(text))
+    broker = BrokerConfig.from_properties(properties)
+    if broker.broker_id < 0:
+        raise NodeConfigError("broker.id is missing: give this node a number of its own.")
+    if not broker.string("zookeeper.connect"):
+        raise NodeConfigError("zookeeper.connect is missing: say where ZooKeeper is, host:port.")
+    own = BridgeheadConfig(properties)
+    protocols = _protocol_map(properties.get("listener.security.protocol.map", ""))
+    listeners = tuple(
+        _listener(name, host, port, protocols, own)
+        for name, host, port in _endpoints(properties.get("listeners") or "PLAINTEXT://:9092")
+    )
+    advertised = {
+        name: (host, port)
+        for name, host, port in _endpoints(properties.get("advertised.listeners") or "")
+    }
+    return NodeConfig(broker, own, listeners, advertised)
+
+
+def _endpoints(text: str) -> list[tuple[str, str, int]]:
+    found = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, address = part.partition("://")
+        host, _, port = address.rpartition(":")
+        if not name or not port.isdigit():
+            raise NodeConfigError(f"{part} is not a listener: write NAME://host:port.")
+        found.append((name.upper(), host.strip("[]"), int(port)))
+    return found
+
+
+def _protocol_map(text: str) -> dict[str, str]:
+    pairs = (part.strip().partition(":") for part in text.split(",") if part.strip())
+    return {name.strip().upper(): protocol.strip().upper() for name, _, protocol in pairs}
+
+
+def _listener(
+    name: str, host: str, port: int, protocols: Mapping[str, str], own: BridgeheadConfig
+) -> Listener:
+    protocol = protocols.get(name, name)
+    if protocol not in SERVED_PROTOCOLS:
+        raise NodeConfigError(
+            f"Listener {name} asks for {protocol}, which is not served yet: use PLAINTEXT."
+        )
+    return Listener(name, protocol, host or LOOPBACK, port, own.dialect(name))
