@@ -57,15 +57,9 @@ def load_cluster_file(path: Path) -> ClusterFile:
     Raises:
         ClusterError: the file cannot be read, or one sentence per thing that is wrong in it.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ClusterError(f"{path} cannot be read: {_because(error)}.") from error
     if path.suffix == ".properties":
-        try:
-            return ClusterFile(properties=parse_properties(text))
-        except ValueError as error:
-            raise ClusterError(f"{path}: {error}") from error
+        return ClusterFile(properties=load_properties_file(path))
+    text = _read(path)
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -76,6 +70,28 @@ def load_cluster_file(path: Path) -> ClusterFile:
         return ClusterFile.model_validate(document or {})
     except ValidationError as error:
         raise ClusterError(f"{path}: {_validation_sentence(error)}") from error
+
+
+def load_properties_file(path: Path) -> dict[str, str]:
+    """The keys and values of a .properties file.
+
+    Raises:
+        ClusterError: it cannot be read, or holds a malformed escape.
+    """
+    text = _read(path)
+    try:
+        return parse_properties(text)
+    except ValueError as error:
+        raise ClusterError(f"{path}: {error}") from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ClusterError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ClusterError(f"{path} cannot be read: it is no UTF-8 text.") from error
 
 
 def load_settings(
@@ -124,7 +140,3 @@ def _validation_sentence(error: ValidationError) -> str:
         for problem in error.errors(include_url=False)
     ]
     return "; ".join(problems) + "."
-
-
-def _because(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,79 @@
+# The only commands to know; `make help` lists them.
+# Python 3.11 or later is all that must be there: `make PYTHON=/path/to/python3.12 setup` chooses one.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13; do \
+	"$$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$each" && break; \
+	done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-done
+DATA_DIR ?= .bridgehead
+
+.PHONY: help setup test lint fmt check up down proto proto-check lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with everything in it; does nothing when it is up to date
+
+# The pinned versions with their hashes; then a launcher, because the checkout is run, not installed:
+# an editable install would copy the application tree into site-packages, where it would go stale.
+$(STAMP): requirements/dev.lock Makefile
+	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+		echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=/path/to/python3 setup." >&2; \
+		exit 2; \
+	fi
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@echo "Installing the pinned packages into $(VENV) (a few minutes the first time) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@printf '%s\n' '#!$(CURDIR)/$(BIN)/python' 'import sys' 'sys.path.insert(0, "$(CURDIR)")' \
+		'from bridgehead.cli.main import main' 'main()' > $(BIN)/bridgehead
+	@chmod +x $(BIN)/bridgehead
+	@touch $@
+
+test: setup ## every test that needs no Docker
+	@$(BIN)/python -m pytest -m "not docker" $(ARGS)
+
+lint: setup ## ruff, mypy --strict, import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@PYTHONPATH=. $(BIN)/lint-imports
+
+fmt: setup ## format and fix
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+check: lint proto-check test ## all that CI runs
+
+up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.bridgehead)
+	@$(BIN)/bridgehead up --detach --data-dir $(DATA_DIR)
+
+down: setup ## stop them
+	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
+
+PROTOC = $(BIN)/python -m grpc_tools.protoc -Ienvelope/_pb=proto
+
+proto: setup ## generate envelope/_pb from proto/
+	@$(PROTOC) --python_out=. --pyi_out=. --grpc_python_out=. proto/envelope.proto
+
+proto-check: setup ## fail when envelope/_pb is not what proto/ generates
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+		$(PROTOC) --python_out="$$folder" --pyi_out="$$folder" --grpc_python_out="$$folder" proto/envelope.proto && \
+		for file in "$$folder"/envelope/_pb/*; do \
+			diff -q "$$file" "envelope/_pb/$$(basename "$$file")" >/dev/null || \
+				{ echo "envelope/_pb/$$(basename "$$file") is stale: run make proto." >&2; exit 1; }; \
+		done
+
+lock: setup ## compile requirements/*.in into locks, with hashes and without host names
+	@for name in node dev; do \
+		$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
+			--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+			--output-file requirements/$$name.lock requirements/$$name.in; \
+	done
+
+clean: ## remove what was built and cached; .venv and data stay
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,82 @@
+"""`bridgehead node start | stop | kill ID` and `node run`: a broker of a cluster, or one alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
+
+app = typer.Typer(no_args_is_help=True, help="Start, stop and kill single brokers.")
+
+BrokerArgument = Annotated[int, typer.Argument(metavar="ID", help="The broker's id.")]
+
+
+@app.command()
+def start(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
+    """Start a broker that does not run; returns when it serves."""
+    from bridgehead.cluster.client import ClusterClient
+
+    answer = ClusterClient(data_dir).start_node(broker)
+    say(f"Broker {broker} serves, as pid {answer['pid']}.")
+
+
+@app.command()
+def stop(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
+    """End a broker politely: it closes its sessions first."""
+    from bridgehead.cluster.client import ClusterClient
+
+    answer = ClusterClient(data_dir).stop_node(broker)
+    say(f"Broker {broker} (pid {answer['pid']}) has ended.")
+
+
+@app.command()
+def kill(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
+    """Kill a broker (SIGKILL): its ZooKeeper sessions stay until they time out."""
+    from bridgehead.cluster.client import ClusterClient
+
+    answer = ClusterClient(data_dir).kill_node(broker)
+    say(f"Broker {broker} (pid {answer['pid']}) was killed.")
+
+
+@app.command()
+def run(
+    *,
+    config: Annotated[Path, typer.Option(help="The broker's server.properties.")],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The broker's folder.", show_default="DIR/nodes/ID"),
+    ] = None,
+    log_file: Annotated[
+        Path, typer.Option(help="Where its log goes.", show_default="standard error")
+    ] = Path("/dev/stderr"),
+) -> None:
+    """Run one broker in the foreground, for containers and service managers."""
+    from bridgehead.application import module_command, module_environment
+    from bridgehead.cluster.cluster_file import load_properties_file
+    from bridgehead.cluster.errors import ClusterError
+
+    properties = load_properties_file(config)
+    for required in ("broker.id", "zookeeper.connect"):
+        if not properties.get(required):
+            raise ClusterError(f"{config} does not say `{required}`, which a broker needs.")
+    folder = data_dir or DEFAULT_DATA_DIR / "nodes" / properties["broker.id"]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ClusterError(
+            f"{folder} cannot be written ({error.strerror}): choose another --data-dir."
+        ) from error
+    command = module_command(
+        "node",
+        *("--config", str(config.resolve())),
+        *("--data-dir", str(folder.resolve())),
+        *("--log-file", str(log_file)),
+    )
+    sys.stdout.flush()
+    # The broker takes this process's place, so that signals and exit status are its own.
+    os.execve(command[0], command, module_environment())  # noqa: S606 - that is the command

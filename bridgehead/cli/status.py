@@ -1,0 +1,109 @@
+"""`bridgehead status`, `down` and `logs`: look at a running cluster, and end it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bridgehead.cli.options import (
+    DEFAULT_DATA_DIR,
+    DataDirOption,
+    JsonOption,
+    print_json,
+    say,
+)
+
+_FOLLOW_POLL_S = 0.2
+
+
+def status(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption = False) -> None:
+    """Show brokers, controller and ZooKeeper."""
+    from bridgehead.cluster.client import ClusterClient
+
+    document = ClusterClient(data_dir).status()
+    if json_output:
+        print_json(document)
+    else:
+        _show(document)
+
+
+def _show(document: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    controller = document["controller_id"]
+    say(f"phase       {document['phase']}")
+    say(f"controller  {'none' if controller is None else f'broker {controller}'}")
+    say(f"ZooKeeper   {document['zookeeper_connect']}")
+    table = Table("broker", "condition", "pid", "listeners", "role", "metrics")
+    for broker in document["brokers"]:
+        state = broker["state"] or {}
+        listeners = (f"{name}://{at}" for name, at in broker["listeners"].items())
+        table.add_row(
+            str(broker["id"]),
+            broker["condition"],
+            str(broker["pid"] or "-"),
+            "\n".join(listeners) or "-",
+            "controller" if state.get("is_controller") else "standby" if state else "-",
+            broker["metrics_url"] or "-",
+        )
+    Console().print(table)
+
+
+def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
+    """Stop the cluster and wait for its end; its data stay."""
+    from bridgehead.cluster.client import ClusterClient
+
+    stopped = ClusterClient(data_dir).down()
+    say("Stopped." if stopped else f"No cluster is running in {data_dir.resolve()}.")
+
+
+def logs(
+    broker: Annotated[int | None, typer.Argument(help="One broker; without it, all.")] = None,
+    *,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
+    lines: Annotated[int, typer.Option(min=0, help="How many of the last lines of each.")] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on as lines are written.")
+    ] = False,
+) -> None:
+    """Print the brokers' logs, running or not."""
+    from bridgehead.cluster.errors import ClusterError
+
+    folder = data_dir.resolve() / "nodes"
+    found = sorted(folder.glob("*/node.log"), key=lambda path: int(path.parent.name))
+    chosen = [path for path in found if broker is None or path.parent.name == str(broker)]
+    if not chosen:
+        which = "any broker" if broker is None else f"broker {broker}"
+        raise ClusterError(f"{folder} holds no log of {which}: name the folder with --data-dir.")
+    ends = {path: _print_last(path, lines, prefix=len(chosen) > 1) for path in chosen}
+    while follow:
+        for path in chosen:
+            ends[path] = _print_new(path, ends[path], prefix=len(chosen) > 1)
+        time.sleep(_FOLLOW_POLL_S)
+
+
+def _print_last(path: Path, count: int, *, prefix: bool) -> int:
+    data = path.read_bytes()
+    for line in data.decode("utf-8", "replace").splitlines()[-count:] if count else []:
+        say(f"[{path.parent.name}] {line}" if prefix else line)
+    return len(data)
+
+
+def _print_new(path: Path, start: int, *, prefix: bool) -> int:
+    """Prints the whole lines after byte `start`; returns where they end."""
+    with path.open("rb") as log:
+        log.seek(start)
+        data = log.read()
+    whole = data[: data.rfind(b"\n") + 1]
+    for line in _lines(whole):
+        say(f"[{path.parent.name}] {line}" if prefix else line)
+    return start + len(whole)
+
+
+def _lines(data: bytes) -> Iterator[str]:
+    yield from data.decode("utf-8", "replace").splitlines()

@@ -1,0 +1,99 @@
+"""`bridgehead up`: start a cluster, in the foreground or detached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from bridgehead.cli.options import (
+    DEFAULT_DATA_DIR,
+    DataDirOption,
+    JsonOption,
+    print_json,
+    say,
+    say_aside,
+)
+
+
+def up(
+    *,
+    brokers: Annotated[
+        int | None, typer.Option(min=1, help="How many brokers.", show_default="3")
+    ] = None,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
+    config: Annotated[
+        Path | None, typer.Option(help="cluster.yaml, or a server.properties of Kafka's.")
+    ] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[ID:]KEY=VALUE", help="A property, for all brokers or for one."),
+    ] = None,
+    base_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="First broker's port.", show_default="9092"),
+    ] = None,
+    ports: Annotated[Literal["auto"] | None, typer.Option(help="Let free ports be chosen.")] = None,
+    controller: Annotated[
+        int | None,
+        typer.Option(metavar="ID", help="This broker is controller whenever it is there."),
+    ] = None,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT[,...][/CHROOT]",
+            help="A running ZooKeeper, instead of the embedded one.",
+        ),
+    ] = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return when ready; `down` stops it.")
+    ] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Start ZooKeeper and brokers; Ctrl-C stops them."""
+    from bridgehead.cluster.cluster_file import load_settings
+
+    settings = load_settings(
+        data_dir,
+        config=config,
+        overrides=override or (),
+        brokers=brokers,
+        base_port=base_port,
+        ports_auto=ports == "auto",
+        controller=controller,
+        zookeeper=zookeeper,
+    )
+    if detach:
+        from bridgehead.cluster.launch import launch
+
+        say_aside(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
+        _, document = launch(settings, tethered=False)
+        _show(document, data_dir, json_output=json_output, detached=True)
+        return
+    from bridgehead.cluster.supervisor import supervise
+
+    say_aside(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
+    supervise(
+        settings,
+        announce=say_aside,
+        on_ready=lambda document: _show(
+            document, data_dir, json_output=json_output, detached=False
+        ),
+    )
+    say_aside("Stopped.")
+
+
+def _show(document: dict[str, Any], data_dir: Path, *, json_output: bool, detached: bool) -> None:
+    if json_output:
+        print_json(document)
+        return
+    say(
+        f"Ready: {len(document['brokers'])} brokers, the controller is broker "
+        f"{document['controller_id']}."
+    )
+    say(f"  bootstrap servers  {document['bootstrap_servers']}")
+    say(f"  ZooKeeper          {document['zookeeper_connect']}")
+    say(f"  data and evidence  {document['evidence_dir']}")
+    option = "" if data_dir == DEFAULT_DATA_DIR else f" --data-dir {data_dir}"
+    say(f"`bridgehead down{option}` stops it." if detached else "Ctrl-C stops it.")
