@@ -16,6 +16,7 @@ from bridgehead.kafka_wire.primitives import (
     STRING_BYTES_MAX,
     WireError,
     damaged_text,
+    decode_compact_length,
     decode_varint,
     encode_varint,
     skip_bytes,
@@ -43,6 +44,7 @@ class _Source:
         self.names: dict[str, Any] = {
             "WireError": WireError,
             "varint": decode_varint,
+            "compact_length": decode_compact_length,
             "encode_varint": encode_varint,
             "damaged_text": damaged_text,
             "skip": skip_tagged_fields,
@@ -147,8 +149,8 @@ class Generator:
     def _decode_length(self, source: _Source, depth: int, kind: WireType, field: Wire) -> None:
         """Leave the count of elements or bytes in `n`; negative is null, where that may be."""
         if self._flexible:
-            source.add(depth, "n = data[at]", "at += 1")
-            source.add(depth, "if n > 127: n, at = varint(data, at - 1)", "n -= 1")
+            source.add(depth, "n = data[at] - 1", "at += 1")
+            source.add(depth, "if n > 126: n, at = compact_length(data, at - 1)")
         else:
             layout = struct.Struct(">h" if kind is STRING else ">i")
             unpack = source.name(layout.unpack_from, "unpack")

@@ -50,6 +50,13 @@ def decode_varint(data: bytes, at: int) -> tuple[int, int]:
     raise WireError("a varint of more than five bytes")
 
 
+def decode_compact_length(data: bytes, at: int) -> tuple[int, int]:
+    """Return the length that a varint holds plus one, and where it ends. Negative is null."""
+    value, at = decode_varint(data, at)
+    # One less than the least of 32 bits is the greatest.
+    return (value - 1 if value > -_HALF else _HALF - 1), at
+
+
 def skip_bytes(data: bytes, at: int, size: int) -> int:
     """Step over a tagged field; return where it ends."""
     if not 0 <= size <= len(data) - at:
