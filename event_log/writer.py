@@ -87,7 +87,8 @@ class FileEventLog:
             line[name] = getattr(event, name)
         line |= self._common
         self._sequence += 1
-        data = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+        # A named tuple is a tuple to us, not to orjson.
+        data = orjson.dumps(line, default=tuple, option=orjson.OPT_APPEND_NEWLINE)
         self._buffer.append(data)
         self._buffered_bytes += len(data)
         if self._buffered_bytes > BUFFER_BYTES_MAX:
