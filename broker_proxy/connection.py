@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from bridgehead.kafka_wire.framing import FrameBuffer, FrameError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
+from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 
 # Read ahead of execution: enough to keep a pipelining client busy, little enough that a client
 # that never reads its answers costs no memory worth the name.

@@ -21,11 +21,7 @@ from bridgehead.kafka_wire.codec import (
 )
 from bridgehead.kafka_wire.error_responses import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from bridgehead.kafka_wire.headers import (
-    UnsupportedVersionError,
-    decode_response_header,
-    encode_response_header,
-)
+from bridgehead.kafka_wire.headers import decode_response_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
 from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
 from broker_proxy.attempt import Step
@@ -46,6 +42,9 @@ class _Done:
     body: bytes | None  # None: close the connection
     zxid: int
     error: int | None = None  # of the request as a whole, where it failed as a whole
+
+
+_CLOSE = _Done(None, 0)
 
 
 class Dispatcher:
@@ -84,13 +83,19 @@ class Dispatcher:
             broker_is_controller=self._is_controller(),
         )
         self._received(request, way)
-        if way is None:
-            return None
-        try:
-            done = await self._execute(request, way)
-        except WireError as wrong:
-            _log.info("%s is malformed: %s", request.request_id, wrong)
-            done = _Done(None, 0)
+        done = _CLOSE
+        if way is not None:
+            try:
+                message = decode_request(
+                    header.api_key,
+                    header.api_version,
+                    request.body,
+                    dialect=request.connection.dialect,
+                )
+            except WireError as wrong:
+                _log.info("%s is malformed: %s", request.request_id, wrong)
+            else:
+                done = await self._execute(request, message, way)
         self._answered(request, way, done)
         if done.body is None:
             return None
@@ -101,14 +106,20 @@ class Dispatcher:
         """True when the answers before this one should not wait for it."""
         return DIALECTS[request.connection.dialect].get(request.header.api_key) is Route.FORWARD
 
-    def unsupported(self, request_id: str, refused: UnsupportedVersionError) -> bytes | None:
+    def answer_unsupported(self, request: ClientRequest) -> bytes | None:
         """Answer ApiVersions in version 0 with what there is; close on any other API."""
-        header = refused.header
-        if header.api_key != _API_VERSIONS:
+        header = request.header
+        way = Route.LOCAL if header.api_key == _API_VERSIONS else None
+        self._received(request, way)
+        done = _CLOSE
+        if way is not None:
+            error = ErrorCode.UNSUPPORTED_VERSION
+            response = error_response(_API_VERSIONS, None, 0, error)
+            done = _Done(encode_response(_API_VERSIONS, 0, response), 0, int(error))
+        self._answered(request, way, done)
+        if done.body is None:
             return None
-        response = error_response(_API_VERSIONS, None, 0, ErrorCode.UNSUPPORTED_VERSION)
-        head = encode_response_header(_API_VERSIONS, 0, header.correlation_id)
-        return head + encode_response(_API_VERSIONS, 0, response)
+        return encode_response_header(_API_VERSIONS, 0, header.correlation_id) + done.body
 
     def _received(self, request: ClientRequest, way: Route | None) -> None:
         header, connection = request.header, request.connection
@@ -133,14 +144,14 @@ class Dispatcher:
             )
         )
 
-    def _answered(self, request: ClientRequest, way: Route, done: _Done) -> None:
+    def _answered(self, request: ClientRequest, way: Route | None, done: _Done) -> None:
         header = request.header
         self._log.append(
             Answered(
                 request_id=request.request_id,
                 api_key=header.api_key,
                 api_version=header.api_version,
-                route=way.name,
+                route=way.name if way else "CLOSE",
                 error=done.error,
                 closed=done.body is None,
                 zxid=done.zxid,
@@ -152,31 +163,32 @@ class Dispatcher:
             (self._now_ns() - request.received_ns) / 1e6,
         )
 
-    async def _execute(self, request: ClientRequest, way: Route) -> _Done:
-        header, dialect = request.header, request.connection.dialect
-        key, version = header.api_key, header.api_version
-        if way is Route.FORWARD:
-            split = self._split_apis.get(key)
-            if split is not None:
-                return await self._split(request, split)
-            decode_request(key, version, request.body, dialect=dialect)  # malformed: close here
-            return await self._forward(request, request.body)
-        message = decode_request(key, version, request.body, dialect=dialect)
-        if way is Route.NOT_CONTROLLER:
+    async def _execute(self, request: ClientRequest, message: Any, way: Route) -> _Done:
+        """Have it done; whatever is raised becomes an answer in the API's own shape."""
+        try:
+            if way is Route.LOCAL:
+                return await self._answer_here(request, message)
+            if way is Route.FORWARD:
+                split = self._split_apis.get(request.header.api_key)
+                if split is not None:
+                    return await self._split(request, message, split)
+                return await self._forward(request, message, request.body)
             self._metrics.not_controller_answered()
             return self._refuse(request, message, ErrorCode.NOT_CONTROLLER, None)
-        try:
-            response = await self._local_apis[key].answer(request, message)
         except ApiError as refused:
             return self._refuse(request, message, refused.error, refused.message)
-        except WireError:
-            raise
         except Exception:
             _log.exception("a fault while answering %s", request.request_id)
             return self._refuse(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
-        if isinstance(response, bytes):
-            return _Done(response, self._image_zxid())  # encoded before, from the cache
-        return _Done(encode_response(key, version, response, dialect), self._image_zxid())
+
+    async def _answer_here(self, request: ClientRequest, message: Any) -> _Done:
+        header = request.header
+        response = await self._local_apis[header.api_key].answer(request, message)
+        if not isinstance(response, bytes):  # Else encoded before, and kept.
+            response = encode_response(
+                header.api_key, header.api_version, response, request.connection.dialect
+            )
+        return _Done(response, self._image_zxid())
 
     def _refuse(
         self, request: ClientRequest, message: Any, error: ErrorCode, text: str | None
@@ -186,7 +198,7 @@ class Dispatcher:
         body = encode_response(key, version, response, request.connection.dialect)
         return _Done(body, self._image_zxid(), int(error))
 
-    async def _forward(self, request: ClientRequest, body: bytes) -> _Done:
+    async def _forward(self, request: ClientRequest, message: Any, body: bytes) -> _Done:
         connection_id = request.connection.connection_id
         redirecting = not self._is_controller()
         if redirecting:
@@ -196,41 +208,35 @@ class Dispatcher:
         finally:
             if redirecting:
                 self._metrics.forwarding_ended(connection_id)
-        return self._judge(request, forwarded)
+        if forwarded.remote_ms is not None:
+            self._metrics.remote_time(forwarded.remote_ms)
+        return self._judge(request, message, forwarded)
 
-    def _judge(self, request: ClientRequest, forwarded: Forwarded) -> _Done:
+    def _judge(self, request: ClientRequest, message: Any, forwarded: Forwarded) -> _Done:
         key, version = request.header.api_key, request.header.api_version
         if forwarded.step is Step.RELAY and forwarded.answer is not None:
             try:
                 _, at = decode_response_header(key, version, forwarded.answer)
-            except WireError:
-                return self._hide(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-            return _Done(forwarded.answer[at:], forwarded.zxid)
+                return _Done(forwarded.answer[at:], forwarded.zxid)
+            except WireError as wrong:
+                _log.warning("%s: the inner answer is malformed: %s", request.request_id, wrong)
         if forwarded.step is Step.CLOSE:
             return _Done(None, 0, int(ErrorCode.UNSUPPORTED_VERSION))
-        if forwarded.step is Step.TIMED_OUT:
-            return self._hide(request, ErrorCode.REQUEST_TIMED_OUT)
-        return self._hide(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-
-    def _hide(self, request: ClientRequest, error: ErrorCode) -> _Done:
-        key, version = request.header.api_key, request.header.api_version
-        message = decode_request(
-            key, version, request.body, dialect=request.connection.dialect
-        )
+        timed_out = forwarded.step is Step.TIMED_OUT
+        error = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.UNKNOWN_SERVER_ERROR
         return self._refuse(request, message, error, None)
 
-    async def _split(self, request: ClientRequest, split: SplitApi) -> _Done:
+    async def _split(self, request: ClientRequest, message: Any, split: SplitApi) -> _Done:
         """Answer this broker's part, forward the rest, and merge in the order of the request."""
         key, version = request.header.api_key, request.header.api_version
         dialect = request.connection.dialect
-        message = decode_request(key, version, request.body, dialect=dialect)
         local, rest = await split.split(request, message)
         if rest is None:
             response = split.merge(request, message, local, None)
             return _Done(encode_response(key, version, response, dialect), self._image_zxid())
         untouched = rest is message
         body = request.body if untouched else encode_request(key, version, rest, dialect)
-        done = await self._forward(request, body)
+        done = await self._forward(request, rest, body)
         if untouched or done.body is None:
             return done
         answer = decode_response(key, version, done.body, dialect=dialect)

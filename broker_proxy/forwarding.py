@@ -25,7 +25,9 @@ RETRY_BACKOFF_S: Final = 0.05
 class ControllerLink(Protocol):
     """A way to the controller: a channel, or the controller in this very process."""
 
-    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]: ...
+    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
+        """Hand one Envelope over; the future ends in its answer or in ChannelClosedError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from bridgehead.kafka_wire.framing import FrameError, frame
+from bridgehead.kafka_wire.framing import frame
 from bridgehead.kafka_wire.headers import UnsupportedVersionError
 from bridgehead.kafka_wire.primitives import WireError
 from broker_proxy.apis.base import ClientConnectionInfo
@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
 # Answers of one read go out in one write.
 ANSWERS_JOINED_MAX: Final = 64
+# At the end: how long what was written may take to reach a client.
+CLOSE_WITHIN_S: Final = 0.5
 _BACKLOG: Final = 1024
 
 
@@ -50,6 +52,7 @@ class Limits:
 
     frame_bytes_max: int  # socket.request.max.bytes
     idle_ms_max: int  # connections.max.idle.ms
+    connections_max: int = 2**31 - 1  # max.connections: one more is closed at once
 
 
 class _ClientProtocol(asyncio.Protocol):
@@ -63,6 +66,7 @@ class _ClientProtocol(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
+        self._is_finishing = False
         self.last_active_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -76,12 +80,7 @@ class _ClientProtocol(asyncio.Protocol):
         if connection is None or transport is None or transport.is_closing():
             return
         self.last_active_s = self._server.now_s()
-        try:
-            connection.receive_data(data)
-        except FrameError as wrong:
-            _log.info("%s: %s", connection.info.connection_id, wrong)
-            self.close()
-            return
+        connection.receive_data(data)
         if connection.is_full:
             transport.pause_reading()
         if self._task is None:
@@ -102,8 +101,14 @@ class _ClientProtocol(asyncio.Protocol):
                 if len(answers) >= ANSWERS_JOINED_MAX or connection.is_drained:
                     self._write(answers, transport)
                     await self._writable.wait()
-                if not connection.is_full and not transport.is_closing():
+                    self.last_active_s = server.now_s()
+                    if not connection.is_drained:
+                        await asyncio.sleep(0)  # Other connections have their turn.
+                if not (connection.is_full or self._is_finishing or transport.is_closing()):
                     transport.resume_reading()
+            if connection.broken is not None:
+                _log.info("%s: %s", connection.info.connection_id, connection.broken)
+                self.close()
         except Exception:
             _log.exception("%s: a fault closes the connection", connection.info.connection_id)
             self.close()
@@ -125,7 +130,8 @@ class _ClientProtocol(asyncio.Protocol):
         try:
             request = connection.open_request(data, server.now_ns())
         except UnsupportedVersionError as refused:
-            return server.dispatcher.unsupported(connection.info.connection_id, refused)
+            request = connection.name_request(refused.header, data, len(data), server.now_ns())
+            return server.dispatcher.answer_unsupported(request)
         except WireError as wrong:
             _log.info("%s: %s", connection.info.connection_id, wrong)
             return None
@@ -150,10 +156,27 @@ class _ClientProtocol(asyncio.Protocol):
         """True while no request of this connection is executed."""
         return self._task is None
 
+    @property
+    def is_stuck(self) -> bool:
+        """True while the client does not read its answers."""
+        return not self._writable.is_set()
+
+    def finish(self) -> asyncio.Task[None] | None:
+        """Read no more; return what is still to be done for this client."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+            self._is_finishing = True
+        return self._task
+
     def close(self) -> None:
         """Send what was written, then close."""
         if self._transport is not None:
             self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once: nobody reads what was written."""
+        if self._transport is not None:
+            self._transport.abort()
 
 
 class KafkaServer:
@@ -178,6 +201,7 @@ class KafkaServer:
         self._counter = itertools.count(1)
         self._servers: list[asyncio.Server] = []
         self._protocols: set[_ClientProtocol] = set()
+        self._dismissed = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
 
     async def bind(self, listener: Listener) -> Listener:
@@ -211,11 +235,19 @@ class KafkaServer:
             self._idle_timer.cancel()
         for server in self._servers:
             server.close()
-        deadline = self.now_s() + grace_s
-        while any(not p.is_idle for p in self._protocols) and self.now_s() < deadline:
-            await asyncio.sleep(0.02)
+        running = [task for p in self._protocols if (task := p.finish()) is not None]
+        if running:
+            await asyncio.wait(running, timeout=grace_s)
         for protocol in tuple(self._protocols):
             protocol.close()
+        try:
+            async with asyncio.timeout(CLOSE_WITHIN_S):
+                while self._protocols:
+                    self._dismissed.clear()
+                    await self._dismissed.wait()
+        except TimeoutError:
+            for protocol in tuple(self._protocols):
+                protocol.abort()
 
     @property
     def connection_count(self) -> int:
@@ -224,11 +256,14 @@ class KafkaServer:
 
     def admit(
         self, protocol: _ClientProtocol, transport: asyncio.Transport, listener: Listener
-    ) -> ClientConnection:
-        """Name a new connection."""
+    ) -> ClientConnection | None:
+        """Name a new connection; None: it is gone already, or one too many."""
+        local, remote = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
+        if remote is None or len(self._protocols) >= self._limits.connections_max:
+            transport.abort()
+            return None
         number = next(self._counter)
         self._protocols.add(protocol)
-        local, remote = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         address = ipaddress.ip_address(remote[0].split("%")[0])
         info = ClientConnectionInfo(
             connection_id=f"{local[0]}:{local[1]}-{remote[0]}:{remote[1]}-{number}",
@@ -257,6 +292,7 @@ class KafkaServer:
     def dismiss(self, protocol: _ClientProtocol, connection: ClientConnection) -> None:
         """A connection is gone."""
         self._protocols.discard(protocol)
+        self._dismissed.set()
         self._log.append(Disconnected(connection=connection.info.connection_id))
 
     def flush_events(self) -> None:
@@ -267,8 +303,8 @@ class KafkaServer:
         limit_s = self._limits.idle_ms_max / 1000
         oldest = self.now_s() - limit_s
         for protocol in tuple(self._protocols):
-            if protocol.is_idle and protocol.last_active_s < oldest:
-                protocol.close()
+            if protocol.last_active_s < oldest and (protocol.is_idle or protocol.is_stuck):
+                protocol.abort()
         self._idle_timer = asyncio.get_running_loop().call_later(
             min(max(limit_s / 4, 0.1), 30.0), self._close_idle
         )

@@ -1,1 +1,1 @@
-"""The seam between broker and controller: Envelopes, principal serde, the gRPC channel and server."""
+"""The seam between broker and controller: Envelopes, principals, the gRPC stream's two ends."""

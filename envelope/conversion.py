@@ -104,6 +104,4 @@ def hello_to_pb(hello: Hello) -> Any:
 
 def hello_from_pb(message: Any) -> Hello:
     """Read the first thing a broker says."""
-    return Hello(
-        message.broker_id, message.incarnation, message.broker_epoch, message.cluster_id
-    )
+    return Hello(message.broker_id, message.incarnation, message.broker_epoch, message.cluster_id)

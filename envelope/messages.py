@@ -73,4 +73,4 @@ class Hello:
 
 
 class ChannelClosedError(Exception):
-    """The channel broke before the answer came. Not definite: the request may have been executed."""
+    """The channel broke before the answer came. Not definite: it may have been executed."""

@@ -44,12 +44,21 @@ class BrokerPeer:
 class EnvelopeHandler(Protocol):
     """Who works on Envelopes: the controller, whatever office it holds."""
 
-    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer: ...
-    def connected(self, peer: BrokerPeer) -> None: ...
-    def disconnected(self, peer: BrokerPeer) -> None: ...
-    def batch_received(
-        self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int
-    ) -> None: ...
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer:
+        """Work on one Envelope; each runs as a task of its own, on after its stream broke."""
+        ...
+
+    def connected(self, peer: BrokerPeer) -> None:
+        """A broker opened a stream; another one of the same broker may still be there."""
+        ...
+
+    def disconnected(self, peer: BrokerPeer) -> None:
+        """That stream is gone; called once for every `connected`."""
+        ...
+
+    def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
+        """A batch came: what this broker has finished, and up to where it has applied updates."""
+        ...
 
 
 class _Servicer(ControllerServicer):
