@@ -141,9 +141,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         _listener,
         "Where this node serves /metrics and /health.",
     ),
-    BridgeheadKey(
-        EVIDENCE_DIR, "", True, False, _anything, "Where this node writes its events."
-    ),
+    BridgeheadKey(EVIDENCE_DIR, "", True, False, _anything, "Where this node writes its events."),
     BridgeheadKey(RUN_ID, "", True, False, _anything, "The name of the run in every event."),
     BridgeheadKey(
         PINNED,
