@@ -67,7 +67,7 @@ class Metadata:
             if version < _BY_ID_FROM and (topic.topic_id != NO_ID or topic.name is None):
                 raise ApiError(ErrorCode.INVALID_REQUEST)
             if topic.name is None and topic.topic_id == NO_ID:
-                raise ApiError(ErrorCode.INVALID_REQUEST)
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's NullPointerException.
 
     def _key(self, message: MetadataRequest, version: int, listener: str) -> Any:
         """What decides the answer; None where it is not worth keeping."""

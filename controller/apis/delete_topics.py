@@ -11,7 +11,7 @@ Version notes:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from bridgehead.kafka_wire.error_responses import error_response
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -29,6 +29,18 @@ from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContex
 NO_ID: Final = bytes(16)
 _BY_ID_FROM: Final = 6
 _DISABLED_FROM: Final = 3
+
+
+class _Gone(NamedTuple):
+    """The topics that this request has deleted already."""
+
+    ids: Mapping[str, bytes]
+    names: Mapping[bytes, str]
+
+    @classmethod
+    def of(cls, settled: Mapping[str, Outcome]) -> _Gone:
+        ids = {o.message or e: o.topic_id for e, o in settled.items() if o.succeeded and o.topic_id}
+        return cls(ids, {topic_id: name for name, topic_id in ids.items()})
 
 
 class DeleteTopics:
@@ -49,11 +61,7 @@ class DeleteTopics:
         """See AdminApi.decide."""
         refused = self._refuse_all(context, request)
         # Deleted by this very request, under another controller or by another of its entries.
-        gone = {
-            outcome.message or element: outcome.topic_id
-            for element, outcome in settled.items()
-            if outcome.succeeded and outcome.topic_id
-        }
+        gone = _Gone.of(settled)
         elements: dict[str, Decided] = {}
         marked: set[str] = set()
         for element, name, topic_id in _asked(context, request):
@@ -63,7 +71,8 @@ class DeleteTopics:
             resolved = image.topic_names.get(topic_id) if name is None else name
             records: tuple[DeletionMarkerRecord, ...] = ()
             new = resolved not in image.deletions and resolved not in marked
-            if outcome.succeeded and resolved is not None and new:
+            if outcome.succeeded and resolved in image.topics and new:
+                assert resolved is not None
                 records = (DeletionMarkerRecord(resolved),)
                 marked.add(resolved)
             elements[element] = Decided(element, outcome, records)
@@ -87,14 +96,12 @@ class DeleteTopics:
         name: str | None,
         topic_id: bytes,
         image: MetadataImage,
-        gone: Mapping[str, bytes],
+        gone: _Gone,
     ) -> Outcome:
         if name is None:
             if topic_id == NO_ID:
                 return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            name = image.topic_names.get(topic_id) or next(
-                (name for name, deleted in gone.items() if deleted == topic_id), None
-            )
+            name = image.topic_names.get(topic_id) or gone.names.get(topic_id)
             if name is None:
                 return Outcome(ErrorCode.UNKNOWN_TOPIC_ID)
             if not context.authorize("DESCRIBE", "TOPIC", name):
@@ -105,8 +112,8 @@ class DeleteTopics:
         if not context.authorize("DELETE", "TOPIC", name):
             return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, known_as)
         topic = image.topics.get(name)
-        if topic is None and name in gone:
-            return Outcome(ErrorCode.NONE, known_as, gone[name])
+        if topic is None and name in gone.ids:
+            return Outcome(ErrorCode.NONE, known_as, gone.ids[name])
         if topic is None:
             return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         # This API never has a message (Kafka sets none); an outcome's text is therefore free to
