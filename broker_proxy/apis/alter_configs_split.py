@@ -31,7 +31,6 @@ from cluster_model.config_operations import (
 )
 from cluster_model.config_types import ConfigException
 
-
 # Per resource of the request, in its order: what is answered here, or None where it is forwarded.
 LocalAnswers = Sequence[ApiError | None]
 _DONE: Final = ApiError(ErrorCode.NONE)
