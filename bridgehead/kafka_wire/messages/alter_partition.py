@@ -1,4 +1,13 @@
-"""AlterPartition, key 56, versions 0 to 3; flexible from 0."""
+"""AlterPartition, key 56, versions 0 to 3; flexible from 0.
+
+Version notes:
+    1: The request adds `topics.partitions.leader_recovery_state`. The response adds
+       `topics.partitions.leader_recovery_state`.
+    2: The request adds `topics.topic_id`; drops `topics.topic_name`. The response adds
+       `topics.topic_id`; drops `topics.topic_name`.
+    3: The request adds `topics.partitions.new_isr_with_epochs`; drops
+       `topics.partitions.new_isr`.
+"""
 
 from __future__ import annotations
 

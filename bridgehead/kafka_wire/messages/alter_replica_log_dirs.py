@@ -1,4 +1,9 @@
-"""AlterReplicaLogDirs, key 34, versions 0 to 2; flexible from 2."""
+"""AlterReplicaLogDirs, key 34, versions 0 to 2; flexible from 2.
+
+Version notes:
+    1: Reads and writes like 0.
+    2: First flexible version.
+"""
 
 from __future__ import annotations
 

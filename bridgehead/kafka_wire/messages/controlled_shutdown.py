@@ -1,4 +1,10 @@
-"""ControlledShutdown, key 7, versions 0 to 3; flexible from 3."""
+"""ControlledShutdown, key 7, versions 0 to 3; flexible from 3.
+
+Version notes:
+    1: Reads and writes like 0.
+    2: The request adds `broker_epoch`.
+    3: First flexible version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""DeleteAcls, key 31, versions 0 to 3; flexible from 2."""
+"""DeleteAcls, key 31, versions 0 to 3; flexible from 2.
+
+Version notes:
+    1: The request adds `filters.pattern_type_filter`. The response adds
+       `filter_results.matching_acls.pattern_type`.
+    2: First flexible version.
+    3: Reads and writes like 2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""DeleteTopics, key 20, versions 0 to 6; flexible from 4."""
+"""DeleteTopics, key 20, versions 0 to 6; flexible from 4.
+
+Version notes:
+    1: The response adds `throttle_time_ms`.
+    2: Reads and writes like 1.
+    3: Reads and writes like 2.
+    4: First flexible version.
+    5: The response adds `responses.error_message`.
+    6: The request adds `topics`; drops `topic_names`. The response adds `responses.topic_id`;
+       `responses.name` may be null.
+"""
 
 from __future__ import annotations
 

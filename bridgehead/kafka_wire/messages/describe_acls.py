@@ -1,4 +1,10 @@
-"""DescribeAcls, key 29, versions 0 to 3; flexible from 2."""
+"""DescribeAcls, key 29, versions 0 to 3; flexible from 2.
+
+Version notes:
+    1: The request adds `pattern_type_filter`. The response adds `resources.pattern_type`.
+    2: First flexible version.
+    3: Reads and writes like 2.
+"""
 
 from __future__ import annotations
 

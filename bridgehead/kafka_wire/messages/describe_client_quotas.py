@@ -1,4 +1,8 @@
-"""DescribeClientQuotas, key 48, versions 0 to 1; flexible from 1."""
+"""DescribeClientQuotas, key 48, versions 0 to 1; flexible from 1.
+
+Version notes:
+    1: First flexible version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""DescribeCluster, key 60, versions 0 to 1; flexible from 0."""
+"""DescribeCluster, key 60, versions 0 to 1; flexible from 0.
+
+Version notes:
+    1: The request adds `endpoint_type`. The response adds `endpoint_type`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""DescribeGroups, key 15, versions 0 to 5; flexible from 5."""
+"""DescribeGroups, key 15, versions 0 to 5; flexible from 5.
+
+Version notes:
+    1: The response adds `throttle_time_ms`.
+    2: Reads and writes like 1.
+    3: The request adds `include_authorized_operations`. The response adds
+       `groups.authorized_operations`.
+    4: The response adds `groups.members.group_instance_id`.
+    5: First flexible version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""ElectLeaders, key 43, versions 0 to 2; flexible from 2."""
+"""ElectLeaders, key 43, versions 0 to 2; flexible from 2.
+
+Version notes:
+    1: The request adds `election_type`. The response adds `error_code`.
+    2: First flexible version.
+"""
 
 from __future__ import annotations
 

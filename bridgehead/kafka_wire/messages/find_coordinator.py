@@ -1,4 +1,14 @@
-"""FindCoordinator, key 10, versions 0 to 6; flexible from 3."""
+"""FindCoordinator, key 10, versions 0 to 6; flexible from 3.
+
+Version notes:
+    1: The request adds `key_type`. The response adds `throttle_time_ms`, `error_message`.
+    2: Reads and writes like 1.
+    3: First flexible version.
+    4: The request adds `coordinator_keys`; drops `key`. The response adds `coordinators`; drops
+       `error_code`, `error_message`, `node_id`, `host`, `port`.
+    5: Reads and writes like 4.
+    6: Reads and writes like 5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Heartbeat, key 12, versions 0 to 4; flexible from 4."""
+"""Heartbeat, key 12, versions 0 to 4; flexible from 4.
+
+Version notes:
+    1: The response adds `throttle_time_ms`.
+    2: Reads and writes like 1.
+    3: The request adds `group_instance_id`.
+    4: First flexible version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""LeaderAndIsr, key 4, versions 0 to 7; flexible from 4."""
+"""LeaderAndIsr, key 4, versions 0 to 7; flexible from 4.
+
+Version notes:
+    1: The request adds `ungrouped_partition_states.is_new`.
+    2: The request adds `broker_epoch`, `topic_states`; drops `ungrouped_partition_states`.
+    3: The request adds `topic_states.partition_states.adding_replicas`,
+       `topic_states.partition_states.removing_replicas`.
+    4: First flexible version.
+    5: The request adds `type`, `topic_states.topic_id`. The response adds `topics`; drops
+       `partition_errors`.
+    6: The request adds `topic_states.partition_states.leader_recovery_state`.
+    7: The request adds `is_kraft_controller`.
+"""
 
 from __future__ import annotations
 

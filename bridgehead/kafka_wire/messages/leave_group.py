@@ -1,4 +1,12 @@
-"""LeaveGroup, key 13, versions 0 to 5; flexible from 4."""
+"""LeaveGroup, key 13, versions 0 to 5; flexible from 4.
+
+Version notes:
+    1: The response adds `throttle_time_ms`.
+    2: Reads and writes like 1.
+    3: The request adds `members`; drops `member_id`. The response adds `members`.
+    4: First flexible version.
+    5: The request adds `members.reason`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""ListOffsets, key 2, versions 0 to 9; flexible from 6."""
+"""ListOffsets, key 2, versions 0 to 9; flexible from 6.
+
+Version notes:
+    1: The request drops `topics.partitions.max_num_offsets`. The response adds
+       `topics.partitions.timestamp`, `topics.partitions.offset`; drops
+       `topics.partitions.old_style_offsets`.
+    2: The request adds `isolation_level`. The response adds `throttle_time_ms`.
+    3: Reads and writes like 2.
+    4: The request adds `topics.partitions.current_leader_epoch`. The response adds
+       `topics.partitions.leader_epoch`.
+    5: Reads and writes like 4.
+    6: First flexible version.
+    7: Reads and writes like 6.
+    8: Reads and writes like 7.
+    9: Reads and writes like 8.
+"""
 
 from __future__ import annotations
 

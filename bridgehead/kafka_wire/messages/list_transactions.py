@@ -1,4 +1,8 @@
-"""ListTransactions, key 66, versions 0 to 1; flexible from 0."""
+"""ListTransactions, key 66, versions 0 to 1; flexible from 0.
+
+Version notes:
+    1: The request adds `duration_filter`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,24 @@
-"""Metadata, key 3, versions 0 to 12; flexible from 9."""
+"""Metadata, key 3, versions 0 to 12; flexible from 9.
+
+Version notes:
+    1: In the request `topics` may be null. The response adds `brokers.rack`, `controller_id`,
+       `topics.is_internal`.
+    2: The response adds `cluster_id`.
+    3: The response adds `throttle_time_ms`.
+    4: The request adds `allow_auto_topic_creation`.
+    5: The response adds `topics.partitions.offline_replicas`.
+    6: Reads and writes like 5.
+    7: The response adds `topics.partitions.leader_epoch`.
+    8: The request adds `include_cluster_authorized_operations`,
+       `include_topic_authorized_operations`. The response adds
+       `topics.topic_authorized_operations`, `cluster_authorized_operations`.
+    9: First flexible version.
+    10: The request adds `topics.topic_id`; `topics.name` may be null. The response adds
+       `topics.topic_id`.
+    11: The request drops `include_cluster_authorized_operations`. The response drops
+       `cluster_authorized_operations`.
+    12: In the response `topics.name` may be null.
+"""
 
 from __future__ import annotations
 

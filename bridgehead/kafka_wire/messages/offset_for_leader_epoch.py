@@ -1,4 +1,12 @@
-"""OffsetForLeaderEpoch, key 23, versions 0 to 4; flexible from 4."""
+"""OffsetForLeaderEpoch, key 23, versions 0 to 4; flexible from 4.
+
+Version notes:
+    1: The response adds `topics.partitions.leader_epoch`.
+    2: The request adds `topics.partitions.current_leader_epoch`. The response adds
+       `throttle_time_ms`.
+    3: The request adds `replica_id`.
+    4: First flexible version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""SaslAuthenticate, key 36, versions 0 to 2; flexible from 2."""
+"""SaslAuthenticate, key 36, versions 0 to 2; flexible from 2.
+
+Version notes:
+    1: The response adds `session_lifetime_ms`.
+    2: First flexible version.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""StopReplica, key 5, versions 0 to 4; flexible from 2."""
+"""StopReplica, key 5, versions 0 to 4; flexible from 2.
+
+Version notes:
+    1: The request adds `broker_epoch`, `topics`; drops `ungrouped_partitions`.
+    2: First flexible version.
+    3: The request adds `topic_states`; drops `delete_partitions`, `topics`.
+    4: The request adds `is_kraft_controller`.
+"""
 
 from __future__ import annotations
 

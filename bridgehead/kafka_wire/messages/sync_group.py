@@ -1,4 +1,13 @@
-"""SyncGroup, key 14, versions 0 to 5; flexible from 4."""
+"""SyncGroup, key 14, versions 0 to 5; flexible from 4.
+
+Version notes:
+    1: The response adds `throttle_time_ms`.
+    2: Reads and writes like 1.
+    3: The request adds `group_instance_id`.
+    4: First flexible version.
+    5: The request adds `protocol_type`, `protocol_name`. The response adds `protocol_type`,
+       `protocol_name`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""UpdateFeatures, key 57, versions 0 to 1; flexible from 0."""
+"""UpdateFeatures, key 57, versions 0 to 1; flexible from 0.
+
+Version notes:
+    1: The request adds `feature_updates.upgrade_type`, `validate_only`; drops
+       `feature_updates.allow_downgrade`.
+"""
 
 from __future__ import annotations
 

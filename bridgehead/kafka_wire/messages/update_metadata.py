@@ -1,4 +1,16 @@
-"""UpdateMetadata, key 6, versions 0 to 8; flexible from 6."""
+"""UpdateMetadata, key 6, versions 0 to 8; flexible from 6.
+
+Version notes:
+    1: The request adds `live_brokers.endpoints`; drops `live_brokers.v0_host`,
+       `live_brokers.v0_port`.
+    2: The request adds `live_brokers.rack`.
+    3: The request adds `live_brokers.endpoints.listener`.
+    4: The request adds `ungrouped_partition_states.offline_replicas`.
+    5: The request adds `broker_epoch`, `topic_states`; drops `ungrouped_partition_states`.
+    6: First flexible version.
+    7: The request adds `topic_states.topic_id`.
+    8: The request adds `is_kraft_controller`, `type`.
+"""
 
 from __future__ import annotations
 
