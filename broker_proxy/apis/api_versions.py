@@ -51,7 +51,11 @@ class ApiVersions:
         return ApiVersionsResponse(
             error_code=ErrorCode.NONE,
             api_keys=[
-                ApiVersion(key, API_SPECS[key].min_version, API_SPECS[key].max_version)
+                ApiVersion(
+                    api_key=key,
+                    min_version=API_SPECS[key].min_version,
+                    max_version=API_SPECS[key].max_version,
+                )
                 for key in self._served[request.connection.dialect]
             ],
             finalized_features_epoch=self._features_epoch(),

@@ -43,7 +43,9 @@ class DescribeCluster:
             cluster_id=self._view.cluster_id,
             controller_id=self._view.controller_id(listener),
             brokers=[
-                DescribeClusterBroker(broker.broker_id, at.host, at.port, broker.rack)
+                DescribeClusterBroker(
+                    broker_id=broker.broker_id, host=at.host, port=at.port, rack=broker.rack
+                )
                 for broker, at in self._view.brokers(listener)
             ],
         )

@@ -11,6 +11,7 @@ Version notes:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.codec import encode_response
@@ -26,6 +27,7 @@ from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataPartiti
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.metadata_cache import CachedTopic
+from cluster_model.scala_order import partition_order, set_order
 from cluster_model.topic_names import INTERNAL_TOPICS, check_topic_name
 
 NO_ID: Final = bytes(16)
@@ -97,7 +99,9 @@ class Metadata:
                     topic.topic_authorized_operations = TOPIC_OPERATIONS
         response = MetadataResponse(
             brokers=[
-                MetadataResponseBroker(broker.broker_id, at.host, at.port, broker.rack)
+                MetadataResponseBroker(
+                    node_id=broker.broker_id, host=at.host, port=at.port, rack=broker.rack
+                )
                 for broker, at in self._view.brokers(listener)
             ],
             cluster_id=self._view.cluster_id,
@@ -139,7 +143,8 @@ class Metadata:
             topic_id=topic.topic_id,
             is_internal=topic.name in INTERNAL_TOPICS,
             partitions=[
-                self._partition(state, version, listener) for state in topic.partitions.values()
+                self._partition(topic.partitions[number], version, listener)
+                for number in _order(topic)
             ],
         )
 
@@ -170,6 +175,14 @@ class Metadata:
             isr_nodes=isr,
             offline_replicas=state.offline_replicas,
         )
+
+
+def _order(topic: CachedTopic) -> Iterable[int]:
+    """Partition numbers as Kafka lists them; one without a leader yet may be missing."""
+    numbers = topic.partitions
+    if max(numbers) + 1 == len(numbers):
+        return partition_order(len(numbers))
+    return sorted(numbers)
 
 
 def _why_missing(name: str) -> ErrorCode:
