@@ -52,8 +52,8 @@ def run(
         typer.Option(metavar="DIR", help="The broker's folder.", show_default="DIR/nodes/ID"),
     ] = None,
     log_file: Annotated[
-        Path, typer.Option(help="Where its log goes.", show_default="standard error")
-    ] = Path("/dev/stderr"),
+        Path | None, typer.Option(help="Where its log goes.", show_default="standard error")
+    ] = None,
 ) -> None:
     """Run one broker in the foreground, for containers and service managers."""
     from bridgehead.application import module_command, module_environment
@@ -75,7 +75,7 @@ def run(
         "node",
         *("--config", str(config.resolve())),
         *("--data-dir", str(folder.resolve())),
-        *("--log-file", str(log_file)),
+        *(("--log-file", str(log_file.resolve())) if log_file is not None else ()),
     )
     sys.stdout.flush()
     # The broker takes this process's place, so that signals and exit status are its own.

@@ -12,6 +12,7 @@ import dataclasses
 import re
 import secrets
 import socket
+from collections.abc import Callable
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.settings import ClusterSettings
@@ -50,10 +51,12 @@ class NodePlan:
 
 
 class Ports:
-    """Hands out ports, none twice; `taken` ones (somebody listens) are never handed out."""
+    """Hands out ports, none twice, and none where somebody listens."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_free: Callable[[str, int], bool] | None = None) -> None:
+        """`is_free(host, port)` says whether one could listen there; default: the machine does."""
         self._given: set[int] = set()
+        self._is_free = is_free or port_is_free
 
     def demand(self, host: str, port: int) -> int:
         """`port`, which must be free.
@@ -61,7 +64,7 @@ class Ports:
         Raises:
             ClusterError: somebody listens there already.
         """
-        if port in self._given or not port_is_free(host, port):
+        if port in self._given or not self._is_free(host, port):
             raise ClusterError(
                 f"Port {port} is taken: stop what listens there, choose another --base-port, or "
                 "let free ports be chosen with --ports auto."
@@ -71,7 +74,7 @@ class Ports:
 
     def prefer(self, host: str, port: int) -> int:
         """`port` if it is free, else one that is."""
-        if port not in self._given and port_is_free(host, port):
+        if port not in self._given and self._is_free(host, port):
             self._given.add(port)
             return port
         return self.choose(host)
@@ -81,7 +84,7 @@ class Ports:
         span = _FREE_PORT_LAST - _FREE_PORT_FIRST + 1
         for _ in range(2 * span):
             port = _FREE_PORT_FIRST + secrets.randbelow(span)
-            if port not in self._given and port_is_free(host, port):
+            if port not in self._given and self._is_free(host, port):
                 self._given.add(port)
                 return port
         raise ClusterError(f"No port between {_FREE_PORT_FIRST} and {_FREE_PORT_LAST} is free.")
