@@ -1,0 +1,339 @@
+"""A request from header to answer: what is relayed, hidden, merged or closed, and what is told."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from bridgehead.kafka_wire.codec import decode_response, encode_request, encode_response
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+)
+from bridgehead.kafka_wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from bridgehead.kafka_wire.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.dispatch import Dispatcher
+from broker_proxy.forwarding import ForwardingManager, Target
+from cluster_model.principal import ANONYMOUS
+from envelope.messages import Envelope, EnvelopeAnswer
+from envelope.principal_serde import DefaultPrincipalSerde
+from event_log.events import Answered, Event, RequestReceived
+from metrics.node_metrics import NodeMetrics
+
+DESCRIBE_CLUSTER = encode_request(60, 0, DescribeClusterRequest())
+EMPTY = EnvelopeAnswer(0, b"", 0)
+
+
+@dataclass
+class Memory:
+    """The evidence, in memory."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+
+    def flush(self) -> None:
+        pass
+
+
+@dataclass
+class FixedLink:
+    """Gives one answer to everything."""
+
+    answer: EnvelopeAnswer
+    sent: list[Envelope] = field(default_factory=list)
+
+    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
+        self.sent.append(envelope)
+        future: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
+        future.set_result(self.answer)
+        return future
+
+
+class DescribesCluster:
+    """A local API that does as it is told."""
+
+    api_key: ClassVar[int] = 60
+
+    def __init__(self, end: Any) -> None:
+        self._end = end
+
+    async def answer(self, request: ClientRequest, message: Any) -> Any:
+        if isinstance(self._end, Exception):
+            raise self._end
+        return self._end
+
+
+class KeepsFirst:
+    """A split API that answers the first resource here and forwards the others."""
+
+    api_key: ClassVar[int] = 33
+
+    async def split(self, request: ClientRequest, message: Any) -> tuple[Any, Any | None]:
+        if message.resources[0].resource_name == "faulty":
+            raise RuntimeError("a fault in a split")
+        rest = message.resources[1:]
+        return message.resources[0].resource_name, (
+            AlterConfigsRequest(resources=rest) if rest else None
+        )
+
+    def merge(self, request: ClientRequest, message: Any, local: Any, forwarded: Any | None) -> Any:
+        here = AlterConfigsResourceResponse(resource_type=4, resource_name=local, error_code=42)
+        there = forwarded.responses if forwarded else []
+        return AlterConfigsResponse(responses=[here, *there])
+
+
+@dataclass
+class Broker:
+    """A dispatcher over a link that gives one answer."""
+
+    link_answer: EnvelopeAnswer = EMPTY
+    local: Any = None
+    is_controller: bool = False
+    forwarding_enabled: bool = True
+    log: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        self.link = FixedLink(self.link_answer)
+        self.metrics = NodeMetrics(CollectorRegistry(), now_s=time.monotonic)
+        manager = ForwardingManager(
+            broker_id=1,
+            incarnation="i",
+            serde=DefaultPrincipalSerde(),
+            request_timeout_ms=100,
+            log=self.log,
+            now_s=time.monotonic,
+            broker_epoch=lambda: 1,
+            redirected=self.metrics.message_redirected,
+        )
+        manager.set_target(Target(self.link, 3, self.is_controller))
+        self.dispatcher = Dispatcher(
+            local_apis={60: DescribesCluster(self.local)},
+            split_apis={33: KeepsFirst()},
+            forwarding=manager,
+            forwarding_enabled=self.forwarding_enabled,
+            is_controller=lambda: self.is_controller,
+            image_zxid=lambda: 42,
+            now_ns=time.monotonic_ns,
+            log=self.log,
+            metrics=self.metrics,
+        )
+
+    def last(self) -> Answered:
+        event = self.log.events[-1]
+        assert isinstance(event, Answered)
+        return event
+
+    def counts(self) -> Mapping[str, float]:
+        return self.metrics.snapshot()
+
+
+def _request(key: int, version: int, body: bytes) -> ClientRequest:
+    info = ClientConnectionInfo(
+        "c", "PLAINTEXT", "PLAINTEXT", "shipped", "127.0.0.1", b"\x7f\0\0\1", ANONYMOUS
+    )
+    header = RequestHeader(key, version, 9, "client")
+    return ClientRequest("1.b.1.1.9", header, encode_request_header(header), body, info, 0)
+
+
+def _create(version: int = 5) -> ClientRequest:
+    message = CreateTopicsRequest(topics=[CreatableTopic(name="orders", num_partitions=1)])
+    return _request(19, version, encode_request(19, version, message))
+
+
+def _codes(answer: bytes, version: int = 5) -> list[tuple[str, int, str | None]]:
+    correlation_id, at = decode_response_header(19, version, answer)
+    assert correlation_id == 9
+    response = decode_response(19, version, answer, at)
+    return [(t.name, t.error_code, t.error_message) for t in response.topics]
+
+
+async def test_the_inner_answer_is_relayed_unread_under_the_clients_correlation_id() -> None:
+    """Byte for byte, whatever it says; the event carries the zxid that it stands for."""
+    response = CreateTopicsResponse(topics=[CreatableTopicResult(name="orders", error_code=36)])
+    inner = encode_response_header(19, 5, 9) + encode_response(19, 5, response)
+    broker = Broker(EnvelopeAnswer(0, inner, 1234))
+    assert await broker.dispatcher.answer(_create()) == inner
+    assert (broker.last().zxid, broker.last().error, broker.last().route) == (1234, None, "FORWARD")
+    assert broker.counts()["num_messages_redirected_count"] == 1
+    assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("outer", "code"), [(31, -1), (97, -1), (42, -1), (7, 7), (41, 7)], ids=lambda c: str(c)
+)
+async def test_an_outer_error_is_hidden_in_the_apis_own_shape(outer: int, code: int) -> None:
+    """UNKNOWN_SERVER_ERROR or REQUEST_TIMED_OUT for each topic, without a text."""
+    broker = Broker(EnvelopeAnswer(outer, None, 0))
+    answer = await broker.dispatcher.answer(_create())
+    assert answer is not None
+    assert _codes(answer) == [("orders", code, None)]
+    assert broker.last().error == code
+
+
+async def test_an_inner_answer_that_is_none_is_an_unknown_server_error() -> None:
+    """Three bytes are not even a header."""
+    answer = await Broker(EnvelopeAnswer(0, b"abc", 5)).dispatcher.answer(_create())
+    assert answer is not None
+    assert _codes(answer) == [("orders", -1, None)]
+
+
+async def test_a_version_the_controller_does_not_know_closes_the_connection() -> None:
+    """So that the client negotiates anew."""
+    broker = Broker(EnvelopeAnswer(35, None, 0))
+    assert await broker.dispatcher.answer(_create()) is None
+    assert (broker.last().closed, broker.last().error) == (True, 35)
+
+
+async def test_a_malformed_write_is_closed_here_and_never_forwarded() -> None:
+    """The body is cut; its bytes do not reach the controller."""
+    broker = Broker()
+    assert await broker.dispatcher.answer(_request(19, 5, _create().body[:-3])) is None
+    assert broker.link.sent == []
+    assert broker.last().closed
+
+
+async def test_an_api_that_is_not_served_closes_the_connection_and_is_told() -> None:
+    """FindCoordinator, for now."""
+    broker = Broker()
+    assert await broker.dispatcher.answer(_request(10, 0, b"\0\1g")) is None
+    received = broker.log.events[0]
+    assert isinstance(received, RequestReceived)
+    assert (received.route, broker.last().closed) == ("CLOSE", True)
+
+
+async def test_on_the_controller_itself_nothing_counts_as_forwarded() -> None:
+    """In-process."""
+    inner = encode_response_header(19, 5, 9) + encode_response(19, 5, CreateTopicsResponse())
+    broker = Broker(EnvelopeAnswer(0, inner, 1), is_controller=True)
+    assert await broker.dispatcher.answer(_create()) == inner
+    assert broker.counts()["num_messages_redirected_count"] == 0
+
+
+async def test_without_forwarding_the_client_is_told_not_controller() -> None:
+    """As before KIP-590, and it is counted."""
+    broker = Broker(forwarding_enabled=False)
+    answer = await broker.dispatcher.answer(_create())
+    assert answer is not None
+    assert _codes(answer) == [("orders", 41, "")]
+    assert broker.link.sent == []
+    assert broker.counts()["not_controller_answers_count"] == 1
+    assert broker.last().route == "NOT_CONTROLLER"
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (DescribeClusterResponse(cluster_id="x"), 0),
+        (ApiError(ErrorCode.INVALID_REQUEST, "own words"), 42),
+        (ApiError(ErrorCode.REQUEST_TIMED_OUT), 7),
+        (RuntimeError("a fault"), -1),
+        ("not a message", -1),
+    ],
+)
+async def test_whatever_a_local_api_raises_becomes_an_answer(end: Any, code: int) -> None:
+    """A fault of ours closes no connection."""
+    broker = Broker(local=end)
+    body = DESCRIBE_CLUSTER
+    answer = await broker.dispatcher.answer(_request(60, 0, body))
+    assert answer is not None
+    _, at = decode_response_header(60, 0, answer)
+    assert decode_response(60, 0, answer, at).error_code == code
+    assert broker.last().zxid == 42
+
+
+async def test_an_answer_encoded_before_is_used_as_it_is() -> None:
+    """The metadata cache gives bytes."""
+    broker = Broker(local=b"encoded before")
+    answer = await broker.dispatcher.answer(_request(60, 0, DESCRIBE_CLUSTER))
+    assert answer == encode_response_header(60, 0, 9) + b"encoded before"
+
+
+def _alter(*names: str) -> ClientRequest:
+    resources = [AlterConfigsResource(resource_type=2, resource_name=name) for name in names]
+    return _request(33, 1, encode_request(33, 1, AlterConfigsRequest(resources=resources)))
+
+
+async def _altered(broker: Broker, *names: str) -> list[tuple[str, int]]:
+    answer = await broker.dispatcher.answer(_alter(*names))
+    assert answer is not None
+    _, at = decode_response_header(33, 1, answer)
+    return [(r.resource_name, r.error_code) for r in decode_response(33, 1, answer, at).responses]
+
+
+async def test_only_what_is_left_of_a_split_request_is_forwarded_and_both_are_merged() -> None:
+    """The Envelope carries the client's header and the remaining resources."""
+    there = AlterConfigsResponse(
+        responses=[AlterConfigsResourceResponse(resource_type=2, resource_name="b")]
+    )
+    inner = encode_response_header(33, 1, 9) + encode_response(33, 1, there)
+    broker = Broker(EnvelopeAnswer(0, inner, 88))
+    assert await _altered(broker, "a", "b") == [("a", 42), ("b", 0)]
+    (sent,) = broker.link.sent
+    assert sent.request_header == _alter("a", "b").header_bytes
+    assert sent.request_data == _alter("b").body
+    assert broker.last().zxid == 88
+
+
+async def test_a_split_request_of_which_nothing_is_left_is_not_forwarded() -> None:
+    """It was answered here."""
+    broker = Broker()
+    assert await _altered(broker, "a") == [("a", 42)]
+    assert broker.link.sent == []
+    assert broker.counts()["num_messages_redirected_count"] == 0
+
+
+async def test_when_the_rest_fails_what_was_answered_here_stays() -> None:
+    """Errors are independent."""
+    assert await _altered(Broker(EnvelopeAnswer(31, None, 0)), "a", "b") == [("a", 42), ("b", -1)]
+
+
+async def test_a_fault_in_a_split_is_an_unknown_server_error_for_each_resource() -> None:
+    """In the API's own shape, over a connection that stays."""
+    assert await _altered(Broker(), "faulty", "b") == [("faulty", -1), ("b", -1)]
+
+
+async def test_api_versions_in_an_unknown_version_is_answered_in_version_0() -> None:
+    """With the one range that helps: what a real Kafka answers to version -1."""
+    broker = Broker()
+    answer = broker.dispatcher.answer_unsupported(_request(18, 99, b""))
+    assert answer is not None
+    assert answer.hex() == "00000009" + "002300000001001200000004"
+    assert broker.last().error == 35
+    assert broker.dispatcher.answer_unsupported(_request(19, 99, b"")) is None
+    assert broker.last().closed
+
+
+async def test_every_request_received_is_answered_once_and_counted_once() -> None:
+    """Whatever became of it."""
+    broker = Broker(EnvelopeAnswer(35, None, 0), local=DescribeClusterResponse())
+    await broker.dispatcher.answer(_create())
+    await broker.dispatcher.answer(_request(60, 0, DESCRIBE_CLUSTER))
+    await broker.dispatcher.answer(_request(10, 0, b""))
+    kinds = [e.kind for e in broker.log.events]
+    assert kinds.count("request_received") == kinds.count("answered") == 3

@@ -1,0 +1,253 @@
+"""One identity for all attempts of a request, until there is an answer or no time is left."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.headers import RequestHeader
+from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.attempt import Step
+from broker_proxy.forwarding import ForwardingManager, Target
+from cluster_model.principal import KafkaPrincipal
+from envelope.messages import ChannelClosedError, Envelope, EnvelopeAnswer
+from envelope.principal_serde import DefaultPrincipalSerde
+from event_log.events import Event, ForwardAnswered, ForwardSent
+
+DONE = EnvelopeAnswer(0, b"inner", 77)
+MOVED = EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0)
+
+
+class ListLog:
+    """Keeps events in memory."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+
+    def flush(self) -> None:
+        pass
+
+
+class ScriptedLink:
+    """Answers in the order told; keeps the futures of what it is not told about."""
+
+    def __init__(self, *script: EnvelopeAnswer | Exception) -> None:
+        self.script = list(script)
+        self.sent: list[Envelope] = []
+        self.open: list[asyncio.Future[EnvelopeAnswer]] = []
+
+    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
+        future: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
+        self.sent.append(envelope)
+        if not self.script:
+            self.open.append(future)
+        elif isinstance(end := self.script.pop(0), Exception):
+            future.set_exception(end)
+        else:
+            future.set_result(end)
+        return future
+
+
+class Broker:
+    """A manager with what it needs, and what it told."""
+
+    def __init__(self, timeout_ms: int = 2_000) -> None:
+        self.log = ListLog()
+        self.redirected = 0
+        self.broker_epoch = 5
+        self.manager = ForwardingManager(
+            broker_id=2,
+            incarnation="inc",
+            serde=DefaultPrincipalSerde(),
+            request_timeout_ms=timeout_ms,
+            log=self.log,
+            now_s=time.monotonic,
+            broker_epoch=lambda: self.broker_epoch,
+            redirected=self._count,
+        )
+
+    def _count(self) -> None:
+        self.redirected += 1
+
+    def target(self, link: ScriptedLink | None, controller_id: int = 1) -> None:
+        known = None if link is None else Target(link, controller_id, controller_id == 2)
+        self.manager.set_target(known)
+
+    def forward(self, name: str = "r") -> asyncio.Task[object]:
+        return asyncio.create_task(self.manager.forward(_request(name), b"body"))  # type: ignore[arg-type]
+
+
+def _request(name: str) -> ClientRequest:
+    info = ClientConnectionInfo(
+        "c",
+        "PLAINTEXT",
+        "PLAINTEXT",
+        "shipped",
+        "10.0.0.9",
+        b"\x0a\0\0\x09",
+        KafkaPrincipal("User", "alice"),
+        "lib",
+        "1.0",
+    )
+    return ClientRequest(name, RequestHeader(19, 7, 1, "c"), b"header", b"body", info, 0)
+
+
+async def _settle() -> None:
+    """Let every task run until it waits."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_an_envelope_carries_everything_the_client_said() -> None:
+    """All of the draft's fields, the identity, and the time that is left."""
+    broker, link = Broker(), ScriptedLink(DONE)
+    broker.target(link)
+    done = await broker.manager.forward(_request("r9"), b"body")
+    assert (done.step, done.answer, done.zxid) == (Step.RELAY, b"inner", 77)
+    (sent,) = link.sent
+    assert sent.identity == (2, "inc", 1)
+    assert (sent.request_header, sent.request_data) == (b"header", b"body")
+    assert sent.principal == bytes.fromhex("0000 05 55736572 06 616c696365 00 00")
+    assert sent.client_host == b"\x0a\0\0\x09"
+    assert (sent.listener_name, sent.security_protocol) == ("PLAINTEXT", "PLAINTEXT")
+    assert (sent.dialect, sent.request_id, sent.attempt) == ("shipped", "r9", 1)
+    assert (sent.client_software_name, sent.client_software_version) == ("lib", "1.0")
+    assert 0 < sent.remaining_ms <= 2_000
+    assert sent.broker_epoch == 5
+
+
+async def test_a_resend_keeps_the_identity_and_says_the_present_broker_epoch() -> None:
+    """A broken channel, then NOT_CONTROLLER, then the next controller answers."""
+    broker = Broker()
+    first, second = ScriptedLink(ChannelClosedError("gone")), ScriptedLink(MOVED, DONE)
+    broker.target(first)
+    task = broker.forward()
+    await _settle()
+    broker.broker_epoch = 6
+    broker.target(second, 3)
+    done = await task
+    assert done.step is Step.RELAY  # type: ignore[attr-defined]
+    sent = first.sent + second.sent
+    assert {e.identity for e in sent} == {(2, "inc", 1)}
+    assert [e.attempt for e in sent] == [1, 2, 3]
+    assert [e.broker_epoch for e in sent] == [5, 6, 6]
+    assert broker.redirected == 1
+    tried = [e for e in broker.log.events if isinstance(e, ForwardSent)]
+    ended = [e for e in broker.log.events if isinstance(e, ForwardAnswered)]
+    assert [(e.attempt, e.controller_id) for e in tried] == [(1, 1), (2, 3), (3, 3)]
+    assert [e.error for e in ended] == [None, 41, 0]
+
+
+async def test_requests_wait_for_a_controller_and_go_out_in_the_order_of_their_sequence() -> None:
+    """Nobody is known at first; the channel that then stands breaks once more."""
+    broker = Broker()
+    tasks = [broker.forward(str(i)) for i in range(20)]
+    await _settle()
+    assert broker.manager.queue_length == 20
+    first = ScriptedLink()
+    broker.target(first)
+    await _settle()
+    assert [e.identity.sequence for e in first.sent] == list(range(1, 21))
+    first.open[7].set_result(DONE)
+    for future in reversed(first.open):
+        if not future.done():
+            future.set_exception(ChannelClosedError("gone"))
+    broker.target(None)
+    await _settle()
+    second = ScriptedLink(*[DONE] * 19)
+    broker.target(second)
+    await asyncio.gather(*tasks)
+    assert [e.identity.sequence for e in second.sent] == [*range(1, 8), *range(9, 21)]
+
+
+async def test_the_lowest_unfinished_sequence_waits_for_the_oldest() -> None:
+    """Later answers do not move it; the oldest one's does."""
+    broker, link = Broker(), ScriptedLink()
+    broker.target(link)
+    assert broker.manager.lowest_unfinished == 1
+    tasks = [broker.forward() for _ in range(3)]
+    await _settle()
+    link.open[1].set_result(DONE)
+    await tasks[1]
+    assert broker.manager.lowest_unfinished == 1
+    link.open[0].set_result(DONE)
+    await tasks[0]
+    assert broker.manager.lowest_unfinished == 3
+    link.open[2].set_result(DONE)
+    await tasks[2]
+    assert broker.manager.lowest_unfinished == 4
+
+
+async def test_a_slow_request_holds_up_nobody() -> None:
+    """Kafka has one in flight; here the second is answered while the first is not."""
+    broker, link = Broker(), ScriptedLink()
+    broker.target(link)
+    slow, quick = broker.forward("slow"), broker.forward("quick")
+    await _settle()
+    link.open[1].set_result(DONE)
+    await quick
+    assert not slow.done()
+    link.open[0].set_result(DONE)
+    await slow
+
+
+async def test_without_a_controller_the_request_times_out_and_is_abandoned() -> None:
+    """From then on the controller may forget it."""
+    broker = Broker(timeout_ms=60)
+    done = await broker.manager.forward(_request("r"), b"")
+    assert (done.step, done.remote_ms) == (Step.TIMED_OUT, None)
+    assert broker.manager.lowest_unfinished == 2
+    assert broker.redirected == 0
+
+
+async def test_a_silent_controller_means_timed_out_and_its_work_is_not_cancelled() -> None:
+    """The outcome is unknown; the future of the attempt goes on."""
+    broker, link = Broker(timeout_ms=60), ScriptedLink()
+    broker.target(link)
+    done = await broker.manager.forward(_request("r"), b"")
+    assert done.step is Step.TIMED_OUT
+    assert not link.open[0].cancelled()
+
+
+async def test_not_controller_until_the_deadline_is_a_timeout_without_a_busy_loop() -> None:
+    """The same controller is asked again only after a pause."""
+    broker, link = Broker(timeout_ms=200), ScriptedLink(*[MOVED] * 1_000)
+    broker.target(link)
+    done = await broker.manager.forward(_request("r"), b"")
+    assert done.step is Step.TIMED_OUT
+    assert 2 <= len(link.sent) <= 6
+
+
+async def test_the_controllers_own_broker_takes_the_same_way_and_counts_nothing() -> None:
+    """In-process: an identity and events, no redirected message; its end is a broken link."""
+    broker, link = Broker(), ScriptedLink()
+    broker.target(link, controller_id=2)
+    task = broker.forward()
+    await _settle()
+    link.open[0].cancel()  # the controller in this process stopped
+    other = ScriptedLink(DONE)
+    await _settle()
+    assert not task.done()
+    broker.target(other, controller_id=2)
+    done = await task
+    assert done.step is Step.RELAY  # type: ignore[attr-defined]
+    assert done.remote_ms is None  # type: ignore[attr-defined]
+    assert other.sent[0].identity == link.sent[0].identity
+    assert broker.redirected == 0
+    assert [e.local for e in broker.log.events if isinstance(e, ForwardSent)] == [True, True]
+
+
+async def test_cancelling_the_forwarder_itself_is_not_taken_for_a_broken_link() -> None:
+    """A stopping node ends its tasks."""
+    broker, link = Broker(), ScriptedLink()
+    broker.target(link)
+    task = broker.forward()
+    await _settle()
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert broker.manager.queue_length == 0

@@ -1,0 +1,83 @@
+"""Principals travel in Kafka's bytes; what is not a principal is an error, never a default."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from envelope.principal_serde import DefaultPrincipalSerde, PrincipalDeserializationError
+
+ALICE = bytes.fromhex("0000 05 55736572 06 616c696365 00 00")
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
+
+
+def test_alice_has_the_bytes_that_kafka_gives_her() -> None:
+    """The vector of Kafka's DefaultPrincipalData, both ways."""
+    serde = DefaultPrincipalSerde()
+    assert serde.serialize(KafkaPrincipal("User", "alice")) == ALICE
+    assert serde.deserialize(ALICE) == KafkaPrincipal("User", "alice")
+
+
+def test_token_authentication_travels_beside_the_name() -> None:
+    """It takes no part in equality, so it is looked at by itself."""
+    serde = DefaultPrincipalSerde()
+    data = serde.serialize(KafkaPrincipal("User", "alice", token_authenticated=True))
+    assert data == bytes.fromhex("0000 05 55736572 06 616c696365 01 00")
+    assert serde.deserialize(data).token_authenticated
+
+
+@given(TEXTS, st.text(st.characters(exclude_categories=["Cs"]), max_size=200), st.booleans())
+def test_every_principal_comes_back(kind: str, name: str, token: bool) -> None:
+    """Any type and name, long ones and other scripts included."""
+    serde = DefaultPrincipalSerde()
+    principal = KafkaPrincipal(kind, name, token)
+    back = serde.deserialize(serde.serialize(principal))
+    assert (back.type, back.name, back.token_authenticated) == (kind, name, token)
+
+
+def test_unknown_tagged_fields_are_skipped() -> None:
+    """A newer broker may add some: tag 7 with three bytes."""
+    data = ALICE[:-1] + bytes.fromhex("01 07 03 aabbcc")
+    assert DefaultPrincipalSerde().deserialize(data) == KafkaPrincipal("User", "alice")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\0",
+        b"\0\1" + ALICE[2:],  # version 1
+        b"\xff\xff" + ALICE[2:],  # version -1
+        ALICE + b"\0",  # a byte too many
+        bytes.fromhex("0000 00 06 616c696365 00 00"),  # no type
+        bytes.fromhex("0000 01 06 616c696365 00 00"),  # an empty type
+        bytes.fromhex("0000 05 55736572 ff 616c696365 00 00"),  # a name beyond the end
+        bytes.fromhex("0000 05 55736572 03 c328 00 00"),  # no UTF-8
+        bytes.fromhex("0000 05 55736572 06 616c696365 00 01"),  # a tag that is not there
+        bytes.fromhex("0000 ffffffffffff 55736572"),  # a varint without end
+    ],
+)
+def test_what_is_no_principal_is_refused(data: bytes) -> None:
+    """One exception for everything malformed; nobody becomes ANONYMOUS by accident."""
+    with pytest.raises(PrincipalDeserializationError):
+        DefaultPrincipalSerde().deserialize(data)
+
+
+@given(st.binary(max_size=40))
+def test_random_bytes_are_a_principal_or_refused(data: bytes) -> None:
+    """No other exception comes out."""
+    try:
+        principal = DefaultPrincipalSerde().deserialize(data)
+    except PrincipalDeserializationError:
+        return
+    assert principal.type
+
+
+def test_every_truncation_is_refused() -> None:
+    """Cut anywhere, it is no principal."""
+    data = DefaultPrincipalSerde().serialize(ANONYMOUS)
+    for end in range(len(data)):
+        with pytest.raises(PrincipalDeserializationError):
+            DefaultPrincipalSerde().deserialize(data[:end])

@@ -1,0 +1,91 @@
+"""Two truth tables: where a request goes, and what an Envelope's answer means."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.errors import ErrorCode
+from broker_proxy.attempt import Step, after_answer, after_broken_channel
+from broker_proxy.routing import SHIPPED, Route, route
+from envelope.messages import EnvelopeAnswer
+
+LOCAL, FORWARD, NOT_CONTROLLER = Route.LOCAL, Route.FORWARD, Route.NOT_CONTROLLER
+READS = [3, 18, 32, 60]
+WRITES = [19, 20, 33, 37, 44]
+
+
+@pytest.mark.parametrize("forwarding", [True, False])
+@pytest.mark.parametrize("controller", [True, False])
+@pytest.mark.parametrize("key", READS)
+def test_reads_are_answered_where_they_arrive(key: int, controller: bool, forwarding: bool) -> None:
+    """Whoever is controller, and whether or not this broker forwards."""
+    assert _route(key, forwarding, controller) is LOCAL
+
+
+@pytest.mark.parametrize(
+    ("forwarding", "controller", "way"),
+    [
+        (True, True, FORWARD),  # in-process: same identity, same outcome
+        (True, False, FORWARD),
+        (False, True, FORWARD),
+        (False, False, NOT_CONTROLLER),
+    ],
+)
+@pytest.mark.parametrize("key", WRITES)
+def test_writes_go_to_the_controller(
+    key: int, forwarding: bool, controller: bool, way: Route
+) -> None:
+    """Without forwarding, a client that asks the wrong broker is told so."""
+    assert _route(key, forwarding, controller) is way
+
+
+@pytest.mark.parametrize("key", sorted(set(range(-1, 100)) - set(READS) - set(WRITES)))
+def test_what_is_not_in_the_table_is_not_served(key: int) -> None:
+    """Envelope itself (58) included: brokers speak it on another port."""
+    assert _route(key, True, True) is None
+
+
+def test_only_apis_that_kafka_forwards_are_forwarded() -> None:
+    """The table agrees with Kafka's own mark on each API."""
+    assert {k for k, way in SHIPPED.items() if way is FORWARD} == {
+        key for key in SHIPPED if API_SPECS[key].forwardable
+    }
+
+
+def _route(key: int, forwarding: bool, controller: bool) -> Route | None:
+    return route(
+        key, dialect="shipped", forwarding_enabled=forwarding, broker_is_controller=controller
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "data", "step"),
+    [
+        (ErrorCode.NONE, b"inner", Step.RELAY),
+        (ErrorCode.NONE, b"", Step.RELAY),  # whether it parses is seen by whoever relays it
+        (ErrorCode.NONE, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.NOT_CONTROLLER, None, Step.RETRY),
+        (ErrorCode.UNSUPPORTED_VERSION, None, Step.CLOSE),
+        (ErrorCode.REQUEST_TIMED_OUT, None, Step.TIMED_OUT),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.INVALID_REQUEST, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, None, Step.UNKNOWN_SERVER_ERROR),
+        (12345, None, Step.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_each_outer_error_has_its_step(error: int, data: bytes | None, step: Step) -> None:
+    """Before the deadline."""
+    answer = EnvelopeAnswer(int(error), data, 0)
+    assert after_answer(answer, now_s=9.9, deadline_s=10.0) is step
+
+
+def test_no_retry_begins_after_the_deadline() -> None:
+    """NOT_CONTROLLER and a broken channel end as REQUEST_TIMED_OUT; an answer in hand is given."""
+    moved = EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0)
+    assert after_answer(moved, now_s=10.0, deadline_s=10.0) is Step.TIMED_OUT
+    assert after_broken_channel(now_s=10.0, deadline_s=10.0) is Step.TIMED_OUT
+    assert after_broken_channel(now_s=9.9, deadline_s=10.0) is Step.RETRY
+    late = EnvelopeAnswer(0, b"inner", 7)
+    assert after_answer(late, now_s=11.0, deadline_s=10.0) is Step.RELAY
