@@ -14,9 +14,13 @@ from bridgehead.kafka_wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from broker_proxy.apis.authorized_operations import (
+    AuthorizeFor,
+    allow_everything,
+    cluster_operations,
+)
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
-from broker_proxy.apis.metadata import CLUSTER_OPERATIONS
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
@@ -27,8 +31,10 @@ class DescribeCluster:
 
     api_key: ClassVar[int] = 60
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: ClusterView, *, authorize_for: AuthorizeFor | None = None) -> None:
+        """Without `authorize_for` everything is allowed."""
         self._view = view
+        self._authorize_for = authorize_for
 
     async def answer(
         self, request: ClientRequest, message: DescribeClusterRequest
@@ -50,7 +56,8 @@ class DescribeCluster:
             ],
         )
         if message.include_cluster_authorized_operations:
-            response.cluster_authorized_operations = CLUSTER_OPERATIONS
+            authorize = self._authorize_for(request) if self._authorize_for else allow_everything
+            response.cluster_authorized_operations = cluster_operations(authorize)
         return response
 
     def _wrong_endpoint(self, asked: int) -> DescribeClusterResponse:
@@ -63,6 +70,4 @@ class DescribeCluster:
         else:
             error = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
             text = f"Unsupported endpoint type {asked}"
-        return DescribeClusterResponse(
-            error_code=error, error_message=text, endpoint_type=_BROKERS
-        )
+        return DescribeClusterResponse(error_code=error, error_message=text, endpoint_type=_BROKERS)

@@ -1,6 +1,6 @@
-"""Metadata, key 3, versions 0 to 12: which topics there are and who leads them (kafka-semantics 3.16).
+"""Metadata, key 3, versions 0 to 12: which topics there are and who leads them.
 
-Behaviour: answered from this broker's cache, never from the controller; a topic that is missing
+Behaviour (kafka-semantics 3.16): answered from this broker's cache, never from the controller; a topic that is missing
 is answered 3, or 17 where its name is illegal.
 
 Version notes:
@@ -11,7 +11,7 @@ Version notes:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.codec import encode_response
@@ -24,6 +24,13 @@ from bridgehead.kafka_wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataPartitionState
+from broker_proxy.apis.authorized_operations import (
+    Authorize,
+    AuthorizeFor,
+    allow_everything,
+    cluster_operations,
+    topic_operations,
+)
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.metadata_cache import CachedTopic
@@ -32,10 +39,11 @@ from cluster_model.topic_names import INTERNAL_TOPICS, check_topic_name
 
 NO_ID: Final = bytes(16)
 NO_LEADER: Final = -1
-# Everything is allowed until there is an authorizer: the full sets of kafka-semantics 3.16.
-TOPIC_OPERATIONS: Final = 0xDF8
-CLUSTER_OPERATIONS: Final = 8096
 _BY_ID_FROM: Final = 12
+
+# Asked for topics that are missing, of legal name, where the request allows their creation:
+# answers the error of each (kafka-semantics 4).
+AutoCreate = Callable[[ClientRequest, Sequence[str]], Awaitable[Mapping[str, ErrorCode]]]
 
 
 class Metadata:
@@ -43,25 +51,34 @@ class Metadata:
 
     api_key: ClassVar[int] = 3
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(
+        self,
+        view: ClusterView,
+        *,
+        authorize_for: AuthorizeFor | None = None,
+        auto_create: AutoCreate | None = None,
+    ) -> None:
+        """Without `authorize_for` everything is allowed, and answers can be kept."""
         self._view = view
+        self._authorize_for = authorize_for
+        self._auto_create = auto_create
 
     async def answer(self, request: ClientRequest, message: MetadataRequest) -> Any:
         """Return the response, or its bytes where the same was asked before."""
         version = request.header.api_version
-        listener = request.connection.listener_name
         self._check(message, version)
-        if self._view.is_random(listener):
-            return self._build(message, version, listener)
-        key = self._key(message, version, listener)
-        if key is None:
-            return self._build(message, version, listener)
+        created: Mapping[str, ErrorCode] = {}
+        if self._auto_create is not None and message.allow_auto_topic_creation:
+            missing = self._may_be_created(request, message)
+            if missing:
+                created = await self._auto_create(request, missing)
+        key = self._key(request, message)
+        if key is None or created:
+            return self._build(request, message, created)
         dialect = request.connection.dialect
         return self._view.cache.cached_answer(
             key,
-            lambda: encode_response(
-                3, version, self._build(message, version, listener), dialect
-            ),
+            lambda: encode_response(3, version, self._build(request, message, {}), dialect),
         )
 
     def _check(self, message: MetadataRequest, version: int) -> None:
@@ -71,37 +88,59 @@ class Metadata:
             if topic.name is None and topic.topic_id == NO_ID:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's NullPointerException.
 
-    def _key(self, message: MetadataRequest, version: int, listener: str) -> Any:
-        """What decides the answer; None where it is not worth keeping."""
+    def _may_be_created(self, request: ClientRequest, message: MetadataRequest) -> list[str]:
+        authorize = self._authorize_for(request) if self._authorize_for else allow_everything
+        names = (t.name for t in message.topics or () if t.topic_id == NO_ID and t.name is not None)
+        return [
+            name
+            for name in set_order(names)
+            if name not in self._view.cache.topics
+            and _why_missing(name) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            and authorize("DESCRIBE", "TOPIC", name)
+        ]
+
+    def _key(self, request: ClientRequest, message: MetadataRequest) -> Any:
+        """What decides the answer; None where it must not or need not be kept."""
+        listener = request.connection.listener_name
+        if self._authorize_for is not None or self._view.is_random(listener):
+            return None
         asked: Any = None
         if message.topics is not None:
             if len(message.topics) > 1:
                 return None
             asked = tuple((t.name, t.topic_id) for t in message.topics)
         return (
-            version,
+            request.header.api_version,
             listener,
             asked,
             message.include_cluster_authorized_operations,
             message.include_topic_authorized_operations,
         )
 
-    def _build(self, message: MetadataRequest, version: int, listener: str) -> MetadataResponse:
-        cache = self._view.cache
-        everything = message.topics is None or (version == 0 and not message.topics)
-        if everything:
-            topics = [self._topic(t, version, listener) for t in cache.topics.values()]
+    def _build(
+        self,
+        request: ClientRequest,
+        message: MetadataRequest,
+        created: Mapping[str, ErrorCode],
+    ) -> MetadataResponse:
+        cache, version = self._view.cache, request.header.api_version
+        listener = request.connection.listener_name
+        authorize = self._authorize_for(request) if self._authorize_for else allow_everything
+        if message.topics is None or (version == 0 and not message.topics):
+            topics = [
+                self._topic(topic, version, listener)
+                for topic in cache.topics.values()
+                if authorize("DESCRIBE", "TOPIC", topic.name)
+            ]
         else:
-            topics = self._asked(message, version, listener)
+            topics = self._asked(message, version, listener, authorize, created)
         if message.include_topic_authorized_operations:
             for topic in topics:
-                if topic.error_code == ErrorCode.NONE:
-                    topic.topic_authorized_operations = TOPIC_OPERATIONS
+                if topic.error_code == ErrorCode.NONE and topic.name is not None:
+                    topic.topic_authorized_operations = topic_operations(authorize, topic.name)
         response = MetadataResponse(
             brokers=[
-                MetadataResponseBroker(
-                    node_id=broker.broker_id, host=at.host, port=at.port, rack=broker.rack
-                )
+                MetadataResponseBroker(broker.broker_id, at.host, at.port, broker.rack)
                 for broker, at in self._view.brokers(listener)
             ],
             cluster_id=self._view.cluster_id,
@@ -109,32 +148,47 @@ class Metadata:
             topics=topics,
         )
         if message.include_cluster_authorized_operations:
-            response.cluster_authorized_operations = CLUSTER_OPERATIONS
+            response.cluster_authorized_operations = cluster_operations(authorize)
         return response
 
     def _asked(
-        self, message: MetadataRequest, version: int, listener: str
+        self,
+        message: MetadataRequest,
+        version: int,
+        listener: str,
+        authorize: Authorize,
+        created: Mapping[str, ErrorCode],
     ) -> list[MetadataResponseTopic]:
         """Topics found first, then the errors; a topic asked for twice is answered once."""
         cache = self._view.cache
-        found: dict[str, MetadataResponseTopic] = {}
-        missing: dict[tuple[str | None, bytes], MetadataResponseTopic] = {}
-        for asked in message.topics or ():
-            name = asked.name
-            if asked.topic_id != NO_ID:
-                # An id decides, whatever name stands beside it.
-                name = cache.topic_name(asked.topic_id)
-            if name is not None and name in cache.topics:
-                found[name] = self._topic(cache.topics[name], version, listener)
-            elif name is None:
-                missing[None, asked.topic_id] = MetadataResponseTopic(
-                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id
-                )
+        errors: list[MetadataResponseTopic] = []
+        by_id: dict[str, None] = {}
+        for topic_id in dict.fromkeys(t.topic_id for t in message.topics or ()):
+            known = cache.topic_name(topic_id)
+            if topic_id == NO_ID:
+                continue
+            if known is None:
+                errors.append(_refused(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id))
+            elif not authorize("DESCRIBE", "TOPIC", known):
+                errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id))
             else:
-                missing[name, NO_ID] = MetadataResponseTopic(
-                    error_code=_why_missing(name), name=name, is_internal=name in INTERNAL_TOPICS
-                )
-        return [*found.values(), *missing.values()]
+                by_id[known] = None
+        found = [self._topic(cache.topics[name], version, listener) for name in by_id]
+        # An id decides, whatever name stands beside it.
+        by_name = (t.name for t in message.topics or () if t.topic_id == NO_ID)
+        for name in set_order(name for name in by_name if name is not None):
+            if name in by_id:
+                continue
+            # Refused alike whether the topic exists or not.
+            if not authorize("DESCRIBE", "TOPIC", name):
+                errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
+            elif name in cache.topics:
+                found.append(self._topic(cache.topics[name], version, listener))
+            else:
+                missing = _refused(created.get(name, _why_missing(name)), name)
+                missing.is_internal = name in INTERNAL_TOPICS
+                errors.append(missing)
+        return found + errors
 
     def _topic(self, topic: CachedTopic, version: int, listener: str) -> MetadataResponseTopic:
         return MetadataResponseTopic(
@@ -183,6 +237,10 @@ def _order(topic: CachedTopic) -> Iterable[int]:
     if max(numbers) + 1 == len(numbers):
         return partition_order(len(numbers))
     return sorted(numbers)
+
+
+def _refused(error: ErrorCode, name: str | None, topic_id: bytes = NO_ID) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id)
 
 
 def _why_missing(name: str) -> ErrorCode:

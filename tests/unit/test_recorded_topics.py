@@ -69,15 +69,16 @@ FREE = {
 
 
 def recorded_cases() -> list[Any]:
-    """Return every recorded case about topics, of both ways of asking."""
-    found = []
+    """Return (steps of all versions of one API) by recording: later versions see earlier topics."""
+    found: dict[str, list[dict[str, Any]]] = {}
     for name in ("direct-open", "forwarded-open"):
         with gzip.open(RECORDINGS / f"{name}.jsonl.gz", "rt") as lines:
             for line in lines:
                 case = json.loads(line)
-                if case["case"].rpartition("-v")[0] in CASES:
-                    found.append(pytest.param(case, id=f"{name}-{case['case']}"))
-    return found
+                api, _, _ = case["case"].rpartition("-v")
+                if api in CASES:
+                    found.setdefault(f"{name}-{api}", []).extend(case["steps"])
+    return [pytest.param(steps, id=name) for name, steps in found.items()]
 
 
 def static_config() -> BrokerConfig:
@@ -200,16 +201,26 @@ def normal(value: Any, step: dict[str, Any], path: str = "") -> Any:
     return value
 
 
-def is_ours_by_choice(step: dict[str, Any]) -> bool:
-    """Where we answer correctly and Kafka does not (kafka-semantics 9.7, first and third kind)."""
+def ours_by_choice(step: dict[str, Any]) -> list[int] | None:
+    """The codes that we answer on purpose where Kafka's differ (kafka-semantics 9.7)."""
+    body = step["body"]
     if step["api"] == "CREATE_TOPICS":
-        for topic in step["body"]["topics"]:
-            for assignment in topic["assignments"]:
-                if not set(assignment["brokerIds"]) & {1, 2, 3}:
-                    return True
-                if min(assignment["brokerIds"]) < 0:
-                    return True
-    return False
+        replicas = [a["brokerIds"] for t in body["topics"] for a in t["assignments"]]
+        if any(not set(ids) & {1, 2, 3} or min(ids) < 0 for ids in replicas):
+            return [39] * len(body["topics"])
+    if step["api"] == "DELETE_TOPICS":
+        # Kafka's controller was still at work on an answered deletion: here it never is.
+        late = [r["errorCode"] == 3 and t["name"] is None for t, r in deletions(step)]
+        if any(late):
+            return [
+                100 if was else r["errorCode"]
+                for was, (_, r) in zip(late, deletions(step), strict=True)
+            ]
+    return None
+
+
+def deletions(step: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    return list(zip(step["body"].get("topics", []), step["response"]["responses"], strict=False))
 
 
 def with_our_ids(message: Any, ids: dict[bytes, bytes]) -> Any:
@@ -226,12 +237,12 @@ def learn_ids(recorded: dict[str, Any], ours: dict[str, Any], ids: dict[bytes, b
             ids[decode_uuid(theirs["topicId"])] = decode_uuid(here["topicId"])
 
 
-@pytest.mark.parametrize("case", recorded_cases())
-async def test_every_recorded_answer_is_given_again(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("steps", recorded_cases())
+async def test_every_recorded_answer_is_given_again(steps: list[dict[str, Any]]) -> None:
     """The same requests in the same order get the answers that Kafka gave."""
     cluster, ids = Cluster(), dict[bytes, bytes]()
     differences = []
-    for number, step in enumerate(case["steps"]):
+    for number, step in enumerate(steps):
         data = bytes.fromhex(step["request_hex"])
         header, at = decode_request_header(data)
         key, version = header.api_key, header.api_version
@@ -241,8 +252,10 @@ async def test_every_recorded_answer_is_given_again(case: dict[str, Any]) -> Non
         learn_ids(recorded, ours, ids)
         if step.get("set_up"):
             continue
-        if is_ours_by_choice(step):
-            assert [t["errorCode"] for t in ours["topics"]] == [39], step["body"]
+        expected = ours_by_choice(step)
+        if expected is not None:
+            results = ours.get("topics") or ours["responses"]
+            assert [r["errorCode"] for r in results] == expected, step["body"]
             continue
         if key == 18:  # What is served differs by design; nothing migrates to KRaft here.
             recorded["apiKeys"], ours["apiKeys"] = bool(recorded["apiKeys"]), bool(ours["apiKeys"])
