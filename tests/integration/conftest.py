@@ -1,0 +1,85 @@
+"""Real things for tests: an embedded ZooKeeper, clusters of real nodes or of fake ones.
+
+Read first: `zookeeper` gives each test a chroot of its own on one server; `start_cluster` starts
+clusters that end with the test; `fake_node_command` makes them clusters of `fake_node.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+
+from bridgehead.cluster import Cluster
+from bridgehead.cluster.java import find_java
+from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
+
+StartCluster = Callable[..., Cluster]
+
+
+@dataclasses.dataclass(frozen=True)
+class ZooKeeperForTest:
+    """One test's part of the server. `connect` is `hosts` + `chroot`; the chroot exists."""
+
+    hosts: str
+    chroot: str
+    server: EmbeddedZooKeeper
+
+    @property
+    def connect(self) -> str:
+        return self.hosts + self.chroot
+
+
+@pytest.fixture(scope="session")
+def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZooKeeper]:
+    """One embedded server for all tests of a session."""
+    folder = tmp_path_factory.mktemp("zookeeper")
+    server = EmbeddedZooKeeper(folder, [Ports().choose()], java=find_java())
+    server.start()
+    try:
+        server.wait_until_serving()
+        yield server
+    finally:
+        server.stop()
+
+
+_chroots = itertools.count(1)
+
+
+@pytest.fixture
+def zookeeper(zookeeper_server: EmbeddedZooKeeper) -> ZooKeeperForTest:
+    """An empty chroot on the session's server."""
+    chroot = f"/test-{next(_chroots)}"
+    client = KazooClient(zookeeper_server.connect)
+    client.start()
+    try:
+        client.create(chroot)
+    finally:
+        client.stop()
+        client.close()
+    return ZooKeeperForTest(zookeeper_server.connect, chroot, zookeeper_server)
+
+
+@pytest.fixture
+def start_cluster() -> Iterator[StartCluster]:
+    """`start_cluster(brokers=3, ...)` takes what `Cluster` takes and returns it started."""
+    with ExitStack() as running:
+
+        def start(**options: Any) -> Cluster:
+            return running.enter_context(Cluster(**options))
+
+        yield start
+
+
+@pytest.fixture
+def fake_node_command() -> tuple[str, ...]:
+    """`node_command` for clusters whose nodes keep the contract and do nothing else."""
+    return (sys.executable, str(Path(__file__).with_name("fake_node.py")))

@@ -1,0 +1,66 @@
+"""The unix socket that steers a process."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+
+import pytest
+
+from bridgehead.cluster.control_socket import ControlError, ask, call, serve
+
+
+async def answer(message: dict) -> dict:
+    if message.get("command") == "refuse":
+        raise ControlError("It will not.")
+    if message.get("command") == "wait":
+        await asyncio.sleep(60)
+    return {"heard": message}
+
+
+@pytest.mark.parametrize("depth", [1, 12])
+async def test_a_long_path_is_as_good_as_a_short_one(tmp_path: Path, depth: int) -> None:
+    """Far beyond the 108 bytes of a socket address, for both sides; mode 0600."""
+    folder = tmp_path.joinpath(*["a-folder-with-a-long-name"] * depth)
+    folder.mkdir(parents=True)
+    path = folder / "control.sock"
+    async with await serve(path, answer):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert await ask(path, {"a": 1}) == {"heard": {"a": 1}}
+        assert await asyncio.to_thread(call, path, {"b": 2}) == {"heard": {"b": 2}}
+
+
+async def test_a_refusal_and_nonsense_are_answered(tmp_path: Path) -> None:
+    """The connection stays usable after both."""
+    path = tmp_path / "control.sock"
+    async with await serve(path, answer):
+        with pytest.raises(ControlError, match="It will not"):
+            await ask(path, {"command": "refuse"})
+        reader, writer = await asyncio.open_unix_connection(str(path))
+        for line in (b"nonsense\n", b"[1]\n", b'{"a": 1}\n'):
+            writer.write(line)
+        assert b"one JSON object" in await reader.readline()
+        assert b"one JSON object" in await reader.readline()
+        assert b"heard" in await reader.readline()
+        writer.close()
+
+
+async def test_nobody_there_and_no_answer_in_time_are_errors(tmp_path: Path) -> None:
+    """A caller never waits without limit."""
+    path = tmp_path / "control.sock"
+    with pytest.raises(ControlError, match="No answer"):
+        call(path, {})
+    async with await serve(path, answer):
+        with pytest.raises(ControlError, match="No answer"):
+            await ask(path, {"command": "wait"}, timeout_s=0.1)
+        with pytest.raises(ControlError, match="No answer"):
+            await asyncio.to_thread(call, path, {"command": "wait"}, timeout_s=0.1)
+
+
+async def test_a_socket_left_by_a_dead_process_is_replaced(tmp_path: Path) -> None:
+    """A second start does not stumble over it."""
+    path = tmp_path / "control.sock"
+    path.write_text("")
+    async with await serve(path, answer):
+        assert await ask(path, {}) == {"heard": {}}

@@ -1,0 +1,144 @@
+"""The real ZooKeeper server, started and stopped by us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from kazoo.client import KazooClient
+
+from bridgehead.cluster.child_process import pid_is_ours, stop_stray
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.java import find_java
+from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, class_path, server_mode
+
+
+def client_of(server: EmbeddedZooKeeper) -> KazooClient:
+    client = KazooClient(server.connect, timeout=4)
+    client.start(timeout=20)
+    return client
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_second_start_finds_the_data(tmp_path: Path, members: int) -> None:
+    """One member or three: what was written is there after a stop, and no process stays."""
+    pids = []
+    for attempt in range(2):
+        ports = Ports()
+        server = EmbeddedZooKeeper(
+            tmp_path / "zk",
+            [ports.choose() for _ in range(1 if members == 1 else 9)],
+            java=find_java({}),
+            heap_mib=128,
+        )
+        server.start()
+        try:
+            server.wait_until_serving()
+            pids += [server.pid(member.id) for member in server.members]
+            client = client_of(server)
+            if attempt == 0:
+                client.create("/kept", b"data")
+            assert client.get("/kept")[0] == b"data"
+            client.stop()
+            client.close()
+            modes = [server_mode("127.0.0.1", member.port) for member in server.members]
+        finally:
+            server.stop()
+    assert sorted(map(str, modes)) == (
+        ["standalone"] if members == 1 else ["follower", "follower", "leader"]
+    )
+    assert len(pids) == 2 * members
+    assert not any(psutil.pid_exists(pid) for pid in pids if pid)
+
+
+def test_it_listens_on_loopback_alone_and_logs_to_its_file(
+    zookeeper_server: EmbeddedZooKeeper,
+) -> None:
+    """No other interface, nothing on its standard output, its words in zookeeper.log."""
+    process = psutil.Process(zookeeper_server.pid() or 0)
+    listening = [c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
+    assert listening
+    assert {ip.removeprefix("::ffff:") for ip in listening} == {"127.0.0.1"}
+    assert (zookeeper_server.folder / "zookeeper.out").read_text() == ""
+    assert "binding to port" in (zookeeper_server.folder / "zookeeper.log").read_text()
+
+
+def test_a_megabyte_and_a_half_goes_through(zookeeper_server: EmbeddedZooKeeper) -> None:
+    """jute.maxbuffer is raised: the usual limit is one mebibyte."""
+    client = client_of(zookeeper_server)
+    try:
+        client.create("/large", b"x" * 1_500_000)
+        assert len(client.get("/large")[0]) == 1_500_000
+    finally:
+        client.stop()
+        client.close()
+
+
+def test_it_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    """SIGKILL leaves the parent no time: the kernel ends the server."""
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from bridgehead.cluster.zookeeper import EmbeddedZooKeeper\n"
+        "from bridgehead.cluster.java import find_java; from bridgehead.cluster.plan import Ports\n"
+        "s = EmbeddedZooKeeper(Path(sys.argv[1]), [Ports().choose()], java=find_java())\n"
+        "s.start(); print(s.pid(), flush=True); time.sleep(60)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert psutil.pid_exists(pid)
+        parent.kill()
+    deadline = time.monotonic() + 5
+    while psutil.pid_exists(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_stale_pid_file_ends_our_process_and_nobody_elses(tmp_path: Path) -> None:
+    """A pid that is used again by another program is left alone."""
+    pid_file = tmp_path / "zookeeper.pid"
+    marker = str(tmp_path / "zoo.cfg")
+    sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with subprocess.Popen(sleeper) as stranger, subprocess.Popen([*sleeper, marker]) as ours:
+        try:
+            pid_file.write_text(str(stranger.pid))
+            assert stop_stray(pid_file, marker) is None
+            assert stranger.poll() is None
+            assert not pid_file.exists()
+            pid_file.write_text(str(ours.pid))
+            assert stop_stray(pid_file, marker) == ours.pid
+            assert ours.wait(5) == -signal.SIGKILL
+            assert not pid_is_ours(ours.pid, marker)
+            pid_file.write_text("garbage")
+            assert stop_stray(pid_file, marker) is None
+        finally:
+            stranger.kill()
+
+
+def test_jars_that_hold_no_zookeeper_are_named(tmp_path: Path) -> None:
+    """The sentence says which jar is missing and the way around it."""
+    with pytest.raises(ClusterError, match=r"holds no zookeeper-3.*--zookeeper"):
+        class_path(tmp_path)
+
+
+def test_a_server_that_cannot_start_says_where_to_look(tmp_path: Path) -> None:
+    """Java that ends at once is noticed at once."""
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho broken; exit 3\n")
+    java.chmod(0o755)
+    server = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=java)
+    server.start()
+    with pytest.raises(ClusterError, match=r"ended with status 3.*zookeeper\.out"):
+        server.wait_until_serving()
+    server.stop()
+    assert "broken" in (tmp_path / "zk" / "zookeeper.out").read_text()
