@@ -1,0 +1,365 @@
+"""The stream between a broker and the controller, over real gRPC, in one process and in two."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import grpc.aio
+import pytest
+
+from envelope._pb import envelope_pb2 as pb
+from envelope._pb.envelope_pb2_grpc import ControllerStub
+from envelope.channel import ControllerChannel
+from envelope.messages import (
+    ChannelClosedError,
+    Envelope,
+    EnvelopeAnswer,
+    Hello,
+    MetadataUpdate,
+    RequestIdentity,
+)
+from envelope.server import BrokerPeer, EnvelopeServer, serve_envelopes
+
+PEERS = Path(__file__).parent / "envelope_peers.py"
+HELLO = Hello(2, "inc", 77, "cluster")
+
+
+class Controller:
+    """Answers on demand, and remembers what it heard."""
+
+    def __init__(self) -> None:
+        self.seen: list[Envelope] = []
+        self.peers: list[BrokerPeer] = []
+        self.gone: list[BrokerPeer] = []
+        self.heard: list[tuple[int, int]] = []
+        self.answer: Callable[[Envelope], asyncio.Future[EnvelopeAnswer]] | None = None
+
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer:
+        self.seen.append(envelope)
+        if self.answer is not None:
+            return await self.answer(envelope)
+        return EnvelopeAnswer(0, envelope.request_data, envelope.identity.sequence)
+
+    def connected(self, peer: BrokerPeer) -> None:
+        self.peers.append(peer)
+
+    def disconnected(self, peer: BrokerPeer) -> None:
+        self.gone.append(peer)
+
+    def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
+        self.heard.append((lowest_unfinished, applied_zxid))
+
+
+class Broker:
+    """A channel and what came down it."""
+
+    def __init__(self, port: int) -> None:
+        self.updates: list[MetadataUpdate] = []
+        self.closed = asyncio.Event()
+        self.lowest, self.zxid = 1, 0
+        self.channel = ControllerChannel(
+            f"127.0.0.1:{port}",
+            HELLO,
+            on_update=self.updates.append,
+            on_closed=self.closed.set,
+            lowest_unfinished=lambda: self.lowest,
+            applied_zxid=lambda: self.zxid,
+        )
+
+    def send(self, sequence: int, body: bytes = b"body") -> asyncio.Future[EnvelopeAnswer]:
+        return self.channel.send(_envelope(sequence, body))
+
+
+def _envelope(sequence: int, body: bytes) -> Envelope:
+    return Envelope(
+        identity=RequestIdentity(2, "inc", sequence),
+        broker_epoch=77,
+        request_header=b"\0\x13",
+        request_data=body,
+        principal=b"p",
+        client_host=b"\x7f\0\0\1",
+        listener_name="PLAINTEXT",
+        security_protocol="SASL_SSL",
+        dialect="shipped",
+        remaining_ms=29_000,
+        request_id=f"r{sequence}",
+        attempt=3,
+        client_software_name="lib",
+        client_software_version="1",
+    )
+
+
+@asynccontextmanager
+async def _connected(controller: Controller) -> AsyncIterator[tuple[EnvelopeServer, Broker]]:
+    server = await serve_envelopes("127.0.0.1", 0, controller)
+    broker = Broker(server.port)
+    try:
+        yield server, broker
+    finally:
+        await broker.channel.close()
+        await server.stop()
+
+
+async def _until(condition: Callable[[], bool], within_s: float = 10.0) -> float:
+    """Wait for a condition; return how long it took."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < within_s, "the condition did not come true"
+        await asyncio.sleep(0.01)
+    return time.monotonic() - began
+
+
+async def test_every_field_of_an_envelope_arrives_as_it_was_sent() -> None:
+    """And the answer comes back whole: outer error, missing data, zxid."""
+    controller = Controller()
+    async with _connected(controller) as (_, broker):
+        assert await broker.send(1) == EnvelopeAnswer(0, b"body", 1)
+        assert controller.seen == [_envelope(1, b"body")]
+        assert controller.peers[0].hello == HELLO
+
+        async def refuse(_: Envelope) -> EnvelopeAnswer:
+            return EnvelopeAnswer(41, None, 9)
+
+        controller.answer = lambda envelope: asyncio.ensure_future(refuse(envelope))
+        assert await broker.send(2) == EnvelopeAnswer(41, None, 9)
+
+
+async def test_many_are_in_flight_and_answers_come_in_any_order() -> None:
+    """The first is answered last; nobody waits for it."""
+    controller = Controller()
+    held: dict[int, asyncio.Future[EnvelopeAnswer]] = {}
+
+    def hold(envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
+        return held.setdefault(
+            envelope.identity.sequence, asyncio.get_running_loop().create_future()
+        )
+
+    controller.answer = hold
+    async with _connected(controller) as (_, broker):
+        asked = {i: broker.send(i) for i in range(1, 101)}
+        await _until(lambda: len(held) == 100)
+        assert [e.identity.sequence for e in controller.seen] == list(range(1, 101))
+        for i in range(100, 0, -1):
+            held[i].set_result(EnvelopeAnswer(0, b"%d" % i, i))
+            assert await asked[i] == EnvelopeAnswer(0, b"%d" % i, i)
+
+
+async def test_updates_arrive_in_the_order_pushed() -> None:
+    """More of them than one batch takes, all fields kept."""
+    controller = Controller()
+    async with _connected(controller) as (_, broker):
+        await broker.send(1)
+        pushed = [
+            MetadataUpdate(3, 8, i, b"x" * 2_000, starts_full_image=i == 0, complete=i > 5)
+            for i in range(1_500)
+        ]
+        for update in pushed:
+            controller.peers[0].push(update)
+        await _until(lambda: len(broker.updates) == len(pushed))
+        assert broker.updates == pushed
+
+
+async def test_a_batch_says_what_is_finished_and_applied_when_it_is_written() -> None:
+    """Not when its Envelopes were queued; heartbeats say it too."""
+    controller = Controller()
+    async with _connected(controller) as (_, broker):
+        await broker.send(1)
+        broker.lowest, broker.zxid = 12, 500
+        await _until(lambda: (12, 500) in controller.heard)
+
+
+async def test_a_frame_of_the_largest_size_passes() -> None:
+    """gRPC's limit of 4 MB is raised on both sides."""
+    controller = Controller()
+    async with _connected(controller) as (_, broker):
+        body = bytes(20 * 1024 * 1024)
+        small = broker.send(1)
+        answer = await broker.send(2, body)
+        assert answer.response_data == body
+        assert (await small).zxid == 1
+
+
+async def test_an_idle_channel_stays_open_by_its_heartbeats() -> None:
+    """Longer than the silence that closes it."""
+    controller = Controller()
+    async with _connected(controller) as (_, broker):
+        await broker.send(1)
+        closed = asyncio.create_task(broker.closed.wait())
+        await asyncio.wait([closed], timeout=2.6)
+        assert not closed.done()
+        closed.cancel()
+        assert (await broker.send(2)).zxid == 2
+        assert controller.gone == []
+
+
+async def test_a_stopped_controller_fails_everything_pending_at_once() -> None:
+    """Not definite: ChannelClosedError; later sends fail the same way."""
+    controller = Controller()
+    controller.answer = lambda _: asyncio.get_running_loop().create_future()
+    async with _connected(controller) as (server, broker):
+        asked = [broker.send(i) for i in range(5)]
+        await _until(lambda: len(controller.seen) == 5)
+        await server.stop()
+        results = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 2)
+        assert all(isinstance(result, ChannelClosedError) for result in results)
+        await asyncio.wait_for(broker.closed.wait(), 2)
+        with pytest.raises(ChannelClosedError):
+            await broker.send(6)
+        await _until(lambda: controller.gone == controller.peers)
+
+
+async def test_nobody_at_the_address_closes_the_channel_soon() -> None:
+    """The owner looks for another controller."""
+    server = await serve_envelopes("127.0.0.1", 0, Controller())
+    await server.stop()
+    broker = Broker(server.port)
+    with pytest.raises(ChannelClosedError):
+        await asyncio.wait_for(broker.send(1), 3)
+    assert broker.closed.is_set()
+
+
+async def test_a_channel_closed_before_it_began_fails_what_was_sent() -> None:
+    """Closed in the same turn of the loop in which it was made."""
+    broker = Broker(1)
+    asked = broker.send(1)
+    await broker.channel.close()
+    with pytest.raises(ChannelClosedError):
+        await asked
+    assert broker.closed.is_set()
+
+
+async def test_a_fault_in_the_handler_is_answered_and_harms_no_other_envelope() -> None:
+    """UNKNOWN_SERVER_ERROR as the outer code: not definite."""
+    controller = Controller()
+
+    async def fault(envelope: Envelope) -> EnvelopeAnswer:
+        if envelope.identity.sequence == 1:
+            raise RuntimeError("a fault")
+        return EnvelopeAnswer(0, b"", 5)
+
+    controller.answer = lambda envelope: asyncio.ensure_future(fault(envelope))
+    async with _connected(controller) as (_, broker):
+        bad, good = broker.send(1), broker.send(2)
+        assert await bad == EnvelopeAnswer(-1, None, 0)
+        assert (await good).zxid == 5
+
+
+async def test_work_goes_on_after_its_stream_broke() -> None:
+    """The broker will ask for it again, under the same identity, over another stream."""
+    controller = Controller()
+    begun, finish, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Envelope) -> EnvelopeAnswer:
+        begun.set()
+        await finish.wait()
+        finished.set()
+        return EnvelopeAnswer(0, b"", 0)
+
+    controller.answer = lambda envelope: asyncio.ensure_future(slow(envelope))
+    async with _connected(controller) as (_, broker):
+        asked = broker.send(1)
+        await begun.wait()
+        await broker.channel.close()
+        with pytest.raises(ChannelClosedError):
+            await asked
+        await _until(lambda: controller.gone == controller.peers)
+        finish.set()
+        await asyncio.wait_for(finished.wait(), 2)
+
+
+async def test_a_stream_that_does_not_begin_with_hello_is_refused() -> None:
+    """And one that says nothing at all is not kept."""
+    controller = Controller()
+    server = await serve_envelopes("127.0.0.1", 0, controller)
+
+    async def nothing() -> AsyncIterator[pb.BrokerBatch]:
+        await asyncio.Event().wait()
+        yield pb.BrokerBatch()
+
+    async def no_hello() -> AsyncIterator[pb.BrokerBatch]:
+        yield pb.BrokerBatch(heartbeat=True)
+
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        for batches in (no_hello(), nothing()):
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                async for _ in ControllerStub(channel).Channel(batches):
+                    pass
+            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert controller.peers == []
+    await server.stop()
+
+
+async def test_a_taken_port_is_an_os_error() -> None:
+    """In one sentence, for the operator."""
+    server = await serve_envelopes("127.0.0.1", 0, Controller())
+    with pytest.raises(OSError, match=str(server.port)):
+        await serve_envelopes("127.0.0.1", server.port, Controller())
+    await server.stop()
+
+
+@asynccontextmanager
+async def _child(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, str(PEERS), *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        yield child
+    finally:
+        if child.returncode is None:
+            os.kill(child.pid, signal.SIGCONT)
+            child.kill()
+        await child.wait()
+
+
+async def _line(child: asyncio.subprocess.Process) -> str:
+    assert child.stdout is not None
+    return (await asyncio.wait_for(child.stdout.readline(), 20)).decode().strip()
+
+
+async def test_a_frozen_controller_is_noticed_within_about_two_seconds() -> None:
+    """SIGSTOP: its sockets stay open and it answers nothing."""
+    async with _child("controller") as child:
+        broker = Broker(int(await _line(child)))
+        assert (await broker.send(1)).zxid == 1
+        os.kill(child.pid, signal.SIGSTOP)
+        asked = broker.send(2)
+        began = time.monotonic()
+        with pytest.raises(ChannelClosedError):
+            await asyncio.wait_for(asked, 10)
+        assert time.monotonic() - began < 2.5
+        await broker.channel.close()
+
+
+async def test_a_killed_controller_is_noticed_at_once() -> None:
+    """SIGKILL: the kernel closes its sockets."""
+    async with _child("controller") as child:
+        broker = Broker(int(await _line(child)))
+        assert (await broker.send(1)).zxid == 1
+        child.kill()
+        assert await _until(broker.closed.is_set) < 1.0
+
+
+async def test_a_frozen_broker_is_dropped_even_while_much_is_being_written_to_it() -> None:
+    """It reads nothing, so the writer hangs: `disconnected` is called all the same, and once."""
+    controller = Controller()
+    server = await serve_envelopes("127.0.0.1", 0, controller)
+    async with _child("broker", str(server.port)) as child:
+        assert await _line(child) == "open"
+        await _until(lambda: bool(controller.heard))
+        os.kill(child.pid, signal.SIGSTOP)
+        update = MetadataUpdate(1, 1, 1, bytes(500_000), starts_full_image=True, complete=False)
+        for _ in range(100):
+            controller.peers[0].push(update)
+        assert await _until(lambda: bool(controller.gone)) < 2.5
+        os.kill(child.pid, signal.SIGCONT)
+        assert await _line(child) == "closed"
+        assert controller.gone == controller.peers
+    await server.stop()
