@@ -96,12 +96,12 @@ def test_it_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
-        assert psutil.pid_exists(pid)
+        assert pid_is_ours(pid, str(tmp_path))
         parent.kill()
     deadline = time.monotonic() + 5
-    while psutil.pid_exists(pid) and time.monotonic() < deadline:
+    while (alive := pid_is_ours(pid, str(tmp_path))) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not psutil.pid_exists(pid)
+    assert not alive
 
 
 def test_a_stale_pid_file_ends_our_process_and_nobody_elses(tmp_path: Path) -> None:

@@ -1,0 +1,318 @@
+"""A cluster of fake nodes under the real supervisor: start, steer, break, stop; nothing stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bridgehead.application import module_command, module_environment
+from bridgehead.cluster import Cluster, ClusterError
+from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.data_directory import read_json
+from bridgehead.cluster.plan import Ports
+
+ROOT = Path(__file__).parents[2]
+
+
+def wait_until(condition: Callable[[], Any], timeout_s: float = 15.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.02)
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Every live process with a path under `folder` in its command line."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        line = process.info["cmdline"] or []
+        mine = any(str(folder) in argument for argument in line)
+        if mine and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`bridgehead ...` to its end."""
+    return subprocess.run(
+        module_command("bridgehead.cli.main", *arguments),
+        env=module_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def fake_up(
+    tmp_path: Path, fake_node_command: tuple[str, ...]
+) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts a supervisor over fake nodes; it prints one line when ready or failed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(**settings: Any) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            module_command("bridgehead.cluster"),
+            env=module_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        order = {
+            "settings": {
+                "data_dir": str(tmp_path / "c"),
+                "ports_auto": True,
+                "node_command": fake_node_command,
+                **settings,
+            },
+            "tethered": True,
+        }
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(order) + "\n")
+        process.stdin.flush()
+        return process
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.communicate()
+
+
+def first_word(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    word: dict[str, Any] = json.loads(process.stdout.readline())
+    return word
+
+
+def test_a_cluster_is_ready_steered_and_gone(
+    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+) -> None:
+    """cluster.json while it runs; kill, start, move, stop, expire do what they say."""
+    folder = tmp_path / "c"
+    cluster = start_cluster(data_dir=folder, node_command=fake_node_command)
+    document = read_json(folder / "cluster.json")
+    assert document is not None
+    assert document["cluster_id"] == "fake-cluster"
+    assert document["controller_id"] == cluster.controller_id()
+    assert [broker["id"] for broker in document["brokers"]] == [1, 2, 3]
+    assert document["bootstrap_servers"] == cluster.bootstrap_servers
+    assert document["zookeeper"]["data_dir"] == str(folder / "zookeeper")
+    assert (folder / "control.sock").stat().st_mode & 0o777 == 0o600
+
+    victim = cluster.kill_controller()
+    successor = cluster.wait_for_controller(other_than=victim)
+    assert successor != victim
+    assert cluster.brokers[victim].pid == 0
+    assert cluster.status()["brokers"][victim - 1]["condition"] == "killed"
+    with pytest.raises(ClusterError, match=f"Broker {victim} is not running"):
+        cluster.stop_node(victim)
+    cluster.start_node(victim)
+    with pytest.raises(ClusterError, match=f"Broker {victim} is running already"):
+        cluster.start_node(victim)
+    cluster.move_controller(victim)
+    assert cluster.controller_id() == victim
+    assert cluster.expire_controller() == victim
+    cluster.wait_for_controller()
+    cluster.stop_node(successor)
+    assert cluster.status()["brokers"][successor - 1]["condition"] == "stopped"
+    with pytest.raises(ClusterError, match="There is no broker 9"):
+        cluster.kill_node(9)
+
+    cluster.stop()
+    assert not (folder / "cluster.json").exists()
+    assert not (folder / "control.sock").exists()
+    assert processes_of(folder) == []
+
+
+def test_a_frozen_controller_stands_still_and_goes_on(
+    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+) -> None:
+    """SIGSTOP at once, SIGCONT after the time; status does not wait for it meanwhile."""
+    cluster = start_cluster(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
+    pids = {broker.id: broker.pid for broker in cluster.brokers.values()}
+    frozen = cluster.freeze_controller(1.0)
+    process = psutil.Process(pids[frozen])
+    wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
+    assert cluster.status()["brokers"][frozen - 1]["condition"] == "frozen"
+    assert cluster.status()["brokers"][frozen - 1]["state"] is None
+    wait_until(lambda: process.status() != psutil.STATUS_STOPPED)
+    wait_until(lambda: cluster.status()["brokers"][frozen - 1]["condition"] == "running")
+
+
+def test_a_cluster_with_a_frozen_node_stops(
+    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+) -> None:
+    """A stopped process hears no SIGTERM until it is woken."""
+    cluster = start_cluster(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
+    cluster.freeze_controller(60)
+    cluster.stop()
+    assert processes_of(tmp_path / "c") == []
+
+
+def test_a_nodes_own_death_is_survived_and_told(
+    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+) -> None:
+    """The supervisor stays, restarts nothing, and says what happened in its log."""
+    cluster = start_cluster(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
+    os.kill(cluster.brokers[2].pid, signal.SIGKILL)
+    wait_until(lambda: cluster.status()["brokers"][1]["condition"] == "ended")
+    log = tmp_path / "c" / "supervisor.log"
+    assert "Broker 2 ended: killed by signal 9." in log.read_text()
+    assert cluster.brokers[2].pid == 0
+
+
+def test_a_node_that_refuses_to_start_is_quoted(
+    tmp_path: Path, fake_node_command: tuple[str, ...]
+) -> None:
+    """Its one sentence becomes ours; everything started before it is stopped."""
+    cluster = Cluster(
+        data_dir=tmp_path / "c",
+        node_command=fake_node_command,
+        node_properties={2: {"fake.refuse": "The moon is wrong: wait."}},
+    )
+    with pytest.raises(ClusterError, match=r"Broker 2 did not start: The moon is wrong: wait\."):
+        cluster.start()
+    assert processes_of(tmp_path / "c") == []
+
+
+@pytest.mark.parametrize("stage", ["zookeeper", "nodes"])
+def test_interrupted_while_starting_it_leaves_no_process(
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], stage: str
+) -> None:
+    """Ctrl-C when ZooKeeper has just been started, and when nodes are up but never ready."""
+    process = fake_up(properties={"fake.never.ready": "true"})
+    folder = tmp_path / "c"
+    wanted = folder / ("zookeeper/zookeeper.pid" if stage == "zookeeper" else "nodes/3/node.pid")
+    wait_until(wanted.exists)
+    assert processes_of(folder)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    assert processes_of(folder) == []
+    assert not (folder / "cluster.json").exists()
+
+
+def test_a_killed_supervisor_takes_everything_along(
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """SIGKILL leaves it no time; nodes see their input end, the kernel ends ZooKeeper."""
+    process = fake_up()
+    assert "ready" in first_word(process)
+    process.kill()
+    process.wait()
+    wait_until(lambda: processes_of(tmp_path / "c") == [])
+
+
+def test_what_a_killed_supervisor_left_is_cleared_by_the_next(
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """A frozen node does not see the end; stale pid file, socket and node do not keep us out."""
+    process = fake_up(brokers=1)
+    document = first_word(process)["ready"]
+    stray = document["brokers"][0]["pid"]
+    os.kill(stray, signal.SIGSTOP)
+    process.kill()
+    process.wait()
+    assert not ClusterClient(tmp_path / "c").directory.is_claimed()
+    assert "ready" in first_word(fake_up(brokers=1))
+    assert stray not in [left.pid for left in processes_of(tmp_path / "c")]
+    assert f"Ended a node (pid {stray})" in (tmp_path / "c" / "supervisor.log").read_text()
+
+
+def test_the_end_of_the_parent_is_the_end(
+    tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """A test run that dies leaves no cluster behind."""
+    process = fake_up(brokers=1)
+    assert "ready" in first_word(process)
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(20) == 0
+    assert processes_of(tmp_path / "c") == []
+    process.stdin = None
+
+
+def test_a_second_up_on_the_same_folder_is_refused(
+    tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
+) -> None:
+    """It names the pid and what to use instead, and harms nothing."""
+    first = start_cluster(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
+    result = command("up", "--data-dir", str(tmp_path / "c"), "--ports", "auto")
+    pid = (tmp_path / "c" / "supervisor.pid").read_text().strip()
+    assert result.returncode == 2
+    assert f"already running in {tmp_path / 'c'} as pid {pid}" in result.stderr
+    assert "bridgehead down" in result.stderr
+    assert first.controller_id() == 1
+
+
+def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
+    """It names the port and the way out; nothing was started."""
+    port = Ports().choose()
+    with socket.create_server(("127.0.0.1", port)):
+        result = command("up", "--data-dir", str(tmp_path / "c"), "--base-port", str(port))
+    assert result.returncode == 2
+    assert f"Port {port} is taken" in result.stderr
+    assert "--ports auto" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "c" / "zookeeper" / "zookeeper.pid").exists()
+
+
+@pytest.mark.parametrize("place", ["/proc/nowhere", "below a file"])
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, place: str) -> None:
+    """Read-only or no folder at all: the sentence names it."""
+    (tmp_path / "file").write_text("")
+    folder = place if place.startswith("/") else str(tmp_path / "file" / "c")
+    result = command("up", "--data-dir", folder, "--ports", "auto")
+    assert result.returncode == 2
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"bridgehead: {folder} cannot be written")
+    assert "Traceback" not in result.stderr
+
+
+def test_a_missing_java_is_one_sentence(tmp_path: Path) -> None:
+    """A JAVA_HOME without Java, through the whole command."""
+    result = subprocess.run(
+        module_command("bridgehead.cli.main", "up", "--data-dir", str(tmp_path / "c")),
+        env=module_environment({**os.environ, "JAVA_HOME": str(tmp_path)}),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert "JAVA_HOME is" in result.stderr.splitlines()[-1]
+
+
+def test_an_external_zookeeper_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    """It names the address."""
+    address = f"127.0.0.1:{Ports().choose()}/chroot"
+    result = command("up", "--data-dir", str(tmp_path / "c"), "--zookeeper", address)
+    assert result.returncode == 2
+    assert f"No ZooKeeper answers at {address}" in result.stderr
+
+
+def test_steering_where_nothing_runs_says_so(tmp_path: Path) -> None:
+    """`status` is an error, `down` is done already; a stale pid file changes nothing."""
+    (tmp_path / "supervisor.pid").write_text("1\n")
+    result = command("status", "--data-dir", str(tmp_path))
+    assert result.returncode == 2
+    assert "No cluster is running" in result.stderr
+    assert command("down", "--data-dir", str(tmp_path)).returncode == 0
+
+
+def test_a_stack_trace_is_shown_only_when_asked_for(tmp_path: Path) -> None:
+    """--debug."""
+    assert "Traceback" not in command("status", "--data-dir", str(tmp_path)).stderr
+    assert "Traceback" in command("--debug", "status", "--data-dir", str(tmp_path)).stderr
