@@ -7,15 +7,13 @@ that is a hundred times faster than encoding each time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bridgehead.kafka_wire.codec import decode_request
-from bridgehead.kafka_wire.messages.update_metadata import (
-    UpdateMetadataPartitionState,
-    UpdateMetadataRequest,
-)
+from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
+from cluster_model.records import Replicas
 from cluster_model.update_metadata import LEADER_DURING_DELETE
 from envelope.messages import MetadataUpdate
 
@@ -44,13 +42,23 @@ class CachedBroker:
     endpoints: Mapping[str, CachedEndpoint]
 
 
+class CachedPartition(NamedTuple):
+    """One partition as the controller announced it. Equal lists of brokers are one object."""
+
+    leader: int
+    leader_epoch: int
+    replicas: Replicas
+    isr: Replicas
+    offline_replicas: Replicas
+
+
 @dataclass(slots=True)
 class CachedTopic:
     """A topic's partitions, by number. A partition without a leader yet is not among them."""
 
     name: str
     topic_id: bytes
-    partitions: dict[int, UpdateMetadataPartitionState]
+    partitions: dict[int, CachedPartition]
 
 
 @dataclass(slots=True)
@@ -61,24 +69,28 @@ class _Content:
 
 
 class MetadataCache:
-    """One broker's image. Read it from the loop only; it changes between two steps, never in one."""
+    """One broker's image. Read it from the loop only; it changes between steps, never in one."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
         self._content = _Content()
         self._arriving: _Content | None = None
         self._answers: dict[Any, bytes] = {}
+        self._epoch_seen = 0  # also of an image that is not complete yet
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
         self.zxid = 0
 
     def apply(self, update: MetadataUpdate) -> bool:
         """Take an update in; False for one of an older controller (kafka-semantics 5.8)."""
-        if update.controller_epoch < self.controller_epoch:
+        if update.controller_epoch < self._epoch_seen:
             return False
         message = decode_request(_UPDATE_METADATA, _VERSION, update.update_metadata)
         if update.starts_full_image:
             self._arriving = _Content()
+        elif update.controller_epoch > self._epoch_seen:
+            self._arriving = None  # The rest of an older controller's image will not come.
+        self._epoch_seen = update.controller_epoch
         target = self._arriving if self._arriving is not None else self._content
         _merge(target, message)
         if update.complete:
@@ -131,6 +143,7 @@ def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
         )
         for broker in message.live_brokers
     }
+    lists: dict[Replicas, Replicas] = {}
     for state in message.topic_states:
         name = state.topic_name
         topic = content.topics.get(name)
@@ -142,9 +155,21 @@ def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
             if partition.leader == LEADER_DURING_DELETE:
                 topic.partitions.pop(partition.partition_index, None)
             else:
-                topic.partitions[partition.partition_index] = partition
+                topic.partitions[partition.partition_index] = CachedPartition(
+                    partition.leader,
+                    partition.leader_epoch,
+                    _shared(lists, partition.replicas),
+                    _shared(lists, partition.isr),
+                    _shared(lists, partition.offline_replicas),
+                )
         if topic.partitions:
             content.topics[name] = topic
             content.names[topic.topic_id] = name
         elif content.topics.pop(name, None) is not None:
             content.names.pop(state.topic_id, None)
+
+
+def _shared(lists: dict[Replicas, Replicas], brokers: Sequence[int]) -> Replicas:
+    """Return one tuple for all equal lists: a cluster has few, and very many partitions."""
+    key = tuple(brokers)
+    return lists.setdefault(key, key)

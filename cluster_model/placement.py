@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from cluster_model.records import Replicas
@@ -16,8 +17,30 @@ def _replica_index(first: int, shift: int, step: int, count: int) -> int:
     return (first + 1 + (shift + step) % (count - 1)) % count
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerOrder:
+    """The brokers in the order in which replicas walk over them; made once per request."""
+
+    brokers: tuple[int, ...]
+    racks: Mapping[int, str] | None  # None: no broker has a rack
+
+    @classmethod
+    def of(cls, racks: Mapping[int, str | None]) -> BrokerOrder:
+        """Order the brokers of `racks` (broker id to rack): by id, or alternating over racks.
+
+        Raises:
+            MixedRacksError: some but not all brokers have a rack.
+        """
+        named = {broker: rack for broker, rack in racks.items() if rack is not None}
+        if not named:
+            return cls(tuple(sorted(racks)), None)
+        if len(named) != len(racks):
+            raise MixedRacksError("Not all brokers have rack information")
+        return cls(tuple(alternate_racks(named)), named)
+
+
 def assign_replicas(
-    racks: Mapping[int, str | None],
+    order: BrokerOrder,
     *,
     partitions: int,
     replication_factor: int,
@@ -25,23 +48,18 @@ def assign_replicas(
     shift: int,
     first_partition: int = 0,
 ) -> tuple[Replicas, ...]:
-    """Spread `partitions` over the brokers of `racks` (broker id to rack).
+    """Spread `partitions` over the brokers.
 
     `start` and `shift` are random in [0, number of brokers), or both the fixed start index when
     partitions are added. `replication_factor` is at most the number of brokers.
-
-    Raises:
-        MixedRacksError: some but not all brokers have a rack.
     """
-    with_rack = [broker for broker, rack in racks.items() if rack is not None]
-    if not with_rack:
+    if order.racks is None:
         return _unaware(
-            sorted(racks), partitions, replication_factor, start, shift, first_partition
+            order.brokers, partitions, replication_factor, start, shift, first_partition
         )
-    if len(with_rack) != len(racks):
-        raise MixedRacksError("Not all brokers have rack information")
-    named = {broker: rack for broker, rack in racks.items() if rack is not None}
-    return _aware(named, partitions, replication_factor, start, shift, first_partition)
+    return _aware(
+        order.brokers, order.racks, partitions, replication_factor, start, shift, first_partition
+    )
 
 
 def _unaware(
@@ -68,9 +86,14 @@ def alternate_racks(racks: Mapping[int, str]) -> list[int]:
 
 
 def _aware(
-    racks: Mapping[int, str], partitions: int, factor: int, start: int, shift: int, at: int
+    brokers: Sequence[int],
+    racks: Mapping[int, str],
+    partitions: int,
+    factor: int,
+    start: int,
+    shift: int,
+    at: int,
 ) -> tuple[Replicas, ...]:
-    brokers = alternate_racks(racks)
     rack_count, count = len(set(racks.values())), len(brokers)
     assignment = []
     for partition in range(at, at + partitions):

@@ -1,7 +1,7 @@
 """Images as Kafka's UpdateMetadata requests, version 8: what the controller tells brokers.
 
-Every message carries all live brokers and some topics; a topic that is gone or being deleted has
-leader -2 in every partition, as in Kafka (kafka-semantics 5.7, 5.8).
+Every message carries all live brokers and some topics; a topic that is gone has leader -2 in every
+partition, as in Kafka (kafka-semantics 5.7, 5.8).
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SS
 
 def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
     """Yield the whole image in parts; at least one, which names the brokers."""
-    yield from _parts(image, controller_id, (_topic(topic, image) for topic in image.topics.values()))
+    yield from _parts(
+        image, controller_id, (_topic(topic, image) for topic in image.topics.values())
+    )
 
 
 def changed_parts(

@@ -1,7 +1,7 @@
 """Metadata, key 3, versions 0 to 12: which topics there are and who leads them.
 
-Behaviour (kafka-semantics 3.16): answered from this broker's cache, never from the controller; a topic that is missing
-is answered 3, or 17 where its name is illegal.
+Behaviour (kafka-semantics 3.16): answered from this broker's cache, never from the controller; a
+topic that is missing is answered 3, or 17 where its name is illegal.
 
 Version notes:
     0: an empty list asks for all topics; from 1 on null does, and an empty list for none.
@@ -23,7 +23,6 @@ from bridgehead.kafka_wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataPartitionState
 from broker_proxy.apis.authorized_operations import (
     Authorize,
     AuthorizeFor,
@@ -33,7 +32,7 @@ from broker_proxy.apis.authorized_operations import (
 )
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
-from broker_proxy.metadata_cache import CachedTopic
+from broker_proxy.metadata_cache import CachedPartition, CachedTopic
 from cluster_model.scala_order import partition_order, set_order
 from cluster_model.topic_names import INTERNAL_TOPICS, check_topic_name
 
@@ -197,17 +196,17 @@ class Metadata:
             topic_id=topic.topic_id,
             is_internal=topic.name in INTERNAL_TOPICS,
             partitions=[
-                self._partition(topic.partitions[number], version, listener)
+                self._partition(number, topic.partitions[number], version, listener)
                 for number in _order(topic)
             ],
         )
 
     def _partition(
-        self, state: UpdateMetadataPartitionState, version: int, listener: str
+        self, number: int, state: CachedPartition, version: int, listener: str
     ) -> MetadataResponsePartition:
         brokers = self._view.cache.brokers
         error, leader = ErrorCode.NONE, state.leader
-        replicas, isr = state.replicas, state.isr
+        replicas, isr = list(state.replicas), list(state.isr)
         alive = brokers.get(leader)
         if alive is None:
             error, leader = ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER
@@ -215,19 +214,20 @@ class Metadata:
             missing = ErrorCode.LISTENER_NOT_FOUND
             error = missing if version >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
             leader = NO_LEADER
-        elif version == 0:
+        if version == 0:
             replicas = [broker for broker in replicas if broker in brokers]
             isr = [broker for broker in isr if broker in brokers]
-            if len(replicas) < len(state.replicas) or len(isr) < len(state.isr):
+            filtered = len(replicas) < len(state.replicas) or len(isr) < len(state.isr)
+            if filtered and error is ErrorCode.NONE:
                 error = ErrorCode.REPLICA_NOT_AVAILABLE
         return MetadataResponsePartition(
             error_code=error,
-            partition_index=state.partition_index,
+            partition_index=number,
             leader_id=leader,
             leader_epoch=state.leader_epoch,
             replica_nodes=replicas,
             isr_nodes=isr,
-            offline_replicas=state.offline_replicas,
+            offline_replicas=list(state.offline_replicas),
         )
 
 

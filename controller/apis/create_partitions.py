@@ -20,10 +20,10 @@ from bridgehead.kafka_wire.messages.create_partitions import (
 )
 from cluster_model.elections import elect_new
 from cluster_model.image import MetadataImage, Topic
-from cluster_model.placement import MixedRacksError, assign_replicas, start_index
+from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas, start_index
 from cluster_model.records import AssignmentRecord, PartitionRecord, Record, Replicas
 from controller.apis.base import Decided, Decision, Outcome, RequestContext, Wait, WaitFor
-from controller.apis.create_topics import (
+from controller.apis.topic_assignments import (
     PARTITIONS_IN_ONE_MULTI,
     partitions_max,
     too_many_partitions,
@@ -115,7 +115,7 @@ class CreatePartitions:
         start = start_index(list(racks), first)
         try:
             return assign_replicas(
-                racks,
+                BrokerOrder.of(racks),
                 partitions=count - len(topic.assignment),
                 replication_factor=factor,
                 start=start,

@@ -27,7 +27,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
 from cluster_model.broker_configs import BrokerConfig
 from cluster_model.elections import elect_new
 from cluster_model.image import MetadataImage
-from cluster_model.placement import MixedRacksError, assign_replicas
+from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas
 from cluster_model.records import PartitionRecord, Record, Replicas, TopicRecord
 from cluster_model.topic_names import (
     CLUSTER_METADATA_TOPIC,
@@ -44,14 +44,16 @@ from controller.apis.base import (
     Wait,
     WaitFor,
 )
+from controller.apis.topic_assignments import (
+    PARTITIONS_IN_ONE_MULTI,
+    check_room,
+    manual_assignment,
+    partitions_max,
+    too_many_partitions,
+)
 
 DEFAULT: Final = -1
 _SHOWS_CONFIGS_FROM: Final = 5
-# Topic znode, config znode and the parents take few; beyond this the states follow on their own.
-PARTITIONS_IN_ONE_MULTI: Final = 150
-# A multi holds 900,000 bytes (design 5.4): topic znode, config znode, and the states' share.
-_ZNODE_BYTES_MAX: Final = 500_000
-_CONFIG_BYTES_MAX: Final = 250_000
 _ID_BYTES: Final = 16
 _RESERVED_IDS: Final = frozenset({bytes(16), bytes(15) + b"\x01"})
 _FIRST_BASE64_IS_DASH: Final = 62 << 2
@@ -121,7 +123,7 @@ class CreateTopics:
         """See AdminApi.decide."""
         counts = Counter(topic.name for topic in request.topics)
         may_create_all = context.authorize("CREATE", "CLUSTER", "kafka-cluster")
-        racks = {broker_id: broker.rack for broker_id, broker in image.brokers.items()}
+        order = _order(image)
         elements: list[Decided] = []
         created: dict[str, str] = {}  # collision key -> name, of this request
         for topic in request.topics:
@@ -133,7 +135,7 @@ class CreateTopics:
                 elements.append(Decided(name, refusal))
                 continue
             try:
-                plan = self._plan(context, topic, image, racks, created)
+                plan = self._plan(context, topic, image, order, created)
             except ApiError as refused:
                 elements.append(Decided(name, Outcome(refused.error, refused.message)))
                 continue
@@ -163,7 +165,7 @@ class CreateTopics:
         context: RequestContext,
         topic: CreatableTopic,
         image: MetadataImage,
-        racks: Mapping[int, str | None],
+        order: BrokerOrder | None,
         created: Mapping[str, str],
     ) -> _Plan:
         """Every check of kafka-semantics 3.3 in its order; the first failure wins."""
@@ -182,12 +184,12 @@ class CreateTopics:
             self._refuse_both(topic)
             assignment = None
         else:
-            assignment = self._place(context, topic, racks)
+            assignment = self._place(context, topic, order, len(image.brokers))
         self._check_name(name, image, created)
         if assignment is None:
             assignment = manual_assignment(topic, image)
         self._check_configs(configs)
-        _check_room(name, assignment, configs)
+        check_room(name, assignment, configs)
         if self._policy is not None:
             self._policy(name, topic, assignment)
         return _Plan(assignment, configs)
@@ -201,7 +203,7 @@ class CreateTopics:
             )
 
     def _place(
-        self, context: RequestContext, topic: CreatableTopic, racks: Mapping[int, str | None]
+        self, context: RequestContext, topic: CreatableTopic, order: BrokerOrder | None, count: int
     ) -> tuple[Replicas, ...]:
         partitions, factor = self._sizes(topic)
         if partitions <= 0:
@@ -212,7 +214,6 @@ class CreateTopics:
             raise ApiError(
                 ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0."
             )
-        count = len(racks)
         if factor > count:
             raise ApiError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -221,16 +222,15 @@ class CreateTopics:
         # Before anything is made of it: the number may be two billion.
         if partitions > partitions_max(factor):
             raise too_many_partitions(partitions)
-        try:
-            return assign_replicas(
-                racks,
-                partitions=partitions,
-                replication_factor=factor,
-                start=context.random.randrange(count),
-                shift=context.random.randrange(count),
-            )
-        except MixedRacksError:
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+        if order is None:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Some brokers have a rack, some none.
+        return assign_replicas(
+            order,
+            partitions=partitions,
+            replication_factor=factor,
+            start=context.random.randrange(count),
+            shift=context.random.randrange(count),
+        )
 
     def _sizes(self, topic: CreatableTopic) -> tuple[int, int]:
         partitions, factor = topic.num_partitions, topic.replication_factor
@@ -327,67 +327,9 @@ class CreateTopics:
         return error_response(self.api_key, request, version, error, message)
 
 
-def partitions_max(replication_factor: int) -> int:
-    """Return how many partitions a topic znode holds: some 12 bytes each, 8 per replica."""
-    return _ZNODE_BYTES_MAX // (12 + 8 * replication_factor)
-
-
-def too_many_partitions(partitions: int) -> ApiError:
-    """Kafka tries, and its controller hangs on the znode that ZooKeeper does not take."""
-    return ApiError(
-        ErrorCode.INVALID_PARTITIONS,
-        f"A topic of {partitions} partitions does not fit into its znode.",
-    )
-
-
-def _check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str, str]) -> None:
-    """A multi must hold the topic whole; ZooKeeper drops the session of a larger one."""
-    if len(assignment) > partitions_max(max(map(len, assignment))):
-        raise too_many_partitions(len(assignment))
-    # A character takes up to six bytes in JSON, where it is escaped.
-    if 6 * sum(len(key) + len(value) + 6 for key, value in configs.items()) > _CONFIG_BYTES_MAX:
-        raise ApiError(
-            ErrorCode.INVALID_CONFIG, f"The configs of topic '{name}' do not fit into their znode."
-        )
-
-
-def manual_assignment(topic: CreatableTopic, image: MetadataImage) -> tuple[Replicas, ...]:
-    """Return the assignment a client gave, checked.
-
-    Kafka takes negative ids, no ids at all, and ids of which no broker lives; its controller then
-    chokes on the topic (kafka-semantics 9.7). Those are refused here: docs/differences.md.
-    """
-    # Where a partition comes twice the last one counts, as in Kafka.
-    by_number = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
-    if len({len(replicas) for replicas in by_number.values()}) > 1:
-        raise _assignment("All partitions should have the same number of replicas")
-    doubled = {
-        number: replicas
-        for number, replicas in by_number.items()
-        if len(set(replicas)) != len(replicas)
-    }
-    if doubled:
-        raise _assignment(f"Duplicate replica assignment found: {_scala(doubled)}")
-    if sorted(by_number) != list(range(len(by_number))):
-        raise _assignment("partitions should be a consecutive 0-based integer sequence")
-    for number, replicas in sorted(by_number.items()):
-        if not replicas:
-            raise _assignment(f"Partition {number} has no replicas.")
-        if min(replicas) < 0:
-            raise _assignment(f"Partition {number} names a negative broker id.")
-        if not any(replica in image.brokers for replica in replicas):
-            raise _assignment(f"No broker in the replica list of partition {number} is alive.")
-    return tuple(by_number[number] for number in range(len(by_number)))
-
-
-def _assignment(text: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
-
-
-def _scala(assignment: Mapping[int, Replicas]) -> str:
-    """Render as Kafka's text does, which is Scala's rendering of its maps."""
-    parts = (
-        f"{number} -> ArrayBuffer({', '.join(map(str, replicas))})"
-        for number, replicas in sorted(assignment.items())
-    )
-    return f"HashMap({', '.join(parts)})"
+def _order(image: MetadataImage) -> BrokerOrder | None:
+    """The live brokers for placement; None where only some of them have a rack."""
+    try:
+        return BrokerOrder.of({i: broker.rack for i, broker in image.brokers.items()})
+    except MixedRacksError:
+        return None
