@@ -32,26 +32,29 @@ def status(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOptio
 
 
 def _show(document: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     controller = document["controller_id"]
     say(f"phase       {document['phase']}")
     say(f"controller  {'none' if controller is None else f'broker {controller}'}")
     say(f"ZooKeeper   {document['zookeeper_connect']}")
-    table = Table("broker", "condition", "pid", "listeners", "role", "metrics")
+    rows = [("broker", "condition", "pid", "role", "listeners", "metrics")]
     for broker in document["brokers"]:
         state = broker["state"] or {}
         listeners = (f"{name}://{at}" for name, at in broker["listeners"].items())
-        table.add_row(
-            str(broker["id"]),
-            broker["condition"],
-            str(broker["pid"] or "-"),
-            "\n".join(listeners) or "-",
-            "controller" if state.get("is_controller") else "standby" if state else "-",
-            broker["metrics_url"] or "-",
+        rows.append(
+            (
+                str(broker["id"]),
+                broker["condition"],
+                str(broker["pid"] or "-"),
+                "controller" if state.get("is_controller") else "standby" if state else "-",
+                ",".join(listeners) or "-",
+                broker["metrics_url"] or "-",
+            )
         )
-    Console().print(table)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    say("")
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        say("  ".join(cells).rstrip())
 
 
 def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:

@@ -33,7 +33,7 @@ class NodeProcess:
         self.folder = folder
         self.condition = "stopped"
         """`running`, `frozen`, `stopped`, `killed` or `ended` (by itself); for people."""
-        self._plan = plan
+        self.plan = plan
         self._command = list(command) or module_command("node")
         self._process: subprocess.Popen[bytes] | None = None
         self._output_start = 0
@@ -69,7 +69,7 @@ class NodeProcess:
         properties = self.folder / "node.properties"
         clear_stray_node(self.folder)
         (self.folder / "ready.json").unlink(missing_ok=True)
-        properties.write_text(format_properties(self._plan.properties), encoding="utf-8")
+        properties.write_text(format_properties(self.plan.properties), encoding="utf-8")
         properties.chmod(0o600)  # it may hold secrets
         output = self.folder / "node.out"
         self._output_start = output.stat().st_size if output.exists() else 0

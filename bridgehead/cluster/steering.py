@@ -131,21 +131,28 @@ async def _controller_expire(supervisor: Supervisor, _: Message) -> Message:
 
 
 async def _controller_move(supervisor: Supervisor, message: Message) -> Message:
-    """Pins every node to the wanted one, lets the present controller resign, waits, unpins."""
+    """Pins every node to the wanted one, lets the present controller resign, waits, unpins.
+
+    Where the cluster was started with a pinned controller, the pin moves along: unpinned, or pinned
+    to the old one, it would go back at once.
+    """
     target = _running_node(supervisor, message)
     present = await _controller_node(supervisor)
-    if present.id == target.id:
-        return {"id": target.id, "from": present.id, "moved": False}
-    running = [
-        node for node in supervisor.nodes.values() if node.pid and node.condition != "frozen"
-    ]
+    nodes = supervisor.nodes.values()
+    running = [node for node in nodes if node.is_running() and node.condition != "frozen"]
+    moved = present.id != target.id
+    pinned = supervisor.pinned
     try:
-        await _stand_for(running, target.id)
-        await present.command({"command": "resign"})
-        await _until_controller(supervisor, target.id)
+        if moved:
+            await _stand_for(running, target.id)
+            await present.command({"command": "resign"})
+            await _until_controller(supervisor, target.id)
+        if pinned is not None:
+            pinned = target.id
+            supervisor.pin(pinned)
     finally:
-        await _stand_for(running, supervisor.settings.controller)
-    return {"id": target.id, "from": present.id, "moved": True}
+        await _stand_for(running, pinned)
+    return {"id": target.id, "from": present.id, "moved": moved}
 
 
 async def _stand_for(nodes: list[NodeProcess], controller_id: int | None) -> None:
@@ -176,7 +183,9 @@ async def _controller_node(supervisor: Supervisor) -> NodeProcess:
     states = await supervisor.node_states()
     in_office = [state for state in states.values() if state and state.get("is_controller")]
     if not in_office:
-        raise ClusterError("No controller is in office now: look with `bridgehead status`.")
+        raise ClusterError(
+            "No controller is in office now: try again when `bridgehead status` shows one."
+        )
     latest = max(in_office, key=lambda state: int(state.get("controller_epoch") or 0))
     return supervisor.nodes[int(latest["id"])]
 

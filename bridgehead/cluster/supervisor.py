@@ -45,6 +45,8 @@ class Supervisor:
         self.directory = DataDirectory(settings.data_dir)
         self.nodes: dict[int, NodeProcess] = {}
         self.zookeeper: EmbeddedZooKeeper | None = None
+        self.pinned = settings.controller
+        """The broker that is controller whenever it is there; None: whoever comes first."""
         self.phase = "starting"
         self.document: dict[str, Any] = {}
         """What cluster.json says; empty until the cluster is ready."""
@@ -253,6 +255,12 @@ class Supervisor:
         ]
         result = {"pid": members[0]["pid"], "data_dir": members[0]["data_dir"]}
         return result if len(members) == 1 else {**result, "members": members}
+
+    def pin(self, controller_id: int) -> None:
+        """Nodes that are started from now on are told of this pinned controller."""
+        self.pinned = controller_id
+        for node in self.nodes.values():
+            node.plan.properties["bridgehead.controller.pinned"] = str(controller_id)
 
     def thaw_later(self, node: NodeProcess, seconds: float) -> None:
         """Ends a node's freeze after `seconds`."""

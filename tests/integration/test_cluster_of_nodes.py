@@ -1,0 +1,67 @@
+"""Real nodes under the real supervisor: ready, steered, and found again at a second start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+from bridgehead.cluster import Cluster
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
+
+StartCluster = Callable[..., Cluster]
+
+
+def test_a_second_up_finds_the_metadata_of_the_first(
+    tmp_path: Path, start_cluster: StartCluster
+) -> None:
+    """Same folder, other ports: cluster id and topics are there."""
+    first = start_cluster(data_dir=tmp_path)
+    cluster_id = first.cluster_id
+    admin = KafkaAdminClient(bootstrap_servers=first.bootstrap_servers.split(","))
+    admin.create_topics([NewTopic("kept", 2, 3)])
+    admin.close()
+    first.stop()
+    second = start_cluster(data_dir=tmp_path)
+    admin = KafkaAdminClient(bootstrap_servers=second.bootstrap_servers.split(","))
+    assert "kept" in admin.list_topics()
+    admin.close()
+    assert second.cluster_id == cluster_id
+
+
+def test_the_controller_goes_where_it_is_moved(start_cluster: StartCluster) -> None:
+    """Every broker in turn, each in a new epoch; a pin goes along and outlives a restart."""
+    cluster = start_cluster(controller=2)
+    assert cluster.controller_id() == 2
+    epochs = []
+    for target in (1, 2, 3):
+        cluster.move_controller(target)
+        assert cluster.controller_id() == target
+        epochs.append(cluster.status()["controller_epoch"])
+    assert epochs == sorted(set(epochs))
+    cluster.stop_node(3)
+    holder = cluster.wait_for_controller(other_than=3)
+    cluster.start_node(3)
+    assert cluster.wait_for_controller(other_than=holder) == 3
+
+
+def test_a_killed_controller_is_followed_by_another(start_cluster: StartCluster) -> None:
+    """After its session timed out; started again, it is a broker among others."""
+    cluster = start_cluster(properties={"zookeeper.session.timeout.ms": "2000"})
+    victim = cluster.kill_controller()
+    successor = cluster.wait_for_controller(other_than=victim)
+    cluster.start_node(victim)
+    assert cluster.controller_id() == successor
+
+
+def test_nodes_live_under_a_chroot_of_somebody_elses_zookeeper(
+    start_cluster: StartCluster, zookeeper_server: EmbeddedZooKeeper
+) -> None:
+    """`--zookeeper HOST:PORT/chroot`: the chroot need not exist; cluster.json names no server."""
+    connect = f"{zookeeper_server.connect}/made/by/nodes"
+    cluster = start_cluster(brokers=2, zookeeper=connect)
+    assert cluster.zookeeper_connect == connect
+    assert cluster.controller_id() in (1, 2)
+    assert cluster.status()["zookeeper_pid"] is None

@@ -1,0 +1,111 @@
+"""The wheel in an empty environment: one top-level name, a cluster from it, the pytest plug-in.
+
+Read first: the run-time dependencies are lent by the environment that runs this test (a `.pth`
+file), so that nothing is downloaded; the wheel itself is built and installed for real.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import psutil
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+
+from bridgehead.cluster.data_directory import read_json
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclasses.dataclass(frozen=True)
+class Installation:
+    folder: Path
+    site_packages: Path
+
+    def run(self, program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        return subprocess.run(
+            [str(self.folder / "bin" / program), *arguments],
+            cwd=cwd,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """A fresh environment with the wheel in it, and nothing else of ours."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    built = subprocess.run([*build, str(ROOT)], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (wheel,) = folder.glob("*.whl")
+    environment = folder / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    python = str(environment / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True)
+    (site_packages,) = environment.glob("lib/python*/site-packages")
+    lent = sysconfig.get_path("purelib")
+    (site_packages / "lent.pth").write_text(f"{lent}\n")
+    return Installation(environment, site_packages)
+
+
+def test_the_wheel_owns_one_top_level_name(installation: Installation) -> None:
+    """`controller`, `envelope`, `metrics` and their kin belong to nobody in site-packages."""
+    owned = {path.name for path in installation.site_packages.iterdir()}
+    assert {name for name in owned if not name.endswith((".dist-info", ".pth"))} == {"bridgehead"}
+
+
+def test_a_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path) -> None:
+    """`up --detach`, a real client, `status`, `down`; the nodes run the wheel's own tree."""
+    (tmp_path / "node").mkdir()  # a user's folder of that name must not be taken for ours
+    (tmp_path / "node" / "__init__.py").write_text("raise RuntimeError('the wrong node')\n")
+    up = installation.run("bridgehead", "up", "--detach", "--ports", "auto", cwd=tmp_path)
+    assert up.returncode == 0, up.stderr
+    try:
+        document = read_json(tmp_path / ".bridgehead" / "cluster.json")
+        assert document is not None
+        process = psutil.Process(document["brokers"][0]["pid"])
+        root = process.environ()["PYTHONPATH"].split(os.pathsep)[0]
+        assert Path(root) == installation.site_packages / "bridgehead" / "_application"
+        admin = KafkaAdminClient(bootstrap_servers=document["bootstrap_servers"].split(","))
+        admin.create_topics([NewTopic("from-the-wheel", 3, 2)])
+        assert "from-the-wheel" in admin.list_topics()
+        admin.close()
+        status = installation.run("bridgehead", "status", cwd=tmp_path)
+        assert f"controller  broker {document['controller_id']}" in status.stdout
+    finally:
+        down = installation.run("bridgehead", "down", cwd=tmp_path)
+    assert down.returncode == 0, down.stderr
+    assert not process.is_running()
+
+
+def test_pytest_finds_the_plug_in_of_the_wheel(installation: Installation, tmp_path: Path) -> None:
+    """Somebody else's test asks for `bridgehead_cluster` and gets one, shaped by its conftest."""
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\n"
+        "@pytest.fixture(scope='session')\n"
+        "def bridgehead_cluster_options():\n"
+        "    return {'brokers': 2, 'properties': {'num.partitions': '4'}}\n"
+    )
+    (tmp_path / "test_theirs.py").write_text(
+        "def test_failover(bridgehead_cluster):\n"
+        "    assert len(bridgehead_cluster.brokers) == 2\n"
+        "    before = bridgehead_cluster.controller_id()\n"
+        "    other = 3 - before\n"
+        "    bridgehead_cluster.move_controller(other)\n"
+        "    assert bridgehead_cluster.controller_id() == other\n"
+    )
+    ran = installation.run("python", "-m", "pytest", "-q", str(tmp_path), cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 passed" in ran.stdout
