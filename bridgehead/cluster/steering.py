@@ -71,17 +71,24 @@ async def _down(supervisor: Supervisor, _: Message) -> Message:
 
 
 async def _node_start(supervisor: Supervisor, message: Message) -> Message:
+    """Waits until the broker serves and knows the controller, as `up` does."""
     node = _node(supervisor, message)
     node.start()
     deadline = asyncio.get_running_loop().time() + _START_TIMEOUT_S
-    while (ready := node.ready()) is None:
+    while (ready := node.ready()) is None or not await _knows_controller(node):
         if asyncio.get_running_loop().time() > deadline:
+            lacks = "did not serve" if ready is None else "served, but knew no controller"
             raise ClusterError(
-                f"Broker {node.id} was not ready within {_START_TIMEOUT_S:.0f} s: see {node.log}."
+                f"Broker {node.id} {lacks} within {_START_TIMEOUT_S:.0f} s: see {node.log}."
             )
         await asyncio.sleep(_POLL_S)
     await supervisor.write_document()
     return {"id": node.id, "pid": node.pid, "listeners": ready["listeners"]}
+
+
+async def _knows_controller(node: NodeProcess) -> bool:
+    state = await node.state()
+    return state is not None and state.get("controller_id") is not None
 
 
 async def _node_stop(supervisor: Supervisor, message: Message) -> Message:
