@@ -124,6 +124,10 @@ class ZooKeeperWatcher:
         found = await self._live.read([ReadChildren(path) for path in paths])
         return all(children is not None for children in found)
 
+    async def is_registered(self, broker_id: int) -> bool:
+        """Ask ZooKeeper itself: a cache is not told of anything while there is no controller."""
+        return await self._live.exists(BrokerIdZnode.path(broker_id)) is not None
+
     async def cluster_id(self) -> str:
         """Return the cluster's id. Raises NoSuchZnodeError before the first start."""
         return ClusterIdZnode.decode((await self._live.get(ClusterIdZnode.path)).data)

@@ -102,7 +102,7 @@ class Node:
             cache=self.cache,
             hello=self._hello,
             on_update=self._updated,
-            is_registered=lambda broker: broker in self.cache.brokers,
+            is_registered=lambda broker: self.watcher.is_registered(broker),
             pinned=config.own.pinned_controller,
         )
         self.watcher = ZooKeeperWatcher(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from broker_proxy.forwarding import ForwardingManager, Target
@@ -75,7 +75,7 @@ class OfficeFollower:
         cache: MetadataCache,
         hello: Callable[[], Hello],
         on_update: Callable[[MetadataUpdate], None],
-        is_registered: Callable[[int], bool],
+        is_registered: Callable[[int], Awaitable[bool]],
         pinned: int | None,
     ) -> None:
         self._broker_id = broker_id
@@ -123,28 +123,29 @@ class OfficeFollower:
     async def _stand(self) -> None:
         try:
             while self._known is None and not self._stopped:
-                if self._may_stand():
-                    try:
+                try:
+                    if await self._may_stand():
                         await self._controller.stand()
-                    except ConnectionLostError as lost:
-                        _log.warning("could not stand for controller: %s", lost)
+                except ConnectionLostError as lost:
+                    _log.warning("could not stand for controller: %s", lost)
                 # Whether won or lost, ZooKeeper's word about it comes by the watch; if the
                 # winner is gone again before that, somebody has to stand once more.
                 await asyncio.sleep(_STAND_AGAIN_S)
         finally:
             self._standing = False
 
-    def _may_stand(self) -> bool:
+    async def _may_stand(self) -> bool:
         wanted = self.pinned
-        return wanted is None or wanted == self._broker_id or not self._is_registered(wanted)
+        if wanted is None or wanted == self._broker_id:
+            return True
+        return not await self._is_registered(wanted)
 
     def make_way(self) -> None:
         """Resign when another broker is pinned and has come."""
         wanted = self.pinned
         in_office = self.controller_id == self._broker_id
-        if wanted is not None and wanted != self._broker_id and in_office:
-            if self._is_registered(wanted):
-                self._start(self._controller.resign(f"broker {wanted} shall be controller"))
+        if in_office and wanted != self._broker_id and wanted in self._cache.brokers:
+            self._start(self._controller.resign(f"broker {wanted} shall be controller"))
 
     def _open_channel(self, controller: ControllerAddress) -> None:
         assert controller.node is not None
