@@ -1,0 +1,195 @@
+"""ZooKeeper's own transaction log, decoded: the witness that none of our code wrote.
+
+The log names the session of every write, the version that every check demanded, and lists refused
+multis too. Layout (chaos reference 2.2): a header of 16 bytes, then for each transaction a
+checksum, a length, the record and an end byte; a length of zero is the preallocated tail.
+Shares no code with what it judges.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_FILE_HEADER: Final = struct.Struct(">4siq")
+_ENTRY: Final = struct.Struct(">qi")
+_TXN_HEADER: Final = struct.Struct(">qiqqi")
+_INT: Final = struct.Struct(">i")
+_LONG: Final = struct.Struct(">q")
+_MAGIC: Final = b"ZKLG"
+_END_OF_RECORD: Final = 0x42
+
+CREATE, DELETE, SET_DATA, SET_ACL, CHECK, MULTI = 1, 2, 5, 7, 13, 14
+CREATE2, RECONFIG, CREATE_CONTAINER, DELETE_CONTAINER, CREATE_TTL = 15, 16, 19, 20, 21
+CREATE_SESSION, CLOSE_SESSION, ERROR = -10, -11, -1
+_CREATES: Final = frozenset({CREATE, CREATE2, CREATE_CONTAINER, CREATE_TTL})
+_DELETES: Final = frozenset({DELETE, DELETE_CONTAINER})
+
+
+class TornLogError(Exception):
+    """A log file is damaged before its end. Its text names the file and the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedOperation:
+    """One thing a transaction did. `version` is what a check demanded or a set resulted in."""
+
+    kind: str  # create, delete, set, check, set_acl, error, other
+    path: str = ""
+    data: bytes | None = None
+    version: int = -1
+    ephemeral: bool = False
+    error: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One line of ZooKeeper's history. `failed`: a refused multi, which changed nothing."""
+
+    zxid: int
+    session: int  # unsigned
+    cxid: int
+    time_ms: int
+    kind: str  # multi, create, delete, set, create_session, close_session, error, other
+    operations: tuple[LoggedOperation, ...]
+    failed: bool = False
+
+
+class _Reader:
+    """Jute records out of one transaction's bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def int(self) -> int:
+        (value,) = _INT.unpack_from(self._data, self._at)
+        self._at += _INT.size
+        return int(value)
+
+    def long(self) -> int:
+        (value,) = _LONG.unpack_from(self._data, self._at)
+        self._at += _LONG.size
+        return int(value)
+
+    def flag(self) -> bool:
+        self._at += 1
+        return self._data[self._at - 1] != 0
+
+    def buffer(self) -> bytes | None:
+        length = self.int()
+        if length < 0:
+            return None
+        if self._at + length > len(self._data):
+            raise struct.error("a buffer ends beyond its transaction")
+        self._at += length
+        return self._data[self._at - length : self._at]
+
+    def text(self) -> str:
+        return (self.buffer() or b"").decode("utf-8", "replace")
+
+    def acl(self) -> None:
+        for _ in range(max(self.int(), 0)):
+            self.int()
+            self.buffer()
+            self.buffer()
+
+    def is_done(self) -> bool:
+        return self._at >= len(self._data)
+
+
+def _operation(kind: int, record: _Reader) -> LoggedOperation:
+    if kind in _CREATES:
+        path, data = record.text(), record.buffer()
+        record.acl()
+        ephemeral = record.flag() if kind in (CREATE, CREATE2) else False
+        return LoggedOperation("create", path, data, 0, ephemeral)
+    if kind in _DELETES:
+        return LoggedOperation("delete", record.text())
+    if kind == SET_DATA:
+        return LoggedOperation("set", record.text(), record.buffer(), record.int())
+    if kind == CHECK:
+        # The log stores the version that the check demanded, plus one.
+        return LoggedOperation("check", record.text(), None, record.int() - 1)
+    if kind == SET_ACL:
+        return LoggedOperation("set_acl", record.text())
+    if kind == ERROR:
+        return LoggedOperation("error", error=record.int())
+    return LoggedOperation("other")
+
+
+def _transaction(data: bytes) -> Transaction:
+    session, cxid, zxid, time_ms, kind = _TXN_HEADER.unpack_from(data)
+    record = _Reader(data[_TXN_HEADER.size :])
+    failed = False
+    name = "other"
+    operations: tuple[LoggedOperation, ...]
+    if kind == MULTI:
+        name = "multi"
+        parts = [(record.int(), record.buffer() or b"") for _ in range(max(record.int(), 0))]
+        operations = tuple(_operation(part, _Reader(body)) for part, body in parts)
+        failed = any(operation.kind == "error" for operation in operations)
+    elif kind == CLOSE_SESSION:
+        name = "close_session"
+        count = record.int() if not record.is_done() else 0
+        operations = tuple(LoggedOperation("delete", record.text()) for _ in range(max(count, 0)))
+    elif kind == CREATE_SESSION:
+        name, operations = "create_session", ()
+    else:
+        operation = _operation(kind, record)
+        name, operations, failed = operation.kind, (operation,), operation.kind == "error"
+    return Transaction(zxid, session & (2**64 - 1), cxid, time_ms, name, operations, failed)
+
+
+def read_log(path: Path) -> Iterator[Transaction]:
+    """Yield the transactions of one log file.
+
+    A record that is cut off at the end of the file was being written when its server died.
+
+    Raises:
+        TornLogError: not a log, or damaged before the end.
+    """
+    data = path.read_bytes()
+    if len(data) < _FILE_HEADER.size:
+        return  # Created, not yet written.
+    magic, _, _ = _FILE_HEADER.unpack_from(data)
+    if magic != _MAGIC:
+        raise TornLogError(f"{path.name} is not a transaction log")
+    at = _FILE_HEADER.size
+    while at + _ENTRY.size <= len(data):
+        checksum, length = _ENTRY.unpack_from(data, at)
+        if length == 0:
+            return  # The preallocated tail.
+        start, end = at + _ENTRY.size, at + _ENTRY.size + length
+        if length < 0 or end >= len(data):
+            if length > 0 and not any(data[end : end + 1]):
+                return  # Cut off while it was written.
+            raise TornLogError(f"{path.name}: a record of {length} bytes at {at}")
+        record = data[start:end]
+        if zlib.adler32(record) != checksum or data[end] != _END_OF_RECORD:
+            if not any(data[end : end + 64]):
+                return  # Half written: the rest of the file is empty.
+            raise TornLogError(f"{path.name}: a damaged record at {at}")
+        try:
+            yield _transaction(record)
+        except (struct.error, IndexError):
+            raise TornLogError(f"{path.name}: a record at {at} is not understood") from None
+        at = end + 1
+
+
+def read_transactions(data_dir: Path) -> list[Transaction]:
+    """Return the history of one ZooKeeper member, in the order of its zxids.
+
+    `data_dir` is ZooKeeper's dataDir (its `version-2` holds the logs).
+    """
+    folder = data_dir / "version-2" if (data_dir / "version-2").is_dir() else data_dir
+    files = sorted(folder.glob("log.*"), key=lambda path: int(path.suffix[1:], 16))
+    seen: dict[int, Transaction] = {}
+    for path in files:
+        for transaction in read_log(path):
+            seen[transaction.zxid] = transaction
+    return [seen[zxid] for zxid in sorted(seen)]
