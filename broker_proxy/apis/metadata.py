@@ -139,7 +139,9 @@ class Metadata:
                     topic.topic_authorized_operations = topic_operations(authorize, topic.name)
         response = MetadataResponse(
             brokers=[
-                MetadataResponseBroker(broker.broker_id, at.host, at.port, broker.rack)
+                MetadataResponseBroker(
+                    node_id=broker.broker_id, host=at.host, port=at.port, rack=broker.rack
+                )
                 for broker, at in self._view.brokers(listener)
             ],
             cluster_id=self._view.cluster_id,
