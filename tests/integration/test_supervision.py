@@ -197,7 +197,7 @@ def test_interrupted_while_starting_it_leaves_no_process(
     folder = tmp_path / "c"
     wanted = folder / ("zookeeper/zookeeper.pid" if stage == "zookeeper" else "nodes/3/node.pid")
     wait_until(wanted.exists)
-    assert processes_of(folder)
+    wait_until(lambda: processes_of(folder))  # a process has no command line while it execs
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0
     assert processes_of(folder) == []
