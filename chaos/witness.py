@@ -19,7 +19,6 @@ _FILE_HEADER: Final = struct.Struct(">4siq")
 _ENTRY: Final = struct.Struct(">qi")
 _TXN_HEADER: Final = struct.Struct(">qiqqi")
 _INT: Final = struct.Struct(">i")
-_LONG: Final = struct.Struct(">q")
 _MAGIC: Final = b"ZKLG"
 _END_OF_RECORD: Final = 0x42
 
@@ -66,14 +65,9 @@ class _Reader:
         self._data = data
         self._at = 0
 
-    def int(self) -> int:
+    def number(self) -> int:
         (value,) = _INT.unpack_from(self._data, self._at)
         self._at += _INT.size
-        return int(value)
-
-    def long(self) -> int:
-        (value,) = _LONG.unpack_from(self._data, self._at)
-        self._at += _LONG.size
         return int(value)
 
     def flag(self) -> bool:
@@ -81,7 +75,7 @@ class _Reader:
         return self._data[self._at - 1] != 0
 
     def buffer(self) -> bytes | None:
-        length = self.int()
+        length = self.number()
         if length < 0:
             return None
         if self._at + length > len(self._data):
@@ -93,8 +87,8 @@ class _Reader:
         return (self.buffer() or b"").decode("utf-8", "replace")
 
     def acl(self) -> None:
-        for _ in range(max(self.int(), 0)):
-            self.int()
+        for _ in range(max(self.number(), 0)):
+            self.number()
             self.buffer()
             self.buffer()
 
@@ -111,14 +105,14 @@ def _operation(kind: int, record: _Reader) -> LoggedOperation:
     if kind in _DELETES:
         return LoggedOperation("delete", record.text())
     if kind == SET_DATA:
-        return LoggedOperation("set", record.text(), record.buffer(), record.int())
+        return LoggedOperation("set", record.text(), record.buffer(), record.number())
     if kind == CHECK:
         # The log stores the version that the check demanded, plus one.
-        return LoggedOperation("check", record.text(), None, record.int() - 1)
+        return LoggedOperation("check", record.text(), None, record.number() - 1)
     if kind == SET_ACL:
         return LoggedOperation("set_acl", record.text())
     if kind == ERROR:
-        return LoggedOperation("error", error=record.int())
+        return LoggedOperation("error", error=record.number())
     return LoggedOperation("other")
 
 
@@ -130,12 +124,12 @@ def _transaction(data: bytes) -> Transaction:
     operations: tuple[LoggedOperation, ...]
     if kind == MULTI:
         name = "multi"
-        parts = [(record.int(), record.buffer() or b"") for _ in range(max(record.int(), 0))]
+        parts = [(record.number(), record.buffer() or b"") for _ in range(max(record.number(), 0))]
         operations = tuple(_operation(part, _Reader(body)) for part, body in parts)
         failed = any(operation.kind == "error" for operation in operations)
     elif kind == CLOSE_SESSION:
         name = "close_session"
-        count = record.int() if not record.is_done() else 0
+        count = record.number() if not record.is_done() else 0
         operations = tuple(LoggedOperation("delete", record.text()) for _ in range(max(count, 0)))
     elif kind == CREATE_SESSION:
         name, operations = "create_session", ()

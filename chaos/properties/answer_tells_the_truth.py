@@ -1,0 +1,79 @@
+"""D5: an error code agrees with the state between the decision's image and the answer.
+
+EXISTS: the topic existed and another request had made it. UNKNOWN: it did not exist throughout.
+NONE to a creation: this request made it. NONE to a deletion: the topic was there and is gone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from chaos.history import Answer, History, Lifetime
+from chaos.verdicts import Finding, Property
+
+NONE: Final = 0
+UNKNOWN_TOPIC: Final = 3
+TOPIC_EXISTS: Final = 36
+CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
+
+
+def _violation(answer: Answer, name: str, error: int, lives: tuple[Lifetime, ...]) -> str | None:
+    told = f"{answer.request_id}: {name} was answered"
+    alive = [life for life in lives if life.born <= answer.zxid and life.died > answer.image_zxid]
+    if answer.api_key == CREATE_TOPICS and error == TOPIC_EXISTS:
+        if not alive:
+            return f"{told} TOPIC_ALREADY_EXISTS and did not exist"
+        if all(life.creator == answer.identity for life in alive):
+            return f"{told} TOPIC_ALREADY_EXISTS about its own success"
+    if answer.api_key in (DELETE_TOPICS, CREATE_PARTITIONS) and error == UNKNOWN_TOPIC:
+        throughout = [
+            life for life in alive if life.born <= answer.image_zxid and life.died > answer.zxid
+        ]
+        if throughout:
+            return f"{told} UNKNOWN_TOPIC_OR_PARTITION and existed since zxid {throughout[0].born}"
+    if answer.api_key == CREATE_TOPICS and error == NONE:  # noqa: SIM102  # one claim each
+        if not any(life.creator == answer.identity for life in alive):
+            return f"{told} NONE and another request had made it, or none"
+    if answer.api_key == DELETE_TOPICS and error == NONE and not name.startswith("id:"):
+        if not lives:
+            return f"{told} NONE and never existed"
+        if any(life.born <= answer.image_zxid and life.died > answer.zxid for life in lives):
+            return f"{told} NONE and was still there"
+    return None
+
+
+def check(history: History) -> Finding:
+    """Judge every answered element of the topic APIs whose code says something of the state."""
+    judged = 0
+    violations = []
+    for answer in history.answers:
+        if answer.validate_only:
+            continue
+        for element, error in answer.elements:
+            says_something = (answer.api_key, error) in _CLAIMS
+            if not says_something:
+                continue
+            judged += 1
+            violation = _violation(answer, element, error, history.topics.get(element, ()))
+            if violation is not None:
+                violations.append(violation)
+    return Finding(judged, tuple(violations))
+
+
+_CLAIMS: Final = frozenset(
+    {
+        (CREATE_TOPICS, NONE),
+        (CREATE_TOPICS, TOPIC_EXISTS),
+        (DELETE_TOPICS, UNKNOWN_TOPIC),
+        (DELETE_TOPICS, NONE),
+        (CREATE_PARTITIONS, UNKNOWN_TOPIC),
+    }
+)
+
+PROPERTY: Final = Property(
+    "D5",
+    "answer_tells_the_truth",
+    "nobody was told of a state that was not so, or that its own request had made",
+    check,
+    argues_from_absence=True,
+)
