@@ -1,8 +1,8 @@
 """Fixtures for other people's test suites: a real cluster for a session of tests.
 
-Read first: `pip install 'bridgehead[embedded]'` is all it takes; pytest finds the plug-in itself. The
-cluster starts when the first test asks for it and ends with the session. To shape it, override
-`bridgehead_cluster_options` in a conftest.py; it holds the arguments of `bridgehead.cluster.Cluster`.
+Read first: `pip install 'bridgehead[embedded]'` is all it takes; pytest finds the plug-in itself.
+The cluster starts when the first test asks for it and ends with the session. To shape it, override
+`bridgehead_cluster_options` in a conftest.py: the arguments of `bridgehead.cluster.Cluster`.
 
     def test_my_tool_survives_a_failover(bridgehead_cluster):
         tool = MyTool(bridgehead_cluster.bootstrap_servers)

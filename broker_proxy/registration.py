@@ -21,7 +21,5 @@ def registration_operations(
     return (
         Create(path, None, ephemeral=True),
         SetData(path, BrokerIdZnode.encode(registration, now_ms), 0),
-        Create(
-            NodeZnode.path(registration.broker_id), NodeZnode.encode(address), ephemeral=True
-        ),
+        Create(NodeZnode.path(registration.broker_id), NodeZnode.encode(address), ephemeral=True),
     )

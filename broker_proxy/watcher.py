@@ -13,8 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from broker_proxy.registration import registration_operations
 from cluster_model.image import BrokerRegistration
 from cluster_model.records import ConfigResource
+from cluster_model.session_state import ConnectionLostError, SessionState
 from cluster_model.znodes import (
     BRIDGEHEAD_PATHS,
     BrokerIdZnode,
@@ -26,15 +28,9 @@ from cluster_model.znodes import (
     NodeZnode,
     ZnodeContentError,
 )
-from broker_proxy.registration import registration_operations
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
-from zookeeper_client.session import (
-    ConnectionLostError,
-    NoSuchZnodeError,
-    SessionState,
-    ZooKeeperSession,
-)
+from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import NODE_EXISTS, ReadChildren
 
 _log = logging.getLogger(__name__)
@@ -261,9 +257,7 @@ class ZooKeeperWatcher:
             return
         self._tell(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
 
-    async def _node_address(
-        self, broker_id: int, again: Callable[[], None]
-    ) -> NodeAddress | None:
+    async def _node_address(self, broker_id: int, again: Callable[[], None]) -> NodeAddress | None:
         path = NodeZnode.path(broker_id)
         try:
             return NodeZnode.decode((await self._live.get(path, again)).data)

@@ -165,12 +165,27 @@ def read_history(folder: Path) -> History:
     data_dir, chroot = _zookeeper(folder)
     if not events:
         raise EvidenceError(f"{folder} holds no events: name the data directory of a run.")
+    holes += _undecided(events)
     if data_dir is None:
         holes.append("ZooKeeper's transaction log is not in the folder")
         transactions: list[Transaction] = []
     else:
         transactions = [_without_chroot(each, chroot) for each in read_transactions(data_dir)]
     return History(transactions, events, tuple(holes), torn)
+
+
+def _undecided(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Name relayed answers whose decision no controller's log holds: they cannot be judged."""
+    decided = {(e["request_id"], e["zxid"]) for e in events if e["kind"] == "request_decided"}
+    relayed = {
+        e["request_id"] for e in events if e["kind"] == "forward_answered" and e["error"] == _NONE
+    }
+    for event in events:
+        if event["kind"] != "answered" or event["error"] is not None or event["closed"]:
+            continue
+        request_id = event["request_id"]
+        if request_id in relayed and (request_id, event["zxid"]) not in decided:
+            yield f"the decision behind the answer to {request_id} is missing"
 
 
 def _zookeeper(folder: Path) -> tuple[Path | None, str]:

@@ -76,7 +76,7 @@ class TopicIdRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRecord:
-    """A partition's state znode is created or set. `state.partition_epoch` is the version after it."""
+    """A partition's state znode is created or set; its version will be `state.partition_epoch`."""
 
     topic: str
     partition: int
@@ -85,7 +85,7 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True)
 class ConfigRecord:
-    """A config znode is written whole. An empty mapping of a user, client or ip removes the znode."""
+    """A config znode is written whole; an emptied user, client or ip loses its znode."""
 
     resource: ConfigResource
     configs: Mapping[str, str]

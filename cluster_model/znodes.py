@@ -133,7 +133,7 @@ class OutcomeZnode:
     @staticmethod
     def path(commit: int) -> str:
         """Return the path of one commit's outcomes."""
-        return "/bridgehead/outcomes/%010d" % commit
+        return f"/bridgehead/outcomes/{commit:010}"
 
 
 class FloorZnode:

@@ -21,14 +21,15 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
+from cluster_model.session_state import ConnectionLostError, SessionState
 from cluster_model.znode_operations import Create
 from cluster_model.znodes import FeatureZnode
 from controller.apis.base import AdminApi, Authorize, RandomSource, RequestContext
 from controller.background import Job, UncleanElection, delete_topics, sweep, tidy_up
-from controller.loop import ControllerLoop, Shell, settled_codes
+from controller.loop import ControllerLoop, Shell, told_codes
 from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
-from controller.publish import Peer, Publisher
 from controller.pruning import Pruning
+from controller.publish import Peer, Publisher
 from controller.rulings import rule_on
 from controller.store.load import load, load_brokers
 from controller.store.port import Fence, Mutant
@@ -44,7 +45,6 @@ from event_log.events import (
     Resigned,
 )
 from event_log.writer import EventLog
-from zookeeper_client.session import ConnectionLostError, SessionState
 
 _log = logging.getLogger(__name__)
 _PRUNE_EVERY_S: Final = 1.0
@@ -446,7 +446,10 @@ class Controller:
                 epoch=image.controller_epoch,
                 image_zxid=work.image_zxid,
                 zxid=zxid,
-                elements=settled_codes(work.outcomes),
+                elements=[
+                    (element, int(ErrorCode.REQUEST_TIMED_OUT) if element in unfinished else code)
+                    for element, code in told_codes(work.outcomes, unfinished)
+                ],
                 validate_only=bool(getattr(work.request, "validate_only", False)),
             )
         )

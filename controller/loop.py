@@ -52,7 +52,9 @@ class Store(Protocol):
 class Shell:
     """What the loop tells the world. All calls return at once."""
 
-    publish: Callable[[MetadataImage, MetadataImage, frozenset[str]], None]  # before, after, changed
+    publish: Callable[
+        [MetadataImage, MetadataImage, frozenset[str]], None
+    ]  # before, after, changed
     reload: Callable[[], None]  # ZooKeeper and image differ: load again
     encode_answer: Callable[[Work, frozenset[str], MetadataImage], EnvelopeAnswer]
     now_s: Callable[[], float]
@@ -241,6 +243,8 @@ class ControllerLoop:
         self._shell.publish(before, self.image, changed)
         self._log.append(ImageAdvanced(zxid=self.image.zxid, side="controller"))
         for work in self._waiting.reached(self.image, changed):
+            # The answer stands for the transaction that brought what it waited for.
+            work.zxid = self.image.zxid
             self._answer(work, frozenset())
 
     def _finish(self, work: Work) -> None:
@@ -315,6 +319,9 @@ def _topics_of(records: Iterable[Record]) -> set[str]:
     return names
 
 
-def settled_codes(outcomes: Mapping[str, Outcome]) -> list[tuple[str, int]]:
-    """Return element and error code of each outcome, for events."""
-    return [(element, int(outcome.error)) for element, outcome in outcomes.items()]
+def told_codes(
+    outcomes: Mapping[str, Outcome], unfinished: frozenset[str]
+) -> list[tuple[str, int]]:
+    """Return element and error code as the client is told them, for events."""
+    late = int(ErrorCode.REQUEST_TIMED_OUT)
+    return [(e, late if e in unfinished else int(o.error)) for e, o in outcomes.items()]

@@ -13,7 +13,9 @@ class Pruning:
         self._grace_s = grace_ms / 1000
         self._missing_since: dict[Incarnation, float] = {}
 
-    def gone(self, known: set[Incarnation], registered: set[Incarnation], now_s: float) -> frozenset[Incarnation]:
+    def gone(
+        self, known: set[Incarnation], registered: set[Incarnation], now_s: float
+    ) -> frozenset[Incarnation]:
         """Return the incarnations that have been missing for the whole grace period."""
         self._missing_since = {
             incarnation: self._missing_since.get(incarnation, now_s)

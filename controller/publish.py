@@ -53,9 +53,7 @@ class Publisher:
         if peer in self._peers:
             self._peers.remove(peer)
 
-    def publish(
-        self, before: MetadataImage, after: MetadataImage, changed: frozenset[str]
-    ) -> None:
+    def publish(self, before: MetadataImage, after: MetadataImage, changed: frozenset[str]) -> None:
         """Push the topics in `changed` as `after` has them, and the live brokers."""
         if self._loop is None:
             return

@@ -1,4 +1,4 @@
-"""What an exception means: for the client, for the operator, for our office. The only such table."""
+"""What an exception means: for the client, the operator and our office. The only such table."""
 
 from __future__ import annotations
 

@@ -29,9 +29,7 @@ class MetricsServer:
 
     async def start(self, host: str, port: int) -> None:
         """Listen; port 0 takes a free one. Raises OSError when the port is taken."""
-        self._server = await asyncio.start_server(
-            self._serve, host, port, limit=_HEAD_BYTES_MAX
-        )
+        self._server = await asyncio.start_server(self._serve, host, port, limit=_HEAD_BYTES_MAX)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import os
@@ -21,17 +22,16 @@ from typing import Any
 from bridgehead.cluster import control_socket
 from broker_proxy.watcher import RegistrationRefusedError
 from cluster_model.broker_configs import InvalidBrokerConfigError
+from cluster_model.session_state import ConnectionLostError
 from controller.store.port import Mutant
 from node.config import NodeConfigError, read_config
 from node.node import Node
-from zookeeper_client.session import ConnectionLostError
 
 _CANNOT_START = 2
+_GC_THRESHOLDS = (50_000, 20, 100)
 
 
-def main(
-    arguments: list[str] | None = None, mutants: frozenset[Mutant] = frozenset()
-) -> int:
+def main(arguments: list[str] | None = None, mutants: frozenset[Mutant] = frozenset()) -> int:
     """Run one node; return the exit code. `mutants` is for the test build alone."""
     parser = argparse.ArgumentParser(prog="node", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="Kafka's server.properties")
@@ -44,6 +44,11 @@ def main(
         format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
     )
     logging.getLogger("kazoo").setLevel(logging.WARNING)
+    # A large image is a million objects that live long: looking through them for garbage at the
+    # usual pace costs whole seconds of pauses. What is imported by now is never looked at again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
     try:
         return asyncio.run(_run(options, mutants))
     except (NodeConfigError, InvalidBrokerConfigError, RegistrationRefusedError) as wrong:

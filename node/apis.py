@@ -6,8 +6,6 @@ import random
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from bridgehead.kafka_wire.messages.create_topics import CreatableTopicConfigs
 from broker_proxy.apis.alter_configs_split import (
     AlterConfigsSplit,
     ConfigChecks,
@@ -22,12 +20,6 @@ from broker_proxy.apis.metadata import Metadata
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
-from cluster_model.config_types import ConfigException
-from cluster_model.topic_configs import (
-    TopicDefaults,
-    effective_topic_configs,
-    validate_topic_configs,
-)
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import AdminApi
 from controller.apis.config_changes import ConfigChanges
@@ -35,6 +27,7 @@ from controller.apis.create_partitions import CreatePartitions
 from controller.apis.create_topics import CreateTopics
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
+from controller.apis.topic_config_rules import TopicConfigRules
 
 if TYPE_CHECKING:
     from node.node import Node
@@ -44,10 +37,10 @@ Current = Callable[[], EffectiveBrokerConfig]
 
 def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, AdminApi]:
     """Return every admin write API of the controller, by key."""
-    configs = _TopicConfigs(current)
+    rules = TopicConfigRules(current)
     changes = ConfigChanges(config)
     apis: tuple[AdminApi, ...] = (
-        CreateTopics(config, check_configs=configs.check, show_configs=configs.show),
+        CreateTopics(config, check_configs=rules.check, show_configs=rules.show),
         DeleteTopics(config),
         CreatePartitions(),
         AlterConfigs(changes),
@@ -86,47 +79,3 @@ def build_split_apis(node: Node, current: Current) -> Mapping[int, SplitApi]:
 
 def _allow_client(_who: ClientConnectionInfo, _operation: str, _type: str, _name: str) -> bool:
     return True
-
-
-class _TopicConfigs:
-    """Topic configs as CreateTopics needs them, against the broker configs in force."""
-
-    def __init__(self, current: Current) -> None:
-        self._current = current
-        self._seen: EffectiveBrokerConfig | None = None
-        self._defaults: TopicDefaults | None = None
-        self._plain: list[CreatableTopicConfigs] = []
-
-    def _refreshed(self) -> TopicDefaults:
-        current = self._current()
-        if self._defaults is None or current is not self._seen:
-            self._seen, self._defaults = current, TopicDefaults.of(current)
-            self._plain = _rows({}, self._defaults)
-        return self._defaults
-
-    def check(self, overrides: Mapping[str, str]) -> None:
-        """Raise ApiError INVALID_CONFIG for what Kafka refuses."""
-        if not overrides:
-            return
-        try:
-            validate_topic_configs(overrides, self._refreshed())
-        except ConfigException as refused:
-            raise ApiError(ErrorCode.INVALID_CONFIG, refused.message) from None
-
-    def show(self, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
-        """Return the rows of a CreateTopics answer; topics without overrides share theirs."""
-        defaults = self._refreshed()
-        return _rows(overrides, defaults) if overrides else self._plain
-
-
-def _rows(overrides: Mapping[str, str], defaults: TopicDefaults) -> list[CreatableTopicConfigs]:
-    return [
-        CreatableTopicConfigs(
-            name=entry.name,
-            value=entry.value,
-            read_only=False,
-            config_source=entry.source,
-            is_sensitive=entry.sensitive,
-        )
-        for entry in effective_topic_configs(overrides, defaults)
-    ]

@@ -27,6 +27,7 @@ from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.records import ConfigResource
+from cluster_model.session_state import SessionState
 from cluster_model.znodes import DEFAULT_ENTITY, NodeAddress, encode_uuid
 from controller.apis.create_topics import new_topic_id
 from controller.controller import Controller, Office, Services, Settings
@@ -43,7 +44,6 @@ from metrics.node_metrics import NodeMetrics
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
 from node.config import NodeConfig
 from node.office import OfficeFollower
-from zookeeper_client.session import SessionState
 
 _log = logging.getLogger(__name__)
 _SNAPSHOT_EVERY_S: Final = 10.0
@@ -196,9 +196,7 @@ class Node:
             the broker id is taken.
         """
         self._log.append(
-            Started(
-                incarnation=self.incarnation, version=bridgehead.__version__, pid=os.getpid()
-            )
+            Started(incarnation=self.incarnation, version=bridgehead.__version__, pid=os.getpid())
         )
         self._schedule_flush()
         host, _, port = self.config.own.metrics_listener.rpartition(":")
@@ -240,9 +238,7 @@ class Node:
         return NodeAddress(f"{self._grpc_host}:{self._envelopes.port}", self.incarnation)
 
     def _hello(self) -> Hello:
-        return Hello(
-            self.config.broker_id, self.incarnation, self._broker_epoch, self._cluster_id
-        )
+        return Hello(self.config.broker_id, self.incarnation, self._broker_epoch, self._cluster_id)
 
     def _gauges(self, server: KafkaServer) -> None:
         gauge = self.metrics.gauge

@@ -15,10 +15,10 @@ from broker_proxy.forwarding import ForwardingManager, Target
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ControllerAddress
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from cluster_model.session_state import ConnectionLostError
 from controller.controller import Controller
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, EnvelopeAnswer, Hello, MetadataUpdate
-from zookeeper_client.session import ConnectionLostError
 
 _log = logging.getLogger(__name__)
 _STAND_AGAIN_S: Final = 0.2

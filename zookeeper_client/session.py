@@ -15,7 +15,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Any, Final, NamedTuple, cast
 
 from kazoo.client import KazooClient, KazooState
@@ -30,6 +29,7 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.connection import ConnectionHandler
 from kazoo.retry import KazooRetry
 
+from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
 from cluster_model.znode_operations import Create, Operation
 from zookeeper_client.wire import (
     AclOf,
@@ -48,22 +48,6 @@ from zookeeper_client.wire import (
 READS_PER_REQUEST: Final = 500
 _RECONNECT_DELAY_S: Final = 0.05
 _PING_XID: Final = -2
-
-
-class SessionState(Enum):
-    """What the owner of a session is told."""
-
-    CONNECTED = "connected"
-    SUSPENDED = "suspended"  # no server answers; the session may still live
-    LOST = "lost"  # expired, refused or closed; never comes back
-
-
-class ConnectionLostError(Exception):
-    """The connection broke. A write may have been executed: not definite."""
-
-
-class SessionLostError(ConnectionLostError):
-    """The session is gone. A write in flight may have been executed: not definite."""
 
 
 class ZooKeeperRefusedError(Exception):

@@ -73,13 +73,9 @@ def encode_operation(operation: Operation, chroot: str, acl_of: AclOf) -> bytes:
         case Create(_, data, ephemeral, sequential):
             flags = (_EPHEMERAL if ephemeral else 0) | (_SEQUENTIAL if sequential else 0)
             body = _LENGTH(-1) if data is None else _LENGTH(len(data)) + data
-            return b"".join(
-                (_HEADERS[_CREATE], path, body, acl_of(operation.path), _LENGTH(flags))
-            )
+            return b"".join((_HEADERS[_CREATE], path, body, acl_of(operation.path), _LENGTH(flags)))
         case SetData(_, data, version):
-            return b"".join(
-                (_HEADERS[_SET_DATA], path, _LENGTH(len(data)), data, _LENGTH(version))
-            )
+            return b"".join((_HEADERS[_SET_DATA], path, _LENGTH(len(data)), data, _LENGTH(version)))
         case Delete(_, version):
             return _HEADERS[_DELETE] + path + _LENGTH(version)
         case Check(_, version):

@@ -117,9 +117,7 @@ async def load_brokers(read: ReadMany, refused: list[str]) -> Map[int, BrokerReg
     return Map(brokers)
 
 
-async def _load_configs(
-    read: ReadMany, refused: list[str]
-) -> Map[ConfigResource, dict[str, str]]:
+async def _load_configs(read: ReadMany, refused: list[str]) -> Map[ConfigResource, dict[str, str]]:
     names = await _children(read, [f"/config/{entity_type}" for entity_type in _CONFIG_TYPES])
     resources = [
         ConfigResource(entity_type, name)

@@ -27,7 +27,7 @@ from cluster_model.znodes import (
     TopicZnode,
 )
 
-# Broker entities stay with an empty config; emptied users, clients and ips go (kafka-semantics 2.10).
+# Brokers stay with an empty config; emptied users, clients and ips go (kafka-semantics 2.10).
 _KEPT_WHEN_EMPTY: Final = ("topics", "brokers")
 
 

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
 from cluster_model.znode_operations import Check, Create, Operation, SetData
 from cluster_model.znodes import (
     BRIDGEHEAD_PATHS,
@@ -38,13 +39,7 @@ from event_log.events import (
     SessionOpened,
 )
 from event_log.writer import EventLog
-from zookeeper_client.session import (
-    ConnectionLostError,
-    NoSuchZnodeError,
-    SessionLostError,
-    SessionState,
-    ZooKeeperSession,
-)
+from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import Read, ReadResult
 
 # A multi of 500 operations costs 4 ms and more gain nothing; two of them are fence and counter.

@@ -211,7 +211,7 @@ def _correlation_id(answer: bytes | None) -> int:
 
 async def _until(condition: Callable[[], bool], within_s: float = 5.0) -> None:
     async with asyncio.timeout(within_s):
-        while not condition():  # noqa: ASYNC110  # any condition at all
+        while not condition():  # any condition at all
             await asyncio.sleep(0.005)
 
 

@@ -1,4 +1,4 @@
-"""The controller is killed, frozen and moved while clients write: nothing is lost, nothing doubled."""
+"""The controller is killed, moved and expired under load: nothing is lost, nothing doubled."""
 
 from __future__ import annotations
 
@@ -205,7 +205,9 @@ async def test_leaders_leave_a_dead_broker_and_its_replicas_come_back(cluster: C
         return [(each.leader_id, set(each.isr_nodes)) for each in topic.partitions]
 
     await asyncio.to_thread(cluster.kill_node, controller)
-    while any(leader in (-1, controller) or controller in isr for leader, isr in await partitions()):
+    while any(
+        leader in (-1, controller) or controller in isr for leader, isr in await partitions()
+    ):
         await asyncio.sleep(0.05)
     await asyncio.to_thread(cluster.start_node, controller)
     while any(isr != {1, 2, 3} for _, isr in await partitions()):

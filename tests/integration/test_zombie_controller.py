@@ -1,4 +1,4 @@
-"""A controller that is paused past its session wakes up and writes nothing; without the fence it does.
+"""A controller paused past its session wakes up and writes nothing; without the fence it does.
 
 The witness is ZooKeeper's transaction log: whatever a session of the old controller wrote after
 its successor's election is there, whoever claims what.
@@ -39,9 +39,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
     """
     controller = cluster.wait_for_controller()
     # Clients of the controller's own broker: their requests are in its queue when it stops.
-    connections = [
-        await Connection.open(cluster.bootstrap_server(controller)) for _ in range(32)
-    ]
+    connections = [await Connection.open(cluster.bootstrap_server(controller)) for _ in range(32)]
     done = asyncio.Event()
 
     async def write(number: int, connection: Connection) -> None:
@@ -51,9 +49,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
             frame = create_topics_frame([f"zombie-{number}-{count}"])
             await connection.ask(frame)
 
-    writers = [
-        asyncio.create_task(write(number, each)) for number, each in enumerate(connections)
-    ]
+    writers = [asyncio.create_task(write(number, each)) for number, each in enumerate(connections)]
     await asyncio.sleep(0)
     while len(events(cluster, controller, "commit_answered")) < 20:
         await asyncio.sleep(0.02)
