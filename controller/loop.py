@@ -172,6 +172,9 @@ class ControllerLoop:
         for work in works:
             self._finish(work)
         self._in_round = []
+        # The evidence reaches the operating system before the answers, which the loop's next
+        # turn sends: a killed controller has told nobody what it has not written down.
+        self._log.flush()
 
     def _decide(self, work: Work, image: MetadataImage, entries: list[Entry]) -> MetadataImage:
         if self._shell.now_s() > work.deadline_s:
@@ -270,6 +273,7 @@ class ControllerLoop:
         unfinished = self._waiting.give_up(work)
         if unfinished is not None and not work.answer.done():
             self._answer(work, unfinished)
+            self._log.flush()
 
     def _answer(self, work: Work, unfinished: frozenset[str]) -> None:
         if not self._store.lease_holds():
@@ -298,6 +302,7 @@ class ControllerLoop:
         committed = await self.commit_operations(operations)
         before, self.image = self.image, replace(self.image.replay(records), zxid=committed.zxid)
         self._published(before, frozenset(_topics_of(records)))
+        self._log.flush()
 
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
         """Write operations in as few fenced multis as they need; not atomic beyond one."""

@@ -1,0 +1,91 @@
+"""The demo's clients: confluent-kafka as released, which knows nothing of us."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs re-export nothing
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
+
+ANSWER_TIMEOUT_S = 30
+
+
+def admin(bootstrap: str) -> AdminClient:
+    """Return a client that first asks this broker."""
+    # The demo kills brokers on purpose: librdkafka need not say so on standard error.
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+
+
+def create_topic(client: AdminClient, name: str, partitions: int, replicas: int) -> None:
+    """Create one topic. Raises KafkaException."""
+    topic = NewTopic(name, num_partitions=partitions, replication_factor=replicas)
+    client.create_topics([topic])[name].result(ANSWER_TIMEOUT_S)
+
+
+def alter_config(client: AdminClient, topic: str, configs: Mapping[str, str]) -> None:
+    """Set some configs of a topic, incrementally. Raises KafkaException."""
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in configs.items()
+    ]
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=entries)
+    (future,) = client.incremental_alter_configs([resource]).values()
+    future.result(ANSWER_TIMEOUT_S)
+
+
+@dataclass(slots=True)
+class Load:
+    """Clients in threads of their own, each creating topics one after another."""
+
+    bootstrap: list[str]
+    threads_per_broker: int = 2
+    acknowledged: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    longest_wait_s: float = 0.0
+    _names: Any = field(default_factory=itertools.count)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Begin; `acknowledged` grows."""
+        for address in self.bootstrap * self.threads_per_broker:
+            thread = threading.Thread(target=self._work, args=(address,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _work(self, address: str) -> None:
+        client = admin(address)
+        while not self._stop.is_set():
+            name = f"load-{next(self._names)}"
+            began = time.monotonic()
+            try:
+                create_topic(client, name, partitions=1, replicas=2)
+                self.acknowledged.append(name)
+            except KafkaException as refused:
+                self.refused.append(f"{name}: {refused}")
+            self.longest_wait_s = max(self.longest_wait_s, time.monotonic() - began)
+
+    def wait_for_more(self, count: int, timeout_s: float) -> bool:
+        """Wait until `count` more topics are acknowledged; False when time runs out first."""
+        wanted = len(self.acknowledged) + count
+        deadline = time.monotonic() + timeout_s
+        while len(self.acknowledged) < wanted and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return len(self.acknowledged) >= wanted
+
+    def stop(self) -> None:
+        """End; every request that is under way is answered first."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(ANSWER_TIMEOUT_S + 5)
