@@ -11,93 +11,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Final, Protocol
+from dataclasses import replace
+from typing import Final
 
-from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
-from bridgehead.kafka_wire.headers import encode_response_header
 from cluster_model.image import MetadataImage
-from cluster_model.principal import KafkaPrincipal
 from cluster_model.session_state import ConnectionLostError, SessionState
 from cluster_model.znode_operations import Create
 from cluster_model.znodes import FeatureZnode
-from controller.apis.base import AdminApi, Authorize, RandomSource, RequestContext
-from controller.background import Job, UncleanElection, delete_topics, sweep, tidy_up
-from controller.loop import ControllerLoop, Shell, told_codes
-from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
+from controller.background import Job, delete_topics, sweep, tidy_up
+from controller.handle_envelope import EnvelopeDesk
+from controller.loop import ControllerLoop, Shell
 from controller.pruning import Pruning
 from controller.publish import Peer, Publisher
 from controller.rulings import rule_on
+from controller.services import Office, Sender, Services, Settings
 from controller.store.load import load, load_brokers
-from controller.store.port import Fence, Mutant
+from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
-from controller.work import Work
-from envelope.messages import Envelope, EnvelopeAnswer, Hello, RequestIdentity
-from envelope.principal_serde import PrincipalSerde
-from event_log.events import (
-    BecameActive,
-    EnvelopeReceived,
-    EnvelopeRefused,
-    RequestDecided,
-    Resigned,
-)
-from event_log.writer import EventLog
+from envelope.messages import Envelope, EnvelopeAnswer
+from event_log.events import BecameActive, Resigned
 
 _log = logging.getLogger(__name__)
 _PRUNE_EVERY_S: Final = 1.0
 _NOT_CONTROLLER: Final = EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0)
-
-
-class Office(Enum):
-    """Where a candidate stands."""
-
-    STANDBY = "standby"
-    CLAIMING = "claiming"
-    LOADING = "loading"
-    ACTIVE = "active"
-
-
-class Sender(Protocol):
-    """Who sent an Envelope: the broker at the other end of a channel."""
-
-    @property
-    def hello(self) -> Hello: ...
-    @property
-    def principal(self) -> KafkaPrincipal: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the controller takes from the broker's configuration."""
-
-    broker_id: int
-    zookeeper_connect: str
-    session_timeout_ms: int
-    connection_timeout_ms: int
-    request_timeout_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What the node hands in. Nothing here is global."""
-
-    apis: Mapping[int, AdminApi]
-    serde: PrincipalSerde
-    may_send_envelopes: Callable[[KafkaPrincipal], bool]  # CLUSTER_ACTION on Cluster
-    authorizer: Callable[[KafkaPrincipal, str, str], Authorize]  # principal, host, API name
-    unclean_election: UncleanElection
-    random: RandomSource
-    new_topic_id: Callable[[], bytes]
-    log: EventLog
-    now_s: Callable[[], float]
-    now_ms: Callable[[], int]
-    authorization_failed: Callable[[], None]  # metric
-    office_changed: Callable[[Office], None]
-    own_broker: Peer
-    mutants: frozenset[Mutant] = frozenset()
 
 
 class Controller:
@@ -110,9 +47,11 @@ class Controller:
         self._loop: ControllerLoop | None = None
         self._publisher = Publisher(settings.broker_id, services.own_broker)
         self._office = Office.STANDBY
-        self._opened = asyncio.Event()  # set while no Envelope must wait
-        self._opened.set()
-        self._running: dict[RequestIdentity, asyncio.Future[EnvelopeAnswer]] = {}
+        self._desk = EnvelopeDesk(
+            services,
+            in_office=lambda: self._loop if self._office is Office.ACTIVE else None,
+            brokers_may_have_changed=self._brokers_changed,
+        )
         self._term: asyncio.Task[None] | None = None
         self._fence: Fence | None = None
         self._elected_ms = 0.0
@@ -142,9 +81,9 @@ class Controller:
     def _enter(self, office: Office) -> None:
         self._office = office
         if office in (Office.CLAIMING, Office.LOADING):
-            self._opened.clear()
+            self._desk.close()
         else:
-            self._opened.set()
+            self._desk.reopen()
         self._services.office_changed(office)
 
     async def prepare(self, cluster_id: str) -> str:
@@ -254,7 +193,8 @@ class Controller:
             shell=Shell(
                 publish=self._publisher.publish,
                 reload=self._reload,
-                encode_answer=self._encode_answer,
+                encode_answer=self._desk.encode_answer,
+                encode_refusal=self._desk.encode_refusal,
                 now_s=services.now_s,
                 now_ms=services.now_ms,
             ),
@@ -338,126 +278,9 @@ class Controller:
             loop.start_chore(lambda: self._pruning.run(loop, self._services.now_s()))
             asyncio.get_running_loop().call_later(_PRUNE_EVERY_S, self._prune, loop)
 
-    # --- Envelopes -----------------------------------------------------------------------
-
     async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeAnswer:
-        """Answer one Envelope. Never raises; see kafka-semantics 1.5 for the codes.
-
-        NOT_CONTROLLER is the one answer that decides nothing: the broker asks the next controller.
-        """
-        services = self._services
-        services.log.append(
-            EnvelopeReceived(
-                request_id=envelope.request_id,
-                identity=envelope.identity,
-                attempt=envelope.attempt,
-                sender=str(sender.principal),
-            )
-        )
-        refused = refuse_sender(sender.principal, services.may_send_envelopes)
-        if refused is not None:
-            services.authorization_failed()
-            return self._refuse(envelope, refused)
-        if not self._opened.is_set():
-            await self._opened.wait()
-        loop = self._loop
-        if loop is None or self._office is not Office.ACTIVE:
-            return self._refuse(envelope, Refused(ErrorCode.NOT_CONTROLLER, "not in office"))
-        running = self._running.get(envelope.identity)
-        if running is not None:
-            return await asyncio.shield(running)  # A copy of a request that is under way.
-        stale = self._refuse_identity(envelope, loop)
-        opened = stale or open_envelope(envelope, services.serde, services.apis)
-        if isinstance(opened, Refused):
-            return self._refuse(envelope, opened)
-        return await self._execute(envelope, opened, loop)
-
-    def _refuse(self, envelope: Envelope, refused: Refused) -> EnvelopeAnswer:
-        self._services.log.append(
-            EnvelopeRefused(
-                request_id=envelope.request_id,
-                identity=envelope.identity,
-                error=int(refused.error),
-                reason=refused.reason,
-            )
-        )
-        return EnvelopeAnswer(int(refused.error), None, 0)
-
-    def _refuse_identity(self, envelope: Envelope, loop: ControllerLoop) -> Refused | None:
-        identity = envelope.identity
-        broker = loop.image.brokers.get(identity.broker_id)
-        if broker is None or broker.incarnation != identity.incarnation:
-            # It may have registered a moment ago: it shall ask again (design 5.5).
-            self._brokers_changed()
-            return Refused(ErrorCode.NOT_CONTROLLER, "this incarnation is not registered")
-        if loop.outcomes.is_below_floor(identity):
-            return Refused(ErrorCode.INVALID_REQUEST, "its broker has finished with this request")
-        return None
-
-    async def _execute(
-        self, envelope: Envelope, opened: Opened, loop: ControllerLoop
-    ) -> EnvelopeAnswer:
-        services = self._services
-        header = opened.header
-        answer: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
-        self._running[envelope.identity] = answer
-        context = RequestContext(
-            request_id=envelope.request_id,
-            api_key=header.api_key,
-            api_version=header.api_version,
-            dialect=envelope.dialect,
-            principal=opened.principal,
-            client_host=opened.client_host,
-            client_id=header.client_id,
-            listener_name=envelope.listener_name,
-            security_protocol=envelope.security_protocol,
-            authorize=services.authorizer(opened.principal, opened.client_host, ""),
-            random=services.random,
-            now_ms=services.now_ms(),
-        )
-        loop.submit(
-            Work(
-                identity=envelope.identity,
-                context=context,
-                api=opened.api,
-                request=opened.request,
-                correlation_id=header.correlation_id,
-                deadline_s=services.now_s() + envelope.remaining_ms / 1000,
-                answer=answer,
-            )
-        )
-        try:
-            return await asyncio.shield(answer)
-        finally:
-            self._running.pop(envelope.identity, None)
-
-    def _encode_answer(
-        self, work: Work, unfinished: frozenset[str], image: MetadataImage
-    ) -> EnvelopeAnswer:
-        context = work.context
-        message = work.api.answer(context, work.request, work.outcomes, image, unfinished)
-        zxid = work.zxid or image.zxid
-        self._services.log.append(
-            RequestDecided(
-                request_id=context.request_id,
-                identity=work.identity,
-                api_key=context.api_key,
-                principal=str(context.principal),
-                epoch=image.controller_epoch,
-                image_zxid=work.image_zxid,
-                zxid=zxid,
-                elements=[
-                    (element, int(ErrorCode.REQUEST_TIMED_OUT) if element in unfinished else code)
-                    for element, code in told_codes(work.outcomes, unfinished)
-                ],
-                validate_only=bool(getattr(work.request, "validate_only", False)),
-            )
-        )
-        head = encode_response_header(context.api_key, context.api_version, work.correlation_id)
-        body = encode_response(
-            context.api_key, context.api_version, message, dialect=context.dialect
-        )
-        return EnvelopeAnswer(int(ErrorCode.NONE), head + body, zxid)
+        """Answer one Envelope; see EnvelopeDesk."""
+        return await self._desk.handle(envelope, sender)
 
     # --- Channels ------------------------------------------------------------------------
 

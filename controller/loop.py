@@ -57,6 +57,7 @@ class Shell:
     ]  # before, after, changed
     reload: Callable[[], None]  # ZooKeeper and image differ: load again
     encode_answer: Callable[[Work, frozenset[str], MetadataImage], EnvelopeAnswer]
+    encode_refusal: Callable[[Work, ErrorCode], EnvelopeAnswer]
     now_s: Callable[[], float]
     now_ms: Callable[[], int]
 
@@ -153,7 +154,7 @@ class ControllerLoop:
         base = image = self.image
         entries: list[Entry] = []
         for work in works:
-            image = self._decide(work, image, entries)
+            image = self._contained(work, image, entries)
         changed: set[str] = set()
         for multi in cut_into_multis(entries):
             records = [record for entry in multi for record in entry.decided.records]
@@ -175,6 +176,23 @@ class ControllerLoop:
         # The evidence reaches the operating system before the answers, which the loop's next
         # turn sends: a killed controller has told nobody what it has not written down.
         self._log.flush()
+
+    def _contained(self, work: Work, image: MetadataImage, entries: list[Entry]) -> MetadataImage:
+        """Decide one request; a fault in a decision is that request's alone.
+
+        Decisions are pure: nothing has happened yet. Without this, one request that meets a bug
+        would end the term of every controller that it is sent to, one after another.
+        """
+        decided_before = len(entries)
+        try:
+            return self._decide(work, image, entries)
+        except Exception:
+            _log.exception("a fault while deciding %s", work.context.request_id)
+            del entries[decided_before:]
+            work.undone.clear()
+            refusal = self._shell.encode_refusal(work, ErrorCode.UNKNOWN_SERVER_ERROR)
+            work.answer.set_result(refusal)
+            return image
 
     def _decide(self, work: Work, image: MetadataImage, entries: list[Entry]) -> MetadataImage:
         if self._shell.now_s() > work.deadline_s:

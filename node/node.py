@@ -30,7 +30,8 @@ from cluster_model.records import ConfigResource
 from cluster_model.session_state import SessionState
 from cluster_model.znodes import DEFAULT_ENTITY, NodeAddress, encode_uuid
 from controller.apis.create_topics import new_topic_id
-from controller.controller import Controller, Office, Services, Settings
+from controller.controller import Controller
+from controller.services import Office, Services, Settings
 from controller.store.port import Mutant
 from envelope.messages import Hello, MetadataUpdate
 from envelope.principal_serde import DefaultPrincipalSerde

@@ -1,0 +1,175 @@
+"""Envelopes on their way through a controller: checked, executed once, answered.
+
+KIP-590 §EnvelopeRequest Handling. An Envelope that comes while the state is loaded waits; a copy
+of one that is under way joins it; one of a registration the controller has not seen yet is sent
+back to be asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from bridgehead.kafka_wire.codec import encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.headers import encode_response_header
+from cluster_model.image import MetadataImage
+from controller.apis.base import RequestContext
+from controller.loop import ControllerLoop, told_codes
+from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
+from controller.services import Sender, Services
+from controller.work import Work
+from envelope.messages import Envelope, EnvelopeAnswer, RequestIdentity
+from event_log.events import EnvelopeReceived, EnvelopeRefused, RequestDecided
+
+
+class EnvelopeDesk:
+    """Answers Envelopes for one candidate, whatever office it holds at the moment."""
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        in_office: Callable[[], ControllerLoop | None],
+        brokers_may_have_changed: Callable[[], None],
+    ) -> None:
+        self._services = services
+        self._in_office = in_office
+        self._brokers_may_have_changed = brokers_may_have_changed
+        self._open = asyncio.Event()  # set while no Envelope must wait
+        self._open.set()
+        self._running: dict[RequestIdentity, asyncio.Future[EnvelopeAnswer]] = {}
+
+    def close(self) -> None:
+        """Office is near: let Envelopes wait until it is taken or lost."""
+        self._open.clear()
+
+    def reopen(self) -> None:
+        """Answer again, from office or from standby."""
+        self._open.set()
+
+    async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeAnswer:
+        """Answer one Envelope. Never raises; see kafka-semantics 1.5 for the codes.
+
+        NOT_CONTROLLER is the one answer that decides nothing: the broker asks the next controller.
+        """
+        services = self._services
+        services.log.append(
+            EnvelopeReceived(
+                request_id=envelope.request_id,
+                identity=envelope.identity,
+                attempt=envelope.attempt,
+                sender=str(sender.principal),
+            )
+        )
+        refused = refuse_sender(sender.principal, services.may_send_envelopes)
+        if refused is not None:
+            services.authorization_failed()
+            return self._refuse(envelope, refused)
+        if not self._open.is_set():
+            await self._open.wait()
+        loop = self._in_office()
+        if loop is None:
+            return self._refuse(envelope, Refused(ErrorCode.NOT_CONTROLLER, "not in office"))
+        running = self._running.get(envelope.identity)
+        if running is not None:
+            return await asyncio.shield(running)  # A copy of a request that is under way.
+        stale = self._refuse_identity(envelope, loop)
+        opened = stale or open_envelope(envelope, services.serde, services.apis)
+        if isinstance(opened, Refused):
+            return self._refuse(envelope, opened)
+        return await self._execute(envelope, opened, loop)
+
+    def _refuse(self, envelope: Envelope, refused: Refused) -> EnvelopeAnswer:
+        self._services.log.append(
+            EnvelopeRefused(
+                request_id=envelope.request_id,
+                identity=envelope.identity,
+                error=int(refused.error),
+                reason=refused.reason,
+            )
+        )
+        return EnvelopeAnswer(int(refused.error), None, 0)
+
+    def _refuse_identity(self, envelope: Envelope, loop: ControllerLoop) -> Refused | None:
+        identity = envelope.identity
+        broker = loop.image.brokers.get(identity.broker_id)
+        if broker is None or broker.incarnation != identity.incarnation:
+            # It may have registered a moment ago: it shall ask again (design 5.5).
+            self._brokers_may_have_changed()
+            return Refused(ErrorCode.NOT_CONTROLLER, "this incarnation is not registered")
+        if loop.outcomes.is_below_floor(identity):
+            return Refused(ErrorCode.INVALID_REQUEST, "its broker has finished with this request")
+        return None
+
+    async def _execute(
+        self, envelope: Envelope, opened: Opened, loop: ControllerLoop
+    ) -> EnvelopeAnswer:
+        services = self._services
+        header = opened.header
+        answer: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
+        self._running[envelope.identity] = answer
+        context = RequestContext(
+            request_id=envelope.request_id,
+            api_key=header.api_key,
+            api_version=header.api_version,
+            dialect=envelope.dialect,
+            principal=opened.principal,
+            client_host=opened.client_host,
+            client_id=header.client_id,
+            listener_name=envelope.listener_name,
+            security_protocol=envelope.security_protocol,
+            authorize=services.authorizer(opened.principal, opened.client_host, ""),
+            random=services.random,
+            now_ms=services.now_ms(),
+        )
+        loop.submit(
+            Work(
+                identity=envelope.identity,
+                context=context,
+                api=opened.api,
+                request=opened.request,
+                correlation_id=header.correlation_id,
+                deadline_s=services.now_s() + envelope.remaining_ms / 1000,
+                answer=answer,
+            )
+        )
+        try:
+            return await asyncio.shield(answer)
+        finally:
+            self._running.pop(envelope.identity, None)
+
+    def encode_answer(
+        self, work: Work, unfinished: frozenset[str], image: MetadataImage
+    ) -> EnvelopeAnswer:
+        """Build the answer of a request that is decided and committed."""
+        context = work.context
+        message = work.api.answer(context, work.request, work.outcomes, image, unfinished)
+        zxid = work.zxid or image.zxid
+        self._services.log.append(
+            RequestDecided(
+                request_id=context.request_id,
+                identity=work.identity,
+                api_key=context.api_key,
+                principal=str(context.principal),
+                epoch=image.controller_epoch,
+                image_zxid=work.image_zxid,
+                zxid=zxid,
+                elements=told_codes(work.outcomes, unfinished),
+                validate_only=bool(getattr(work.request, "validate_only", False)),
+            )
+        )
+        return _relayed(work, message, zxid)
+
+    def encode_refusal(self, work: Work, error: ErrorCode) -> EnvelopeAnswer:
+        """Build the answer of a request that failed as a whole, in its API's own shape."""
+        context = work.context
+        message = work.api.refuse(work.request, context.api_version, error, None)
+        return _relayed(work, message, 0)
+
+
+def _relayed(work: Work, message: object, zxid: int) -> EnvelopeAnswer:
+    context = work.context
+    head = encode_response_header(context.api_key, context.api_version, work.correlation_id)
+    body = encode_response(context.api_key, context.api_version, message, dialect=context.dialect)
+    return EnvelopeAnswer(int(ErrorCode.NONE), head + body, zxid)

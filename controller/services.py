@@ -1,0 +1,66 @@
+"""What a candidate for controller is given: settings, services, and the words for its office."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from cluster_model.principal import KafkaPrincipal
+from controller.apis.base import AdminApi, Authorize, RandomSource
+from controller.background import UncleanElection
+from controller.publish import Peer
+from controller.store.port import Mutant
+from envelope.messages import Hello
+from envelope.principal_serde import PrincipalSerde
+from event_log.writer import EventLog
+
+
+class Office(Enum):
+    """Where a candidate stands."""
+
+    STANDBY = "standby"
+    CLAIMING = "claiming"
+    LOADING = "loading"
+    ACTIVE = "active"
+
+
+class Sender(Protocol):
+    """Who sent an Envelope: the broker at the other end of a channel."""
+
+    @property
+    def hello(self) -> Hello: ...
+    @property
+    def principal(self) -> KafkaPrincipal: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the controller takes from the broker's configuration."""
+
+    broker_id: int
+    zookeeper_connect: str
+    session_timeout_ms: int
+    connection_timeout_ms: int
+    request_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the node hands in. Nothing here is global."""
+
+    apis: Mapping[int, AdminApi]
+    serde: PrincipalSerde
+    may_send_envelopes: Callable[[KafkaPrincipal], bool]  # CLUSTER_ACTION on Cluster
+    authorizer: Callable[[KafkaPrincipal, str, str], Authorize]  # principal, host, API name
+    unclean_election: UncleanElection
+    random: RandomSource
+    new_topic_id: Callable[[], bytes]
+    log: EventLog
+    now_s: Callable[[], float]
+    now_ms: Callable[[], int]
+    authorization_failed: Callable[[], None]  # metric
+    office_changed: Callable[[Office], None]
+    own_broker: Peer
+    mutants: frozenset[Mutant] = frozenset()
