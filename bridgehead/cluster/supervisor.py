@@ -184,7 +184,7 @@ class Supervisor:
     async def _until_ready(self) -> None:
         """Every node serves, and all name the same controller, which agrees."""
         deadline = asyncio.get_running_loop().time() + _READY_TIMEOUT_S
-        while not (await self._all_ready() and await self.controller_in_office() is not None):
+        while not (await self._all_ready() and await self._all_known()):
             if asyncio.get_running_loop().time() > deadline:
                 late = [str(node.id) for node in self.nodes.values() if node.ready() is None]
                 what = f"Brokers {', '.join(late)} did not serve" if late else "No controller stood"
@@ -214,6 +214,20 @@ class Supervisor:
             return None
         state = states.get(int(controller_id))
         return state if state is not None and state.get("is_controller") else None
+
+    async def _all_known(self) -> bool:
+        """A controller is in office, and every node knows every other.
+
+        Office is taken as soon as the state is loaded; a broker that registered meanwhile becomes
+        known a moment later, and until then it gets no replicas.
+        """
+        controller = await self.controller_in_office()
+        states = await self.node_states()
+        everybody = set(self.nodes)
+        return controller is not None and all(
+            state is not None and everybody <= set(state.get("brokers", everybody))
+            for state in states.values()
+        )
 
     async def write_document(self) -> None:
         """Writes cluster.json from what the nodes say now."""
