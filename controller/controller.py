@@ -10,6 +10,7 @@ The ZooKeeper session with the right to write exists from candidacy to resignati
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import replace
 from typing import Final
@@ -22,6 +23,7 @@ from cluster_model.znodes import FeatureZnode
 from controller.background import Job, delete_topics, sweep, tidy_up
 from controller.handle_envelope import EnvelopeDesk
 from controller.loop import ControllerLoop, Shell
+from controller.notifications import purge_notifications
 from controller.pruning import Pruning
 from controller.publish import Peer, Publisher
 from controller.rulings import rule_on
@@ -34,6 +36,7 @@ from event_log.events import BecameActive, Resigned
 
 _log = logging.getLogger(__name__)
 _PRUNE_EVERY_S: Final = 1.0
+_PURGE_EVERY_S: Final = 60.0
 _NOT_CONTROLLER: Final = EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0)
 
 
@@ -221,6 +224,7 @@ class Controller:
         )
         self._enter(Office.ACTIVE)
         asyncio.get_running_loop().call_later(_PRUNE_EVERY_S, self._prune, loop)
+        asyncio.get_running_loop().call_later(_PURGE_EVERY_S, self._purge, loop)
 
     def _start_sweep(self) -> None:
         """Look over all topics: leaders and ISRs for the brokers of now, deletions that may go."""
@@ -272,6 +276,16 @@ class Controller:
         changed = frozenset(before.topics) | frozenset(loop.image.topics)
         self._publisher.publish(before, loop.image, changed)
         self._start_sweep()
+
+    def _purge(self, loop: ControllerLoop) -> None:
+        if loop is self._loop:
+            loop.start_chore(lambda: self._purge_notifications(loop))
+            asyncio.get_running_loop().call_later(_PURGE_EVERY_S, self._purge, loop)
+
+    async def _purge_notifications(self, loop: ControllerLoop) -> None:
+        if self._store is not None:
+            with contextlib.suppress(ConnectionLostError):  # The next round tries again.
+                await purge_notifications(self._store.read, loop, self._services.now_ms())
 
     def _prune(self, loop: ControllerLoop) -> None:
         if loop is self._loop:

@@ -1,0 +1,39 @@
+"""Old change notifications go: every broker has read them long ago (kafka-semantics 2.9).
+
+In Kafka every broker purges what is older than 15 minutes; here only the controller may write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from cluster_model.znode_operations import Delete
+from cluster_model.znodes import ConfigChangeZnode
+from controller.loop import OPERATIONS_PER_CHUNK, ControllerLoop
+from controller.store.load import ReadMany
+from zookeeper_client.wire import ReadChildren, ReadData, ZnodeData
+
+EXPIRE_AFTER_MS: Final = 15 * 60 * 1000
+
+
+def expired(znodes: Mapping[str, ZnodeData | None], now_ms: int) -> list[str]:
+    """Return the paths of notifications that were made more than 15 minutes ago."""
+    return [
+        path
+        for path, znode in sorted(znodes.items())
+        if znode is not None and now_ms - znode.stat.ctime > EXPIRE_AFTER_MS
+    ]
+
+
+async def purge_notifications(read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
+    """Delete expired notifications, in fenced multis. Raises ConnectionLostError."""
+    (children,) = await read([ReadChildren(ConfigChangeZnode.parent)])
+    oldest = sorted(cast(Sequence[str], children or ()))[:OPERATIONS_PER_CHUNK]
+    paths = [f"{ConfigChangeZnode.parent}/{name}" for name in oldest]
+    if not paths:
+        return
+    found = cast(list[ZnodeData | None], await read([ReadData(path) for path in paths]))
+    gone = expired(dict(zip(paths, found, strict=True)), now_ms)
+    if gone:
+        await loop.commit_operations([Delete(path) for path in gone])

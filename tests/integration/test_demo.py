@@ -1,0 +1,53 @@
+"""`make demo` is what a stranger sees first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_demo_holds_and_the_judge_says_the_same_of_its_evidence(tmp_path: Path) -> None:
+    """
+    Exit 0, every chapter shown, every property judged PASS, twice.
+    """
+    folder = tmp_path / "demo"
+    demo = run("chaos.demo", "--data-dir", str(folder))
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    for chapter in range(1, 7):
+        assert f"\n{chapter}. " in demo.stdout
+    assert "num-messages-redirected-count" in demo.stdout
+    assert "none was refused" in demo.stdout
+    judge = run("chaos.judge", str(folder))
+    assert judge.returncode == 0, judge.stdout
+    assert judge.stdout.count("PASS") == 5
+
+
+def test_a_tampered_run_does_not_pass(tmp_path: Path) -> None:
+    """
+    The demo's judge is not decoration: with one outcome's evidence gone it says so.
+    """
+    folder = tmp_path / "demo"
+    assert run("chaos.demo", "--data-dir", str(folder)).returncode == 0
+    victim = max(folder.glob("nodes/*/events/*.jsonl"), key=lambda path: path.stat().st_size)
+    lines = victim.read_text().splitlines(keepends=True)
+    middle = len(lines) // 2
+    victim.write_text("".join(lines[:middle] + lines[middle + 1 :]))
+    judge = run("chaos.judge", str(folder))
+    assert judge.returncode == 2, judge.stdout
+    assert "UNKNOWN" in judge.stdout
