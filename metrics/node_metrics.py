@@ -99,6 +99,8 @@ class NodeMetrics(Collector):
             names.AUTHORIZATION_FAILED.name: self._authorization_failed_count,
             names.NOT_CONTROLLER.name: self._not_controller_count,
         }
+        for (api, version), count in self._requests.items():
+            values[f'{names.REQUESTS.name}{{request="{api}",version="{version}"}}'] = count
         values |= {metric.name: read() for metric, read in self._gauges.items()}
         return values
 

@@ -5,37 +5,68 @@ from __future__ import annotations
 from collections import deque
 
 
-class Rate:
-    """Events per second over `samples` windows of `window_ms`, as Kafka's SampledStat has it.
+class _Sample:
+    """Events counted since `start_ms`; the last of them came at `last_ms`."""
 
-    Time counts from the oldest sample kept, and never as less than all windows but one, so that
-    the first event after a pause is not reported as thousands a second.
+    __slots__ = ("count", "last_ms", "start_ms")
+
+    def __init__(self, now_ms: int) -> None:
+        self.reset(now_ms)
+
+    def reset(self, now_ms: int) -> None:
+        self.start_ms = now_ms
+        self.last_ms = now_ms
+        self.count = 0
+
+
+class Rate:
+    """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedCount.
+
+    Time counts from the oldest sample kept, and windows that are missing before it count as empty
+    ones, so that the first event after a pause is not reported as thousands a second. One sample
+    more than asked for is kept: the oldest may reach into the measured time.
     """
 
     def __init__(self, samples: int, window_ms: int) -> None:
-        self._samples = samples
-        self._window_s = window_ms / 1000
-        self._windows: deque[list[float]] = deque()  # [start, count]
+        self._samples_max = samples
+        self._window_ms = window_ms
+        self._samples: list[_Sample] = []
+        self._current = 0
 
     def record(self, now_s: float) -> None:
         """Count one event."""
-        if not self._windows or now_s - self._windows[-1][0] >= self._window_s:
-            self._windows.append([now_s, 0])
-        self._windows[-1][1] += 1
-        self._forget(now_s)
+        now_ms = round(now_s * 1000)
+        if not self._samples:
+            self._samples.append(_Sample(now_ms))
+        sample = self._samples[self._current]
+        if now_ms - sample.start_ms >= self._window_ms:
+            sample = self._advance(now_ms)
+        sample.count += 1
+        sample.last_ms = now_ms
 
     def measure(self, now_s: float) -> float:
         """Return the rate as of now."""
-        self._forget(now_s)
-        if not self._windows:
-            return 0.0
-        elapsed = now_s - self._windows[0][0]
-        least = (self._samples - 1) * self._window_s
-        return sum(count for _, count in self._windows) / max(elapsed, least, self._window_s)
+        now_ms = round(now_s * 1000)
+        if not self._samples:
+            self._samples.append(_Sample(now_ms))
+        self._forget(now_ms)
+        elapsed_ms = now_ms - min(sample.start_ms for sample in self._samples)
+        missing = max(self._samples_max - 1 - elapsed_ms // self._window_ms, 0)
+        elapsed_ms += missing * self._window_ms
+        return sum(sample.count for sample in self._samples) / (max(elapsed_ms, 1) / 1000)
 
-    def _forget(self, now_s: float) -> None:
-        while self._windows and now_s - self._windows[0][0] >= self._samples * self._window_s:
-            self._windows.popleft()
+    def _advance(self, now_ms: int) -> _Sample:
+        self._current = (self._current + 1) % (self._samples_max + 1)
+        if self._current == len(self._samples):
+            self._samples.append(_Sample(now_ms))
+        else:
+            self._samples[self._current].reset(now_ms)
+        return self._samples[self._current]
+
+    def _forget(self, now_ms: int) -> None:
+        for sample in self._samples:
+            if now_ms - sample.last_ms >= self._samples_max * self._window_ms:
+                sample.reset(now_ms)
 
 
 class Quantiles:

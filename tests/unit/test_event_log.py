@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,6 +14,12 @@ from event_log import writer
 from event_log.clock import ManualClock
 from event_log.events import ClaimSent, Event, ExecutionStarted, Stopped
 from event_log.writer import FileEventLog
+
+
+class _Identity(NamedTuple):
+    broker_id: int
+    incarnation: str
+    sequence: int
 
 
 @pytest.fixture
@@ -83,6 +90,19 @@ def test_a_full_buffer_does_not_wait_for_the_flush(log: FileEventLog, tmp_path: 
     while not _lines(tmp_path):
         log.append(Stopped(reason="x" * 1000))
     assert sum(path.stat().st_size for path in tmp_path.glob("*.jsonl")) > writer.BUFFER_BYTES_MAX
+
+
+def test_a_named_tuple_is_written_as_a_list(log: FileEventLog, tmp_path: Path) -> None:
+    """Identities travel as named tuples; readers see what every JSON reader expects."""
+    identity = _Identity(1, "abc", 7)
+    log.append(ExecutionStarted(request_id="r", identity=identity, epoch=2, image_zxid=3))
+    log.flush()
+    assert _lines(tmp_path)[0]["identity"] == [1, "abc", 7]
+
+
+def test_every_kind_has_fields() -> None:
+    """A line is put together from what all events have and what this one has."""
+    assert all(fields(kind) for kind in Event.__args__)
 
 
 def test_every_kind_has_a_name_of_its_own() -> None:

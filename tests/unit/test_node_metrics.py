@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from pathlib import Path
+
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from metrics import names
@@ -49,12 +54,40 @@ def test_counters_are_exposed_as_they_are_counted() -> None:
     assert any("CreateTopics" in name and value == "1.0" for name, value in values.items())
 
 
-def test_a_rate_counts_from_its_oldest_sample_and_forgets() -> None:
-    """Two windows of 30 s: 60 events in one second are two a second, then none."""
+def test_a_snapshot_counts_requests_as_prometheus_sees_them() -> None:
+    """So that the evidence can be compared with the events, API by API."""
+    metrics = NodeMetrics(CollectorRegistry(), now_s=_Time())
+    for version in (7, 7, 5):
+        metrics.request_completed("CreateTopics", version, 1.0)
+    name = names.REQUESTS.name
+    snapshot = metrics.snapshot()
+    assert snapshot[f'{name}{{request="CreateTopics",version="7"}}'] == 2
+    assert snapshot[f'{name}{{request="CreateTopics",version="5"}}'] == 1
+
+
+def test_a_rate_is_the_one_that_kafka_measures() -> None:
+    """Sixty histories of records and measurements, as Kafka 3.9.1's own Rate answered them."""
+    recorded = Path(__file__).parents[1] / "data" / "rates.jsonl.gz"
+    measured = 0
+    for line in gzip.decompress(recorded.read_bytes()).splitlines():
+        history = json.loads(line)
+        rate = Rate(history["samples"], history["window_ms"])
+        for step, now_ms, value in history["steps"]:
+            if step == "record":
+                rate.record(now_ms / 1000)
+            else:
+                measured += 1
+                assert rate.measure(now_ms / 1000) == pytest.approx(value)
+    assert measured > 200
+
+
+def test_a_rate_counts_missing_windows_as_empty_and_forgets() -> None:
+    """Two windows of 30 s: 60 events, one second ago, are 60 in 31 s; then none."""
+    assert Rate(samples=2, window_ms=30_000).measure(99.0) == 0.0
     rate = Rate(samples=2, window_ms=30_000)
     for _ in range(60):
         rate.record(100.0)
-    assert rate.measure(101.0) == 2.0
+    assert rate.measure(101.0) == 60 / 31
     assert rate.measure(140.0) == 60 / 40
     assert rate.measure(160.0) == 0.0
 
