@@ -111,6 +111,8 @@ class Controller:
     def _session_changed(self, state: SessionState) -> None:
         if state is SessionState.LOST and self._term and not self._services.mutants:
             self._term.cancel("the ZooKeeper session is lost")
+        elif state is SessionState.CONNECTED:
+            self._brokers_changed()  # Watches do not survive a reconnect, and something may have.
 
     async def stand(self) -> bool:
         """Stand for controller. True: elected, and at work in a task of its own.
@@ -183,8 +185,6 @@ class Controller:
     async def _load(self, store: ZooKeeperStore, fence: Fence) -> None:
         services = self._services
         began_s = services.now_s()
-        # The watch is set before the reading, so that no broker can come or go unseen.
-        await store.children("/brokers/ids", self._brokers_changed)
         loaded = await load(store.read, fence.epoch)
         for text in loaded.refused:
             _log.error("a znode was not understood and is left out: %s", text)
@@ -213,6 +213,8 @@ class Controller:
         )
         self._start_sweep()
         self._publisher.take_office(loop)
+        # Brokers come and go while the state is loaded: now they are read again, and watched.
+        self._brokers_changed()
         services.log.append(
             BecameActive(
                 epoch=fence.epoch,
