@@ -1,0 +1,38 @@
+"""`python -m bench [--only NAME] [--quick]`: every benchmark, one after another.
+
+Results go to standard output, progress to standard error. Nothing is asserted about speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+from bench import forwarding, small_creates
+from bench.report import Plan, progress
+
+BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
+    "forwarding": forwarding.run,
+    "small-creates": small_creates.run,
+}
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(prog="bench", description="Ratios from one run.")
+    parser.add_argument("--only", choices=BENCHMARKS, action="append", help="this one; repeatable")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, no large state")
+    options = parser.parse_args()
+    plan = Plan(quick=options.quick)
+    for name in options.only or BENCHMARKS:
+        progress(name)
+        began = time.monotonic()
+        lines = BENCHMARKS[name](plan)
+        print(f"{name} ({time.monotonic() - began:.0f} s)", flush=True)
+        for line in lines:
+            print(f"  {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
