@@ -1,0 +1,351 @@
+"""Asks a cluster what a real Kafka was asked once, and compares the answers.
+
+Read first: a recording holds one case a line, each a list of steps: to whom (`controller`,
+`other`, `broker:N`), the bytes sent, the answer or that there was none. Steps of APIs that the
+cluster does not advertise are counted and left out. An answer that differs must be a row of
+`KNOWN_DIFFERENCES`. Broker 1 must be the controller and nothing of the recording be there yet.
+
+    python -m chaos.fidelity --recording FILE --cluster CLUSTER_JSON [--to other] [--verbose]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import socket
+import struct
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_request_header,
+    decode_response_header,
+    encode_request_header,
+)
+from bridgehead.kafka_wire.json_form import decode_body, encode_body
+from chaos.known_differences import KNOWN_DIFFERENCES
+
+NO_ID: Final = "A" * 22
+CLOSED: Final = "closed"
+TIMEOUT: Final = "timeout"
+# What a cluster is free to choose: an answer must have it or lack it as Kafka's has.
+FREE: Final = frozenset(
+    {
+        "throttleTimeMs",
+        "host",
+        "port",
+        "clusterId",
+        "controllerId",
+        "topicId",
+        "tokenId",
+        "hmac",
+        "issueTimestampMs",
+        "issueTimestamp",
+        "expiryTimestampMs",
+        "expiryTimestamp",
+        "maxTimestampMs",
+        "maxTimestamp",
+        "leaderId",
+        "leaderEpoch",
+        "isrNodes",
+        "replicaNodes",
+        "sessionLifetimeMs",
+        "finalizedFeaturesEpoch",
+        "documentation",
+    }
+)
+_KEYS: Final = {spec.enum_name: spec.key for spec in API_SPECS.values()}
+_API_VERSIONS: Final = 18
+_METADATA: Final = 3
+_POLL_S: Final = 0.02
+_ANSWER_S: Final = 15.0
+
+Step = Mapping[str, Any]
+
+
+class Connection:
+    """A client's socket, one request at a time."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=_ANSWER_S)
+
+    def ask(self, payload: bytes) -> bytes | str:
+        """Return the answer without its length, or `CLOSED` or `TIMEOUT`."""
+        try:
+            self._socket.sendall(struct.pack(">i", len(payload)) + payload)
+            (length,) = struct.unpack(">i", self._read(4))
+            return self._read(length)
+        except TimeoutError:
+            return TIMEOUT
+        except (EOFError, ConnectionError):
+            return CLOSED
+
+    def _read(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            more = self._socket.recv(count - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of a replay. `differences`: texts of the answers that no known row explains."""
+
+    equal: int = 0
+    known: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        """A few lines for people."""
+        lines = [f"{self.equal} of {self.asked.total()} answers are equal"]
+        lines += [f"{count} differ as known: {name}" for name, count in self.known.items()]
+        lines += [f"{count} not asked: {api} is not served" for api, count in self.skipped.items()]
+        lines.append(f"{len(self.differences)} differ in an unknown way")
+        return "\n".join(lines)
+
+
+class Replay:
+    """One recording against one cluster.
+
+    Args:
+        brokers: `host:port` by broker id.
+        to: `other` sends to another broker what the recording sent to the controller.
+    """
+
+    def __init__(self, brokers: Mapping[int, str], to: str | None = None) -> None:
+        self._brokers = brokers
+        self._to = to
+        self._open: dict[int, Connection] = {}
+        self._names: dict[str, str] = {}
+        self.report = Report()
+        self.served = {
+            each["apiKey"] for each in self._send(1, _API_VERSIONS, 0, {}).get("apiKeys", [])
+        }
+        if self._controller() != 1:
+            raise ValueError("Broker 1 must be the controller for the answers to be comparable.")
+
+    def run(self, case: Mapping[str, Any]) -> None:
+        """Send every step of a case and note what came of it."""
+        for step in case["steps"]:
+            api = step.get("api", "raw")
+            if api != "raw" and _KEYS[api] not in self.served:
+                self.report.skipped[api] += 1
+                continue
+            self.report.asked[api] += 1
+            self._judge(case["case"], step)
+
+    def close(self) -> None:
+        """Close every connection."""
+        for broker in list(self._open):
+            self._hang_up(broker)
+
+    def _judge(self, case: str, step: Step) -> None:
+        want = comparable(step, recorded_answer(step))
+        # What a real broker was given time to learn, ours is asked until it knows.
+        deadline = time.monotonic() + step.get("settle_before", 0)
+        answer = self._take(step)
+        while (got := comparable(step, answer)) != want and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            answer = self._take(step)
+        self._capture(step, answer)
+        if got == want or step.get("set_up"):
+            self.report.equal += 1
+            return
+        for row in KNOWN_DIFFERENCES:
+            if row.api == step.get("api", "raw") and row.explains(step, want, got):
+                self.report.known[row.name] += 1
+                return
+        shown = [json.dumps(each)[:700] for each in (step.get("body", step.get("raw")), want, got)]
+        self.report.differences.append(
+            f"{case}: {step.get('api', 'raw')} v{step.get('version')} to {step['to']} {shown[0]}\n"
+            f"    Kafka {shown[1]}\n    here  {shown[2]}"
+        )
+
+    def _take(self, step: Step) -> Any:
+        """Ask one step; return the decoded body, the bytes of a raw answer, CLOSED or TIMEOUT."""
+        broker = self._receiver(step["to"])
+        if step.get("fresh"):
+            self._hang_up(broker)
+        if "raw" in step:
+            answer = self._ask(broker, bytes.fromhex(step["raw"]))
+            return answer.hex() if isinstance(answer, bytes) else answer
+        data = bytes.fromhex(step["request_hex"])
+        header, at = decode_request_header(data)
+        names = {**self._names, "receiver": str(broker), "another": str(broker % 3 + 1)}
+        body = decode_body(header.api_key, "request", header.api_version, data[at:])
+        return self._send(
+            broker, header.api_key, header.api_version, fill(body, step["body"], names)
+        )
+
+    def _receiver(self, to: str) -> int:
+        if to.startswith("broker:"):
+            return int(to.removeprefix("broker:"))
+        return 1 if (self._to or to) == "controller" else 2
+
+    def _controller(self) -> int:
+        answer = self._send(1, _METADATA, 1, {"topics": []})
+        return int(answer["controllerId"])
+
+    def _send(self, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
+        head = encode_request_header(RequestHeader(key, version, 7, "probe"))
+        answer = self._ask(broker, head + encode_body(key, "request", version, body))
+        if isinstance(answer, str):
+            return answer
+        _, at = decode_response_header(key, version, answer)
+        if key == _API_VERSIONS and answer[at : at + 2] == b"\0\x23":
+            version = 0  # an unsupported version is answered in version 0
+        return decode_body(key, "response", version, answer[at:])
+
+    def _ask(self, broker: int, payload: bytes) -> bytes | str:
+        if broker not in self._open:
+            self._open[broker] = Connection(self._brokers[broker])
+        answer = self._open[broker].ask(payload)
+        if isinstance(answer, str):
+            self._hang_up(broker)
+        return answer
+
+    def _hang_up(self, broker: int) -> None:
+        connection = self._open.pop(broker, None)
+        if connection is not None:
+            connection.close()
+
+    def _capture(self, step: Step, answer: Any) -> None:
+        for name, path in step.get("capture", {}).items():
+            value = dig(answer, path)
+            if value is not None:
+                self._names[name] = value
+
+
+def fill(sent: Any, template: Any, names: Mapping[str, str]) -> Any:
+    """Return `sent` with the `$name` values of the recorded case replaced by this cluster's."""
+    if isinstance(template, str) and template.startswith("$"):
+        return names.get(template[1:], NO_ID)
+    if isinstance(sent, dict) and isinstance(template, dict):
+        return {key: fill(value, template.get(key), names) for key, value in sent.items()}
+    if isinstance(sent, list) and isinstance(template, list):
+        return [fill(*pair, names) for pair in zip(sent, template, strict=True)]
+    return sent
+
+
+def dig(value: Any, path: str) -> Any:
+    """Return what lies at a path such as `topics.0.topicId`; None when there is nothing."""
+    for part in path.split("."):
+        try:
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def recorded_answer(step: Step) -> Any:
+    """Return what Kafka answered, in the form in which `Replay` gets it."""
+    if step.get("closed"):
+        return CLOSED
+    if step.get("timeout"):
+        return TIMEOUT
+    return step["response_hex"] if "raw" in step else step["response"]
+
+
+def comparable(step: Step, answer: Any) -> Any:
+    """Return an answer without what a cluster may choose freely."""
+    if isinstance(answer, str):
+        # What is advertised depends on what is served; that it is answered is what counts.
+        answered = answer not in (CLOSED, TIMEOUT) and step.get("raw", "").startswith("0012")
+        return "answered" if answered else answer
+    if step.get("api") == "API_VERSIONS":
+        return {"errorCode": answer["errorCode"], "listed": bool(answer["apiKeys"])}
+    return _comparable(step, answer, "")
+
+
+def _comparable(step: Step, value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: "*"
+            if _is_free(value, key)
+            else _comparable(step, each, f"{path}.{key}" if path else key)
+            for key, each in sorted(value.items())
+        }
+    if isinstance(value, list):
+        if path == "topics" and step.get("only_prefix"):
+            value = [v for v in value if (v.get("name") or "").startswith(step["only_prefix"])]
+        items = [_comparable(step, each, f"{path}.*") for each in value]
+        if path in step.get("unordered", []):
+            items.sort(key=lambda item: json.dumps(item, sort_keys=True))
+        return items
+    return value
+
+
+def _is_free(holder: Mapping[str, Any], key: str) -> bool:
+    value = holder[key]
+    if key == "value":
+        return holder.get("name") == "zookeeper.connect"
+    if key == "errorMessage":
+        return holder.get("errorCode") == 31  # Kafka's text is a dump of its objects
+    return key in FREE and value not in (None, "", [], 0, -1, NO_ID)
+
+
+def load_cases(recording: Path) -> Iterator[dict[str, Any]]:
+    """Yield the cases of a recording, in their order."""
+    opener: Callable[..., Any] = gzip.open if recording.suffix == ".gz" else open
+    with opener(recording, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def replay(
+    recording: Path, brokers: Mapping[int, str], *, to: str | None = None, only: str = ""
+) -> Report:
+    """Replay a recording, or its cases whose name begins with `only`, and return what came of it.
+
+    Raises:
+        ValueError: broker 1 is not the controller.
+        OSError: the recording or a broker is not there.
+    """
+    run = Replay(brokers, to)
+    try:
+        for case in load_cases(recording):
+            if case["case"].startswith(only):
+                run.run(case)
+    finally:
+        run.close()
+    return run.report
+
+
+def main() -> None:
+    """Run the command; exit 1 when an answer differs in an unknown way."""
+    parser = argparse.ArgumentParser(prog="python -m chaos.fidelity", description=__doc__)
+    parser.add_argument("--recording", type=Path, required=True)
+    parser.add_argument("--cluster", type=Path, required=True, help="the cluster.json of a cluster")
+    parser.add_argument("--case", default="", help="only cases whose name begins so")
+    parser.add_argument("--to", choices=("controller", "other"))
+    parser.add_argument("--verbose", action="store_true", help="show the answers that differ")
+    options = parser.parse_args()
+    document = json.loads(options.cluster.read_text(encoding="utf-8"))
+    brokers = {each["id"]: next(iter(each["listeners"].values())) for each in document["brokers"]}
+    report = replay(options.recording, brokers, to=options.to, only=options.case)
+    if options.verbose:
+        sys.stdout.writelines(f"{text}\n" for text in report.differences)
+    sys.stdout.write(report.summary() + "\n")
+    sys.exit(bool(report.differences))
+
+
+if __name__ == "__main__":
+    main()

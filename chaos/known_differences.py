@@ -1,0 +1,157 @@
+"""Where an answer differs from a real Kafka 3.9.1's, on purpose; docs/differences.md has the rows.
+
+Pure: each row says of a step, Kafka's answer and ours (as `chaos.fidelity` compares them) whether
+it explains how they differ. A row must not explain more than it names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_BROKERS: Final = frozenset({1, 2, 3})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row. `explains(step, kafkas, ours)`; `api` as recordings spell it, or `raw`."""
+
+    name: str
+    api: str
+    reason: str
+    explains: Callable[[Mapping[str, Any], Any, Any], bool]
+
+
+def _in_another_order(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    return bool(_sorted_lists(kafkas) == _sorted_lists(ours))
+
+
+def _sorted_lists(answer: Any) -> Any:
+    if not isinstance(answer, dict):
+        return answer
+    ordered = {
+        key: sorted(answer[key], key=lambda item: json.dumps(item, sort_keys=True))
+        for key in ("brokers", "topics")
+        if key in answer
+    }
+    return {**answer, **ordered}
+
+
+def _unusable_assignment(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    replicas = [a["brokerIds"] for t in step["body"]["topics"] for a in t["assignments"]]
+    unusable = any(not ids or min(ids) < 0 or not set(ids) & _BROKERS for ids in replicas)
+    return unusable and _codes(kafkas, "topics") == [7] and _codes(ours, "topics") == [39]
+
+
+def _deleted_before(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    codes, here = _codes(kafkas, "responses"), _codes(ours, "responses")
+    return set(codes) == {3} and here == [100] * len(codes)
+
+
+def _named_twice(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    named = [(r["resourceType"], r["resourceName"]) for r in step["body"]["resources"]]
+    answered = _codes(ours, "responses") == [42] * len(named)
+    return len(set(named)) < len(named) and kafkas == "timeout" and answered
+
+
+def _only_the_controller_writes(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    codes = _codes(ours, "responses")
+    wrote = _codes(kafkas, "responses") == [0] * len(codes)
+    return step["to"] == "other" and wrote and set(codes) == {41}
+
+
+def _envelope_of_a_client(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    return bool(step["raw"].startswith("003a") and kafkas.endswith("002900") and ours == "closed")
+
+
+def _learned_sooner(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    changed = [_cluster_default(config) for config in _configs(ours)]
+    kept = [_cluster_default(config) for config in _configs(kafkas)]
+    names = {config["name"] for config in _configs(ours)} <= {"log.retention.ms", "retention.ms"}
+    return names and changed == ["999999"] and kept in ([], [None])
+
+
+def _configs(answer: Any) -> list[dict[str, Any]]:
+    """Return the configs of a DescribeConfigs answer of one resource that succeeded."""
+    results = answer.get("results", []) if isinstance(answer, dict) else []
+    return results[0]["configs"] if _codes(answer, "results") == [0] else []
+
+
+def _cluster_default(config: Mapping[str, Any]) -> str | None:
+    """Return the config's value if it is a dynamic cluster default (source 3)."""
+    return config["value"] if config["configSource"] == 3 else None
+
+
+def _codes(answer: Any, key: str) -> list[int]:
+    """Return the error codes of an answer's elements; none when there is no answer."""
+    elements = answer.get(key, []) if isinstance(answer, dict) else []
+    return [element["errorCode"] for element in elements]
+
+
+# A row is found by its name in docs/differences.md.
+KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
+    Difference(
+        "metadata-order",
+        "METADATA",
+        "Brokers and topics come in the order of their ids and of the request; Kafka's order is "
+        "that of its hash tables.",
+        _in_another_order,
+    ),
+    Difference(
+        "describe-cluster-order",
+        "DESCRIBE_CLUSTER",
+        "Brokers come in the order of their ids; Kafka's order is that of its hash tables.",
+        _in_another_order,
+    ),
+    Difference(
+        "create-topics-unusable-assignment",
+        "CREATE_TOPICS",
+        "A partition without a live replica, with none or with a negative id is refused with "
+        "INVALID_REPLICA_ASSIGNMENT; Kafka creates the topic, which gets no leader, and says "
+        "REQUEST_TIMED_OUT.",
+        _unusable_assignment,
+    ),
+    Difference(
+        "delete-topics-deleted-before",
+        "DELETE_TOPICS",
+        "An id whose topic was deleted is UNKNOWN_TOPIC_ID at once; Kafka knows the id until its "
+        "controller has finished, and says UNKNOWN_TOPIC_OR_PARTITION.",
+        _deleted_before,
+    ),
+    Difference(
+        "alter-configs-duplicate",
+        "ALTER_CONFIGS",
+        "A resource that is named twice is INVALID_REQUEST; Kafka never answers. "
+        "`bridgehead.quirks=alter-configs-duplicate-hangs` brings that back.",
+        _named_twice,
+    ),
+    Difference(
+        "alter-configs-without-forwarding",
+        "ALTER_CONFIGS",
+        "Without forwarding a broker that is not the controller answers NOT_CONTROLLER; Kafka's "
+        "writes topic configs itself. Here nobody but the controller writes.",
+        _only_the_controller_writes,
+    ),
+    Difference(
+        "incremental-alter-configs-without-forwarding",
+        "INCREMENTAL_ALTER_CONFIGS",
+        "As alter-configs-without-forwarding.",
+        _only_the_controller_writes,
+    ),
+    Difference(
+        "describe-configs-learned-sooner",
+        "DESCRIBE_CONFIGS",
+        "In one recorded case Kafka's broker did not know yet, 0.3 s later, a cluster default that "
+        "was set through another broker; in the same case of the other recordings it did.",
+        _learned_sooner,
+    ),
+    Difference(
+        "envelope-from-a-client",
+        "raw",
+        "An Envelope on a client listener closes the connection: Envelopes have a channel of their "
+        "own. Kafka answers NOT_CONTROLLER.",
+        _envelope_of_a_client,
+    ),
+)

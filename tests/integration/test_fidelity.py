@@ -1,0 +1,97 @@
+"""What a live Kafka 3.9.1 was asked is asked again; every answer is equal or a known difference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bridgehead.cluster import Cluster
+from chaos.fidelity import CLOSED, Report, comparable, replay
+from chaos.known_differences import KNOWN_DIFFERENCES
+
+StartCluster = Callable[..., Cluster]
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+DIFFERENCES = Path(__file__).parent.parent.parent / "docs" / "differences.md"
+# These are served, so their steps are asked, all of them; what else is served is asked as well.
+ASKED = {
+    "CREATE_TOPICS": 371,
+    "METADATA": 97,
+    "DESCRIBE_CONFIGS": 96,
+    "INCREMENTAL_ALTER_CONFIGS": 86,
+    "CREATE_PARTITIONS": 73,
+    "ALTER_CONFIGS": 57,
+    "DELETE_TOPICS": 54,
+    "raw": 30,
+    "API_VERSIONS": 20,
+    "DESCRIBE_CLUSTER": 6,
+}
+
+
+def replayed(start_cluster: StartCluster, kind: str, to: str | None) -> Report:
+    cluster = start_cluster(
+        controller=1,
+        properties={"bridgehead.forwarding.enable": str(kind == "forwarded").lower()},
+        node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
+    )
+    brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
+    return replay(RECORDINGS / f"{kind}-open.jsonl.gz", brokers, to=to)
+
+
+# The forwarded recording was taken from a broker that was not the controller.
+@pytest.mark.parametrize(("kind", "to"), [("forwarded", "other"), ("direct", None)])
+def test_every_answer_is_kafkas_or_a_known_difference(
+    start_cluster: StartCluster, kind: str, to: str | None
+) -> None:
+    """Nothing else differs, and nothing that this release serves was left out."""
+    report = replayed(start_cluster, kind, to)
+    assert not report.differences, "\n".join(report.differences)
+    assert {api: report.asked[api] for api in ASKED} == ASKED
+    assert not set(ASKED) & set(report.skipped)
+    assert report.equal + report.known.total() == report.asked.total()
+
+
+def test_every_known_difference_is_documented() -> None:
+    """A row of the list is a row of the document."""
+    text = DIFFERENCES.read_text(encoding="utf-8")
+    assert [row.name for row in KNOWN_DIFFERENCES if f"`{row.name}`" not in text] == []
+
+
+def test_a_known_difference_explains_no_more_than_it_names() -> None:
+    """Equal bodies apart from one more error are not explained by any row."""
+    step = {
+        "to": "other",
+        "api": "METADATA",
+        "raw": "003a",
+        "body": {"topics": [{"assignments": [{"brokerIds": [1]}]}], "resources": []},
+    }
+    brokers = [{"nodeId": 1}, {"nodeId": 2}]
+    kafkas = {"brokers": brokers, "topics": [{"errorCode": 7}], "responses": [{"errorCode": 0}]}
+    ours = {
+        "brokers": brokers[::-1],
+        "topics": [{"errorCode": 39}],
+        "responses": [{"errorCode": 42}],
+    }
+    explained = [row.name for row in KNOWN_DIFFERENCES if row.api != "raw"]
+    assert explained
+    assert [
+        r.name for r in KNOWN_DIFFERENCES if r.api != "raw" and r.explains(step, kafkas, ours)
+    ] == []
+
+
+def test_what_a_cluster_may_choose_is_compared_by_being_there() -> None:
+    """An id that is there equals any other id, and does not equal none."""
+    step = {"api": "CREATE_TOPICS", "unordered": ["topics"]}
+
+    def answer(topic_id: str, *names: str) -> object:
+        topics = [{"name": name, "topicId": topic_id, "errorCode": 0} for name in names]
+        return comparable(step, {"topics": topics})
+
+    assert answer("x", "a", "b") == answer("y", "b", "a")
+    assert answer("x", "a") != answer("A" * 22, "a")
+    assert answer("x", "a") != answer("x", "b")
+    assert comparable({"raw": "0013"}, CLOSED) == CLOSED
+    assert comparable({"raw": "0012"}, "00") != comparable({"raw": "0012"}, CLOSED)
+    assert json.dumps(answer("x", "a"))
