@@ -9,12 +9,14 @@ import argparse
 import time
 from collections.abc import Callable
 
-from bench import forwarding, small_creates
+from bench import bulk_creates, forwarding, small_creates, startup
 from bench.report import Plan, progress
 
 BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "forwarding": forwarding.run,
     "small-creates": small_creates.run,
+    "bulk-creates": bulk_creates.run,
+    "startup": startup.run,
 }
 
 

@@ -1,0 +1,158 @@
+"""CreateTopics of 1,000 topics in one request, against raw fenced multis of the same znodes.
+
+Why: ZooKeeper sets the pace of metadata writes; what a controller adds on top (reading the request,
+placing replicas, deciding, encoding, remembering, answering) should not halve it. The raw side
+replays the very znodes that one such request made, under other names, as kazoo transactions of one
+check of /controller_epoch and 499 creates, encoded beforehand and all sent at once: the least that
+a client of ZooKeeper could do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from kazoo.client import KazooClient
+from kazoo.protocol.serialization import CheckVersion, Create, Transaction
+from kazoo.security import OPEN_ACL_UNSAFE
+
+from bench.forwarding import two_addresses
+from bench.frames import Connection, create_topics_frame, decode_answer
+from bench.report import Plan, median, progress, spread
+from bridgehead.cluster import Cluster
+
+_TOPICS = 1_000
+_OPERATIONS = 500
+_VERSION = 7
+
+
+class EncodedTransaction:
+    """A kazoo transaction whose bytes are made beforehand."""
+
+    type: ClassVar[int] = Transaction.type
+
+    def __init__(self, operations: Sequence[Any]) -> None:
+        self._transaction = Transaction(list(operations))
+        self._encoded = bytes(self._transaction.serialize())
+
+    def serialize(self) -> bytes:
+        """Return the prepared bytes."""
+        return self._encoded
+
+    def deserialize(self, data: bytes, offset: int) -> Any:
+        """Return the results of the operations."""
+        return self._transaction.deserialize(data, offset)
+
+
+def names(prefix: str) -> list[str]:
+    """Return 1,000 topic names."""
+    return [f"{prefix}-{number:04d}" for number in range(_TOPICS)]
+
+
+async def create(address: str, prefix: str) -> float:
+    """Create 1,000 topics in one request, every answer checked; return what it took in s."""
+    frame = create_topics_frame(
+        names(prefix), partitions=1, replication_factor=3, version=_VERSION, timeout_ms=60_000
+    )
+    connection = await Connection.open(address)
+    began = time.perf_counter()
+    answer = await connection.ask(frame)
+    took = time.perf_counter() - began
+    await connection.close()
+    codes = [topic.error_code for topic in decode_answer(19, _VERSION, answer).topics]
+    if codes != [0] * _TOPICS:
+        raise RuntimeError(f"{prefix}: {sum(code != 0 for code in codes)} topics were refused")
+    return took
+
+
+def znodes_of(zookeeper: KazooClient, topics: Sequence[str]) -> list[tuple[str, bytes]]:
+    """Return path and content of all that stands in ZooKeeper for topics, parents first."""
+    found = []
+    for topic in topics:
+        root = f"/brokers/topics/{topic}"
+        paths = [f"/config/topics/{topic}", root, f"{root}/partitions"]
+        paths += [f"{root}/partitions/0", f"{root}/partitions/0/state"]
+        answers = [(path, zookeeper.get_async(path)) for path in paths]
+        found += [(path, answer.get()[0]) for path, answer in answers]
+    return found
+
+
+def prepare(
+    zookeeper: KazooClient, znodes: Sequence[tuple[str, bytes]], old: str, new: str
+) -> list[EncodedTransaction]:
+    """Return multis that create `znodes` with the prefix `old` renamed `new` (equally long)."""
+    epoch_version = zookeeper.get("/controller_epoch")[1].version
+    check = CheckVersion("/controller_epoch", epoch_version)
+    size = _OPERATIONS - 1
+    creates = [
+        Create(path.replace(old, new), data or b"", OPEN_ACL_UNSAFE, 0) for path, data in znodes
+    ]
+    return [
+        EncodedTransaction([check, *creates[at : at + size]]) for at in range(0, len(creates), size)
+    ]
+
+
+def commit(
+    zookeeper: KazooClient, transactions: Sequence[EncodedTransaction], *, at_once: bool
+) -> float:
+    """Send multis, all at once or each after the last one's answer; return what it took in s."""
+    began = time.perf_counter()
+    pending = []
+    for transaction in transactions:
+        pending.append(zookeeper.handler.async_result())
+        # The public `Transaction.commit` would encode here, inside of what is measured.
+        zookeeper._call(transaction, pending[-1])
+        if not at_once:
+            pending[-1].wait()
+    results = [answer.get() for answer in pending]
+    took = time.perf_counter() - began
+    if any(isinstance(result, Exception) for multi in results for result in multi):
+        raise RuntimeError("a raw multi was refused")
+    return took
+
+
+def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str, list[float]]:
+    """Take turns: ours, raw at once, raw in turn; the first round is thrown away."""
+    controller, _ = two_addresses(cluster)
+    asyncio.run(create(controller, "model"))
+    znodes = znodes_of(zookeeper, names("model"))
+    taken: dict[str, list[float]] = {"ours": [], "at once": [], "in turn": []}
+    for round_ in range(rounds + 1):
+        progress(f"bulk creates: round {round_}" + ("" if round_ else " (warm-up)"))
+        at_once = prepare(zookeeper, znodes, "model", f"raw{round_:02d}")
+        in_turn = prepare(zookeeper, znodes, "model", f"one{round_:02d}")
+        taken["ours"].append(asyncio.run(create(controller, f"our{round_:02d}")))
+        taken["at once"].append(commit(zookeeper, at_once, at_once=True))
+        taken["in turn"].append(commit(zookeeper, in_turn, at_once=False))
+        for prefix in ("raw", "one"):
+            found = znodes_of(zookeeper, names(f"{prefix}{round_:02d}"))
+            if len(found) != len(znodes):
+                raise RuntimeError("the raw multis did not write what ours wrote")
+    return {side: seconds[1:] for side, seconds in taken.items()}
+
+
+def run(plan: Plan) -> list[str]:
+    """Report ours against both ways of sending raw multis."""
+    with Cluster(brokers=3) as cluster:
+        zookeeper = KazooClient(hosts=cluster.zookeeper_connect, timeout=30)
+        zookeeper.start()
+        try:
+            taken = _measure(cluster, zookeeper, plan.rounds(8))
+        finally:
+            zookeeper.stop()
+            zookeeper.close()
+    ours = median(taken["ours"])
+    lines = [f"ours: {_TOPICS / ours:.0f} topics/s; {_milliseconds(taken['ours'])} a request"]
+    for side in ("at once", "in turn"):
+        raw = median(taken[side])
+        lines.append(
+            f"{raw / ours:.2f} of the speed of raw fenced multis sent {side} "
+            f"({_TOPICS / raw:.0f} topics/s; {_milliseconds(taken[side])})"
+        )
+    return lines
+
+
+def _milliseconds(seconds: Sequence[float]) -> str:
+    return spread([each * 1e3 for each in seconds], "ms")

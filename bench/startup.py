@@ -1,0 +1,48 @@
+"""Start-up and memory: three nodes on a ZooKeeper that is ready, then left idle.
+
+Why: tests start clusters by the hundred, and a laptop runs other things as well. Memory is the
+resident memory of the three processes, pages that they share counted in each.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from bench.report import Plan, progress, spread
+from bridgehead.cluster import Cluster
+
+_IDLE_S = 10.0
+
+
+def resident_mb(pid: int) -> float:
+    """Return the resident memory of a process in MB (10^6 bytes)."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise RuntimeError(f"process {pid} has no resident memory")
+
+
+def _start_s(keeper: Cluster, chroot: str) -> float:
+    """Start three nodes in a fresh chroot of a running ZooKeeper; return what it took."""
+    began = time.monotonic()
+    with Cluster(brokers=3, zookeeper=f"{keeper.zookeeper_connect}{chroot}"):
+        return time.monotonic() - began
+
+
+def run(plan: Plan) -> list[str]:
+    """Start fresh nodes some times; then weigh idle ones."""
+    with Cluster(brokers=1) as keeper:
+        starts = []
+        for round_ in range(plan.rounds(5)):
+            progress(f"start-up: round {round_ + 1}")
+            starts.append(_start_s(keeper, f"/start-{round_}"))
+    progress(f"memory: idle for {_IDLE_S:.0f} s")
+    with Cluster(brokers=3) as cluster:
+        time.sleep(_IDLE_S)
+        each = [resident_mb(broker.pid) for broker in cluster.brokers.values()]
+    return [
+        f"ready {spread(starts, 's', 2)} after start on a running ZooKeeper, supervisor included",
+        f"three idle nodes: {sum(each):.0f} MB resident {json.dumps([round(mb) for mb in each])}",
+    ]
