@@ -9,7 +9,7 @@ import argparse
 import time
 from collections.abc import Callable
 
-from bench import bulk_creates, forwarding, small_creates, startup
+from bench import bulk_creates, failover, forwarding, small_creates, startup
 from bench.report import Plan, progress
 
 BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "small-creates": small_creates.run,
     "bulk-creates": bulk_creates.run,
     "startup": startup.run,
+    "failover": failover.run,
 }
 
 

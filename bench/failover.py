@@ -1,0 +1,131 @@
+"""A killed controller, broken into its parts: detection, election, load, first write, all led.
+
+Why: the session timeout is the price that ZooKeeper sets; what comes on top is ours, and it may
+grow with the state that the next controller has to load. Times count from the SIGKILL, by the wall
+clock that the event logs carry.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.forwarding import check_created, two_addresses
+from bench.frames import Connection, create_topics_frame, decode_answer, request_frame
+from bench.report import Plan, progress
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+_PARTITIONS = 100
+_TOPICS_A_REQUEST = 20
+_METADATA = 3
+_METADATA_VERSION = 8
+_PATIENCE_S = 60.0
+
+
+def events_of(folder: Path, kind: str, since_ms: float) -> list[dict[str, Any]]:
+    """Return the events of one kind, of all nodes, not older than `since_ms`, oldest first."""
+    found = []
+    for path in folder.glob("nodes/*/events/*.jsonl"):
+        for line in path.read_bytes().splitlines():
+            if f'"kind":"{kind}"'.encode() in line:
+                event = json.loads(line)
+                if event["wall_ms"] >= since_ms:
+                    found.append(event)
+    return sorted(found, key=lambda event: event["wall_ms"])
+
+
+async def fill(address: str, topics: int) -> None:
+    """Create topics of 100 partitions, replication factor 3."""
+    connection = await Connection.open(address)
+    for at in range(0, topics, _TOPICS_A_REQUEST):
+        names = [f"state-{n:04d}" for n in range(at, min(at + _TOPICS_A_REQUEST, topics))]
+        frame = create_topics_frame(
+            names, partitions=_PARTITIONS, replication_factor=3, timeout_ms=60_000
+        )
+        check_created(await connection.ask(frame))
+    await connection.close()
+
+
+async def first_write_s(address: str) -> float:
+    """Ask for one topic, again until it is created; return what it took in s."""
+    began = time.monotonic()
+    connection = await Connection.open(address)
+    answer = b""
+    while time.monotonic() < began + _PATIENCE_S:
+        answer = await connection.ask(create_topics_frame(["after-the-kill"], timeout_ms=60_000))
+        if decode_answer(19, 4, answer).topics[0].error_code == 0:
+            await connection.close()
+            return time.monotonic() - began
+        await asyncio.sleep(0.05)
+    check_created(answer)
+    raise RuntimeError("no write was acknowledged")
+
+
+async def _unled(connection: Connection, topics: int, every: int, dead: int) -> int:
+    """Return how many partitions of each `every`-th topic have no live leader."""
+    asked = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(0, topics, every)]
+    message = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+    frame = request_frame(_METADATA, _METADATA_VERSION, 1, message)
+    answer = decode_answer(_METADATA, _METADATA_VERSION, await connection.ask(frame))
+    return sum(
+        max(0, _PARTITIONS - len(topic.partitions))
+        + sum(partition.leader_id in (-1, dead) for partition in topic.partitions)
+        for topic in answer.topics
+    )
+
+
+async def all_led_s(address: str, topics: int, dead: int) -> float:
+    """Wait until every partition has a live leader, as Metadata says; return what it took in s.
+
+    A sample is asked until it is led, then all: reading 100,000 partitions again and again would
+    take from the nodes the processors that they need.
+    """
+    began = time.monotonic()
+    connection = await Connection.open(address)
+    for every in (max(1, topics // 10), 1):
+        while await _unled(connection, topics, every, dead):
+            if time.monotonic() > began + _PATIENCE_S:
+                raise RuntimeError("partitions stayed without a leader")
+            await asyncio.sleep(0.1)
+    await connection.close()
+    return time.monotonic() - began
+
+
+async def _both(address: str, topics: int, dead: int) -> tuple[float, float]:
+    first, led = await asyncio.gather(first_write_s(address), all_led_s(address, topics, dead))
+    return first, led
+
+
+def failover(topics: int) -> str:
+    """Kill the controller of a cluster with this much state; return one line."""
+    with Cluster(brokers=3) as cluster:
+        controller, other = two_addresses(cluster)
+        asyncio.run(fill(controller, topics))
+        broker_id = cluster.wait_for_controller()
+        pid = cluster.brokers[broker_id].pid
+        killed_ms = time.time() * 1e3
+        os.kill(pid, signal.SIGKILL)
+        first_s, led_s = asyncio.run(_both(other, topics, broker_id))
+        claims = events_of(cluster.data_dir, "claim_sent", killed_ms)
+        active = events_of(cluster.data_dir, "became_active", killed_ms)
+    detected_s = (claims[0]["wall_ms"] - killed_ms) / 1e3
+    return (
+        f"{topics * _PARTITIONS:>7,} partitions: first write {first_s:.2f} s after the kill; "
+        f"detected {detected_s:.2f} s, elected in {active[0]['elected_ms']:.0f} ms, "
+        f"loaded in {active[0]['loaded_ms']:.0f} ms; all led {led_s:.2f} s after the kill"
+    )
+
+
+def run(plan: Plan) -> list[str]:
+    """Kill with little state, and with much unless it must be quick."""
+    lines = ["session timeout 6 s"]
+    for topics in (10,) if plan.quick else (10, 1_000):
+        progress(f"failover: {topics * _PARTITIONS} partitions")
+        lines.append(failover(topics))
+    return lines
