@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,9 +73,15 @@ class History:
     outcomes: tuple[CommittedOutcome, ...] = field(init=False)
     answers: tuple[Answer, ...] = field(init=False)
     topics: Mapping[str, tuple[Lifetime, ...]] = field(init=False)
+    # When an element of a request was decided for good: a resend is answered with that.
+    settled: Mapping[tuple[Identity, str], int] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outcomes", tuple(_outcomes(self.transactions)))
+        settled: dict[tuple[Identity, str], int] = {}
+        for outcome in self.outcomes:
+            settled.setdefault((outcome.identity, outcome.element), outcome.zxid)
+        object.__setattr__(self, "settled", settled)
         object.__setattr__(self, "answers", tuple(_answers(self.events)))
         object.__setattr__(self, "topics", _topics(self.transactions))
 
@@ -85,17 +91,24 @@ def _outcomes(transactions: Sequence[Transaction]) -> Iterator[CommittedOutcome]
         if transaction.failed:
             continue
         for operation in transaction.operations:
-            if operation.kind == "create" and operation.path.startswith(OUTCOMES):
-                for entry in json.loads(operation.data or b"{}").get("outcomes", ()):
-                    broker_id, incarnation, sequence = entry["id"]
-                    for element, error, *_ in entry["elements"]:
-                        yield CommittedOutcome(
-                            transaction.zxid,
-                            (broker_id, incarnation, sequence),
-                            entry["request"],
-                            element,
-                            error,
-                        )
+            for entry in _entries(operation):
+                for element, error, *_ in entry["elements"]:
+                    yield CommittedOutcome(
+                        transaction.zxid, _identity(entry["id"]), entry["request"], element, error
+                    )
+
+
+def _entries(operation: LoggedOperation) -> Sequence[Mapping[str, Any]]:
+    """Return what an outcome znode lists: one entry for each request; nothing for others."""
+    if operation.kind != "create" or not operation.path.startswith(OUTCOMES):
+        return ()
+    entries: Sequence[Mapping[str, Any]] = json.loads(operation.data or b"{}")["outcomes"]
+    return entries
+
+
+def _identity(parts: Sequence[Any]) -> Identity:
+    broker_id, incarnation, sequence = parts
+    return broker_id, incarnation, sequence
 
 
 def _answers(events: Sequence[Mapping[str, Any]]) -> Iterator[Answer]:
@@ -110,10 +123,9 @@ def _answers(events: Sequence[Mapping[str, Any]]) -> Iterator[Answer]:
         decision = decided.get((event["request_id"], event["zxid"]))
         if decision is None:
             continue
-        broker_id, incarnation, sequence = decision["identity"]
         yield Answer(
             event["request_id"],
-            (broker_id, incarnation, sequence),
+            _identity(decision["identity"]),
             decision["api_key"],
             tuple((element, error) for element, error in decision["elements"]),
             decision["image_zxid"],
@@ -129,11 +141,10 @@ def _topics(transactions: Sequence[Transaction]) -> Mapping[str, tuple[Lifetime,
             continue
         creators: dict[str, Identity] = {}
         for operation in transaction.operations:
-            if operation.kind == "create" and operation.path.startswith(OUTCOMES):
-                for entry in json.loads(operation.data or b"{}").get("outcomes", ()):
-                    for element, error, *_ in entry["elements"]:
-                        if error == _NONE:  # Growing it, or finding it there, comes after.
-                            creators.setdefault(element, tuple(entry["id"]))
+            for entry in _entries(operation):
+                for element, error, *_ in entry["elements"]:
+                    if error == _NONE:  # Growing it, or finding it there, comes after.
+                        creators.setdefault(element, _identity(entry["id"]))
         for operation in transaction.operations:
             name = _topic_of(operation)
             if name is None:
@@ -165,13 +176,32 @@ def read_history(folder: Path) -> History:
     data_dir, chroot = _zookeeper(folder)
     if not events:
         raise EvidenceError(f"{folder} holds no events: name the data directory of a run.")
-    holes += _undecided(events)
+    transactions: list[Transaction] = []
     if data_dir is None:
-        holes.append("ZooKeeper's transaction log is not in the folder")
-        transactions: list[Transaction] = []
+        holes.append("the transaction log of one ZooKeeper member is not in the folder")
     else:
-        transactions = [_without_chroot(each, chroot) for each in read_transactions(data_dir)]
-    return History(transactions, events, tuple(holes), torn)
+        transactions = read_transactions(data_dir)
+        holes += _jumps(transactions)
+        transactions = [_without_chroot(each, chroot) for each in transactions]
+    try:
+        holes += _undecided(events)
+        return History(transactions, events, tuple(holes), torn)
+    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+        raise EvidenceError(f"An event or an outcome is not as it should be: {wrong!r}.") from wrong
+
+
+def _jumps(transactions: Sequence[Transaction]) -> Iterator[str]:
+    """Name transactions that are missing: an epoch of ZooKeeper's counts from 1 without a gap."""
+    previous = 0
+    for transaction in transactions:
+        zxid = transaction.zxid
+        begins_epoch = zxid & 0xFFFFFFFF == 1 and zxid > previous
+        if zxid != previous + 1 and not begins_epoch:
+            if previous:
+                yield f"ZooKeeper's log jumps from zxid {previous} to {zxid}"
+            else:
+                yield f"ZooKeeper's log begins at zxid {zxid}"
+        previous = zxid
 
 
 def _undecided(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -207,26 +237,11 @@ def _without_chroot(transaction: Transaction, chroot: str) -> Transaction:
     if not chroot:
         return transaction
     operations = tuple(
-        LoggedOperation(
-            operation.kind,
-            operation.path.removeprefix(chroot),
-            operation.data,
-            operation.version,
-            operation.ephemeral,
-            operation.error,
-        )
+        replace(operation, path=operation.path.removeprefix(chroot))
         for operation in transaction.operations
-        if not operation.path or operation.path.startswith(chroot)
+        if not operation.path or operation.path.startswith(f"{chroot}/")
     )
-    return Transaction(
-        transaction.zxid,
-        transaction.session,
-        transaction.cxid,
-        transaction.time_ms,
-        transaction.kind,
-        operations,
-        transaction.failed,
-    )
+    return replace(transaction, operations=operations)
 
 
 def _read_events(folder: Path) -> tuple[list[Mapping[str, Any]], list[str], int]:

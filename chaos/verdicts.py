@@ -65,7 +65,11 @@ class Judgement:
 def judge(history: History, properties: Iterable[Property]) -> Iterator[Judgement]:
     """Yield one judgement for each property."""
     for each in properties:
-        finding = each.check(history)
+        try:
+            finding = each.check(history)
+        except Exception as broken:  # A bug of the judge is no finding about the system.
+            yield Judgement(each, Verdict.CRASHED, 0, (), f"the property broke: {broken!r}")
+            continue
         verdict, why = _verdict(each, finding, history)
         yield Judgement(each, verdict, finding.judged, finding.violations, why)
 

@@ -18,9 +18,11 @@ from typing import Final
 _FILE_HEADER: Final = struct.Struct(">4siq")
 _ENTRY: Final = struct.Struct(">qi")
 _TXN_HEADER: Final = struct.Struct(">qiqqi")
-_INT: Final = struct.Struct(">i")
+_unpack_int: Final = struct.Struct(">i").unpack_from
 _MAGIC: Final = b"ZKLG"
 _END_OF_RECORD: Final = 0x42
+# Adler-32 has 32 bits and is written as 64.
+_CHECKSUM_START: Final = bytes(4)
 
 CREATE, DELETE, SET_DATA, SET_ACL, CHECK, MULTI = 1, 2, 5, 7, 13, 14
 CREATE2, RECONFIG, CREATE_CONTAINER, DELETE_CONTAINER, CREATE_TTL = 15, 16, 19, 20, 21
@@ -61,27 +63,31 @@ class Transaction:
 class _Reader:
     """Jute records out of one transaction's bytes."""
 
+    __slots__ = ("_at", "_data")
+
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
     def number(self) -> int:
-        (value,) = _INT.unpack_from(self._data, self._at)
-        self._at += _INT.size
-        return int(value)
+        value: int = _unpack_int(self._data, self._at)[0]
+        self._at += 4
+        return value
 
     def flag(self) -> bool:
         self._at += 1
         return self._data[self._at - 1] != 0
 
     def buffer(self) -> bytes | None:
-        length = self.number()
+        length: int = _unpack_int(self._data, self._at)[0]
+        start = self._at + 4
         if length < 0:
+            self._at = start
             return None
-        if self._at + length > len(self._data):
+        self._at = end = start + length
+        if end > len(self._data):
             raise struct.error("a buffer ends beyond its transaction")
-        self._at += length
-        return self._data[self._at - length : self._at]
+        return self._data[start:end]
 
     def text(self) -> str:
         return (self.buffer() or b"").decode("utf-8", "replace")
@@ -154,25 +160,47 @@ def read_log(path: Path) -> Iterator[Transaction]:
     if magic != _MAGIC:
         raise TornLogError(f"{path.name} is not a transaction log")
     at = _FILE_HEADER.size
-    while at + _ENTRY.size <= len(data):
-        checksum, length = _ENTRY.unpack_from(data, at)
-        if length == 0:
-            return  # The preallocated tail.
-        start, end = at + _ENTRY.size, at + _ENTRY.size + length
-        if length < 0 or end >= len(data):
-            if length > 0 and not any(data[end : end + 1]):
-                return  # Cut off while it was written.
-            raise TornLogError(f"{path.name}: a record of {length} bytes at {at}")
-        record = data[start:end]
-        if zlib.adler32(record) != checksum or data[end] != _END_OF_RECORD:
-            if not any(data[end : end + 64]):
-                return  # Half written: the rest of the file is empty.
-            raise TornLogError(f"{path.name}: a damaged record at {at}")
+    while (record := _record_at(data, at)) is not None:
         try:
             yield _transaction(record)
         except (struct.error, IndexError):
             raise TornLogError(f"{path.name}: a record at {at} is not understood") from None
-        at = end + 1
+        at += _ENTRY.size + len(record) + 1
+    if _is_damaged(data, at):
+        raise TornLogError(f"{path.name}: a damaged record at {at}")
+
+
+def _record_at(data: bytes, at: int) -> bytes | None:
+    """Return the record whose entry begins at `at`; None when there is no intact one."""
+    if at + _ENTRY.size > len(data):
+        return None
+    checksum, length = _ENTRY.unpack_from(data, at)
+    start, end = at + _ENTRY.size, at + _ENTRY.size + length
+    if length <= 0 or end >= len(data) or data[end] != _END_OF_RECORD:
+        return None
+    record = data[start:end]
+    return record if zlib.adler32(record) == checksum else None
+
+
+def _is_damaged(data: bytes, at: int) -> bool:
+    """Tell damage from the end of a log.
+
+    A log ends with zeros, or with a record that its server was killed over. A record that was
+    written to its end byte and has another checksum is damaged; so is whatever stands before an
+    intact record, however much it looks like an end.
+    """
+    if at + _ENTRY.size <= len(data):
+        _, length = _ENTRY.unpack_from(data, at)
+        end = at + _ENTRY.size + length
+        if length > 0 and end < len(data) and data[end] == _END_OF_RECORD:
+            return True
+    used = len(data.rstrip(b"\0"))
+    start = data.find(_CHECKSUM_START, at + 1, used)
+    while start >= 0:
+        if _record_at(data, start) is not None:
+            return True
+        start = data.find(_CHECKSUM_START, start + 1, used)
+    return False
 
 
 def read_transactions(data_dir: Path) -> list[Transaction]:

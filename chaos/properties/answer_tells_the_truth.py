@@ -17,18 +17,19 @@ TOPIC_EXISTS: Final = 36
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 
 
-def _violation(answer: Answer, name: str, error: int, lives: tuple[Lifetime, ...]) -> str | None:
+def _violation(
+    answer: Answer, name: str, error: int, lives: tuple[Lifetime, ...], since: int
+) -> str | None:
+    """Judge one element; `since` is the zxid of the state that its code was decided on."""
     told = f"{answer.request_id}: {name} was answered"
-    alive = [life for life in lives if life.born <= answer.zxid and life.died > answer.image_zxid]
+    alive = [life for life in lives if life.born <= answer.zxid and life.died > since]
     if answer.api_key == CREATE_TOPICS and error == TOPIC_EXISTS:
         if not alive:
             return f"{told} TOPIC_ALREADY_EXISTS and did not exist"
         if all(life.creator == answer.identity for life in alive):
             return f"{told} TOPIC_ALREADY_EXISTS about its own success"
     if answer.api_key in (DELETE_TOPICS, CREATE_PARTITIONS) and error == UNKNOWN_TOPIC:
-        throughout = [
-            life for life in alive if life.born <= answer.image_zxid and life.died > answer.zxid
-        ]
+        throughout = [life for life in alive if life.born <= since and life.died > answer.zxid]
         if throughout:
             return f"{told} UNKNOWN_TOPIC_OR_PARTITION and existed since zxid {throughout[0].born}"
     if answer.api_key == CREATE_TOPICS and error == NONE:  # noqa: SIM102  # one claim each
@@ -37,7 +38,7 @@ def _violation(answer: Answer, name: str, error: int, lives: tuple[Lifetime, ...
     if answer.api_key == DELETE_TOPICS and error == NONE and not name.startswith("id:"):
         if not lives:
             return f"{told} NONE and never existed"
-        if any(life.born <= answer.image_zxid and life.died > answer.zxid for life in lives):
+        if any(life.born <= since and life.died > answer.zxid for life in lives):
             return f"{told} NONE and was still there"
     return None
 
@@ -54,7 +55,11 @@ def check(history: History) -> Finding:
             if not says_something:
                 continue
             judged += 1
-            violation = _violation(answer, element, error, history.topics.get(element, ()))
+            # A resend, on a later image, is answered with what was committed for the first copy.
+            settled = history.settled.get((answer.identity, element), answer.image_zxid + 1)
+            since = min(answer.image_zxid, settled - 1)
+            lives = history.topics.get(element, ())
+            violation = _violation(answer, element, error, lives, since)
             if violation is not None:
                 violations.append(violation)
     return Finding(judged, tuple(violations))

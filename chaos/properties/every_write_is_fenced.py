@@ -27,11 +27,12 @@ START_UP: Final = frozenset(
     }
 )
 REGISTRATION: Final = ("/brokers/ids/", "/bridgehead/nodes/")
+WRITES: Final = ("create", "set", "delete", "set_acl")
 
 
 def _kind(transaction: Transaction) -> str:
     """Say what a transaction is: election, registration, start_up, metadata or nothing."""
-    writes = [o for o in transaction.operations if o.kind in ("create", "set", "delete", "set_acl")]
+    writes = [o for o in transaction.operations if o.kind in WRITES]
     if transaction.failed or transaction.kind == "close_session" or not writes:
         return "nothing"
     paths = [operation.path for operation in writes]
@@ -62,7 +63,7 @@ def _epoch_versions(transactions: Iterator[Transaction]) -> Iterator[tuple[Trans
 
 def _violation(transaction: Transaction, version: int, holder: int) -> str | None:
     where = f"zxid {transaction.zxid}, session 0x{transaction.session:x}"
-    path = next(o.path for o in transaction.operations if o.kind in ("create", "set", "delete"))
+    path = next(o.path for o in transaction.operations if o.kind in WRITES)
     checks = [o for o in transaction.operations if o.kind == "check" and o.path == EPOCH]
     if not checks:
         return f"{where} wrote {path} without checking {EPOCH}"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +21,11 @@ from chaos.properties import (
     at_most_once,
     every_write_is_fenced,
 )
-from chaos.verdicts import Property, Verdict, exit_code, judge, worst
+from chaos.verdicts import Finding, Property, Verdict, exit_code, judge, worst
 from chaos.witness import LoggedOperation, Transaction
 
-CREATE_TOPICS, DELETE_TOPICS = 19, 20
+CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
+ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS = 33, 44
 NONE, UNKNOWN_TOPIC, REQUEST_TIMED_OUT, TOPIC_EXISTS = 0, 3, 7, 36
 CONTROLLER, STRANGER = 0xA, 0xB
 ME, ANOTHER = (1, "abc", 1), (2, "def", 9)
@@ -152,6 +156,26 @@ def test_an_outcome_without_its_effect_is_caught() -> None:
     assert "is not there" in violation
 
 
+@pytest.mark.parametrize(
+    ("api_key", "element", "effect"),
+    [
+        (CREATE_PARTITIONS, "orders", LoggedOperation("set", "/brokers/topics/orders", b"", 1)),
+        (ALTER_CONFIGS, "2:orders", LoggedOperation("set", "/config/topics/orders", b"", 1)),
+        (INCREMENTAL_ALTER_CONFIGS, "4:", _create("/config/brokers/<default>")),
+        (INCREMENTAL_ALTER_CONFIGS, "4:01", _create("/config/brokers/1")),
+    ],
+)
+def test_an_acknowledged_change_stands_in_the_multi_of_its_outcome(
+    api_key: int, element: str, effect: LoggedOperation
+) -> None:
+    """The outcome without the effect is a claim; with it the acknowledgement is kept."""
+    told = _told(NONE, zxid=2, api_key=api_key, name=element)
+    outcome = _outcomes(2, (ME, element, NONE))
+    assert _violations(D1, [_multi(2, _check(), outcome, effect)], told) == ()
+    (violation,) = _violations(D1, [_multi(2, _check(), outcome)], told)
+    assert f"{element} was acknowledged and {effect.path} was not written" in violation
+
+
 def test_a_committed_refusal_does_not_back_an_acknowledgement() -> None:
     """The client was told yes, the outcome says no."""
     marker = _multi(2, _check(), _outcomes(2, (ME, "orders", TOPIC_EXISTS)))
@@ -221,6 +245,47 @@ def test_a_deletion_that_left_the_topic_is_caught() -> None:
     assert _violations(D5, log, _told(NONE, zxid=6, image_zxid=4, api_key=DELETE_TOPICS)) == ()
 
 
+def test_a_creation_that_was_resent_after_the_topic_had_gone_is_accepted() -> None:
+    """The answer repeats the outcome of the first execution, on an image without the topic."""
+    log = [_created(2), _removed(5)]
+    assert _violations(D5, log, _told(NONE, zxid=7, image_zxid=7)) == ()
+    assert _violations(D1, log, _told(NONE, zxid=7, image_zxid=7)) == ()
+
+
+def test_a_refusal_that_was_resent_after_the_topic_had_gone_is_accepted() -> None:
+    """Somebody else's topic existed when the committed outcome was decided."""
+    loser = _multi(3, _check(), _outcomes(3, (ME, "orders", TOPIC_EXISTS)))
+    log = [_created(2, by=ANOTHER), loser, _removed(4)]
+    assert _violations(D5, log, _told(TOPIC_EXISTS, zxid=6, image_zxid=6)) == ()
+
+
+def test_a_deletion_that_was_resent_is_not_about_the_next_topic_of_that_name() -> None:
+    """What it deleted is gone; that the name lives again is somebody else's doing."""
+    deletion, again = (1, "abc", 2), (2, "def", 10)
+    accepted = _multi(4, _check(), _outcomes(4, (deletion, "orders", NONE)))
+    log = [_created(2, by=ANOTHER), accepted, _removed(5), _created(7, by=again)]
+    told = _told(NONE, zxid=8, image_zxid=8, api_key=DELETE_TOPICS, identity=deletion)
+    assert _violations(D5, log, told) == ()
+
+
+def test_a_change_of_rights_alone_is_a_write() -> None:
+    """setACL on a metadata znode, by anybody, without a check."""
+    (violation,) = _violations(W2, [_multi(2, LoggedOperation("set_acl", "/config/topics/a"))])
+    assert "wrote /config/topics/a without checking" in violation
+
+
+def test_a_property_that_breaks_is_crashed_and_not_failed() -> None:
+    """A bug of the judge is no finding about the system."""
+
+    def breaks(history: History) -> Finding:
+        raise ZeroDivisionError("no")
+
+    (judgement,) = judge(History([], []), [replace(D1, check=breaks)])
+    assert judgement.verdict is Verdict.CRASHED
+    assert "ZeroDivisionError" in judgement.why
+    assert exit_code(judgement.verdict) == 2
+
+
 def test_verdicts_keep_their_order_and_exit_codes() -> None:
     """A failure outshines a hole, a hole an empty run; only PASS is 0."""
     empty = list(judge(History([], []), PROPERTIES))
@@ -259,6 +324,66 @@ def test_a_relayed_answer_without_its_decision_is_a_hole(tmp_path: Path) -> None
     lines = [_line(0) | relayed, _line(1) | answered]
     holes = read_history(_run_folder(tmp_path, lines)).holes
     assert "the decision behind the answer to r1 is missing" in holes
+
+
+def _logged(folder: Path, *transactions: Transaction, chroot: str = "") -> None:
+    """Write plain creates as ZooKeeper would, with a cluster.json that names the chroot."""
+    data = struct.pack(">4siq", b"ZKLG", 2, 0)
+    for each in transactions:
+        (operation,) = each.operations
+        path = operation.path.encode()
+        record = struct.pack(">qiqqi", each.session, 0, each.zxid, 0, 1)
+        record += struct.pack(">i", len(path)) + path + struct.pack(">iiBi", 0, 0, 0, 1)
+        data += struct.pack(">qi", zlib.adler32(record), len(record)) + record + b"B"
+    log = folder / "zookeeper" / "version-2" / "log.1"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(data + bytes(64))
+    document = {"zookeeper_connect": f"127.0.0.1:2181{chroot}"}
+    (folder / "cluster.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_another_tenant_of_the_same_zookeeper_is_not_judged(tmp_path: Path) -> None:
+    """Only what lies below the chroot is the cluster's; /kafka2 does not lie below /kafka."""
+    paths = ("/kafka", "/kafka2", "/kafka2/config/topics/a", "/kafka/config/topics/b")
+    made = [_multi(zxid, _create(path)) for zxid, path in enumerate(paths, start=1)]
+    _logged(_run_folder(tmp_path, [_line(0)]), *made, chroot="/kafka")
+    finding = W2.check(read_history(tmp_path))
+    assert finding.judged == 1
+    assert "/config/topics/b" in finding.violations[0]
+
+
+@pytest.mark.parametrize(
+    ("zxids", "hole"),
+    [
+        ((1, 2, 4), "ZooKeeper's log jumps from zxid 2 to 4"),
+        ((5, 6), "ZooKeeper's log begins at zxid 5"),
+        ((1, 2, 0x100000002), "ZooKeeper's log jumps from zxid 2 to 4294967298"),
+    ],
+)
+def test_a_log_with_missing_transactions_is_a_hole(
+    tmp_path: Path, zxids: Sequence[int], hole: str
+) -> None:
+    """What was written in between cannot be known, so that absence proves nothing."""
+    _logged(_run_folder(tmp_path, [_line(0)]), *(_multi(z, _create("/x")) for z in zxids))
+    holes = read_history(tmp_path).holes
+    assert len(holes) == 1
+    assert hole in holes[0]
+
+
+def test_a_new_epoch_of_an_ensemble_is_no_hole(tmp_path: Path) -> None:
+    """A new leader counts from 1 again, below a higher epoch."""
+    zxids = (0x100000001, 0x100000002, 0x200000001)
+    _logged(_run_folder(tmp_path, [_line(0)]), *(_multi(z, _create("/x")) for z in zxids))
+    assert read_history(tmp_path).holes == ()
+
+
+def test_an_outcome_that_is_not_understood_is_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence and exit 2: neither green nor a finding."""
+    _run_folder(tmp_path, [{"kind": "request_decided", "node": "1", "boot": "a", "seq": 0}])
+    assert main([str(tmp_path)]) == 2
+    assert "request_id" in capsys.readouterr().err
 
 
 def test_the_command_says_no_data_and_exits_2(

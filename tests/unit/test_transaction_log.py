@@ -118,6 +118,31 @@ def test_a_flipped_bit_is_refused(tmp_path: Path) -> None:
         list(read_log(_write(tmp_path, bytes(data))))
 
 
+@pytest.mark.parametrize("length", [0x7FFFFFFF, 0x01000000, 70, 0])
+def test_a_damaged_length_does_not_hide_what_follows(tmp_path: Path, length: int) -> None:
+    """A length that leads astray looks like a torn end; an intact record behind it tells."""
+    data = bytearray(HEADER + _set(1) + _set(2) + _set(3) + bytes(64))
+    second = len(HEADER) + len(_set(1))
+    data[second + 8 : second + 12] = struct.pack(">i", length)
+    with pytest.raises(TornLogError, match=f"at {second}"):
+        list(read_log(_write(tmp_path, bytes(data))))
+
+
+def test_a_damaged_record_before_zeros_and_more_is_refused(tmp_path: Path) -> None:
+    """Zeros alone do not make an end: what follows them counts."""
+    torn = _set(2)[:30] + bytes(len(_set(2)) - 30)
+    path = _write(tmp_path, HEADER + _set(1) + torn + bytes(128) + _set(3))
+    with pytest.raises(TornLogError, match="damaged record"):
+        list(read_log(path))
+
+
+def test_a_multi_beyond_its_own_bytes_is_not_understood(tmp_path: Path) -> None:
+    """The checksum is right and the content is not: no guess is made."""
+    body = struct.pack(">iii", 1, 5, 1000)
+    with pytest.raises(TornLogError, match="not understood"):
+        _only(tmp_path, _entry(1, 14, body))
+
+
 def test_another_file_is_refused(tmp_path: Path) -> None:
     """A file that is no log is named."""
     with pytest.raises(TornLogError, match="not a transaction log"):
