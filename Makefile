@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: help setup demo test lint fmt check up down proto proto-check lock clean
+.PHONY: help setup demo bench test lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ $(STAMP): requirements/dev.lock Makefile
 
 demo: setup ## the main job, end to end, shown and judged (evidence in .demo)
 	@PYTHONPATH=. $(BIN)/python -m chaos.demo
+
+bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
+	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
 test: setup ## every test that needs no Docker
 	@$(BIN)/python -m pytest -m "not docker" $(ARGS)
