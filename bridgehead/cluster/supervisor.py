@@ -186,13 +186,19 @@ class Supervisor:
         deadline = asyncio.get_running_loop().time() + _READY_TIMEOUT_S
         while not (await self._all_ready() and await self._all_known()):
             if asyncio.get_running_loop().time() > deadline:
-                late = [str(node.id) for node in self.nodes.values() if node.ready() is None]
-                what = f"Brokers {', '.join(late)} did not serve" if late else "No controller stood"
                 raise ClusterError(
-                    f"{what} within {_READY_TIMEOUT_S:.0f} s: see the logs of the nodes in "
-                    f"{self.directory.root / 'nodes'}."
+                    f"{await self._what_is_late()} within {_READY_TIMEOUT_S:.0f} s: see the logs "
+                    f"of the nodes in {self.directory.root / 'nodes'}."
                 )
             await asyncio.sleep(_POLL_S)
+
+    async def _what_is_late(self) -> str:
+        late = [str(node.id) for node in self.nodes.values() if node.ready() is None]
+        if late:
+            return f"Brokers {', '.join(late)} did not serve"
+        if await self.controller_in_office() is None:
+            return "No controller took office"
+        return "The brokers did not all hear of each other"
 
     async def _all_ready(self) -> bool:
         # Every node is looked at, the first that is late must not hide one that has ended.
