@@ -1,0 +1,167 @@
+"""The decoder reads what a real ZooKeeper writes, while it runs and after it was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError
+from kazoo.protocol.serialization import Create
+from kazoo.security import OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
+
+from bridgehead.cluster.java import find_java
+from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
+from chaos.witness import Transaction, read_transactions
+
+NODE_EXISTS, BAD_VERSION = -110, -103
+CONTAINER_FLAGS = 4
+
+
+class _CreateContainer(Create):
+    """kazoo knows no containers; on the wire they are a create of another type."""
+
+    type = 19
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
+    """A server of this test's own: it may be killed, and its log begins at zxid 1."""
+    started = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=find_java(), heap_mib=128)
+    started.start()
+    try:
+        started.wait_until_serving()
+        yield started
+    finally:
+        started.stop()
+
+
+def _client(server: EmbeddedZooKeeper) -> KazooClient:
+    client = KazooClient(server.connect, timeout=10)
+    client.start(timeout=20)
+    return client
+
+
+def _end(client: KazooClient) -> None:
+    client.stop()
+    client.close()
+
+
+def _log(server: EmbeddedZooKeeper) -> list[Transaction]:
+    transactions = read_transactions(server.folder)
+    assert [t.zxid for t in transactions] == list(range(1, len(transactions) + 1))
+    return transactions
+
+
+def test_every_kind_of_write_is_read_as_it_was_made(server: EmbeddedZooKeeper) -> None:
+    """Paths, data, versions, ephemerals, sessions and errors, compared with what was asked."""
+    client = _client(server)
+    session = client.client_id[0]
+    client.create("/plain", b"one")
+    client.create("/with-stat", b"two", include_data=True)
+    client.create("/mortal", b"", ephemeral=True)
+    numbered = client.create("/numbered-", b"", sequence=True)
+    container = _CreateContainer("/container", b"c", OPEN_ACL_UNSAFE, CONTAINER_FLAGS)
+    made = client.handler.async_result()
+    client._call(container, made)
+    made.get(timeout=10)
+    client.set("/plain", b"three")
+    client.set_acls("/plain", READ_ACL_UNSAFE)
+    client.delete("/with-stat")
+    with pytest.raises(NodeExistsError):
+        client.create("/plain")
+    created = {
+        o.path: (o.data, o.ephemeral)
+        for t in _log(server)
+        for o in t.operations
+        if o.kind == "create"
+    }
+    _end(client)
+    assert created == {
+        "/plain": (b"one", False),
+        "/with-stat": (b"two", False),
+        "/mortal": (b"", True),
+        numbered: (b"", False),
+        "/container": (b"c", False),
+    }
+    transactions = _log(server)
+    others = [
+        (t.kind, *((o.path, o.data, o.version, o.error) for o in t.operations))
+        for t in transactions
+        if t.kind not in ("create", "create_session")
+    ]
+    assert others == [
+        ("set", ("/plain", b"three", 1, 0)),
+        ("set_acl", ("/plain", None, -1, 0)),
+        ("delete", ("/with-stat", None, -1, 0)),
+        ("error", ("", None, -1, NODE_EXISTS)),
+        ("close_session", ("/mortal", None, -1, 0)),
+    ]
+    assert {t.session for t in transactions} == {session}
+    assert [t.failed for t in transactions if t.kind == "error"] == [True]
+
+
+def test_a_fenced_multi_is_read_and_a_refused_one_is_told_apart(
+    server: EmbeddedZooKeeper,
+) -> None:
+    """The version that a check demanded, and nothing of what a refused multi wanted."""
+    client = _client(server)
+    client.create("/epoch", b"0")
+    client.set("/epoch", b"1")
+    for version in (1, 0):
+        multi = client.transaction()
+        multi.check("/epoch", version)
+        multi.create(f"/effect-{version}", b"x", ephemeral=True)
+        multi.set_data("/epoch", b"2", version=1)
+        multi.delete("/epoch", version=2)
+        multi.create("/epoch", b"3")
+        multi.set_data("/epoch", b"4", version=0)
+        results = multi.commit()
+    assert isinstance(results[0], BadVersionError)
+    _end(client)
+    good, refused = [t for t in _log(server) if t.kind == "multi"]
+    assert not good.failed
+    assert [(o.kind, o.path, o.version) for o in good.operations] == [
+        ("check", "/epoch", 1),
+        ("create", "/effect-1", 0),
+        ("set", "/epoch", 2),
+        ("delete", "/epoch", -1),
+        ("create", "/epoch", 0),
+        ("set", "/epoch", 1),
+    ]
+    assert refused.failed
+    assert {o.kind for o in refused.operations} == {"error"}
+    assert refused.operations[0].error == BAD_VERSION
+
+
+def test_a_killed_server_loses_no_acknowledged_write_and_its_log_goes_on(
+    server: EmbeddedZooKeeper,
+) -> None:
+    """SIGKILL under load, three times: one history without a gap, over several files."""
+    acknowledged = []
+    for term in range(3):
+        client = _client(server)
+        pending = [client.create_async(f"/{term}-{n}", b"x" * 200) for n in range(300)]
+        pending[100].get(timeout=20)
+        pid = server.pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        psutil.Process(pid).wait(timeout=20)
+        _end(client)
+        for result in pending:
+            try:
+                acknowledged.append(result.get(timeout=20))
+            except KazooException:
+                continue  # The connection broke before the answer.
+        server.stop()
+        server.start()
+        server.wait_until_serving()
+    created = {o.path for t in _log(server) for o in t.operations if o.kind == "create"}
+    assert len(acknowledged) > 300
+    assert created >= set(acknowledged)
+    assert len(list((server.folder / "version-2").glob("log.*"))) > 1
