@@ -1,0 +1,99 @@
+"""The metrics endpoint over real sockets: what it says, and what a rude client cannot do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from metrics import exposition, names
+from metrics.exposition import MetricsServer
+from metrics.node_metrics import NodeMetrics
+
+
+class Served:
+    """A running endpoint, its numbers and its health."""
+
+    def __init__(self) -> None:
+        registry = CollectorRegistry()
+        self.metrics = NodeMetrics(registry, now_s=lambda: 100.0)
+        self.health = (True, "serving")
+        self.server = MetricsServer(registry, lambda: self.health)
+
+    async def ask(self, request: bytes) -> tuple[int, str]:
+        """Send bytes; return the status (0: none) and the body."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+        writer.write(request)
+        try:
+            async with asyncio.timeout(10):
+                answer = (await reader.read(-1)).decode()
+        except ConnectionError:
+            answer = ""
+        writer.close()
+        head, _, body = answer.partition("\r\n\r\n")
+        return (int(head.split(" ")[1]) if head else 0), body
+
+    async def get(self, path: str) -> tuple[int, str]:
+        return await self.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    running = Served()
+    await running.server.start("127.0.0.1", 0)
+    yield running
+    await running.server.stop()
+
+
+async def test_the_five_metrics_of_the_draft_are_there_under_their_names(served: Served) -> None:
+    """A scrape shows what was counted, and the draft's own spelling in the help."""
+    served.metrics.message_redirected()
+    served.metrics.forwarding_began("a")
+    status, body = await served.get("/metrics")
+    assert status == 200
+    for metric in (
+        names.CLIENTS_FORWARDING,
+        names.CLIENTS_FORWARDING_RATE,
+        names.MESSAGES_REDIRECTED,
+        names.MESSAGES_REDIRECTED_RATE,
+        names.AUTHORIZATION_FAILED,
+    ):
+        assert metric.original in body
+    values = dict(line.rsplit(" ", 1) for line in body.splitlines() if not line.startswith("#"))
+    assert values[names.CLIENTS_FORWARDING.name] == "1.0"
+    redirected = [
+        value for name, value in values.items() if name.startswith(names.MESSAGES_REDIRECTED.name)
+    ]
+    assert "1.0" in redirected
+
+
+async def test_health_is_a_status_and_a_reason(served: Served) -> None:
+    """200 while the node serves, 503 and why when it does not."""
+    assert await served.get("/health") == (200, "serving\n")
+    served.health = (False, "no ZooKeeper session")
+    assert await served.get("/health") == (503, "no ZooKeeper session\n")
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (b"GET /other HTTP/1.1\r\n\r\n", 404),
+        (b"POST /metrics HTTP/1.1\r\n\r\n", 405),
+        (b"\x00\xff\r\n\r\n", 405),
+        (b"GET /" + b"x" * 100_000, 0),
+    ],
+)
+async def test_other_requests_are_refused_and_the_next_is_served(
+    served: Served, request_bytes: bytes, status: int
+) -> None:
+    """Unknown paths, methods, bytes and endless heads cost their own connection alone."""
+    assert (await served.ask(request_bytes))[0] == status
+    assert (await served.get("/health"))[0] == 200
+
+
+async def test_a_silent_client_is_dropped(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a request does not hold its connection for ever."""
+    monkeypatch.setattr(exposition, "_READ_TIMEOUT_S", 0.05)
+    assert (await served.ask(b"GET /metr"))[0] == 0
