@@ -1,0 +1,109 @@
+"""What clients are told of the controller, and that every write goes there in one Envelope."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
+from bridgehead.kafka_wire.json_form import decode_body, encode_body
+from chaos.fidelity import Connection
+from tests.integration.admin_clients import ConfluentHand
+
+StartCluster = Callable[..., Cluster]
+SAYS = "bridgehead.metadata.controller.id"
+WRITES_PER_BROKER = 5
+METADATA, CREATE_TOPICS = 3, 19
+
+
+def metrics_of(cluster: Cluster, broker_id: int) -> dict[str, float]:
+    with urllib.request.urlopen(cluster.brokers[broker_id].metrics_url) as answer:
+        lines = [line.rpartition(" ") for line in answer.read().decode().splitlines()]
+    return {name: float(value) for name, _, value in lines if not name.startswith("#")}
+
+
+def events_of(data_dir: Path, broker_id: int) -> list[dict[str, Any]]:
+    files = sorted((data_dir / "nodes" / str(broker_id) / "events").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def ask(connection: Connection, key: int, version: int, body: dict[str, Any]) -> dict[str, Any]:
+    head = encode_request_header(RequestHeader(key, version, 1, "asker"))
+    answer = connection.ask(head + encode_body(key, "request", version, body))
+    assert isinstance(answer, bytes), answer
+    _, at = decode_response_header(key, version, answer)
+    return decode_body(key, "response", version, answer[at:])
+
+
+def test_every_write_to_another_broker_goes_out_in_one_envelope(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """Each broker says it is the controller: none redirects, and metrics and events agree."""
+    cluster = start_cluster(data_dir=tmp_path, controller=1, properties={SAYS: "self"})
+    for broker in (1, 2, 3):
+        hand, name = ConfluentHand(cluster.bootstrap_server(broker)), f"by-{broker}"
+        hand.create(name, 1, 1, {})
+        hand.grow(name, 2)
+        hand.alter(name, {"retention.ms": "1000"}, legacy=False)
+        hand.alter(name, {"retention.ms": "2000"}, legacy=True)
+        hand.delete(name)
+        hand.close()
+    metrics = {broker: metrics_of(cluster, broker) for broker in (1, 2, 3)}
+    cluster.stop()
+    routes, forwarded = Counter[str](), Counter[int]()
+    for broker in (1, 2, 3):
+        events = events_of(tmp_path, broker)
+        received = [e for e in events if e["kind"] == "request_received"]
+        routes.update(e["route"] for e in received)
+        to_forward = [e["request_id"] for e in received if e["route"] == "FORWARD"]
+        sent = [e for e in events if e["kind"] == "forward_sent"]
+        assert [e["request_id"] for e in sent] == to_forward
+        assert {e["attempt"] for e in sent} <= {1}
+        assert {e["controller_id"] for e in sent} <= {1}
+        assert {e["local"] for e in sent} <= {broker == 1}
+        in_envelopes = sum(not e["local"] for e in sent)
+        assert metrics[broker]["num_messages_redirected_count_total"] == in_envelopes
+        assert metrics[broker]["not_controller_answers_count_total"] == 0
+        forwarded[broker] = len(sent)
+    assert "NOT_CONTROLLER" not in routes
+    assert routes["FORWARD"] == 3 * WRITES_PER_BROKER
+    assert forwarded[2] + forwarded[3] > 0
+
+
+def test_a_broker_tells_of_the_controller_what_it_was_told_to_tell(
+    start_cluster: StartCluster,
+) -> None:
+    """One names any broker, one names a broker that is not there, one the truth; all forward."""
+    cluster = start_cluster(
+        controller=3, node_properties={1: {SAYS: "random"}, 2: {SAYS: "99"}, 3: {SAYS: "actual"}}
+    )
+    told: dict[int, set[int]] = {}
+    for broker in (1, 2, 3):
+        connection = Connection(cluster.bootstrap_server(broker))
+        answers = [ask(connection, METADATA, 1, {"topics": []}) for _ in range(200)]
+        told[broker] = {answer["controllerId"] for answer in answers}
+        topic = {
+            "name": f"through-{broker}",
+            "numPartitions": 1,
+            "replicationFactor": 1,
+            "assignments": [],
+            "configs": [],
+        }
+        created = ask(
+            connection,
+            CREATE_TOPICS,
+            1,
+            {"topics": [topic], "timeoutMs": 5000, "validateOnly": False},
+        )
+        assert [each["errorCode"] for each in created["topics"]] == [0]
+        connection.close()
+    assert told == {1: {1, 2, 3}, 2: {99}, 3: {3}}
