@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: help setup demo bench test lint fmt check up down proto proto-check lock clean
+.PHONY: help setup docs demo bench test lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.brid
 
 down: setup ## stop them
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
+
+docs: setup ## generate docs/events.md and docs/metrics.md from the code
+	@PYTHONPATH=. $(BIN)/python -m docs.generate
 
 PROTOC = $(BIN)/python -m grpc_tools.protoc -Ienvelope/_pb=proto
 

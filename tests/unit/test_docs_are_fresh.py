@@ -1,0 +1,34 @@
+"""The generated pages say what the code says."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from docs.generate import FOLDER, pages
+from event_log import events
+from metrics.names import METRICS
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_a_generated_page_is_what_the_code_says(name: str) -> None:
+    """Whoever adds an event or a metric runs `make docs`."""
+    written = (FOLDER / name).read_text(encoding="utf-8")
+    assert pages()[name] == written, f"docs/{name} is stale: run make docs."
+
+
+def test_every_kind_of_event_has_its_section_with_its_fields() -> None:
+    """The page is made from the source text; the classes themselves say whether it is whole."""
+    page = pages()["events.md"]
+    for event in events.Event.__args__:
+        section = page.partition(f"\n## {event.kind}\n")[2].partition("\n## ")[0]
+        fields = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
+        assert fields == [field.name for field in dataclasses.fields(event)], event.kind
+
+
+def test_every_metric_has_a_row() -> None:
+    """Under the name that Prometheus sees."""
+    page = pages()["metrics.md"]
+    for metric in METRICS:
+        assert f"| `{metric.name}` |" in page
