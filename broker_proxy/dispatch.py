@@ -208,6 +208,8 @@ class Dispatcher:
         finally:
             if redirecting:
                 self._metrics.forwarding_ended(connection_id)
+        if forwarded.queued_ms is not None:
+            self._metrics.queue_time(forwarded.queued_ms)
         if forwarded.remote_ms is not None:
             self._metrics.remote_time(forwarded.remote_ms)
         return self._judge(request, message, forwarded)

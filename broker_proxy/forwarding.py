@@ -47,6 +47,7 @@ class Forwarded:
     answer: bytes | None
     zxid: int
     remote_ms: float | None  # since it first went out to another node; None: it never did
+    queued_ms: float | None = None  # from its arrival until then
 
 
 class ForwardingManager:
@@ -129,14 +130,16 @@ class ForwardingManager:
         )
 
     async def _attempts(self, envelope: Envelope, deadline_s: float) -> Forwarded:
-        attempt, sent_s = 0, None
+        attempt, sent_s, queued_ms = 0, None, None
+        arrived_s = self._now_s()
         while True:
             target = await self._known_target(envelope.identity.sequence, deadline_s)
             if target is None:
-                return Forwarded(Step.TIMED_OUT, None, 0, self._since_ms(sent_s))
+                return Forwarded(Step.TIMED_OUT, None, 0, self._since_ms(sent_s), queued_ms)
             attempt += 1
             if not target.is_local and sent_s is None:
                 sent_s = self._now_s()
+                queued_ms = (sent_s - arrived_s) * 1000
                 self._redirected()
             answer = await self._attempt(envelope, attempt, target, deadline_s)
             now_s = self._now_s()
@@ -146,7 +149,7 @@ class ForwardingManager:
                 step = after_answer(answer, now_s=now_s, deadline_s=deadline_s)
             if step is not Step.RETRY:
                 data, zxid = (answer.response_data, answer.zxid) if answer else (None, 0)
-                return Forwarded(step, data, zxid, self._since_ms(sent_s))
+                return Forwarded(step, data, zxid, self._since_ms(sent_s), queued_ms)
             if self._target is target:  # A new controller is asked at once.
                 pause_s = min(RETRY_BACKOFF_S, deadline_s - now_s)
                 await self._until_changed(envelope.identity.sequence, pause_s)

@@ -76,6 +76,13 @@ FORWARDING_QUEUE: Final = Metric(
     Kind.GAUGE,
     "Requests on their way to the controller or waiting for one",
 )
+FORWARDING_QUEUE_TIME: Final = Metric(
+    "kafka_server_forwardingmanager_queuetimems",
+    "kafka.server:type=ForwardingManager,name=QueueTimeMs",
+    Kind.QUANTILES,
+    "Milliseconds from a request's arrival to its first Envelope",
+    ("quantile",),
+)
 FORWARDING_REMOTE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_remotetimems",
     "kafka.server:type=ForwardingManager,name=RemoteTimeMs",
@@ -125,6 +132,7 @@ METRICS: Final = (
     ACTIVE_CONTROLLER,
     NOT_CONTROLLER,
     FORWARDING_QUEUE,
+    FORWARDING_QUEUE_TIME,
     FORWARDING_REMOTE_TIME,
     REQUESTS,
     REQUEST_TIME,

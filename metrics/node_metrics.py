@@ -42,6 +42,7 @@ class NodeMetrics(Collector):
         self._not_controller_count = 0
         self._requests: Counter[tuple[str, int]] = Counter()
         self._times: dict[str, Quantiles] = {}
+        self._queue_times = Quantiles()
         self._remote_times = Quantiles()
         self._gauges: dict[Metric, Callable[[], float]] = {}
         registry.register(self)
@@ -67,6 +68,10 @@ class NodeMetrics(Collector):
         """A request went out in an Envelope for the first time."""
         self._redirected_count += 1
         self._redirected.record(self._now_s())
+
+    def queue_time(self, elapsed_ms: float) -> None:
+        """A request waited so long before it first went out in an Envelope."""
+        self._queue_times.record(elapsed_ms)
 
     def remote_time(self, elapsed_ms: float) -> None:
         """A forwarded request was answered after so long."""
@@ -124,14 +129,15 @@ class NodeMetrics(Collector):
             for quantile, value in zip(QUANTILES, quantiles.measure(*QUANTILES), strict=True):
                 times.add_metric([api, str(quantile)], value)
         yield times
-        remote = GaugeMetricFamily(
-            names.FORWARDING_REMOTE_TIME.name,
-            _help(names.FORWARDING_REMOTE_TIME),
-            labels=names.FORWARDING_REMOTE_TIME.labels,
-        )
-        for quantile, value in zip(QUANTILES, self._remote_times.measure(*QUANTILES), strict=True):
-            remote.add_metric([str(quantile)], value)
-        yield remote
+        yield _quantiles(names.FORWARDING_QUEUE_TIME, self._queue_times)
+        yield _quantiles(names.FORWARDING_REMOTE_TIME, self._remote_times)
+
+
+def _quantiles(metric: Metric, quantiles: Quantiles) -> Family:
+    family = GaugeMetricFamily(metric.name, _help(metric), labels=metric.labels)
+    for quantile, value in zip(QUANTILES, quantiles.measure(*QUANTILES), strict=True):
+        family.add_metric([str(quantile)], value)
+    return family
 
 
 def _help(metric: Metric) -> str:

@@ -251,3 +251,19 @@ async def test_cancelling_the_forwarder_itself_is_not_taken_for_a_broken_link() 
     await asyncio.wait([task])
     assert task.cancelled()
     assert broker.manager.queue_length == 0
+
+
+async def test_waiting_for_a_controller_is_told_apart_from_its_work() -> None:
+    """The time until the first Envelope is the queue's; the rest is the controller's."""
+    now_s = [100.0]
+    broker, link = Broker(timeout_ms=60_000), ScriptedLink()
+    broker.manager._now_s = lambda: now_s[0]
+    running = broker.forward()
+    await _settle()
+    now_s[0] += 0.5
+    broker.target(link)
+    await _settle()
+    now_s[0] += 0.25
+    link.open[0].set_result(DONE)
+    done = await running
+    assert (done.queued_ms, done.remote_ms) == (500.0, 250.0)  # type: ignore[attr-defined]

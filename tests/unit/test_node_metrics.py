@@ -54,6 +54,17 @@ def test_counters_are_exposed_as_they_are_counted() -> None:
     assert any("CreateTopics" in name and value == "1.0" for name, value in values.items())
 
 
+def test_waiting_for_the_controller_and_its_work_are_told_apart() -> None:
+    """Kafka's QueueTimeMs and RemoteTimeMs, with their quantiles."""
+    registry = CollectorRegistry()
+    metrics = NodeMetrics(registry, now_s=_Time())
+    metrics.queue_time(250.0)
+    metrics.remote_time(4.0)
+    text = generate_latest(registry).decode()
+    assert f'{names.FORWARDING_QUEUE_TIME.name}{{quantile="0.99"}} 250.0' in text
+    assert f'{names.FORWARDING_REMOTE_TIME.name}{{quantile="0.999"}} 4.0' in text
+
+
 def test_a_snapshot_counts_requests_as_prometheus_sees_them() -> None:
     """So that the evidence can be compared with the events, API by API."""
     metrics = NodeMetrics(CollectorRegistry(), now_s=_Time())
