@@ -51,8 +51,8 @@ def metrics_page() -> str:
     page = ["# Metrics", "", _GENERATED, "", *_sentences(names.__doc__), ""]
     page += [
         "Every node serves them over HTTP as Prometheus text; `bridgehead status --json` and",
-        "`cluster.json` name each node's `metrics_url`. There a counter's name ends in `_total`, and a",
-        "metric of kind *quantiles* has one gauge for each value of its label `quantile`.",
+        "`cluster.json` name each node's `metrics_url`. There a counter's name ends in `_total`,",
+        "and a metric of kind *quantiles* has one gauge for each value of its label `quantile`.",
         "",
         "| name | original name | kind | labels | meaning |",
         "|---|---|---|---|---|",

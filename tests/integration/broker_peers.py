@@ -1,0 +1,203 @@
+"""A broker's shell on a real socket, with a controller and clients that do as a test says."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from prometheus_client import CollectorRegistry
+
+from bridgehead.kafka_wire.codec import encode_request, encode_response
+from bridgehead.kafka_wire.framing import frame
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_request_header,
+    encode_request_header,
+    encode_response_header,
+)
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from broker_proxy.apis.api_versions import ApiVersions
+from broker_proxy.dispatch import Dispatcher
+from broker_proxy.forwarding import ForwardingManager, Target
+from broker_proxy.routing import DIALECTS
+from broker_proxy.server import KafkaServer, Limits, Listener
+from envelope.channel import ControllerChannel
+from envelope.messages import Envelope, EnvelopeAnswer, Hello
+from envelope.principal_serde import DefaultPrincipalSerde
+from envelope.server import BrokerPeer, EnvelopeServer, serve_envelopes
+from event_log.events import Event
+from metrics.node_metrics import NodeMetrics
+
+API_VERSIONS = encode_request_header(RequestHeader(18, 0, 7, "c"))
+ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # of ApiVersions, with its length
+
+
+class Controller:
+    """Answers CreateTopics with nothing refused; holds back while told to."""
+
+    def __init__(self) -> None:
+        self.seen: list[Envelope] = []
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer:
+        self.seen.append(envelope)
+        await self.go.wait()
+        header, _ = decode_request_header(envelope.request_header)
+        head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
+        body = encode_response(header.api_key, header.api_version, CreateTopicsResponse())
+        return EnvelopeAnswer(0, head + body, envelope.identity.sequence)
+
+    def connected(self, peer: BrokerPeer) -> None:
+        pass
+
+    def disconnected(self, peer: BrokerPeer) -> None:
+        pass
+
+    def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
+        pass
+
+
+class Memory:
+    """The evidence, in memory; `flushed` is how much of it the operating system has."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.flushed = 0
+        self.before_flush: Callable[[], None] = lambda: None
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+
+    def flush(self) -> None:
+        self.before_flush()
+        self.flushed = len(self.events)
+
+
+class Broker:
+    """A broker's shell: listeners, forwarding, one local API."""
+
+    def __init__(self, **limits: int) -> None:
+        self.log = Memory()
+        self.closed: list[ControllerChannel] = []
+        metrics = NodeMetrics(CollectorRegistry(), now_s=time.monotonic)
+        self.forwarding = ForwardingManager(
+            broker_id=2,
+            incarnation="inc",
+            serde=DefaultPrincipalSerde(),
+            request_timeout_ms=10_000,
+            log=self.log,
+            now_s=time.monotonic,
+            broker_epoch=lambda: 1,
+            redirected=metrics.message_redirected,
+        )
+        dispatcher = Dispatcher(
+            local_apis={18: ApiVersions(DIALECTS, lambda: 0)},
+            split_apis={},
+            forwarding=self.forwarding,
+            forwarding_enabled=True,
+            is_controller=lambda: False,
+            image_zxid=lambda: 0,
+            now_ns=time.monotonic_ns,
+            log=self.log,
+            metrics=metrics,
+        )
+        chosen = {"frame_bytes_max": 1_000_000, "idle_ms_max": 600_000} | limits
+        self.server = KafkaServer(
+            dispatcher=dispatcher,
+            limits=Limits(**chosen),
+            request_prefix="2.boot",
+            log=self.log,
+            now_s=time.monotonic,
+            now_ns=time.monotonic_ns,
+        )
+        self.channel: ControllerChannel | None = None
+        self.port = 0
+
+    async def start(self) -> None:
+        listener = await self.server.bind(Listener("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0))
+        self.port = listener.port
+        await self.server.serve()
+
+    def follow(self, controller: EnvelopeServer, controller_id: int = 1) -> None:
+        """Open a channel, as the node does when the controller moves."""
+        self.channel = ControllerChannel(
+            f"127.0.0.1:{controller.port}",
+            Hello(2, "inc", 1, "cluster"),
+            on_update=lambda update: None,
+            on_closed=lambda: self.forwarding.set_target(None),
+            lowest_unfinished=lambda: self.forwarding.lowest_unfinished,
+            applied_zxid=lambda: 0,
+        )
+        self.forwarding.set_target(Target(self.channel, controller_id, is_local=False))
+
+    async def connect(self) -> Client:
+        return Client(*await asyncio.open_connection("127.0.0.1", self.port))
+
+
+class Client:
+    """A client that writes what it likes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    def send(self, *payloads: bytes) -> None:
+        self.writer.write(b"".join(map(frame, payloads)))
+
+    async def answer(self, within_s: float = 5.0) -> bytes | None:
+        """Return the next answer without its length; None when the connection was closed."""
+        async with asyncio.timeout(within_s):
+            try:
+                (length,) = struct.unpack(">i", await self.reader.readexactly(4))
+                return await self.reader.readexactly(length)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return None
+
+    async def ask(self, payload: bytes) -> bytes | None:
+        self.send(payload)
+        return await self.answer()
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+@asynccontextmanager
+async def running(
+    controller: Controller | None = None, **limits: int
+) -> AsyncIterator[tuple[Broker, Controller]]:
+    controller = controller or Controller()
+    envelopes = await serve_envelopes("127.0.0.1", 0, controller)
+    broker = Broker(**limits)
+    await broker.start()
+    broker.follow(envelopes)
+    try:
+        yield broker, controller
+    finally:
+        await broker.server.stop(0)
+        assert broker.channel is not None
+        await broker.channel.close()
+        await envelopes.stop()
+
+
+def create(correlation_id: int, name: str = "orders") -> bytes:
+    message = CreateTopicsRequest(topics=[CreatableTopic(name=name, num_partitions=1)])
+    header = RequestHeader(19, 5, correlation_id, "c")
+    return encode_request_header(header) + encode_request(19, 5, message)
+
+
+def correlation_id(answer: bytes | None) -> int:
+    assert answer is not None
+    return struct.unpack_from(">i", answer)[0]
+
+
+async def until(condition: Callable[[], bool], within_s: float = 5.0) -> None:
+    async with asyncio.timeout(within_s):
+        while not condition():  # any condition at all
+            await asyncio.sleep(0.005)
