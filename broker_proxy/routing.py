@@ -28,6 +28,8 @@ SHIPPED: Final[Mapping[int, Route]] = {
     33: Route.FORWARD,  # AlterConfigs
     37: Route.FORWARD,  # CreatePartitions
     44: Route.FORWARD,  # IncrementalAlterConfigs
+    45: Route.FORWARD,  # AlterPartitionReassignments
+    46: Route.FORWARD,  # ListPartitionReassignments
     60: Route.LOCAL,  # DescribeCluster
 }
 DIALECTS: Final[Mapping[str, Mapping[int, Route]]] = {"shipped": SHIPPED}

@@ -12,6 +12,13 @@ from typing import Final
 
 from cluster_model.elections import react_to_live_brokers
 from cluster_model.image import MetadataImage, Topic
+from cluster_model.reassignments import (
+    PartitionAssignment,
+    complete,
+    join,
+    reassigned,
+    reassignments,
+)
 from cluster_model.records import (
     DeletionMarkerRemovalRecord,
     PartitionRecord,
@@ -107,6 +114,48 @@ def delete_topics(image_now: ImageNow, names: Iterable[str]) -> Job:
         topic = image.topics.get(name)
         if topic is not None and name in image.deletions and may_be_deleted(image, topic):
             yield [TopicRemovalRecord(name)]
+
+
+def complete_reassignments(image_now: ImageNow, names: Iterable[str]) -> Job:
+    """Bring reassignments forward as far as the live brokers allow (kafka-semantics 5.5).
+
+    First the new replicas join the ISR, then, in a write of its own, the old ones go. What waits
+    for a dead broker stays as it is, and is looked at again when a broker comes.
+    """
+    for name in names:
+        topic = image_now().topics.get(name)
+        if topic is None or not (topic.adding or topic.removing):
+            continue
+        while records := _joining(image_now(), name):
+            yield records
+        while records := _leaving(image_now(), name):
+            yield records
+        yield from delete_topics(image_now, [name])  # It may have waited for this.
+
+
+def _joining(image: MetadataImage, name: str) -> list[Record]:
+    topic, records = image.topics.get(name), list[Record]()
+    for partition in reassignments(topic) if topic is not None else ():
+        assert topic is not None
+        state, assignment = topic.states[partition], PartitionAssignment.of(topic, partition)
+        after = join(state, assignment, image.brokers, image.controller_epoch)
+        if after is not None and len(records) < _PARTITIONS_PER_MULTI:
+            records.append(PartitionRecord(name, partition, after))
+    return records
+
+
+def _leaving(image: MetadataImage, name: str) -> list[Record]:
+    topic = image.topics.get(name)
+    changes: dict[int, PartitionAssignment] = {}
+    states: list[Record] = []
+    for partition in reassignments(topic) if topic is not None else ():
+        assert topic is not None
+        state, assignment = topic.states[partition], PartitionAssignment.of(topic, partition)
+        if assignment.is_complete(state, image.brokers) and len(states) < _PARTITIONS_PER_MULTI:
+            after = complete(state, assignment, image.brokers, image.controller_epoch)
+            changes[partition] = PartitionAssignment(assignment.target)
+            states.append(PartitionRecord(name, partition, after))
+    return [reassigned(topic, changes), *states] if topic is not None and states else []
 
 
 def tidy_up(

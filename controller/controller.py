@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -20,7 +21,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.session_state import ConnectionLostError, SessionState
 from cluster_model.znode_operations import Create
 from cluster_model.znodes import FeatureZnode
-from controller.background import Job, delete_topics, sweep, tidy_up
+from controller.background import Job, complete_reassignments, delete_topics, sweep, tidy_up
 from controller.handle_envelope import EnvelopeDesk
 from controller.loop import ControllerLoop, Shell
 from controller.notifications import purge_notifications
@@ -236,7 +237,11 @@ class Controller:
         if self._sweep is not None:
             loop.stop_job(self._sweep)
         names = sorted(loop.image.topics)
-        self._sweep = sweep(lambda: loop.image, names, self._services.unclean_election)
+        # A reassignment goes on when its partition has a leader again, so after the sweep.
+        self._sweep = chain(
+            sweep(lambda: loop.image, names, self._services.unclean_election),
+            complete_reassignments(lambda: loop.image, names),
+        )
         loop.start_job(self._sweep)
         loop.start_job(delete_topics(lambda: loop.image, sorted(loop.image.deletions)))
 

@@ -17,11 +17,11 @@ from typing import Final, Protocol
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
-from cluster_model.records import DeletionMarkerRecord, Record
+from cluster_model.records import AssignmentRecord, DeletionMarkerRecord, Record
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
 from controller.apis.base import Outcome, WaitFor
-from controller.background import Job, delete_topics, follow
+from controller.background import Job, complete_reassignments, delete_topics, follow
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
@@ -165,9 +165,7 @@ class ControllerLoop:
                 break
             self.image = replace(self.image.replay(records), zxid=committed.zxid)
             changed.update(_topics_of(records))
-            marked = [r.topic for r in records if isinstance(r, DeletionMarkerRecord)]
-            if marked:
-                self._jobs.append(delete_topics(lambda: self.image, marked))
+            self._start_jobs_of(records)
         if changed or self.image is not base:
             self._published(base, frozenset(changed))
         for work in works:
@@ -176,6 +174,15 @@ class ControllerLoop:
         # The evidence reaches the operating system before the answers, which the loop's next
         # turn sends: a killed controller has told nobody what it has not written down.
         self._log.flush()
+
+    def _start_jobs_of(self, records: Sequence[Record]) -> None:
+        """What was accepted is brought to its end after the answer."""
+        marked = [r.topic for r in records if isinstance(r, DeletionMarkerRecord)]
+        if marked:
+            self._jobs.append(delete_topics(lambda: self.image, marked))
+        begun = [r.topic for r in records if isinstance(r, AssignmentRecord) and _is_begun(r)]
+        if begun:
+            self._jobs.append(complete_reassignments(lambda: self.image, begun))
 
     def _contained(self, work: Work, image: MetadataImage, entries: list[Entry]) -> MetadataImage:
         """Decide one request; a fault in a decision is that request's alone.
@@ -330,6 +337,10 @@ class ControllerLoop:
             chunk = encoded[start : start + OPERATIONS_PER_CHUNK]
             committed = await self._store.commit(self._fence, chunk)
         return committed
+
+
+def _is_begun(record: AssignmentRecord) -> bool:
+    return bool(record.adding or record.removing)
 
 
 def _topics_of(records: Iterable[Record]) -> set[str]:

@@ -21,12 +21,14 @@ from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from controller.apis.alter_configs import AlterConfigs
+from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
 from controller.apis.base import AdminApi
 from controller.apis.config_changes import ConfigChanges
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.create_topics import CreateTopics
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
+from controller.apis.list_partition_reassignments import ListPartitionReassignments
 from controller.apis.topic_config_rules import TopicConfigRules
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, Adm
         CreatePartitions(),
         AlterConfigs(changes),
         IncrementalAlterConfigs(changes),
+        AlterPartitionReassignments(),
+        ListPartitionReassignments(),
     )
     return {api.api_key: api for api in apis}
 

@@ -13,6 +13,7 @@ from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import (
     alter_configs,
+    alter_partition_reassignments,
     api_versions,
     create_partitions,
     create_topics,
@@ -20,6 +21,7 @@ from bridgehead.kafka_wire.messages import (
     describe_cluster,
     describe_configs,
     incremental_alter_configs,
+    list_partition_reassignments,
     metadata,
 )
 
@@ -110,6 +112,58 @@ def _describe_configs(request: Any, version: int, error: ErrorCode, message: str
     )
 
 
+def _alter_partition_reassignments(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    messages = alter_partition_reassignments
+    if error is ErrorCode.NOT_CONTROLLER:
+        return messages.AlterPartitionReassignmentsResponse(
+            error_code=error, error_message=error.default_text
+        )
+    return messages.AlterPartitionReassignmentsResponse(
+        error_code=error,
+        error_message=message,
+        responses=[
+            messages.ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[
+                    messages.ReassignablePartitionResponse(
+                        partition_index=partition.partition_index,
+                        error_code=error,
+                        error_message=message,
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+def _list_partition_reassignments(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    messages = list_partition_reassignments
+    if error is ErrorCode.NOT_CONTROLLER:
+        return messages.ListPartitionReassignmentsResponse(
+            error_code=error, error_message=error.default_text
+        )
+    return messages.ListPartitionReassignmentsResponse(
+        error_code=error,
+        error_message=message,
+        topics=[
+            messages.OngoingTopicReassignment(
+                name=topic.name,
+                partitions=[
+                    messages.OngoingPartitionReassignment(partition_index=partition)
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ],
+    )
+
+
 def _metadata(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     return metadata.MetadataResponse(
         topics=[
@@ -142,6 +196,8 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     33: _alter_configs,
     37: _create_partitions,
     44: _incremental_alter_configs,
+    45: _alter_partition_reassignments,
+    46: _list_partition_reassignments,
     60: _describe_cluster,
 }
 

@@ -1,0 +1,95 @@
+"""Reassignments over real nodes: progress that can be seen, a dead target, a killed controller."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.frames import Connection, decode_answer, request_frame
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreateTopicsRequest,
+)
+from bridgehead.kafka_wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+)
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+CREATE, METADATA, ALTER, LIST = (19, 5), (3, 8), (45, 0), (46, 0)
+PROPERTIES = {"zookeeper.session.timeout.ms": "2000"}
+
+
+def ask(address: str, api: tuple[int, int], message: Any) -> Any:
+    """Ask one broker on a connection of its own."""
+
+    async def go() -> Any:
+        connection = await Connection.open(address)
+        answer = await connection.ask(request_frame(*api, 1, message))
+        await connection.close()
+        return decode_answer(*api, answer)
+
+    return asyncio.run(go())
+
+
+def wait_until(holds: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    end = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < end, "it did not become true in time"
+        time.sleep(0.05)
+
+
+def running(address: str) -> list[Any]:
+    answer = ask(address, LIST, ListPartitionReassignmentsRequest(topics=None))
+    assert answer.error_code == 0
+    return [
+        (p.replicas, p.adding_replicas, p.removing_replicas)
+        for topic in answer.topics
+        for p in topic.partitions
+    ]
+
+
+def replicas(address: str) -> tuple[int, list[int], list[int]]:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="moved")])
+    (topic,) = ask(address, METADATA, request).topics
+    (partition,) = topic.partitions
+    return partition.leader_id, partition.replica_nodes, sorted(partition.isr_nodes)
+
+
+def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller(
+    tmp_path: Path,
+) -> None:
+    """The replica that is dead was there before; the next controller ends what was begun."""
+    with Cluster(
+        brokers=4, data_dir=tmp_path, ports="auto", controller=1, properties=PROPERTIES
+    ) as cluster:
+        through = cluster.bootstrap_server(2)
+        assignment = [CreatableReplicaAssignment(0, [4, 3])]
+        topic = CreatableTopic("moved", -1, -1, assignment)
+        created = ask(through, CREATE, CreateTopicsRequest([topic], 10_000))
+        assert created.topics[0].error_code == 0
+        cluster.kill_node(3)
+        wait_until(lambda: replicas(through) == (4, [4, 3], [4]))
+
+        partition = ReassignablePartition(0, [2, 3])
+        alter = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic("moved", [partition])])
+        answer = ask(through, ALTER, alter)
+        assert answer.responses[0].partitions[0].error_code == 0
+        assert running(through) == [([2, 3, 4], [2], [4])]
+        wait_until(lambda: replicas(through) == (4, [2, 3, 4], [2, 4]))
+
+        cluster.kill_controller()
+        cluster.wait_for_controller(other_than=1)
+        assert running(through) == [([2, 3, 4], [2], [4])]
+        cluster.start_node(3)
+        wait_until(lambda: not running(through))
+        wait_until(lambda: replicas(through) == (2, [2, 3], [2, 3]))
