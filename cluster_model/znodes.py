@@ -11,7 +11,6 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote_plus
 
 import orjson
 
@@ -73,11 +72,6 @@ def decode_uuid(text: str) -> bytes:
     if len(uuid) != 16:
         raise ZnodeContentError(f"not a UUID: {text!r}")
     return uuid
-
-
-def sanitize(name: str) -> str:
-    """Return an entity name as Kafka stores it (kafka-semantics 2.9)."""
-    return quote_plus(name, safe=".-_").replace("+", "%20").replace("*", "%2A").replace("~", "%7E")
 
 
 class ControllerZnode:

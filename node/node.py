@@ -106,10 +106,20 @@ class Node:
             is_registered=lambda broker: self.watcher.is_registered(broker),
             pinned=config.own.pinned_controller,
         )
-        self.watcher = ZooKeeperWatcher(
-            config.zookeeper_connect,
-            session_timeout_ms=config.session_timeout_ms,
-            connection_timeout_ms=config.connection_timeout_ms,
+        self.watcher = self._build_watcher()
+        self._metrics_server = MetricsServer(registry, self._health)
+        self._envelopes: EnvelopeServer | None = None
+        self._server: KafkaServer | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        self.listeners: tuple[Listener, ...] = ()
+
+    # --- Building ------------------------------------------------------------------------
+
+    def _build_watcher(self) -> ZooKeeperWatcher:
+        return ZooKeeperWatcher(
+            self.config.zookeeper_connect,
+            session_timeout_ms=self.config.session_timeout_ms,
+            connection_timeout_ms=self.config.connection_timeout_ms,
             callbacks=Callbacks(
                 controller_changed=self.office.controller_changed,
                 config_changed=self._config_changed,
@@ -119,13 +129,6 @@ class Node:
             log=self._log,
             now_ms=self._clock.wall_ms,
         )
-        self._metrics_server = MetricsServer(registry, self._health)
-        self._envelopes: EnvelopeServer | None = None
-        self._server: KafkaServer | None = None
-        self._timers: list[asyncio.TimerHandle] = []
-        self.listeners: tuple[Listener, ...] = ()
-
-    # --- Building ------------------------------------------------------------------------
 
     def _build_controller(self, mutants: frozenset[Mutant]) -> Controller:
         config, source = self.config, random.Random(secrets.randbits(64))

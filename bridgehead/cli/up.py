@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,9 @@ from bridgehead.cli.options import (
     say,
     say_aside,
 )
+
+if TYPE_CHECKING:
+    from bridgehead.cluster.settings import ClusterSettings
 
 
 def up(
@@ -64,16 +67,19 @@ def up(
         controller=controller,
         zookeeper=zookeeper,
     )
+    _start(settings, data_dir, detach=detach, json_output=json_output)
+
+
+def _start(settings: ClusterSettings, data_dir: Path, *, detach: bool, json_output: bool) -> None:
+    say_aside(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
     if detach:
         from bridgehead.cluster.launch import launch
 
-        say_aside(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
         _, document = launch(settings, tethered=False)
         _show(document, data_dir, json_output=json_output, detached=True)
         return
     from bridgehead.cluster.supervisor import supervise
 
-    say_aside(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
     supervise(
         settings,
         announce=say_aside,

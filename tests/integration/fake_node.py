@@ -52,6 +52,20 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
+def say_ready(data_dir: Path, node_id: int, address: str, properties: dict[str, str]) -> None:
+    ready = {
+        "id": node_id,
+        "pid": os.getpid(),
+        "incarnation": f"fake-{os.getpid()}",
+        "listeners": {"PLAINTEXT": address},
+        "metrics_url": f"http://{properties['bridgehead.metrics.listener']}/metrics",
+        "grpc": "127.0.0.1:0",
+    }
+    temporary = data_dir / "ready.tmp"
+    temporary.write_text(json.dumps(ready))
+    temporary.rename(data_dir / "ready.json")
+
+
 async def main() -> int:
     parser = argparse.ArgumentParser()
     for option in ("--config", "--data-dir", "--log-file"):
@@ -99,17 +113,7 @@ async def main() -> int:
     async with await asyncio.start_server(lambda _, writer: writer.close(), host, int(port)):
         control = await serve(arguments.data_dir / "control.sock", obey)
         if "fake.never.ready" not in properties:
-            ready = {
-                "id": node_id,
-                "pid": os.getpid(),
-                "incarnation": f"fake-{os.getpid()}",
-                "listeners": {"PLAINTEXT": f"{host}:{port}"},
-                "metrics_url": f"http://{properties['bridgehead.metrics.listener']}/metrics",
-                "grpc": "127.0.0.1:0",
-            }
-            temporary = arguments.data_dir / "ready.tmp"
-            temporary.write_text(json.dumps(ready))
-            temporary.rename(arguments.data_dir / "ready.json")
+            say_ready(arguments.data_dir, node_id, f"{host}:{port}", properties)
         await stopping.wait()
         control.close()
     return 0
