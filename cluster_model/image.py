@@ -108,11 +108,17 @@ class MetadataImage:
             changed = states.pop(name, None)
             if changed is not None:
                 topic = topics[name]
-                written = any(state.partition_epoch >= 0 for state in changed)
-                topics[name] = replace(
-                    topic,
-                    states=tuple(changed),
-                    has_partitions_znode=topic.has_partitions_znode or written,
+                # Built by hand: dataclasses.replace costs more than all the rest of this.
+                topics[name] = Topic(
+                    name,
+                    topic.topic_id,
+                    topic.assignment,
+                    tuple(changed),
+                    topic.adding,
+                    topic.removing,
+                    topic.has_partitions_znode
+                    or any(state.partition_epoch >= 0 for state in changed),
+                    topic.bare_partition_znodes,
                 )
 
         for record in records:

@@ -34,6 +34,8 @@ from event_log.writer import EventLog
 _log = logging.getLogger(__name__)
 # One round's decisions stay below some 20 ms, so that heartbeats and answers go on between.
 WORKS_PER_ROUND: Final = 512
+# Multis under way at once: ZooKeeper works on one while the next is written; bounds the memory.
+MULTIS_IN_FLIGHT_MAX: Final = 16
 # Operations of one multi of the controller's own making.
 OPERATIONS_PER_CHUNK: Final = 480
 
@@ -46,6 +48,9 @@ class Store(Protocol):
     def encode(self, operation: Operation) -> bytes: ...
     def lease_holds(self) -> bool: ...
     async def commit(self, fence: Fence, effects: Sequence[bytes]) -> Committed: ...
+    async def commit_in_turn(
+        self, fence: Fence, effects: Sequence[Sequence[bytes]]
+    ) -> tuple[list[Committed], ContentConflictError | None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ class ControllerLoop:
         self._chores: deque[Chore] = deque()
         self._wake = asyncio.Event()
         self._waiting = Waiting()
+        self._zxid = image.zxid  # of the last commit
         self._in_round: list[Work] = []
 
     def submit(self, work: Work) -> None:
@@ -155,19 +161,17 @@ class ControllerLoop:
         entries: list[Entry] = []
         for work in works:
             image = self._contained(work, image, entries)
-        changed: set[str] = set()
-        for multi in cut_into_multis(entries):
-            records = [record for entry in multi for record in entry.decided.records]
-            try:
-                committed = await self._commit_multi(multi)
-            except ContentConflictError as conflict:
-                self._conflict(conflict, multi, works)
-                break
-            self.image = replace(self.image.replay(records), zxid=committed.zxid)
-            changed.update(_topics_of(records))
+        multis = list(cut_into_multis(entries))
+        done, conflict = await self._commit_multis(multis)
+        records = [r for multi in multis[:done] for entry in multi for r in entry.decided.records]
+        if conflict is None:
+            self.image = replace(image, zxid=self._zxid)
+        else:
+            self.image = replace(base.replay(records), zxid=self._zxid)
+            self._conflict(conflict, multis[done], works)
+        if records:
             self._start_jobs_of(records)
-        if changed or self.image is not base:
-            self._published(base, frozenset(changed))
+            self._published(base, frozenset(_topics_of(records)))
         for work in works:
             self._finish(work)
         self._in_round = []
@@ -234,22 +238,40 @@ class ControllerLoop:
             records += decided.records
         return image.replay(records) if records else image
 
-    async def _commit_multi(self, multi: Sequence[Entry]) -> Committed:
-        outcomes = outcomes_of(multi)
-        content = encode_outcomes(self._fence.epoch, outcomes)
-        number = self._store.next_commit
+    async def _commit_multis(
+        self, multis: Sequence[Sequence[Entry]]
+    ) -> tuple[int, ContentConflictError | None]:
+        """Commit in order, several under way at once; return how many were, and what stopped it."""
+        done = 0
+        for start in range(0, len(multis), MULTIS_IN_FLIGHT_MAX):
+            window = multis[start : start + MULTIS_IN_FLIGHT_MAX]
+            first = self._store.next_commit
+            effects = [self._effects(multi, first + i) for i, multi in enumerate(window)]
+            committed, conflict = await self._store.commit_in_turn(self._fence, effects)
+            for multi, each in zip(window, committed, strict=False):
+                self._settle(multi, each)
+            done += len(committed)
+            if conflict is not None:
+                return done, conflict
+        return done, None
+
+    def _effects(self, multi: Sequence[Entry], number: int) -> list[bytes]:
+        """The outcomes' znode, then what makes each element true."""
+        content = encode_outcomes(self._fence.epoch, outcomes_of(multi))
         effects = [self._store.encode(Create(OutcomeZnode.path(number), content))]
         for entry in multi:
             effects += entry.operations
-        committed = await self._store.commit(self._fence, effects)
-        self.outcomes.add(committed.number, committed.zxid, outcomes)
+        return effects
+
+    def _settle(self, multi: Sequence[Entry], committed: Committed) -> None:
+        self._zxid = committed.zxid
+        self.outcomes.add(committed.number, committed.zxid, outcomes_of(multi))
         for work, decided, _ in multi:
             work.outcomes[decided.element] = decided.outcome
             work.undone.discard(decided.element)
             work.zxid = committed.zxid
             if decided.following:
                 self._jobs.append(follow(lambda: self.image, decided.following))
-        return committed
 
     def _conflict(
         self, conflict: ContentConflictError, multi: Sequence[Entry], works: Sequence[Work]
@@ -325,6 +347,7 @@ class ControllerLoop:
         """Write facts of the controller's own, then publish them."""
         operations = plan_operations(records, self.image)
         committed = await self.commit_operations(operations)
+        self._zxid = committed.zxid
         before, self.image = self.image, replace(self.image.replay(records), zxid=committed.zxid)
         self._published(before, frozenset(_topics_of(records)))
         self._log.flush()

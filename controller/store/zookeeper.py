@@ -40,7 +40,7 @@ from event_log.events import (
 )
 from event_log.writer import EventLog
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
-from zookeeper_client.wire import Read, ReadResult
+from zookeeper_client.wire import MultiResult, Read, ReadResult
 
 # A multi of 500 operations costs 4 ms and more gain nothing; two of them are fence and counter.
 OPERATIONS_MAX: Final = 500
@@ -216,38 +216,81 @@ class ZooKeeperStore:
             UnknownOutcomeError: the session went with the multi in flight.
             ContentConflictError: definite; the counter did not move.
         """
-        number = self._commit_number + 1
-        operations = [*self._office(fence, number), *effects]
-        size = sum(map(len, operations))
-        assert len(operations) <= OPERATIONS_MAX + _OFFICE, len(operations)
-        self._log.append(
-            CommitSent(number=number, epoch=fence.epoch, operations=len(operations), bytes=size)
+        committed, conflict = await self.commit_in_turn(fence, [effects])
+        if conflict is not None:
+            raise conflict
+        return committed[0]
+
+    async def commit_in_turn(
+        self, fence: Fence, effects: Sequence[Sequence[bytes]]
+    ) -> tuple[list[Committed], ContentConflictError | None]:
+        """Write several multis in their order, all under way at once.
+
+        Each demands the counter that its predecessor leaves, so none can overtake a failure: what
+        comes after a conflict fails at the counter, and nothing of it is written.
+
+        Returns what was committed, and the conflict that stopped the rest. Raises as `commit`.
+        """
+        first = self._commit_number + 1
+        multis = [
+            [*self._office(fence, first + index), *each] for index, each in enumerate(effects)
+        ]
+        for index, operations in enumerate(multis):
+            size = sum(map(len, operations))
+            assert len(operations) <= OPERATIONS_MAX + _OFFICE, len(operations)
+            self._log.append(
+                CommitSent(
+                    number=first + index,
+                    epoch=fence.epoch,
+                    operations=len(operations),
+                    bytes=size,
+                )
+            )
+        answers = await asyncio.gather(
+            *(self._session.multi(operations) for operations in multis), return_exceptions=True
         )
-        sent_before = False
-        while True:
+        committed: list[Committed] = []
+        for index, (operations, answer) in enumerate(zip(multis, answers, strict=True)):
             try:
-                result = await self._session.multi(operations)
-            except SessionLostError as lost:
-                if Mutant.RETRY_ACROSS_SESSIONS in self._mutants:
-                    self._session = self._new_session()
-                    await self._session.open(self._session_timeout_ms / 1000)
-                    continue
-                self._log.append(CommitUnknown(number=number, epoch=fence.epoch))
-                raise UnknownOutcomeError(f"commit {number}") from lost
-            except ConnectionLostError:
-                self._log.append(CommitUnknown(number=number, epoch=fence.epoch))
+                committed.append(await self._resolve(fence, first + index, operations, answer))
+            except ContentConflictError as conflict:
+                return committed, conflict
+        return committed, None
+
+    async def _resolve(
+        self,
+        fence: Fence,
+        number: int,
+        operations: Sequence[bytes],
+        answer: MultiResult | BaseException,
+    ) -> Committed:
+        """Find out what became of a multi, sending it again as often as its reply is lost."""
+        sent_before = False
+        while not isinstance(answer, MultiResult):
+            if not isinstance(answer, ConnectionLostError):
+                raise answer
+            self._log.append(CommitUnknown(number=number, epoch=fence.epoch))
+            if isinstance(answer, SessionLostError):
+                if Mutant.RETRY_ACROSS_SESSIONS not in self._mutants:
+                    raise UnknownOutcomeError(f"commit {number}") from answer
+                self._session = self._new_session()
+                await self._session.open(self._session_timeout_ms / 1000)
+            else:
                 sent_before = True
                 await self._reconnected.wait()
-                continue
-            if result.failed_index is None:
-                return self._counted(number, result.zxid)
-            if result.failed_index == 0:
-                if sent_before:
-                    raise UnknownOutcomeError(f"commit {number}: deposed after a lost reply")
-                raise ControllerMovedError(f"epoch {fence.epoch} was superseded")
-            if result.failed_index == 1:
-                return await self._first_copy(number, sent_before)
-            raise ContentConflictError(result.failed_index - _OFFICE, result.error_code)
+            try:
+                answer = await self._session.multi(operations)
+            except ConnectionLostError as lost:
+                answer = lost
+        if answer.failed_index is None:
+            return self._counted(number, answer.zxid)
+        if answer.failed_index == 0:
+            if sent_before:
+                raise UnknownOutcomeError(f"commit {number}: deposed after a lost reply")
+            raise ControllerMovedError(f"epoch {fence.epoch} was superseded")
+        if answer.failed_index == 1:
+            return await self._first_copy(number, sent_before)
+        raise ContentConflictError(answer.failed_index - _OFFICE, answer.error_code)
 
     def _office(self, fence: Fence, number: int) -> list[bytes]:
         if Mutant.FENCE_OFF in self._mutants:
