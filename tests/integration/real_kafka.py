@@ -1,0 +1,100 @@
+"""Brokers of a real Apache Kafka 3.9.1 on a ZooKeeper, for tests that hand a cluster over to them.
+
+Read first: the jars are looked for in the folder that BRIDGEHEAD_KAFKA_JARS names; the tests are
+skipped, with the reason, where they or a Java that this Kafka runs on (17 to 23) are missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bridgehead.cluster.child_process import start_child, tethered
+from bridgehead.cluster.plan import Ports
+
+_JARS = "~/.cache/real-kafka/3.9.1/lib"
+_POLL_S = 0.05
+
+
+def why_not() -> str | None:
+    """Return why no real Kafka can be started here; None when one can."""
+    if not list(jars().glob("kafka_2.13-3.9.1.jar")):
+        return f"{jars()} has no kafka_2.13-3.9.1.jar: BRIDGEHEAD_KAFKA_JARS names the folder"
+    if shutil.which("java") is None:
+        return "there is no java on the PATH"
+    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or not 17 <= int(version[1]) <= 23:
+        return f"Kafka 3.9.1 needs Java 17 to 23 on the PATH; java -version says {said!r}"
+    return None
+
+
+def jars() -> Path:
+    """Return the folder of Kafka's jars, which may not be there."""
+    return Path(os.environ.get("BRIDGEHEAD_KAFKA_JARS", _JARS)).expanduser()
+
+
+@contextmanager
+def kafka_brokers(folder: Path, zookeeper_connect: str, ids: tuple[int, ...]) -> Iterator[str]:
+    """Run brokers of these ids; give their bootstrap servers once all accept connections."""
+    ports = Ports()
+    addresses: list[str] = []
+    with ExitStack() as running:
+        started = []
+        for broker_id in ids:
+            address = f"127.0.0.1:{ports.choose()}"
+            addresses.append(address)
+            started.append(_start(folder / str(broker_id), broker_id, address, zookeeper_connect))
+            running.callback(_end, started[-1])
+        deadline = time.monotonic() + 90
+        for address, process in zip(addresses, started, strict=True):
+            _wait_for(address, process, deadline)
+        yield ",".join(addresses)
+
+
+def _start(
+    folder: Path, broker_id: int, address: str, zookeeper_connect: str
+) -> subprocess.Popen[bytes]:
+    folder.mkdir(parents=True)
+    properties = {
+        "broker.id": broker_id,
+        "listeners": f"PLAINTEXT://{address}",
+        "log.dirs": folder / "data",
+        "zookeeper.connect": zookeeper_connect,
+        "zookeeper.session.timeout.ms": 6000,
+        "broker.rack": f"rack-{broker_id}",
+    }
+    file = folder / "server.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    command = [
+        str(shutil.which("java")),
+        "-Xmx512m",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{jars()}/*",
+    ]
+    return start_child(tethered([*command, "kafka.Kafka", str(file)]), output=folder / "kafka.out")
+
+
+def _wait_for(address: str, process: subprocess.Popen[bytes], deadline: float) -> None:
+    host, _, port = address.rpartition(":")
+    while True:
+        assert process.poll() is None, f"Kafka ended with status {process.returncode}"
+        assert time.monotonic() < deadline, f"Kafka does not listen at {address}"
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(_POLL_S)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()

@@ -1,0 +1,86 @@
+"""Real Kafka brokers, started on the ZooKeeper of our nodes, carry on with what is there."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from kazoo.client import KazooClient
+
+from bridgehead.cluster import Cluster
+from tests.integration.admin_clients import ConfluentHand
+from tests.integration.conftest import ZooKeeperForTest
+from tests.integration.real_kafka import kafka_brokers, why_not
+
+StartCluster = Callable[..., Cluster]
+TOPICS = {"plain": (3, 3), "single": (4, 1), "changed": (2, 2)}
+
+
+def led_partitions(admin: AdminClient) -> dict[str, int]:
+    """How many partitions of each topic one of the three brokers leads."""
+    topics = admin.list_topics(timeout=10).topics
+    return {
+        name: sum(each.leader in (1, 2, 3) for each in topics[name].partitions.values())
+        for name in TOPICS
+        if name in topics
+    }
+
+
+@pytest.mark.kafka
+def test_real_brokers_take_over_what_our_nodes_leave(
+    tmp_path: Path, start_cluster: StartCluster, zookeeper: ZooKeeperForTest
+) -> None:
+    """One is controller in the next epoch; all partitions are led; configs and id are kept."""
+    if reason := why_not():
+        pytest.skip(reason)
+    ours = start_cluster(data_dir=tmp_path / "ours", zookeeper=zookeeper.connect)
+    hand = ConfluentHand(ours.bootstrap_servers)
+    for name, (partitions, replicas) in TOPICS.items():
+        hand.create(name, partitions, replicas, {"retention.ms": "86400000"})
+    hand.alter("changed", {"segment.bytes": "1048576"}, legacy=False)
+    hand.grow("changed", 5)
+    hand.create("gone", 1, 1, {})
+    hand.delete("gone")
+    hand.close()
+    cluster_id = ours.cluster_id
+    ours.stop()
+
+    client = KazooClient(zookeeper.connect)
+    client.start()
+    epoch = int(client.get("/controller_epoch")[0])
+    assert client.exists("/controller") is None
+    with kafka_brokers(tmp_path / "kafka", zookeeper.connect, (1, 2, 3)) as bootstrap_servers:
+        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        counts = {name: partitions for name, (partitions, _) in TOPICS.items()} | {"changed": 5}
+        deadline = time.monotonic() + 60
+        while led_partitions(admin) != counts:
+            assert time.monotonic() < deadline, led_partitions(admin)
+            time.sleep(0.1)
+        assert "gone" not in admin.list_topics(timeout=10).topics
+        assert admin.describe_cluster().result(10).cluster_id == cluster_id
+        assert json.loads(client.get("/controller")[0])["brokerid"] in (1, 2, 3)
+        assert int(client.get("/controller_epoch")[0]) == epoch + 1
+
+        kafkas = ConfluentHand(bootstrap_servers)
+        configs = kafkas.configs("changed")
+        assert (configs["retention.ms"], configs["segment.bytes"]) == ("86400000", "1048576")
+        kafkas.grow("single", 6)
+        kafkas.close()
+        failed: list[object] = []
+        producer = Producer({"bootstrap.servers": bootstrap_servers})
+        for partition in range(counts["plain"]):
+            producer.produce(
+                "plain",
+                b"x",
+                partition=partition,
+                on_delivery=lambda error, _: failed.append(error),
+            )
+        assert producer.flush(20) == 0
+        assert failed == [None] * counts["plain"]
+    client.stop()
+    client.close()
