@@ -11,8 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from immutables import Map
+from immutables import Map, MapMutation
 
+from cluster_model.config_steps import (
+    ConfigStep,
+    StepKind,
+    config_steps,
+    user_and_client,
+    user_of_clients,
+)
 from cluster_model.records import (
     NO_STATE,
     AssignmentRecord,
@@ -88,6 +95,8 @@ class MetadataImage:
     # Topics whose names are equal in metrics, where `.` and `_` are one (kafka-semantics 7.2).
     colliding: Map[str, frozenset[str]] = field(default_factory=Map)
     configs: Map[ConfigResource, Mapping[str, str]] = field(default_factory=Map)
+    # The clients below each user that has a `clients` znode; names as stored.
+    user_clients: Map[str, frozenset[str]] = field(default_factory=Map)
     deletions: frozenset[str] = frozenset()  # topics marked for deletion
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
@@ -96,87 +105,106 @@ class MetadataImage:
 
     def replay(self, records: Iterable[Record]) -> MetadataImage:
         """Return the image after `records`, applied in order."""
-        topics = self.topics.mutate()
-        names = self.topic_names.mutate()
-        colliding = self.colliding.mutate()
-        configs = self.configs.mutate()
-        deletions = set(self.deletions)
-        # Partition states arrive in runs of one topic: rebuild each topic's tuple once.
-        states: dict[str, list[PartitionState]] = {}
+        return _Replay(self).apply(records)
 
-        def flush(name: str) -> None:
-            changed = states.pop(name, None)
-            if changed is not None:
-                topic = topics[name]
-                # Built by hand: dataclasses.replace costs more than all the rest of this.
-                topics[name] = Topic(
-                    name,
-                    topic.topic_id,
-                    topic.assignment,
-                    tuple(changed),
-                    topic.adding,
-                    topic.removing,
-                    topic.has_partitions_znode
-                    or any(state.partition_epoch >= 0 for state in changed),
-                    topic.bare_partition_znodes,
-                )
 
+class _Replay:
+    """One replay under way: what has changed, until it becomes the next image."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._image = image
+        self._topics = image.topics.mutate()
+        self._names = image.topic_names.mutate()
+        self._colliding = image.colliding.mutate()
+        self._configs = image.configs.mutate()
+        self._deletions = set(image.deletions)
+        # Partition states arrive in runs of one topic: each topic's tuple is rebuilt once.
+        self._states: dict[str, list[PartitionState]] = {}
+
+    def apply(self, records: Iterable[Record]) -> MetadataImage:
         for record in records:
             match record:
                 case PartitionRecord(name, partition, state):
-                    if name not in states:
-                        states[name] = list(topics[name].states)
-                    states[name][partition] = state
-                case TopicRecord(name, topic_id, assignment, overrides):
-                    blank = (NO_STATE,) * len(assignment)
-                    topics[name] = Topic(name, topic_id, assignment, blank)
-                    names[topic_id] = name
-                    key = collision_key(name)
-                    colliding[key] = colliding.get(key, frozenset()) | {name}
-                    configs[ConfigResource("topics", name)] = overrides
-                case AssignmentRecord(name, assignment, adding, removing):
-                    flush(name)
-                    topic = topics[name]
-                    grown = (NO_STATE,) * (len(assignment) - len(topic.states))
-                    topics[name] = replace(
-                        topic,
-                        assignment=assignment,
-                        states=topic.states + grown,
-                        adding=adding,
-                        removing=removing,
-                    )
+                    if name not in self._states:
+                        self._states[name] = list(self._topics[name].states)
+                    self._states[name][partition] = state
+                case TopicRecord():
+                    self._create(record)
+                case AssignmentRecord():
+                    self._assign(record)
                 case TopicIdRecord(name, topic_id):
-                    flush(name)
-                    topics[name] = replace(topics[name], topic_id=topic_id)
-                    names[topic_id] = name
+                    self._flush(name)
+                    self._topics[name] = replace(self._topics[name], topic_id=topic_id)
+                    self._names[topic_id] = name
                 case ConfigRecord(resource, overrides, _):
                     if overrides or resource.entity_type in ("topics", "brokers"):
-                        configs[resource] = overrides
+                        self._configs[resource] = overrides
                     else:
-                        configs.pop(resource, None)
+                        self._configs.pop(resource, None)
                 case DeletionMarkerRecord(name):
-                    deletions.add(name)
+                    self._deletions.add(name)
                 case DeletionMarkerRemovalRecord(name):
-                    deletions.discard(name)
+                    self._deletions.discard(name)
                 case TopicRemovalRecord(name):
-                    states.pop(name, None)
-                    gone = topics.pop(name)
-                    names.pop(gone.topic_id, None)
-                    key = collision_key(name)
-                    left = colliding.pop(key, frozenset()) - {name}
-                    if left:
-                        colliding[key] = left
-                    configs.pop(ConfigResource("topics", name), None)
-                    deletions.discard(name)
+                    self._remove(name)
                 case _:
                     assert_never(record)
-        for name in list(states):
-            flush(name)
+        for name in list(self._states):
+            self._flush(name)
         return replace(
-            self,
-            topics=topics.finish(),
-            topic_names=names.finish(),
-            colliding=colliding.finish(),
-            configs=configs.finish(),
-            deletions=frozenset(deletions),
+            self._image,
+            topics=self._topics.finish(),
+            topic_names=self._names.finish(),
+            colliding=self._colliding.finish(),
+            configs=self._configs.finish(),
+            deletions=frozenset(self._deletions),
         )
+
+    def _flush(self, name: str) -> None:
+        changed = self._states.pop(name, None)
+        if changed is None:
+            return
+        topic = self._topics[name]
+        # Built by hand: dataclasses.replace costs more than all the rest of this.
+        self._topics[name] = Topic(
+            name,
+            topic.topic_id,
+            topic.assignment,
+            tuple(changed),
+            topic.adding,
+            topic.removing,
+            topic.has_partitions_znode or any(state.partition_epoch >= 0 for state in changed),
+            topic.bare_partition_znodes,
+        )
+
+    def _create(self, record: TopicRecord) -> None:
+        name = record.name
+        blank = (NO_STATE,) * len(record.assignment)
+        self._topics[name] = Topic(name, record.topic_id, record.assignment, blank)
+        self._names[record.topic_id] = name
+        key = collision_key(name)
+        self._colliding[key] = self._colliding.get(key, frozenset()) | {name}
+        self._configs[ConfigResource("topics", name)] = record.configs
+
+    def _assign(self, record: AssignmentRecord) -> None:
+        self._flush(record.topic)
+        topic = self._topics[record.topic]
+        grown = (NO_STATE,) * (len(record.assignment) - len(topic.states))
+        self._topics[record.topic] = replace(
+            topic,
+            assignment=record.assignment,
+            states=topic.states + grown,
+            adding=record.adding,
+            removing=record.removing,
+        )
+
+    def _remove(self, name: str) -> None:
+        self._states.pop(name, None)
+        gone = self._topics.pop(name)
+        self._names.pop(gone.topic_id, None)
+        key = collision_key(name)
+        left = self._colliding.pop(key, frozenset()) - {name}
+        if left:
+            self._colliding[key] = left
+        self._configs.pop(ConfigResource("topics", name), None)
+        self._deletions.discard(name)
