@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from immutables import Map, MapMutation
+from immutables import Map
 
 from cluster_model.config_steps import (
     ConfigStep,
@@ -117,6 +117,7 @@ class _Replay:
         self._names = image.topic_names.mutate()
         self._colliding = image.colliding.mutate()
         self._configs = image.configs.mutate()
+        self._user_clients = image.user_clients.mutate()
         self._deletions = set(image.deletions)
         # Partition states arrive in runs of one topic: each topic's tuple is rebuilt once.
         self._states: dict[str, list[PartitionState]] = {}
@@ -136,11 +137,8 @@ class _Replay:
                     self._flush(name)
                     self._topics[name] = replace(self._topics[name], topic_id=topic_id)
                     self._names[topic_id] = name
-                case ConfigRecord(resource, overrides, _):
-                    if overrides or resource.entity_type in ("topics", "brokers"):
-                        self._configs[resource] = overrides
-                    else:
-                        self._configs.pop(resource, None)
+                case ConfigRecord():
+                    self._configure(record)
                 case DeletionMarkerRecord(name):
                     self._deletions.add(name)
                 case DeletionMarkerRemovalRecord(name):
@@ -157,6 +155,7 @@ class _Replay:
             topic_names=self._names.finish(),
             colliding=self._colliding.finish(),
             configs=self._configs.finish(),
+            user_clients=self._user_clients.finish(),
             deletions=frozenset(self._deletions),
         )
 
@@ -197,6 +196,32 @@ class _Replay:
             adding=record.adding,
             removing=record.removing,
         )
+
+    def _configure(self, record: ConfigRecord) -> None:
+        steps = config_steps(record.resource, record.configs, self._configs, self._user_clients)
+        for step in steps:
+            parent = user_of_clients(step.resource)
+            if parent is not None:
+                if step.kind is StepKind.DELETE:
+                    self._user_clients.pop(parent, None)
+                else:
+                    self._user_clients[parent] = frozenset()
+            else:
+                self._step(step)
+
+    def _step(self, step: ConfigStep) -> None:
+        """One config znode came, changed or went; a user knows the clients below it."""
+        gone = step.kind is StepKind.DELETE
+        if gone:
+            self._configs.pop(step.resource, None)
+        else:
+            self._configs[step.resource] = step.configs or {}
+        user, client = (
+            user_and_client(step.resource) if step.resource.entity_type == "users" else ("", None)
+        )
+        if client is not None:
+            clients = self._user_clients.get(user, frozenset())
+            self._user_clients[user] = clients - {client} if gone else clients | {client}
 
     def _remove(self, name: str) -> None:
         self._states.pop(name, None)

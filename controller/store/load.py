@@ -63,7 +63,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     topic_names, markers, commits, floors = names
     feature, *_ = await read([ReadData("/feature")])
     brokers = await load_brokers(read, refused)
-    configs = await _load_configs(read, refused)
+    configs, user_clients = await _load_configs(read, refused)
     topics, without_id = await _load_topics(read, topic_names, refused)
     outcomes = await _load_outcomes(read, commits, floors, refused)
     image = MetadataImage(
@@ -73,6 +73,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         topic_names=Map({topic.topic_id: name for name, topic in topics.items()}),
         colliding=index_collisions(topics),
         configs=configs,
+        user_clients=user_clients,
         deletions=frozenset(markers) & frozenset(topics),
     )
     return Loaded(
@@ -117,7 +118,9 @@ async def load_brokers(read: ReadMany, refused: list[str]) -> Map[int, BrokerReg
     return Map(brokers)
 
 
-async def _load_configs(read: ReadMany, refused: list[str]) -> Map[ConfigResource, dict[str, str]]:
+async def _load_configs(
+    read: ReadMany, refused: list[str]
+) -> tuple[Map[ConfigResource, dict[str, str]], Map[str, frozenset[str]]]:
     names = await _children(read, [f"/config/{entity_type}" for entity_type in _CONFIG_TYPES])
     resources = [
         ConfigResource(entity_type, name)
@@ -125,11 +128,17 @@ async def _load_configs(read: ReadMany, refused: list[str]) -> Map[ConfigResourc
         for name in entities
     ]
     users = [r for r in resources if r.entity_type == "users"]
-    clients = await _children(read, [f"{ConfigZnode.path(user)}/clients" for user in users])
-    resources += [
-        ConfigResource("users", f"{user.entity_name}/clients/{name}")
+    clients = await read([ReadChildren(f"{ConfigZnode.path(user)}/clients") for user in users])
+    # None: that user has no `clients` znode; an empty one may have been left behind.
+    user_clients = {
+        user.entity_name: frozenset(cast(list[str], below))
         for user, below in zip(users, clients, strict=True)
-        for name in below
+        if below is not None
+    }
+    resources += [
+        ConfigResource("users", f"{user}/clients/{name}")
+        for user, below in user_clients.items()
+        for name in sorted(below)
     ]
     configs: dict[ConfigResource, dict[str, str]] = {}
     found = await _data(read, [ConfigZnode.path(resource) for resource in resources])
@@ -141,7 +150,7 @@ async def _load_configs(read: ReadMany, refused: list[str]) -> Map[ConfigResourc
             configs[resource] = ConfigZnode.decode(path, znode.data)
         except ZnodeContentError as wrong:
             refused.append(str(wrong))
-    return Map(configs)
+    return Map(configs), Map(user_clients)
 
 
 async def _load_topics(

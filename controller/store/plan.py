@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, assert_never
+from typing import assert_never
 
+from cluster_model.config_steps import StepKind, config_steps
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.records import (
     AssignmentRecord,
@@ -26,9 +27,6 @@ from cluster_model.znodes import (
     PartitionZnode,
     TopicZnode,
 )
-
-# Brokers stay with an empty config; emptied users, clients and ips go (kafka-semantics 2.10).
-_KEPT_WHEN_EMPTY: Final = ("topics", "brokers")
 
 
 def plan_operations(records: Iterable[Record], image: MetadataImage) -> list[Operation]:
@@ -94,13 +92,19 @@ def _write_partition(
 
 
 def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]:
-    path, content = ConfigZnode.path(record.resource), ConfigZnode.encode(record.configs)
-    there = record.resource in image.configs
     operations: list[Operation] = []
-    if record.configs or record.resource.entity_type in _KEPT_WHEN_EMPTY:
-        operations.append(SetData(path, content) if there else Create(path, content))
-    elif there:
-        operations.append(Delete(path))
+    steps = config_steps(record.resource, record.configs, image.configs, image.user_clients)
+    for kind, resource, configs in steps:
+        path = ConfigZnode.path(resource)
+        content = None if configs is None else ConfigZnode.encode(configs)
+        match kind:
+            case StepKind.CREATE:
+                operations.append(Create(path, content))
+            case StepKind.SET:
+                assert content is not None
+                operations.append(SetData(path, content))
+            case StepKind.DELETE:
+                operations.append(Delete(path))
     if record.notify:
         change = ConfigChangeZnode.encode(record.resource)
         operations.append(Create(ConfigChangeZnode.prefix, change, sequential=True))

@@ -1,0 +1,182 @@
+"""Client quotas: what they can be set on, their keys, and how they are stored.
+
+An entity is a user, a client id, both, or an ip; a part without a name is the default of its kind
+(kafka-semantics 2.9, 2.10, 3.9; KIP-546).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from cluster_model.config_types import ConfigException, ConfigType, java_double_text, parse
+from cluster_model.entity_names import sanitize
+from cluster_model.records import ConfigResource
+from cluster_model.scala_order import java_hash
+from cluster_model.scram import MECHANISM_NAMES
+from cluster_model.znodes import DEFAULT_ENTITY
+
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+# Entity type to name; None is the default of that kind.
+QuotaEntity = Mapping[str, str | None]
+
+CLIENT_KEYS: Final[Mapping[str, ConfigType]] = {
+    "producer_byte_rate": ConfigType.LONG,
+    "consumer_byte_rate": ConfigType.LONG,
+    "request_percentage": ConfigType.DOUBLE,
+    "controller_mutation_rate": ConfigType.DOUBLE,
+}
+IP_KEYS: Final[Mapping[str, ConfigType]] = {"connection_creation_rate": ConfigType.INT}
+# A user's znode holds its credentials, too.
+USER_KEYS: Final[Mapping[str, ConfigType]] = {
+    **CLIENT_KEYS,
+    **dict.fromkeys(MECHANISM_NAMES.values(), ConfigType.STRING),
+}
+_KEYS: Final = {"users": USER_KEYS, "clients": CLIENT_KEYS, "ips": IP_KEYS}
+
+_ROUNDING: Final = 1e-6
+_MAX: Final = {ConfigType.LONG: 2**63 - 1, ConfigType.INT: 2**31 - 1}
+# A load factor of three quarters, as java.util.HashMap has it.
+_FULL: Final = 0.75
+
+
+def in_hash_order(entity: QuotaEntity, capacity: int) -> list[tuple[str, str | None]]:
+    """Return an entity's parts as Java's HashMap walks them: the order of Kafka's answers.
+
+    `capacity` is the number of elements that Kafka's map was made for.
+    """
+    slots = 1
+    while slots < capacity:
+        slots *= 2
+    while len(entity) > slots * _FULL:
+        slots *= 2
+
+    def slot(part: tuple[str, str | None]) -> int:
+        code = java_hash(part[0])
+        return (code ^ code >> 16) & (slots - 1)
+
+    return sorted(entity.items(), key=slot)
+
+
+def quota_resource(parts: list[tuple[str, str | None]]) -> ConfigResource:
+    """Return where an entity's quotas are stored.
+
+    Raises:
+        ApiError: INVALID_REQUEST with Kafka's text; the first part that is wrong decides.
+    """
+    if not parts:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty client quota entity")
+    stored: dict[str, str] = {}
+    for entity_type, name in parts:
+        if entity_type not in (USER, CLIENT_ID, IP):
+            text = f"Unhandled client quota entity type: {entity_type}"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
+        if name == "":
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Empty {entity_type} not supported")
+        stored[entity_type] = sanitize(name)
+    if IP in stored:
+        return _ip_resource(stored)
+    if any(name in (".", "..") for name in stored.values()):
+        # No znode can have such a name: Kafka's ZooKeeper client refuses it.
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if USER not in stored:
+        return ConfigResource("clients", stored[CLIENT_ID])
+    client = stored.get(CLIENT_ID)
+    return ConfigResource("users", stored[USER] + (f"/clients/{client}" if client else ""))
+
+
+def _ip_resource(stored: Mapping[str, str]) -> ConfigResource:
+    if len(stored) > 1:
+        text = (
+            "Invalid quota entity combination, IP entity should not be used with "
+            "user/client ID entity."
+        )
+        raise ApiError(ErrorCode.INVALID_REQUEST, text)
+    ip = stored[IP]
+    if ip != DEFAULT_ENTITY and not _is_ip(ip):
+        text = f"{ip} is not a valid IP or resolvable host."
+        raise ApiError(ErrorCode.INVALID_REQUEST, text)
+    return ConfigResource("ips", ip)
+
+
+def _is_ip(text: str) -> bool:
+    """True for an IPv4 address as Java reads it: the last of one to four parts fills the rest."""
+    parts = text.split(".")
+    if len(parts) > 4 or not all(part.isascii() and part.isdigit() for part in parts):
+        return False
+    *first, last = [int(part) for part in parts if len(part) <= 10] or [2**32]
+    if len(first) + 1 != len(parts):
+        return False
+    return all(number <= 255 for number in first) and last < 256 ** (4 - len(first))
+
+
+def set_quota(resource: ConfigResource, key: str, value: float) -> str:
+    """Return the text that is stored for one key of an entity.
+
+    Raises:
+        ApiError: INVALID_REQUEST for a key that the entity does not have, or a fraction of a
+            whole number; UNKNOWN_SERVER_ERROR for a credential.
+    """
+    keys = _KEYS[resource.entity_type]
+    match keys.get(key):
+        case None:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Invalid configuration key {key}")
+        case ConfigType.DOUBLE:
+            return java_double_text(value)
+        case ConfigType.LONG | ConfigType.INT as kind:
+            whole = _truncated(value + _ROUNDING, _MAX[kind])
+            if abs(float(whole) - value) > _ROUNDING:
+                text = f"Configuration {key} must be a {kind.name} value"
+                raise ApiError(ErrorCode.INVALID_REQUEST, text)
+            return str(whole)
+        case _:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _truncated(value: float, largest: int) -> int:
+    """Return what Java's cast makes of a double."""
+    if math.isnan(value):
+        return 0
+    if math.isinf(value):
+        return largest if value > 0 else -largest - 1
+    return max(-largest - 1, min(largest, int(value)))
+
+
+def check_stored(resource: ConfigResource, configs: Mapping[str, str]) -> None:
+    """Refuse what Kafka would not write: somebody else's unknown key, or a value of another type.
+
+    Raises:
+        ApiError: UNKNOWN_SERVER_ERROR.
+    """
+    keys = _KEYS[resource.entity_type]
+    if resource.entity_type == "users" and (
+        resource.entity_name == DEFAULT_ENTITY or "/" in resource.entity_name
+    ):
+        keys = CLIENT_KEYS
+    for key, value in configs.items():
+        if key not in keys:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        try:
+            parse(key, value, keys[key])
+        except ConfigException:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+
+
+def quotas_of(resource: ConfigResource, configs: Mapping[str, str]) -> dict[str, float]:
+    """Return an entity's quotas as DescribeClientQuotas shows them; credentials are none.
+
+    Raises:
+        ConfigException: a stored value is not a number.
+    """
+    keys = IP_KEYS if resource.entity_type == "ips" else CLIENT_KEYS
+    quotas = {}
+    for key, text in configs.items():
+        if key in keys:
+            value = parse(key, text, ConfigType.DOUBLE)
+            assert isinstance(value, float)
+            quotas[key] = value
+    return quotas

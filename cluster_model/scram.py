@@ -1,0 +1,53 @@
+"""SCRAM credentials as Kafka stores them (kafka-semantics 2.10; RFC 5802, KIP-554).
+
+Clients send the salted password, never the password; what is stored are two keys derived from it.
+Neither may reach a log, an event, an outcome or an error.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import Final
+
+MECHANISM_NAMES: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+ITERATIONS_MIN: Final = 4_096
+ITERATIONS_MAX: Final = 16_384
+_HASHES: Final = {1: "sha256", 2: "sha512"}
+_FIELDS: Final = ("salt", "stored_key", "server_key", "iterations")
+
+
+def credential_text(mechanism: int, salt: bytes, salted_password: bytes, iterations: int) -> str:
+    """Return the stored form of one credential. `salted_password` must not be empty."""
+    name = _HASHES[mechanism]
+    client_key = hmac.digest(salted_password, b"Client Key", name)
+    stored_key = hashlib.new(name, client_key).digest()
+    server_key = hmac.digest(salted_password, b"Server Key", name)
+    return (
+        f"salt={_base64(salt)},stored_key={_base64(stored_key)},"
+        f"server_key={_base64(server_key)},iterations={iterations}"
+    )
+
+
+def credential_iterations(text: str) -> int:
+    """Return the iterations of a stored credential.
+
+    Raises:
+        ValueError: this is not a credential. Its text does not show what it is.
+    """
+    fields = dict(part.partition("=")[::2] for part in text.split(","))
+    if sorted(fields) != sorted(_FIELDS):
+        raise ValueError("a stored credential has other fields")
+    try:
+        for name in _FIELDS[:3]:
+            base64.b64decode(fields[name], validate=True)
+        return int(fields["iterations"])
+    except (binascii.Error, ValueError):
+        raise ValueError("a stored credential cannot be read") from None
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
