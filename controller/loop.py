@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
-from cluster_model.records import AssignmentRecord, DeletionMarkerRecord, Record
+from cluster_model.records import AssignmentRecord, ConfigRecord, DeletionMarkerRecord, Record
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
 from controller.apis.base import Outcome, WaitFor
@@ -226,13 +226,17 @@ class ControllerLoop:
         decision = work.api.decide(context, work.request, image, work.outcomes)
         work.wait = decision.wait
         records: list[Record] = []
+        planned = image
         for decided in decision.elements:
             if decided.element in work.outcomes:
                 continue
             if not decided.records:
                 work.outcomes[decided.element] = decided.outcome
                 continue
-            operations = plan_operations(decided.records, image)
+            operations = plan_operations(decided.records, planned)
+            if any(isinstance(record, ConfigRecord) for record in decided.records):
+                # Elements of one request may share znodes: the quotas of a user and its clients.
+                planned = planned.replay(decided.records)
             entries.append(Entry(work, decided, [self._store.encode(o) for o in operations]))
             work.undone.add(decided.element)
             records += decided.records
