@@ -27,9 +27,11 @@ SHIPPED: Final[Mapping[int, Route]] = {
     32: Route.LOCAL,  # DescribeConfigs
     33: Route.FORWARD,  # AlterConfigs
     37: Route.FORWARD,  # CreatePartitions
+    43: Route.FORWARD,  # ElectLeaders
     44: Route.FORWARD,  # IncrementalAlterConfigs
     45: Route.FORWARD,  # AlterPartitionReassignments
     46: Route.FORWARD,  # ListPartitionReassignments
+    57: Route.FORWARD,  # UpdateFeatures
     60: Route.LOCAL,  # DescribeCluster
 }
 DIALECTS: Final[Mapping[str, Mapping[int, Route]]] = {"shipped": SHIPPED}

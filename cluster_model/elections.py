@@ -49,6 +49,26 @@ def react_to_live_brokers(
     return _next(state, leader, alive, controller_epoch, recovering=False)
 
 
+def elect_preferred(
+    state: PartitionState, assignment: Replicas, live: Container[int], controller_epoch: int
+) -> PartitionState | None:
+    """Return the state led by the first replica; None when it is dead or not in sync."""
+    preferred = assignment[0] if assignment else NO_LEADER
+    if state.partition_epoch < 0 or preferred not in live or preferred not in state.isr:
+        return None
+    return _next(state, preferred, state.isr, controller_epoch, recovering=state.recovering)
+
+
+def elect_unclean(
+    state: PartitionState, assignment: Replicas, live: Container[int], controller_epoch: int
+) -> PartitionState | None:
+    """Return the state led by any living replica, in sync if there is one; None without any."""
+    after = react_to_live_brokers(
+        state, assignment, live, controller_epoch=controller_epoch, unclean=True
+    )
+    return after if after is not None and after.leader != NO_LEADER else None
+
+
 def _without_replicas(state: PartitionState, controller_epoch: int) -> PartitionState | None:
     """No replica may lead: the partition is offline, its last in-sync replica is remembered."""
     if state.leader == NO_LEADER:

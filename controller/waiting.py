@@ -13,9 +13,22 @@ from controller.work import Work
 def _reached(work: Work, key: Any, image: MetadataImage) -> bool:
     if work.wait.what is WaitFor.DELETION:
         return key not in image.topic_names
+    if work.wait.what is WaitFor.ELECTION:
+        name, partition = key
+        found = image.topics.get(name)
+        states = found.states[partition : partition + 1] if found is not None else ()
+        return any(state.leader >= 0 for state in states)
     topic = image.topics.get(key)
     # A topic deleted meanwhile will never have leaders; the wait ends at its timeout.
     return topic is not None and all(state.leader >= 0 for state in topic.states)
+
+
+def _name(work: Work, key: Any, image: MetadataImage) -> str | None:
+    """Return the topic that a key speaks of; None when it is gone."""
+    if work.wait.what is WaitFor.DELETION:
+        return image.topic_names.get(key)
+    name: str = key[0] if work.wait.what is WaitFor.ELECTION else key
+    return name
 
 
 class Waiting:
@@ -27,15 +40,14 @@ class Waiting:
         self._by_name: dict[str, set[Work]] = {}
 
     def add(self, work: Work, keys: Mapping[str, Any], image: MetadataImage) -> bool:
-        """Wait for `keys` (element -> topic name or id); False when all are there already."""
+        """Wait for `keys` (see Wait.topics); False when all are there already."""
         missing = {e: key for e, key in keys.items() if not _reached(work, key, image)}
         if work.wait.timeout_ms <= 0:
             missing = dict(keys)  # Kafka answers at once that every success timed out.
         if not missing:
             return False
         self._missing[work] = missing
-        by_id = work.wait.what is WaitFor.DELETION
-        names = [image.topic_names.get(key) if by_id else key for key in missing.values()]
+        names = [_name(work, key, image) for key in missing.values()]
         self._names[work] = tuple(name for name in names if name is not None)
         for name in self._names[work]:
             self._by_name.setdefault(name, set()).add(work)

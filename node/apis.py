@@ -27,9 +27,11 @@ from controller.apis.config_changes import ConfigChanges
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.create_topics import CreateTopics
 from controller.apis.delete_topics import DeleteTopics
+from controller.apis.elect_leaders import ElectLeaders
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from controller.apis.list_partition_reassignments import ListPartitionReassignments
 from controller.apis.topic_config_rules import TopicConfigRules
+from controller.apis.update_features import UpdateFeatures
 
 if TYPE_CHECKING:
     from node.node import Node
@@ -49,6 +51,8 @@ def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, Adm
         IncrementalAlterConfigs(changes),
         AlterPartitionReassignments(),
         ListPartitionReassignments(),
+        ElectLeaders(),
+        UpdateFeatures(),
     )
     return {api.api_key: api for api in apis}
 

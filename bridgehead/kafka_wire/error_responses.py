@@ -12,17 +12,23 @@ from typing import Any, Final
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import (
+    alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
+    alter_user_scram_credentials,
     api_versions,
     create_partitions,
     create_topics,
     delete_topics,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
+    describe_user_scram_credentials,
+    elect_leaders,
     incremental_alter_configs,
     list_partition_reassignments,
     metadata,
+    update_features,
 )
 
 ErrorResponse = Callable[[Any, int, ErrorCode, str | None], Any]
@@ -164,6 +170,32 @@ def _list_partition_reassignments(
     )
 
 
+def _elect_leaders(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    # Who is not controller says so of each partition only.
+    not_controller = error is ErrorCode.NOT_CONTROLLER
+    return elect_leaders.ElectLeadersResponse(
+        error_code=ErrorCode.NONE if not_controller else error,
+        replica_election_results=[
+            elect_leaders.ReplicaElectionResult(
+                topic=asked.topic,
+                partition_result=[
+                    elect_leaders.PartitionResult(
+                        partition_id=partition, error_code=error, error_message=message
+                    )
+                    for partition in asked.partitions
+                ],
+            )
+            for asked in request.topic_partitions or ()
+        ],
+    )
+
+
+def _update_features(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    if error is ErrorCode.NOT_CONTROLLER:
+        message = error.default_text
+    return update_features.UpdateFeaturesResponse(error_code=error, error_message=message)
+
+
 def _metadata(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     return metadata.MetadataResponse(
         topics=[
@@ -177,6 +209,62 @@ def _metadata(request: Any, version: int, error: ErrorCode, message: str | None)
 
 def _describe_cluster(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     return describe_cluster.DescribeClusterResponse(error_code=error, error_message=message)
+
+
+def _alter_client_quotas(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return alter_client_quotas.AlterClientQuotasResponse(
+        entries=[
+            alter_client_quotas.AlterClientQuotasEntryData(
+                error_code=error,
+                error_message=error.default_text,
+                entity=[
+                    alter_client_quotas.AlterClientQuotasEntryDataEntityData(
+                        entity_type=part.entity_type, entity_name=part.entity_name
+                    )
+                    for part in entry.entity
+                ],
+            )
+            for entry in request.entries
+        ]
+    )
+
+
+def _describe_client_quotas(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    return describe_client_quotas.DescribeClientQuotasResponse(
+        error_code=error, error_message=message, entries=None
+    )
+
+
+def _alter_user_scram_credentials(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    changes = (*request.deletions, *request.upsertions)
+    return alter_user_scram_credentials.AlterUserScramCredentialsResponse(
+        results=[
+            alter_user_scram_credentials.AlterUserScramCredentialsResult(
+                user=user, error_code=error, error_message=message
+            )
+            for user in sorted({change.name for change in changes})
+        ]
+    )
+
+
+def _describe_user_scram_credentials(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    # Kafka never answers where users are null: it stumbles over them.
+    return describe_user_scram_credentials.DescribeUserScramCredentialsResponse(
+        error_code=error,
+        error_message=message,
+        results=[
+            describe_user_scram_credentials.DescribeUserScramCredentialsResult(
+                error_code=error, error_message=message
+            )
+            for _ in request.users or ()
+        ],
+    )
 
 
 def _api_versions(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
@@ -195,9 +283,15 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     32: _describe_configs,
     33: _alter_configs,
     37: _create_partitions,
+    43: _elect_leaders,
     44: _incremental_alter_configs,
     45: _alter_partition_reassignments,
     46: _list_partition_reassignments,
+    48: _describe_client_quotas,
+    49: _alter_client_quotas,
+    50: _describe_user_scram_credentials,
+    51: _alter_user_scram_credentials,
+    57: _update_features,
     60: _describe_cluster,
 }
 

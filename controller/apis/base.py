@@ -57,11 +57,15 @@ class WaitFor(Enum):
     NOTHING = auto()
     LEADERS = auto()  # every partition of each named topic has a leader
     DELETION = auto()  # each topic id is gone
+    ELECTION = auto()  # each named partition has a leader
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """`topics` maps element to topic name (LEADERS) or topic id (DELETION)."""
+    """`topics` maps element to what is waited for.
+
+    LEADERS: a topic's name; DELETION: a topic id; ELECTION: a topic's name and a partition.
+    """
 
     what: WaitFor = WaitFor.NOTHING
     topics: Mapping[str, Any] = field(default_factory=dict)

@@ -14,6 +14,12 @@ def partition_element(topic: str, partition: int) -> str:
     return f"{topic}:{partition}"
 
 
+def topic_partition(element: str) -> tuple[str, int]:
+    """Return the topic and the partition that an element names."""
+    topic, _, partition = element.rpartition(":")
+    return topic, int(partition)
+
+
 def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     """Group partitions by topic, both in the order they come in, each once."""
     grouped: dict[str, list[int]] = {}

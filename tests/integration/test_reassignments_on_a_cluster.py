@@ -1,4 +1,4 @@
-"""Reassignments over real nodes: progress that can be seen, a dead target, a killed controller."""
+"""Reassignments and elections over real nodes, some of which die and come back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.frames import Connection, decode_answer, request_frame
 from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -20,12 +21,13 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,
 )
+from bridgehead.kafka_wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
-CREATE, METADATA, ALTER, LIST = (19, 5), (3, 8), (45, 0), (46, 0)
+CREATE, METADATA, ALTER, LIST, ELECT = (19, 5), (3, 8), (45, 0), (46, 0), (43, 2)
 PROPERTIES = {"zookeeper.session.timeout.ms": "2000"}
 
 
@@ -65,6 +67,20 @@ def replicas(address: str) -> tuple[int, list[int], list[int]]:
     return partition.leader_id, partition.replica_nodes, sorted(partition.isr_nodes)
 
 
+def create(address: str, *brokers: int) -> None:
+    assignment = [CreatableReplicaAssignment(0, list(brokers))]
+    topic = CreatableTopic("moved", -1, -1, assignment)
+    created = ask(address, CREATE, CreateTopicsRequest([topic], 10_000))
+    assert created.topics[0].error_code == 0
+
+
+def elect_preferred(address: str) -> int:
+    asked = [TopicPartitions("moved", [0])]
+    answer = ask(address, ELECT, ElectLeadersRequest(0, asked, 10_000))
+    code: int = answer.replica_election_results[0].partition_result[0].error_code
+    return code
+
+
 def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller(
     tmp_path: Path,
 ) -> None:
@@ -73,10 +89,7 @@ def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller(
         brokers=4, data_dir=tmp_path, ports="auto", controller=1, properties=PROPERTIES
     ) as cluster:
         through = cluster.bootstrap_server(2)
-        assignment = [CreatableReplicaAssignment(0, [4, 3])]
-        topic = CreatableTopic("moved", -1, -1, assignment)
-        created = ask(through, CREATE, CreateTopicsRequest([topic], 10_000))
-        assert created.topics[0].error_code == 0
+        create(through, 4, 3)
         cluster.kill_node(3)
         wait_until(lambda: replicas(through) == (4, [4, 3], [4]))
 
@@ -93,3 +106,20 @@ def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller(
         cluster.start_node(3)
         wait_until(lambda: not running(through))
         wait_until(lambda: replicas(through) == (2, [2, 3], [2, 3]))
+
+
+def test_a_preferred_leader_that_came_back_is_elected(tmp_path: Path) -> None:
+    """While it is dead it cannot be; the controller's broker knows of it with the answer."""
+    with Cluster(
+        brokers=3, data_dir=tmp_path, ports="auto", controller=1, properties=PROPERTIES
+    ) as cluster:
+        controller, through = cluster.bootstrap_server(1), cluster.bootstrap_server(2)
+        create(through, 3, 2)
+        assert elect_preferred(through) == ErrorCode.ELECTION_NOT_NEEDED
+        cluster.kill_node(3)
+        wait_until(lambda: replicas(through) == (2, [3, 2], [2]))
+        assert elect_preferred(through) == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+        cluster.start_node(3)
+        wait_until(lambda: replicas(through) == (2, [3, 2], [2, 3]))
+        assert elect_preferred(through) == ErrorCode.NONE
+        assert replicas(controller)[0] == 3

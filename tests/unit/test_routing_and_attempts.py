@@ -12,7 +12,7 @@ from envelope.messages import EnvelopeAnswer
 
 LOCAL, FORWARD, NOT_CONTROLLER = Route.LOCAL, Route.FORWARD, Route.NOT_CONTROLLER
 READS = [3, 18, 32, 60]
-WRITES = [19, 20, 33, 37, 44, 45, 46]
+WRITES = [19, 20, 33, 37, 43, 44, 45, 46, 57]
 
 
 @pytest.mark.parametrize("forwarding", [True, False])
