@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,11 @@ fmt: setup ## format and fix
 	@$(BIN)/ruff format .
 
 check: lint proto-check test ## all that CI runs
+
+KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
+
+kafka-jars: ## fetch the jars of a real Kafka 3.9.1 with Maven, to compare with
+	@mvn -q -B -f bench/kafka_jars.xml dependency:copy-dependencies -DoutputDirectory=$(KAFKA_JARS)
 
 up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.bridgehead)
 	@$(BIN)/bridgehead up --detach --data-dir $(DATA_DIR)

@@ -21,6 +21,7 @@ from cluster_model.znodes import (
     CommitZnode,
     ControllerEpochZnode,
     ControllerZnode,
+    OutcomeZnode,
 )
 from controller.store.port import (
     Committed,
@@ -301,14 +302,19 @@ class ZooKeeperStore:
         ]
 
     async def _first_copy(self, number: int, sent_before: bool) -> Committed:
-        """The counter has moved: our first copy was applied. Its zxid is the counter's mzxid."""
+        """The counter has moved: our first copy was applied.
+
+        Its zxid is the outcome znode's czxid. A multi without outcomes has none; then the counter
+        tells, whose zxid is this multi's unless a later one of the same term was applied as well.
+        """
         if not sent_before:
             raise ControllerMovedError(f"{CommitZnode.path} was moved by somebody else")
         try:
-            _, stat = await self._session.get(CommitZnode.path)
+            outcome = await self._session.exists(OutcomeZnode.path(number))
+            _, counter = await self._session.get(CommitZnode.path)
         except ConnectionLostError as lost:
             raise UnknownOutcomeError(f"commit {number}") from lost
-        return self._counted(number, stat.mzxid)
+        return self._counted(number, counter.mzxid if outcome is None else outcome.czxid)
 
     def _counted(self, number: int, zxid: int) -> Committed:
         self._commit_number = number

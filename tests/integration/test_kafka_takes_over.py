@@ -13,9 +13,9 @@ from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 
 from bridgehead.cluster import Cluster
+from chaos.real_kafka import kafka_brokers, why_not
 from tests.integration.admin_clients import ConfluentHand
 from tests.integration.conftest import ZooKeeperForTest
-from tests.integration.real_kafka import kafka_brokers, why_not
 
 StartCluster = Callable[..., Cluster]
 TOPICS = {"plain": (3, 3), "single": (4, 1), "changed": (2, 2)}

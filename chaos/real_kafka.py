@@ -1,7 +1,8 @@
-"""Brokers of a real Apache Kafka 3.9.1 on a ZooKeeper, for tests that hand a cluster over to them.
+"""Brokers of a real Apache Kafka 3.9.1 on a ZooKeeper: what we are compared with.
 
-Read first: the jars are looked for in the folder that BRIDGEHEAD_KAFKA_JARS names; the tests are
-skipped, with the reason, where they or a Java that this Kafka runs on (17 to 23) are missing.
+Its jars are looked for in the folder that BRIDGEHEAD_KAFKA_JARS names, by default where
+`make kafka-jars` puts them with Maven. Who needs them says why it goes without where they, or a
+Java that this Kafka runs on (17 to 23), are missing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from bridgehead.cluster.child_process import start_child, tethered
 from bridgehead.cluster.plan import Ports
 
-_JARS = "~/.cache/real-kafka/3.9.1/lib"
+_JARS = "~/.cache/bridgehead/kafka-3.9.1"
 _POLL_S = 0.05
 
 
@@ -42,8 +43,14 @@ def jars() -> Path:
 
 
 @contextmanager
-def kafka_brokers(folder: Path, zookeeper_connect: str, ids: tuple[int, ...]) -> Iterator[str]:
-    """Run brokers of these ids; give their bootstrap servers once all accept connections."""
+def kafka_brokers(
+    folder: Path, zookeeper_connect: str, ids: tuple[int, ...], *, forwarding: bool = False
+) -> Iterator[str]:
+    """Run brokers of these ids; give their bootstrap servers once all accept connections.
+
+    `forwarding`: admin writes go to the ZooKeeper-elected controller in Envelopes. A 3.9 broker
+    does that in migration mode; nobody listens at the quorum's address, so none ever begins.
+    """
     ports = Ports()
     addresses: list[str] = []
     with ExitStack() as running:
@@ -51,7 +58,11 @@ def kafka_brokers(folder: Path, zookeeper_connect: str, ids: tuple[int, ...]) ->
         for broker_id in ids:
             address = f"127.0.0.1:{ports.choose()}"
             addresses.append(address)
-            started.append(_start(folder / str(broker_id), broker_id, address, zookeeper_connect))
+            properties = _properties(folder / str(broker_id), broker_id, address)
+            properties["zookeeper.connect"] = zookeeper_connect
+            if forwarding:
+                properties |= _forwarding(ports.choose())
+            started.append(_start(folder / str(broker_id), properties))
             running.callback(_end, started[-1])
         deadline = time.monotonic() + 90
         for address, process in zip(addresses, started, strict=True):
@@ -59,18 +70,27 @@ def kafka_brokers(folder: Path, zookeeper_connect: str, ids: tuple[int, ...]) ->
         yield ",".join(addresses)
 
 
-def _start(
-    folder: Path, broker_id: int, address: str, zookeeper_connect: str
-) -> subprocess.Popen[bytes]:
-    folder.mkdir(parents=True)
-    properties = {
-        "broker.id": broker_id,
+def _properties(folder: Path, broker_id: int, address: str) -> dict[str, str]:
+    return {
+        "broker.id": str(broker_id),
         "listeners": f"PLAINTEXT://{address}",
-        "log.dirs": folder / "data",
-        "zookeeper.connect": zookeeper_connect,
-        "zookeeper.session.timeout.ms": 6000,
+        "log.dirs": str(folder / "data"),
+        "zookeeper.session.timeout.ms": "6000",
         "broker.rack": f"rack-{broker_id}",
     }
+
+
+def _forwarding(port_of_nobody: int) -> dict[str, str]:
+    return {
+        "zookeeper.metadata.migration.enable": "true",
+        "controller.quorum.voters": f"3000@127.0.0.1:{port_of_nobody}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    }
+
+
+def _start(folder: Path, properties: dict[str, str]) -> subprocess.Popen[bytes]:
+    folder.mkdir(parents=True)
     file = folder / "server.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     command = [
