@@ -31,6 +31,10 @@ SHIPPED: Final[Mapping[int, Route]] = {
     44: Route.FORWARD,  # IncrementalAlterConfigs
     45: Route.FORWARD,  # AlterPartitionReassignments
     46: Route.FORWARD,  # ListPartitionReassignments
+    48: Route.LOCAL,  # DescribeClientQuotas
+    49: Route.FORWARD,  # AlterClientQuotas
+    50: Route.LOCAL,  # DescribeUserScramCredentials
+    51: Route.FORWARD,  # AlterUserScramCredentials
     57: Route.FORWARD,  # UpdateFeatures
     60: Route.LOCAL,  # DescribeCluster
 }

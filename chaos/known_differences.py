@@ -62,6 +62,17 @@ def _only_the_controller_writes(step: Mapping[str, Any], kafkas: Any, ours: Any)
     return step["to"] == "other" and wrote and set(codes) == {41}
 
 
+def _only_the_controller_alters_quotas(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    codes = _codes(ours, "entries")
+    wrote = _codes(kafkas, "entries") == [0] * len(codes)
+    return step["to"] == "other" and wrote and set(codes) == {41}
+
+
+def _refused_instead_of_silence(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    refused = isinstance(ours, dict) and ours["errorCode"] == 31 and ours["results"] == []
+    return step["body"].get("users", ()) is None and kafkas == "timeout" and refused
+
+
 def _envelope_of_a_client(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     return bool(step["raw"].startswith("003a") and kafkas.endswith("002900") and ours == "closed")
 
@@ -139,6 +150,19 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         "INCREMENTAL_ALTER_CONFIGS",
         "As alter-configs-without-forwarding.",
         _only_the_controller_writes,
+    ),
+    Difference(
+        "alter-client-quotas-without-forwarding",
+        "ALTER_CLIENT_QUOTAS",
+        "As alter-configs-without-forwarding.",
+        _only_the_controller_alters_quotas,
+    ),
+    Difference(
+        "describe-user-scram-credentials-denied",
+        "DESCRIBE_USER_SCRAM_CREDENTIALS",
+        "Who asks for all users without the right is told CLUSTER_AUTHORIZATION_FAILED; Kafka "
+        "never answers.",
+        _refused_instead_of_silence,
     ),
     Difference(
         "describe-configs-learned-sooner",

@@ -14,14 +14,18 @@ from broker_proxy.apis.alter_configs_split import (
 from broker_proxy.apis.api_versions import ApiVersions
 from broker_proxy.apis.base import ClientConnectionInfo, LocalApi, SplitApi
 from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.describe_configs import DescribeConfigs
+from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.metadata import Metadata
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
+from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
 from controller.apis.base import AdminApi
 from controller.apis.config_changes import ConfigChanges
 from controller.apis.create_partitions import CreatePartitions
@@ -53,6 +57,8 @@ def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, Adm
         ListPartitionReassignments(),
         ElectLeaders(),
         UpdateFeatures(),
+        AlterClientQuotas(),
+        AlterUserScramCredentials(),
     )
     return {api.api_key: api for api in apis}
 
@@ -74,6 +80,8 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         ApiVersions({name: table.keys() for name, table in DIALECTS.items()}, lambda: 0),
         DescribeCluster(view),
         DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), _allow_client),
+        DescribeClientQuotas(node.watcher, _allow_client),
+        DescribeUserScramCredentials(node.watcher, _allow_client),
     )
     return {api.api_key: api for api in apis}
 

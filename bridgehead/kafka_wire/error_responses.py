@@ -12,14 +12,18 @@ from typing import Any, Final
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import (
+    alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
+    alter_user_scram_credentials,
     api_versions,
     create_partitions,
     create_topics,
     delete_topics,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
+    describe_user_scram_credentials,
     elect_leaders,
     incremental_alter_configs,
     list_partition_reassignments,
@@ -207,6 +211,62 @@ def _describe_cluster(request: Any, version: int, error: ErrorCode, message: str
     return describe_cluster.DescribeClusterResponse(error_code=error, error_message=message)
 
 
+def _alter_client_quotas(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return alter_client_quotas.AlterClientQuotasResponse(
+        entries=[
+            alter_client_quotas.AlterClientQuotasEntryData(
+                error_code=error,
+                error_message=error.default_text,
+                entity=[
+                    alter_client_quotas.AlterClientQuotasEntryDataEntityData(
+                        entity_type=part.entity_type, entity_name=part.entity_name
+                    )
+                    for part in entry.entity
+                ],
+            )
+            for entry in request.entries
+        ]
+    )
+
+
+def _describe_client_quotas(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    return describe_client_quotas.DescribeClientQuotasResponse(
+        error_code=error, error_message=message, entries=None
+    )
+
+
+def _alter_user_scram_credentials(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    changes = (*request.deletions, *request.upsertions)
+    return alter_user_scram_credentials.AlterUserScramCredentialsResponse(
+        results=[
+            alter_user_scram_credentials.AlterUserScramCredentialsResult(
+                user=user, error_code=error, error_message=message
+            )
+            for user in sorted({change.name for change in changes})
+        ]
+    )
+
+
+def _describe_user_scram_credentials(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    # Kafka never answers where users are null: it stumbles over them.
+    return describe_user_scram_credentials.DescribeUserScramCredentialsResponse(
+        error_code=error,
+        error_message=message,
+        results=[
+            describe_user_scram_credentials.DescribeUserScramCredentialsResult(
+                error_code=error, error_message=message
+            )
+            for _ in request.users or ()
+        ],
+    )
+
+
 def _api_versions(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     response = api_versions.ApiVersionsResponse(error_code=error)
     if error is ErrorCode.UNSUPPORTED_VERSION:
@@ -227,6 +287,10 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     44: _incremental_alter_configs,
     45: _alter_partition_reassignments,
     46: _list_partition_reassignments,
+    48: _describe_client_quotas,
+    49: _alter_client_quotas,
+    50: _describe_user_scram_credentials,
+    51: _alter_user_scram_credentials,
     57: _update_features,
     60: _describe_cluster,
 }

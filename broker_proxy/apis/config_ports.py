@@ -7,6 +7,7 @@ from typing import Protocol
 
 from broker_proxy.apis.base import ClientConnectionInfo
 from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.records import ConfigResource
 
 # The broker's configs in force; another value after each change notification.
 CurrentConfig = Callable[[], EffectiveBrokerConfig]
@@ -20,6 +21,14 @@ class ConfigReader(Protocol):
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """`entity_type` is ZooKeeper's word, `entity_name` the sanitised name."""
+        ...
+
+
+class EntityReader(Protocol):
+    """Reads the stored overrides of every user (and client below), client or ip."""
+
+    async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
+        """`entity_type` is ZooKeeper's word; names come as stored."""
         ...
 
 

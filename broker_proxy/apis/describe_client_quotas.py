@@ -1,0 +1,143 @@
+"""DescribeClientQuotas, key 48: answered by every broker, from ZooKeeper (kafka-semantics 3.9).
+
+A filter names entity types; an entity matches when each named part does and, if the filter is
+strict, has no other part. Credentials that share a znode with quotas are not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.config_ports import AuthorizeClient, EntityReader
+from cluster_model.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, quotas_of
+from cluster_model.config_steps import user_and_client
+from cluster_model.config_types import ConfigException
+from cluster_model.entity_names import desanitize
+from cluster_model.records import ConfigResource
+
+_EXACT: Final = 0
+_DEFAULT: Final = 1
+_ANY: Final = 2
+# Texts say `client` where the type is `client-id`.
+_TEXT_NAMES: Final = {USER: "user", CLIENT_ID: "client", IP: "ip"}
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeClientQuotas:
+    """See LocalApi."""
+
+    reader: EntityReader
+    authorize: AuthorizeClient
+    api_key: ClassVar[int] = 48
+
+    async def answer(self, request: ClientRequest, message: DescribeClientQuotasRequest) -> Any:
+        """Answer the entities that match; raises ApiError for a filter that makes no sense."""
+        allowed = self.authorize(request.connection, "DESCRIBE_CONFIGS", "CLUSTER", "kafka-cluster")
+        if not allowed:
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        wanted = _read_filter(message.components)
+        entries = []
+        for entity_type in _entity_types(wanted, message.strict):
+            found = await self.reader.read_entities(entity_type)
+            entries += list(_entries(found, wanted, message.strict))
+        return DescribeClientQuotasResponse(
+            throttle_time_ms=0, error_code=ErrorCode.NONE, error_message="", entries=entries
+        )
+
+
+def _read_filter(components: Iterable[ComponentData]) -> dict[str, ComponentData]:
+    """Return the components by entity type; raises ApiError with Kafka's text."""
+    wanted: dict[str, ComponentData] = {}
+    components = list(components)
+    for component in components:
+        is_exact = component.match_type == _EXACT
+        if component.match_type not in (_EXACT, _DEFAULT, _ANY):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if is_exact and component.match is None:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    for component in components:
+        kind = component.entity_type
+        if kind in wanted:
+            text = f"Duplicate {_TEXT_NAMES[kind]} filter component entity type"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
+        if not kind:
+            text = "Unexpected empty filter component entity type"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
+        if kind not in _TEXT_NAMES:
+            text = f"Custom entity type '{kind}' not supported"
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text)
+        wanted[kind] = component
+    if IP in wanted and len(wanted) > 1:
+        text = (
+            "Invalid entity filter component combination, IP filter component should not be used "
+            "with user or clientId filter component."
+        )
+        raise ApiError(ErrorCode.INVALID_REQUEST, text)
+    return wanted
+
+
+def _entity_types(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:
+    """Return what has to be read, in ZooKeeper's words."""
+    if not wanted:
+        return [] if strict else ["users", "clients", "ips"]
+    if IP in wanted:
+        return ["ips"]
+    if USER not in wanted:
+        return ["clients"] if strict else ["users", "clients"]
+    return ["users"]
+
+
+def _entries(
+    found: Mapping[ConfigResource, Mapping[str, str]],
+    wanted: Mapping[str, ComponentData],
+    strict: bool,
+) -> Iterable[EntryData]:
+    for resource, configs in found.items():
+        entity = _entity(resource)
+        if not _matches(entity, wanted, strict):
+            continue
+        try:
+            quotas = quotas_of(resource, configs)
+        except ConfigException:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+        if quotas:
+            yield EntryData(
+                entity=[EntityData(*part) for part in entity.items()],
+                values=[ValueData(*quota) for quota in quotas.items()],
+            )
+
+
+def _entity(resource: ConfigResource) -> QuotaEntity:
+    if resource.entity_type == "ips":
+        return {IP: desanitize(resource.entity_name)}
+    if resource.entity_type == "clients":
+        return {CLIENT_ID: desanitize(resource.entity_name)}
+    user, client = user_and_client(resource)
+    if client is None:
+        return {USER: desanitize(user)}
+    return {USER: desanitize(user), CLIENT_ID: desanitize(client)}
+
+
+def _matches(entity: QuotaEntity, wanted: Mapping[str, ComponentData], strict: bool) -> bool:
+    if strict and len(entity) > len(wanted):
+        return False
+    for kind, component in wanted.items():
+        if kind not in entity:
+            return False
+        if component.match_type == _EXACT and entity[kind] != component.match:
+            return False
+        if component.match_type == _DEFAULT and entity[kind] is not None:
+            return False
+    return True

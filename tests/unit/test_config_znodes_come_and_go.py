@@ -1,0 +1,175 @@
+"""Users, clients and ips: whatever is altered, memory and ZooKeeper hold the same.
+
+The tree below is as strict as ZooKeeper: a parent must be there, a znode with children stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.image import MetadataImage
+from cluster_model.records import ConfigRecord, ConfigResource
+from cluster_model.znode_operations import Create, Delete, Operation, SetData
+from cluster_model.znodes import START_UP_PATHS, ConfigZnode
+from controller.store.load import load
+from controller.store.plan import plan_operations
+from zookeeper_client.wire import Read, ReadData, ReadResult, Stat, ZnodeData
+
+CHANGES = "/config/changes/config_change_"
+STAT = Stat(*[0] * 11)
+
+
+class Tree:
+    """As much of ZooKeeper as multis and reads need."""
+
+    def __init__(self) -> None:
+        self.znodes: dict[str, bytes | None] = dict.fromkeys(
+            ["/config", "/bridgehead/outcomes", *START_UP_PATHS]
+        )
+        self.changes: list[str] = []
+
+    def children(self, path: str) -> list[str]:
+        return [each.rpartition("/")[2] for each in self.znodes if each.rpartition("/")[0] == path]
+
+    def apply(self, operations: Sequence[Operation]) -> None:
+        for operation in operations:
+            match operation:
+                case Create(path, data, _, True):
+                    assert path == CHANGES
+                    self.changes.append(json.loads(data or b"")["entity_path"])
+                case Create(path, data):
+                    assert path not in self.znodes, f"{path} exists"
+                    assert path.rpartition("/")[0] in self.znodes, f"{path} has no parent"
+                    self.znodes[path] = data
+                case SetData(path, data):
+                    assert path in self.znodes, f"no {path}"
+                    self.znodes[path] = data
+                case Delete(path):
+                    assert not self.children(path), f"{path} has children"
+                    del self.znodes[path]
+                case _:
+                    raise AssertionError(operation)
+
+    async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
+        results: list[ReadResult] = []
+        for read in reads:
+            if read.path not in self.znodes:
+                results.append(None)
+            elif isinstance(read, ReadData):
+                results.append(ZnodeData(self.znodes[read.path], STAT))
+            else:
+                results.append(self.children(read.path))
+        return results
+
+    def configs(self) -> set[str]:
+        below = ("/config/users/", "/config/clients/", "/config/ips/")
+        return {path for path in self.znodes if path.startswith(below)}
+
+
+def after(*changes: tuple[str, str, Mapping[str, str]]) -> tuple[Tree, MetadataImage]:
+    """Alter entities one after another."""
+    tree, image = Tree(), MetadataImage()
+    for entity_type, name, configs in changes:
+        record = ConfigRecord(ConfigResource(entity_type, name), configs)
+        tree.apply(plan_operations((record,), image))
+        image = image.replay((record,))
+    return tree, image
+
+
+SOME = {"consumer_byte_rate": "1"}
+NONE: Mapping[str, str] = {}
+USERS = "/config/users"
+
+
+@pytest.mark.parametrize(
+    ("changes", "left"),
+    [
+        # A client below a user brings its parents, without data.
+        ([("users", "u/clients/c", SOME)], ["u", "u/clients", "u/clients/c"]),
+        # The last client takes them along.
+        ([("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)], []),
+        # Not while there is another client,
+        (
+            [
+                ("users", "u/clients/c", SOME),
+                ("users", "u/clients/d", SOME),
+                ("users", "u/clients/c", NONE),
+            ],
+            ["u", "u/clients", "u/clients/d"],
+        ),
+        # nor the user's own znode while that holds something.
+        (
+            [("users", "u", SOME), ("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)],
+            ["u"],
+        ),
+        # An emptied user with clients stays, and goes with the last of them.
+        (
+            [("users", "u", SOME), ("users", "u/clients/c", SOME), ("users", "u", NONE)],
+            ["u", "u/clients", "u/clients/c"],
+        ),
+        (
+            [
+                ("users", "u", SOME),
+                ("users", "u/clients/c", SOME),
+                ("users", "u", NONE),
+                ("users", "u/clients/c", NONE),
+            ],
+            [],
+        ),
+        ([("users", "u", SOME), ("users", "u", NONE)], []),
+        ([("users", "u", NONE)], []),
+        ([("users", "u/clients/c", NONE)], []),
+        ([("users", "<default>/clients/<default>", SOME)], None),
+    ],
+)
+def test_a_users_znodes_are_those_of_kafka(
+    changes: list[tuple[str, str, Mapping[str, str]]], left: list[str] | None
+) -> None:
+    """Each sequence leaves what Kafka's admin client leaves (kafka-semantics 2.10)."""
+    tree, _ = after(*changes)
+    if left is None:
+        left = ["<default>", "<default>/clients", "<default>/clients/<default>"]
+    assert tree.configs() == {f"{USERS}/{name}" for name in left}
+
+
+def test_parents_have_no_data_and_an_emptied_parent_has_an_empty_config() -> None:
+    """As Kafka writes them."""
+    tree, _ = after(("users", "u/clients/c", SOME))
+    assert tree.znodes[f"{USERS}/u"] is None
+    assert tree.znodes[f"{USERS}/u/clients"] is None
+    tree, _ = after(("users", "u/clients/c", SOME), ("users", "u", NONE))
+    assert tree.znodes[f"{USERS}/u"] == b'{"version":1,"config":{}}'
+
+
+def test_every_change_is_notified_even_if_nothing_was_there() -> None:
+    """Removing from an entity without a znode writes the notification alone."""
+    tree, _ = after(("users", "u/clients/c", NONE), ("ips", "10.0.0.1", NONE))
+    assert tree.configs() == set()
+    assert tree.changes == ["users/u/clients/c", "ips/10.0.0.1"]
+
+
+ENTITIES = st.sampled_from(
+    [("users", name) for user in "uv" for name in (user, f"{user}/clients/c", f"{user}/clients/d")]
+    + [("clients", "c"), ("ips", "10.0.0.1")]
+)
+
+
+@given(st.lists(st.tuples(ENTITIES, st.sampled_from([SOME, NONE])), max_size=25))
+def test_memory_is_what_a_new_controller_would_load(
+    changes: list[tuple[tuple[str, str], Mapping[str, str]]],
+) -> None:
+    """After any sequence, the tree allowed every write, and loading it gives the same image."""
+    tree, image = after(*[(*entity, configs) for entity, configs in changes])
+    loaded = asyncio.run(load(tree.read, 1)).image
+    assert loaded.configs == image.configs
+    assert loaded.user_clients == image.user_clients
+    paths = {ConfigZnode.path(resource) for resource in image.configs}
+    paths |= {f"{USERS}/{user}/clients" for user in image.user_clients}
+    assert tree.configs() == paths
+    assert len(tree.changes) == len(changes)
