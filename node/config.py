@@ -12,6 +12,14 @@ from cluster_model.broker_configs import BrokerConfig
 
 SERVED_PROTOCOLS = ("PLAINTEXT",)
 LOOPBACK = "127.0.0.1"
+# What Kafka would obey and we cannot yet: ignoring it would let through what it should refuse.
+NOT_SERVED_YET = (
+    "authorizer.class.name",
+    "delegation.token.secret.key",
+    "delegation.token.master.key",
+    "create.topic.policy.class.name",
+    "alter.config.policy.class.name",
+)
 
 
 class NodeConfigError(Exception):
@@ -67,6 +75,9 @@ def read_config(text: str) -> NodeConfig:
         raise NodeConfigError("broker.id is missing: give this node a number of its own.")
     if not broker.string("zookeeper.connect"):
         raise NodeConfigError("zookeeper.connect is missing: say where ZooKeeper is, host:port.")
+    for name in NOT_SERVED_YET:
+        if properties.get(name, "").strip():
+            raise NodeConfigError(f"{name} is set, which is not served yet: leave it out.")
     own = BridgeheadConfig(properties)
     protocols = _protocol_map(properties.get("listener.security.protocol.map", ""))
     listeners = tuple(
