@@ -21,9 +21,12 @@ class Route(Enum):
 # Every version of a forwardable API is forwarded in the shipped dialect (kafka-semantics 1.2).
 SHIPPED: Final[Mapping[int, Route]] = {
     3: Route.LOCAL,  # Metadata
+    15: Route.LOCAL,  # DescribeGroups
+    16: Route.LOCAL,  # ListGroups
     18: Route.LOCAL,  # ApiVersions
     19: Route.FORWARD,  # CreateTopics
     20: Route.FORWARD,  # DeleteTopics
+    21: Route.LOCAL,  # DeleteRecords
     32: Route.LOCAL,  # DescribeConfigs
     33: Route.FORWARD,  # AlterConfigs
     37: Route.FORWARD,  # CreatePartitions

@@ -14,10 +14,13 @@ from broker_proxy.apis.alter_configs_split import (
 from broker_proxy.apis.api_versions import ApiVersions
 from broker_proxy.apis.base import ClientConnectionInfo, LocalApi, SplitApi
 from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.delete_records import DeleteRecords
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.describe_configs import DescribeConfigs
+from broker_proxy.apis.describe_groups import DescribeGroups
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
+from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.apis.metadata import Metadata
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
@@ -80,6 +83,9 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         ApiVersions({name: table.keys() for name, table in DIALECTS.items()}, lambda: 0),
         DescribeCluster(view),
         DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), _allow_client),
+        DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, _allow_client),
+        DescribeGroups(_allow_client),
+        ListGroups(),
         DescribeClientQuotas(node.watcher, _allow_client),
         DescribeUserScramCredentials(node.watcher, _allow_client),
     )

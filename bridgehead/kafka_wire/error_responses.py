@@ -19,13 +19,16 @@ from bridgehead.kafka_wire.messages import (
     api_versions,
     create_partitions,
     create_topics,
+    delete_records,
     delete_topics,
     describe_client_quotas,
     describe_cluster,
     describe_configs,
+    describe_groups,
     describe_user_scram_credentials,
     elect_leaders,
     incremental_alter_configs,
+    list_groups,
     list_partition_reassignments,
     metadata,
     update_features,
@@ -170,6 +173,38 @@ def _list_partition_reassignments(
     )
 
 
+def _delete_records(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return delete_records.DeleteRecordsResponse(
+        topics=[
+            delete_records.DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    delete_records.DeleteRecordsPartitionResult(
+                        partition_index=partition.partition_index,
+                        low_watermark=-1,
+                        error_code=error,
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe_groups(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return describe_groups.DescribeGroupsResponse(
+        groups=[
+            describe_groups.DescribedGroup(error_code=error, group_id=group_id)
+            for group_id in request.groups
+        ]
+    )
+
+
+def _list_groups(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return list_groups.ListGroupsResponse(error_code=error)
+
+
 def _elect_leaders(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     # Who is not controller says so of each partition only.
     not_controller = error is ErrorCode.NOT_CONTROLLER
@@ -277,9 +312,12 @@ def _api_versions(request: Any, version: int, error: ErrorCode, message: str | N
 
 ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     3: _metadata,
+    15: _describe_groups,
+    16: _list_groups,
     18: _api_versions,
     19: _create_topics,
     20: _delete_topics,
+    21: _delete_records,
     32: _describe_configs,
     33: _alter_configs,
     37: _create_partitions,

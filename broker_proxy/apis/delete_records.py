@@ -1,0 +1,86 @@
+"""DeleteRecords, key 21, versions 0 to 2: answered by the leader of each partition.
+
+There is no data plane: every partition is an empty log, whose first and last offset are 0. So what
+may be asked for is offset 0, or -1, the high watermark; no replica has to be waited for
+(kafka-semantics 3.18). A partition that comes twice is answered once, as its last entry asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.config_ports import AuthorizeClient, ConfigReader, CurrentConfig
+from broker_proxy.metadata_cache import MetadataCache
+from cluster_model.topic_configs import TopicDefaults
+from cluster_model.topic_names import INTERNAL_TOPICS
+
+_HIGH_WATERMARK: Final = -1
+_NO_WATERMARK: Final = -1
+_LOG_END_OFFSET: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRecords:
+    """See LocalApi."""
+
+    broker_id: int
+    cache: MetadataCache
+    current: CurrentConfig
+    reader: ConfigReader
+    authorize: AuthorizeClient
+    api_key: ClassVar[int] = 21
+
+    async def answer(self, request: ClientRequest, message: DeleteRecordsRequest) -> Any:
+        """Answer each partition on its own; a topic without partitions is left out."""
+        asked: dict[str, dict[int, int]] = {}
+        for asked_topic in message.topics:
+            for entry in asked_topic.partitions:
+                asked.setdefault(asked_topic.name, {})[entry.partition_index] = entry.offset
+        topics = []
+        for name, offsets in asked.items():
+            allowed = self.authorize(request.connection, "DELETE", "TOPIC", name)
+            may_delete = allowed and await self._deletes_by_policy(name)
+            results = []
+            for partition, offset in offsets.items():
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                if allowed:
+                    error = self._judge(name, partition, offset, may_delete)
+                done = error is ErrorCode.NONE
+                watermark = _LOG_END_OFFSET if done else _NO_WATERMARK
+                results.append(DeleteRecordsPartitionResult(partition, watermark, error))
+            topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
+        return DeleteRecordsResponse(topics=topics)
+
+    def _judge(self, name: str, partition: int, offset: int, may_delete: bool) -> ErrorCode:
+        """Every check in Kafka's order."""
+        topic = self.cache.topics.get(name)
+        known = topic.partitions.get(partition) if topic is not None else None
+        if known is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if name in INTERNAL_TOPICS:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if known.leader != self.broker_id:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if not may_delete:
+            return ErrorCode.POLICY_VIOLATION
+        if offset not in (_HIGH_WATERMARK, _LOG_END_OFFSET):
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        return ErrorCode.NONE
+
+    async def _deletes_by_policy(self, name: str) -> bool:
+        """True when old records of the topic may go, and are not only compacted."""
+        if not self.cache.has_topic(name):
+            return False  # Not looked at: its partitions are unknown.
+        policy = (await self.reader.read_config("topics", name)).get("cleanup.policy")
+        if policy is None:
+            policy = TopicDefaults.of(self.current()).entries["cleanup.policy"].value
+        return "delete" in (policy or "").replace(" ", "").split(",")
