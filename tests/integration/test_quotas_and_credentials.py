@@ -1,0 +1,149 @@
+"""Quotas and SCRAM credentials on a cluster of real nodes: written, loaded, described, removed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._scram import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from kazoo.client import KazooClient
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
+from bridgehead.kafka_wire.json_form import decode_body, encode_body
+from chaos.fidelity import Connection
+
+StartCluster = Callable[..., Cluster]
+ALTER_QUOTAS, DESCRIBE_QUOTAS = 49, 48
+RATE, IP_RATE = "consumer_byte_rate", "connection_creation_rate"
+Entity = dict[str, str | None]
+
+
+def ask(cluster: Cluster, broker: int, key: int, body: dict[str, Any]) -> Any:
+    """Ask one broker in version 1."""
+    connection = Connection(cluster.bootstrap_server(broker))
+    head = encode_request_header(RequestHeader(key, 1, 7, "test"))
+    answer = connection.ask(head + encode_body(key, "request", 1, body))
+    connection.close()
+    assert isinstance(answer, bytes)
+    _, at = decode_response_header(key, 1, answer)
+    return decode_body(key, "response", 1, answer[at:])
+
+
+def alter(cluster: Cluster, broker: int, *entities: Entity, remove: bool = False) -> list[int]:
+    """Set or remove one quota of each entity, in one request; return the codes."""
+    entries = [
+        {
+            "entity": [{"entityType": kind, "entityName": name} for kind, name in entity.items()],
+            "ops": [{"key": IP_RATE if "ip" in entity else RATE, "value": 5.0, "remove": remove}],
+        }
+        for entity in entities
+    ]
+    answer = ask(cluster, broker, ALTER_QUOTAS, {"entries": entries, "validateOnly": False})
+    return [each["errorCode"] for each in answer["entries"]]
+
+
+def described(
+    cluster: Cluster, broker: int, *components: tuple[str, int, str | None], strict: bool = False
+) -> list[Entity]:
+    """Return the entities that match, in a stable order."""
+    parts = [{"entityType": k, "matchType": t, "match": m} for k, t, m in components]
+    answer = ask(cluster, broker, DESCRIBE_QUOTAS, {"components": parts, "strict": strict})
+    assert answer["errorCode"] == 0
+    found = [{p["entityType"]: p["entityName"] for p in e["entity"]} for e in answer["entries"]]
+    return sorted(found, key=str)
+
+
+def znodes_below(cluster: Cluster, path: str) -> set[str]:
+    zookeeper = KazooClient(cluster.zookeeper_connect)
+    zookeeper.start()
+    try:
+
+        def walk(at: str) -> set[str]:
+            below = {f"{at}/{name}" for name in zookeeper.get_children(at)}
+            return below.union(*map(walk, below))
+
+        return {each.removeprefix(f"{path}/") for each in walk(path)}
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+
+
+def test_quotas_of_a_user_and_its_clients_are_one_requests_and_another_controllers(
+    start_cluster: StartCluster,
+) -> None:
+    """Parents are made once within a request; another controller has loaded them, and all go."""
+    cluster = start_cluster(controller=1)
+    both: list[Entity] = [{"user": "u", "client-id": name} for name in ("c", "d e")]
+    user: Entity = {"user": "u"}
+    default: Entity = {"user": None, "client-id": None}
+    everyone: list[Entity] = [*both, user, default, {"client-id": "c"}, {"ip": "10.0.0.1"}]
+    assert alter(cluster, 2, *everyone) == [0] * 6
+    clients = {"u", "u/clients", "u/clients/c", "u/clients/d%20e"}
+    of_default = {"<default>", "<default>/clients", "<default>/clients/<default>"}
+    assert znodes_below(cluster, "/config/users") == clients | of_default
+
+    assert described(cluster, 3) == sorted(everyone, key=str)
+    assert described(cluster, 3, strict=True) == []
+    any_user, any_client = ("user", 2, None), ("client-id", 2, None)
+    assert described(cluster, 3, any_user) == sorted([*both, user, default], key=str)
+    assert described(cluster, 3, any_user, strict=True) == [user]
+    assert described(cluster, 3, any_user, any_client) == sorted([*both, default], key=str)
+    assert described(cluster, 3, ("user", 1, None), any_client) == [default]
+    assert described(cluster, 3, any_client, strict=True) == [{"client-id": "c"}]
+    assert described(cluster, 3, ("client-id", 0, "c")) == sorted(
+        [both[0], {"client-id": "c"}], key=str
+    )
+    assert described(cluster, 3, ("ip", 2, None)) == [{"ip": "10.0.0.1"}]
+
+    cluster.move_controller(3)
+    assert alter(cluster, 1, user, both[0], remove=True) == [0, 0]
+    assert znodes_below(cluster, "/config/users") == {"u", *clients - {"u/clients/c"}} | of_default
+    assert alter(cluster, 1, both[1], both[1], remove=True) == [0]
+    assert znodes_below(cluster, "/config/users") == of_default
+
+
+def test_a_clients_credential_is_stored_and_nothing_of_it_is_logged(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """librdkafka derives the salted password; only ZooKeeper's own files hold the keys."""
+    cluster = start_cluster(data_dir=tmp_path / "cluster", controller=1)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_server(2)})
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
+    salt = b"a salt that is long"
+    upsertion = UserScramCredentialUpsertion("alice", info, b"a password that is long", salt)
+    for future in admin.alter_user_scram_credentials([upsertion]).values():
+        future.result(timeout=30)
+    futures = admin.describe_user_scram_credentials(["alice"])
+    assert isinstance(futures, dict)
+    told = futures["alice"].result(timeout=30)
+    assert [(each.mechanism, each.iterations) for each in told.scram_credential_infos] == [
+        (ScramMechanism.SCRAM_SHA_256, 8192)
+    ]
+    zookeeper = KazooClient(cluster.zookeeper_connect)
+    zookeeper.start()
+    stored = zookeeper.get("/config/users/alice")[0].decode()
+    zookeeper.stop()
+    fields = dict(part.split("=", 1) for part in stored.split('"')[7].split(","))
+    assert fields["iterations"] == "8192"
+    assert base64.b64decode(fields["salt"]) == salt
+    secrets = [fields[name].encode() for name in ("salt", "stored_key", "server_key")]
+    secrets += [salt, b"a password that is long"]
+    cluster.stop()
+    files = [each for each in (tmp_path / "cluster").rglob("*") if each.is_file()]
+    written = [each for each in files if "zookeeper" not in each.parts]
+    assert any(each.stat().st_size for each in written if "nodes" in each.parts)
+    for each in written:
+        content = each.read_bytes()
+        assert not any(secret in content for secret in secrets), each
