@@ -20,6 +20,7 @@ class Route(Enum):
 
 # Every version of a forwardable API is forwarded in the shipped dialect (kafka-semantics 1.2).
 SHIPPED: Final[Mapping[int, Route]] = {
+    2: Route.LOCAL,  # ListOffsets
     3: Route.LOCAL,  # Metadata
     15: Route.LOCAL,  # DescribeGroups
     16: Route.LOCAL,  # ListGroups

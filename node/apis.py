@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from broker_proxy.apis.describe_configs import DescribeConfigs
 from broker_proxy.apis.describe_groups import DescribeGroups
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.list_groups import ListGroups
+from broker_proxy.apis.list_offsets import ListOffsets
 from broker_proxy.apis.metadata import Metadata
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
@@ -86,6 +88,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, _allow_client),
         DescribeGroups(_allow_client),
         ListGroups(),
+        ListOffsets(node.config.broker_id, node.cache, _allow_client, _now_ms),
         DescribeClientQuotas(node.watcher, _allow_client),
         DescribeUserScramCredentials(node.watcher, _allow_client),
     )
@@ -97,6 +100,10 @@ def build_split_apis(node: Node, current: Current) -> Mapping[int, SplitApi]:
     checks = ConfigChecks(current, node.watcher, LoggerLevels(), _allow_client)
     apis: tuple[SplitApi, ...] = (AlterConfigsSplit(checks), IncrementalAlterConfigsSplit(checks))
     return {api.api_key: api for api in apis}
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def _allow_client(_who: ClientConnectionInfo, _operation: str, _type: str, _name: str) -> bool:

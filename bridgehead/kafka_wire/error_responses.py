@@ -29,6 +29,7 @@ from bridgehead.kafka_wire.messages import (
     elect_leaders,
     incremental_alter_configs,
     list_groups,
+    list_offsets,
     list_partition_reassignments,
     metadata,
     update_features,
@@ -201,6 +202,23 @@ def _describe_groups(request: Any, version: int, error: ErrorCode, message: str 
     )
 
 
+def _list_offsets(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return list_offsets.ListOffsetsResponse(
+        topics=[
+            list_offsets.ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    list_offsets.ListOffsetsPartitionResponse(
+                        partition_index=partition.partition_index, error_code=error
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 def _list_groups(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     return list_groups.ListGroupsResponse(error_code=error)
 
@@ -311,6 +329,7 @@ def _api_versions(request: Any, version: int, error: ErrorCode, message: str | N
 
 
 ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
+    2: _list_offsets,
     3: _metadata,
     15: _describe_groups,
     16: _list_groups,
