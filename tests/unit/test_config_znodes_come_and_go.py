@@ -154,6 +154,17 @@ def test_every_change_is_notified_even_if_nothing_was_there() -> None:
     assert tree.changes == ["users/u/clients/c", "ips/10.0.0.1"]
 
 
+def test_a_clients_znode_that_was_left_empty_is_used_again() -> None:
+    """Somebody else left it behind: a new controller knows it and does not create it again."""
+    tree = Tree()
+    tree.znodes |= {f"{USERS}/u": b'{"version":1,"config":{}}', f"{USERS}/u/clients": None}
+    image = asyncio.run(load(tree.read, 1)).image
+    assert dict(image.user_clients) == {"u": frozenset()}
+    record = ConfigRecord(ConfigResource("users", "u/clients/c"), SOME)
+    tree.apply(plan_operations((record,), image))
+    assert tree.configs() == {f"{USERS}/{name}" for name in ("u", "u/clients", "u/clients/c")}
+
+
 ENTITIES = st.sampled_from(
     [("users", name) for user in "uv" for name in (user, f"{user}/clients/c", f"{user}/clients/d")]
     + [("clients", "c"), ("ips", "10.0.0.1")]
