@@ -30,6 +30,7 @@ SHIPPED: Final[Mapping[int, Route]] = {
     21: Route.LOCAL,  # DeleteRecords
     32: Route.LOCAL,  # DescribeConfigs
     33: Route.FORWARD,  # AlterConfigs
+    35: Route.LOCAL,  # DescribeLogDirs
     37: Route.FORWARD,  # CreatePartitions
     43: Route.FORWARD,  # ElectLeaders
     44: Route.FORWARD,  # IncrementalAlterConfigs

@@ -20,6 +20,7 @@ from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.describe_configs import DescribeConfigs
 from broker_proxy.apis.describe_groups import DescribeGroups
+from broker_proxy.apis.describe_log_dirs import DescribeLogDirs, log_dirs_of
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.apis.list_offsets import ListOffsets
@@ -70,7 +71,8 @@ def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, Adm
 
 def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[int, LocalApi]:
     """Return every API that the receiving broker answers, by key."""
-    own = node.config.own
+    own, broker = node.config.own, node.config.broker
+    log_dirs = log_dirs_of(broker.string("log.dirs"), broker.string("log.dir"))
     view = ClusterView(
         node.cache,
         broker_id=node.config.broker_id,
@@ -87,6 +89,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), _allow_client),
         DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, _allow_client),
         DescribeGroups(_allow_client),
+        DescribeLogDirs(node.config.broker_id, node.cache, log_dirs, _allow_client),
         ListGroups(),
         ListOffsets(node.config.broker_id, node.cache, _allow_client, _now_ms),
         DescribeClientQuotas(node.watcher, _allow_client),

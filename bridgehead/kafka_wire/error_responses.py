@@ -25,6 +25,7 @@ from bridgehead.kafka_wire.messages import (
     describe_cluster,
     describe_configs,
     describe_groups,
+    describe_log_dirs,
     describe_user_scram_credentials,
     elect_leaders,
     incremental_alter_configs,
@@ -193,6 +194,10 @@ def _delete_records(request: Any, version: int, error: ErrorCode, message: str |
     )
 
 
+def _describe_log_dirs(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return describe_log_dirs.DescribeLogDirsResponse(error_code=error)
+
+
 def _describe_groups(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     return describe_groups.DescribeGroupsResponse(
         groups=[
@@ -339,6 +344,7 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     21: _delete_records,
     32: _describe_configs,
     33: _alter_configs,
+    35: _describe_log_dirs,
     37: _create_partitions,
     43: _elect_leaders,
     44: _incremental_alter_configs,

@@ -26,10 +26,15 @@ from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from bridgehead.kafka_wire.messages.describe_groups import DescribeGroupsRequest
+from bridgehead.kafka_wire.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
 from bridgehead.kafka_wire.messages.list_groups import ListGroupsRequest
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.apis.delete_records import DeleteRecords
 from broker_proxy.apis.describe_groups import DescribeGroups
+from broker_proxy.apis.describe_log_dirs import DescribeLogDirs, log_dirs_of
 from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
@@ -59,6 +64,7 @@ class Broker:
         self.apis: dict[int, Any] = {
             15: DescribeGroups(may),
             16: ListGroups(),
+            35: DescribeLogDirs(1, self._cache, ("/a", "/b"), may),
             21: DeleteRecords(1, self._cache, lambda: effective, self, may),
         }
 
@@ -191,3 +197,51 @@ async def test_no_broker_coordinates_a_group(version: int, allowed: bool, code: 
     for group in answer["groups"]:
         assert (group["groupState"], group["protocolType"], group["members"]) == ("", "", [])
         assert group.get("authorizedOperations", -(2**31)) == -(2**31)
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_a_broker_tells_of_its_own_replicas(version: int) -> None:
+    """Led or followed; those of others, unknown topics and unknown partitions are left out."""
+    broker = Broker()
+    broker.create("t", (1,), (2,), (2, 1))
+    broker.create("elsewhere", (3,))
+    told = await broker.ask(35, version, DescribeLogDirsRequest(topics=None))
+    first, second = told["results"]
+    assert (first["logDir"], second["logDir"], second["topics"]) == ("/a", "/b", [])
+    (topic,) = first["topics"]
+    assert topic["name"] == "t"
+    assert [p["partitionIndex"] for p in topic["partitions"]] == [0, 2]
+    assert {
+        (p["partitionSize"], p["offsetLag"], p["isFutureKey"]) for p in topic["partitions"]
+    } == {(0, 0, False)}
+    assert first.get("totalBytes", -1) == first.get("usableBytes", -1) == -1
+
+
+async def test_a_broker_tells_of_the_replicas_asked_for() -> None:
+    """A partition that comes twice is told once; an empty list asks for none."""
+    broker = Broker()
+    broker.create("t", (1,), (2,), (2, 1))
+    topics = [
+        DescribableLogDirTopic("t", [2, 2, 1, 9]),
+        DescribableLogDirTopic("missing", [0]),
+        DescribableLogDirTopic("t", [2]),
+    ]
+    told = await broker.ask(35, 4, DescribeLogDirsRequest(topics=topics))
+    (topic,) = told["results"][0]["topics"]
+    assert [p["partitionIndex"] for p in topic["partitions"]] == [2]
+    nothing = await broker.ask(35, 4, DescribeLogDirsRequest(topics=[]))
+    assert [result["topics"] for result in nothing["results"]] == [[], []]
+
+
+async def test_without_the_right_no_directory_is_told() -> None:
+    """31 where the version has room for it."""
+    request = DescribeLogDirsRequest(topics=None)
+    told = await Broker(allowed=False).ask(35, 3, request)
+    assert (told["errorCode"], told["results"]) == (31, [])
+    assert (await Broker(allowed=False).ask(35, 2, request))["results"] == []
+
+
+def test_log_dirs_win_over_log_dir() -> None:
+    """As in Kafka; blanks around the names do not count."""
+    assert log_dirs_of("/a, /b", "/c") == ("/a", "/b")
+    assert log_dirs_of(None, "/c") == ("/c",)
