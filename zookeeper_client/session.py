@@ -220,13 +220,14 @@ class ZooKeeperSession:
         self._client.handler.completion_queue.put(lambda: self._announce(state))
 
     def _announce(self, state: str) -> None:
-        if self.state is SessionState.LOST:
-            return
-        self.state = {
+        known = {
             KazooState.CONNECTED: SessionState.CONNECTED,
             KazooState.SUSPENDED: SessionState.SUSPENDED,
             KazooState.LOST: SessionState.LOST,
         }[state]
+        if self.state in (SessionState.LOST, known):
+            return
+        self.state = known
         if self.state is SessionState.CONNECTED and not self._connected.done():
             self._connected.set_result(None)
         self._on_state(self.state)
@@ -248,9 +249,21 @@ class ZooKeeperSession:
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()
         result = self._client.handler.async_result()
-        result.rawlink(lambda done: _settle(future, done))
+        result.rawlink(lambda done: self._settle(future, done))
         self._client._call(request, result)
         return await self._reply(future)
+
+    def _settle(self, future: asyncio.Future[Any], done: Any) -> None:
+        if isinstance(done.exception, ConnectionLoss):
+            # kazoo fails what is pending before it says that the connection is suspended; who
+            # waits for "connected again" must not find the state of before.
+            self._announce(KazooState.SUSPENDED)
+        if future.done():
+            return
+        if done.exception is None:
+            future.set_result(done.value)
+        else:
+            future.set_exception(done.exception)
 
     async def _reply(self, future: asyncio.Future[Any]) -> Any:
         try:
@@ -273,7 +286,7 @@ class ZooKeeperSession:
         if self.state is not SessionState.CONNECTED:
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()
-        start(_Watcher(watch) if watch else None).rawlink(lambda done: _settle(future, done))
+        start(_Watcher(watch) if watch else None).rawlink(lambda done: self._settle(future, done))
         return await self._reply(future)
 
     async def get(self, path: str, watch: Callable[[], None] | None = None) -> ZnodeData:
@@ -338,15 +351,6 @@ class ZooKeeperSession:
             path += "/" + part
             operation = encode_operation(Create(path), "", self._acl_of)
             await self.multi([operation])  # A failure says that it was there.
-
-
-def _settle(future: asyncio.Future[Any], done: Any) -> None:
-    if future.done():
-        return
-    if done.exception is None:
-        future.set_result(done.value)
-    else:
-        future.set_exception(done.exception)
 
 
 def _stat(stat: Any) -> Stat:
