@@ -3,122 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import struct
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
 
 from cluster_model.session_state import SessionState
-from cluster_model.znode_operations import Create, Operation, SetData
+from cluster_model.znode_operations import Create, SetData
+from cluster_model.znodes import (
+    BRIDGEHEAD_PATHS,
+    START_UP_PATHS,
+    ControllerZnode,
+    OutcomeZnode,
+)
 from controller.store.port import (
     ContentConflictError,
     ControllerMovedError,
-    Fence,
     UnknownOutcomeError,
 )
-from controller.store.zookeeper import ZooKeeperStore
+from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX, ZooKeeperStore
 from event_log.writer import NullEventLog
-from zookeeper_client.wire import NODE_EXISTS
-
-MULTI = 14
-SESSION_TIMEOUT_MS = 6000
-
-
-class LosesReplies:
-    """A proxy in front of ZooKeeper that can swallow the reply to the next multi and hang up."""
-
-    def __init__(self, server: str) -> None:
-        self._server = server
-        self._listening: asyncio.Server | None = None
-        self.armed = False
-        self.lost = 0
-        self._swallow: int | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def start(self) -> str:
-        self._listening = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        return f"127.0.0.1:{self._listening.sockets[0].getsockname()[1]}"
-
-    async def stop(self) -> None:
-        assert self._listening is not None
-        self._listening.close()
-        for task in self._tasks:
-            task.cancel()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host, _, port = self._server.partition(":")
-        upstream_reader, upstream_writer = await asyncio.open_connection(host, int(port))
-        up = asyncio.create_task(self._pump(reader, upstream_writer, self._request))
-        down = asyncio.create_task(self._pump(upstream_reader, writer, self._reply))
-        self._tasks |= {up, down}
-        await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
-        up.cancel()
-        down.cancel()
-        writer.close()
-        upstream_writer.close()
-
-    async def _pump(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        passes: Callable[[bytes], bool],
-    ) -> None:
-        first = True  # the connect request and its answer have no header
-        while True:
-            try:
-                (length,) = struct.unpack(">i", await reader.readexactly(4))
-                frame = await reader.readexactly(length)
-            except (asyncio.IncompleteReadError, ConnectionError):
-                return
-            if not first and not passes(frame):
-                return  # hang up: the reply is lost for ever
-            first = False
-            writer.write(struct.pack(">i", length) + frame)
-
-    def _request(self, frame: bytes) -> bool:
-        xid, kind = struct.unpack_from(">ii", frame)
-        if self.armed and kind == MULTI and self._swallow is None:
-            self._swallow, self.armed = xid, False
-        return True
-
-    def _reply(self, frame: bytes) -> bool:
-        (xid,) = struct.unpack_from(">i", frame)
-        if xid == self._swallow:
-            self._swallow = None
-            self.lost += 1
-            return False
-        return True
-
-
-class Bench:
-    """A store in office, the proxy before it, and a client beside it that sees the truth."""
-
-    def __init__(self, connect: str, proxy: LosesReplies, chroot: str) -> None:
-        self.proxy = proxy
-        self.chroot = chroot
-        self.states: list[SessionState] = []
-        self.store = ZooKeeperStore(
-            connect,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
-            on_state=self.states.append,
-            log=NullEventLog(),
-            now_s=time.monotonic,
-        )
-        self.fence: Fence | None = None
-
-    async def take_office(self) -> Fence:
-        await self.store.open(10)
-        await self.store.ensure_start_up_paths("cluster")
-        fence = await self.store.elect(1, 0)
-        assert fence is not None
-        self.fence = fence
-        return fence
-
-    def encode(self, *operations: Operation) -> list[bytes]:
-        return [self.store.encode(operation) for operation in operations]
+from tests.integration.store_peers import SESSION_TIMEOUT_MS, Bench, LosesReplies
+from zookeeper_client.wire import NODE_EXISTS, ReadChildren, ReadData, ZnodeData
 
 
 @pytest.fixture
@@ -299,3 +207,108 @@ async def test_a_candidate_recognises_its_own_election_after_a_lost_reply(zookee
             await candidate.store.close()
     finally:
         await proxy.stop()
+
+
+async def test_an_earlier_life_of_the_same_broker_is_not_taken_for_oneself(
+    zookeeper: Any, truth: KazooClient
+) -> None:
+    """
+    Same broker id, same epoch, another session: the reply that was lost had said no.
+    """
+    proxy = LosesReplies(zookeeper.hosts)
+    address = await proxy.start()
+    candidate = Bench(address + zookeeper.chroot, proxy, zookeeper.chroot)
+    try:
+        await candidate.store.open(10)
+        await candidate.store.ensure_start_up_paths("cluster")
+        await asyncio.to_thread(truth.create, "/controller_epoch", b"0")
+
+        def an_earlier_life_claims() -> None:
+            truth.create("/controller", ControllerZnode.encode(7, 0), ephemeral=True)
+            truth.set("/controller_epoch", b"1")
+
+        proxy.armed, proxy.meanwhile = True, an_earlier_life_claims
+        assert await candidate.store.elect(7, 0) is None
+        assert proxy.lost == 1
+    finally:
+        await candidate.store.close()
+        await proxy.stop()
+
+
+async def test_a_lost_commit_among_others_has_the_zxid_of_its_outcome(
+    bench: Bench, truth: KazooClient
+) -> None:
+    """
+    Later multis of the same pipeline move the counter on; the outcome's znode still tells.
+    """
+    assert bench.fence is not None
+    first = bench.store.next_commit
+    paths = [OutcomeZnode.path(first + n) for n in range(6)]
+    bench.proxy.armed = True
+    effects = [bench.encode(Create(path, b"{}")) for path in paths]
+    committed, conflict = await bench.store.commit_in_turn(bench.fence, effects)
+    stats = [await asyncio.to_thread(truth.exists, path) for path in paths]
+    assert conflict is None
+    assert [each.zxid for each in committed] == [stat.czxid for stat in stats]
+
+
+async def test_start_up_paths_are_made_once_and_the_first_cluster_id_stays(
+    bench: Bench, truth: KazooClient, zookeeper: Any
+) -> None:
+    """
+    In a chroot of two levels too; a second start changes nothing, not even the counter.
+    """
+    assert bench.fence is not None
+    await bench.store.commit(bench.fence, bench.encode(Create("/config/topics/kept")))
+    assert await bench.store.ensure_start_up_paths("another") == "cluster"
+    for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
+        stat = await asyncio.to_thread(truth.exists, path)
+        assert stat is not None, path
+        assert stat.version == 0, path
+    assert (await asyncio.to_thread(truth.get, "/bridgehead/commit"))[1].version == 1
+    below = Bench(zookeeper.connect + "/a/b", bench.proxy, zookeeper.chroot + "/a/b")
+    try:
+        await below.store.open(10)
+        assert await below.store.ensure_start_up_paths("nested") == "nested"
+        assert await asyncio.to_thread(truth.exists, "/a/b/brokers/ids") is not None
+    finally:
+        await below.store.close()
+
+
+async def test_two_thousand_reads_come_back_in_order_with_none_for_what_is_missing(
+    bench: Bench,
+) -> None:
+    """
+    They take several requests; each result stands where its question stood.
+    """
+    assert bench.fence is not None
+    for start in range(0, 1000, 250):
+        numbers = range(start, start + 250)
+        creates = [Create(f"/config/topics/t{n}", b"%d" % n) for n in numbers]
+        await bench.store.commit(bench.fence, bench.encode(*creates))
+    # Every second name is missing.
+    asked = [f"t{n // 2}" if n % 2 == 0 else f"missing{n}" for n in range(2000)]
+    found = await bench.store.read([ReadData(f"/config/topics/{name}") for name in asked])
+    told = [each.data if isinstance(each, ZnodeData) else each for each in found]
+    assert told == [b"%d" % (n // 2) if n % 2 == 0 else None for n in range(2000)]
+    (names,) = await bench.store.read([ReadChildren("/config/topics")])
+    assert isinstance(names, list)
+    assert len(names) == 1000
+
+
+async def test_a_multi_at_the_limits_is_written_and_one_operation_more_is_not_sent(
+    bench: Bench, truth: KazooClient
+) -> None:
+    """
+    500 effects of 900,000 bytes in all pass; what is larger is a fault before it is sent.
+    """
+    assert bench.fence is not None
+    bare = len(bench.store.encode(Create("/config/topics/t000", b"")))
+    room = MULTI_BYTES_MAX // OPERATIONS_MAX - bare
+    full = [Create(f"/config/topics/t{n:03}", b"x" * room) for n in range(OPERATIONS_MAX)]
+    committed = await bench.store.commit(bench.fence, bench.encode(*full))
+    assert len(await asyncio.to_thread(truth.get_children, "/config/topics")) == OPERATIONS_MAX
+    one_more = [SetData("/config/topics/t000", b"")] * (OPERATIONS_MAX + 1)
+    with pytest.raises(AssertionError):
+        await bench.store.commit(bench.fence, bench.encode(*one_more))
+    assert bench.store.next_commit == committed.number + 1

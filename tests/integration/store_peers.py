@@ -1,0 +1,113 @@
+"""A store in office, and the proxy before ZooKeeper that can lose the reply to a multi."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections.abc import Callable
+
+from cluster_model.session_state import SessionState
+from cluster_model.znode_operations import Operation
+from controller.store.port import Fence
+from controller.store.zookeeper import ZooKeeperStore
+from event_log.writer import NullEventLog
+
+MULTI = 14
+SESSION_TIMEOUT_MS = 6000
+
+
+class LosesReplies:
+    """A proxy in front of ZooKeeper that can swallow the reply to the next multi and hang up."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._listening: asyncio.Server | None = None
+        self.armed = False
+        self.lost = 0
+        self.meanwhile: Callable[[], object] = lambda: None  # before a lost multi reaches ZooKeeper
+        self._swallow: int | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> str:
+        self._listening = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return f"127.0.0.1:{self._listening.sockets[0].getsockname()[1]}"
+
+    async def stop(self) -> None:
+        assert self._listening is not None
+        self._listening.close()
+        for task in self._tasks:
+            task.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host, _, port = self._server.partition(":")
+        upstream_reader, upstream_writer = await asyncio.open_connection(host, int(port))
+        up = asyncio.create_task(self._pump(reader, upstream_writer, self._request))
+        down = asyncio.create_task(self._pump(upstream_reader, writer, self._reply))
+        self._tasks |= {up, down}
+        await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
+        up.cancel()
+        down.cancel()
+        writer.close()
+        upstream_writer.close()
+
+    async def _pump(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        passes: Callable[[bytes], bool],
+    ) -> None:
+        first = True  # the connect request and its answer have no header
+        while True:
+            try:
+                (length,) = struct.unpack(">i", await reader.readexactly(4))
+                frame = await reader.readexactly(length)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return
+            if not first and not passes(frame):
+                return  # hang up: the reply is lost for ever
+            first = False
+            writer.write(struct.pack(">i", length) + frame)
+
+    def _request(self, frame: bytes) -> bool:
+        xid, kind = struct.unpack_from(">ii", frame)
+        if self.armed and kind == MULTI and self._swallow is None:
+            self._swallow, self.armed = xid, False
+            self.meanwhile()
+        return True
+
+    def _reply(self, frame: bytes) -> bool:
+        (xid,) = struct.unpack_from(">i", frame)
+        if xid == self._swallow:
+            self._swallow = None
+            self.lost += 1
+            return False
+        return True
+
+
+class Bench:
+    """A store in office, the proxy before it, and a client beside it that sees the truth."""
+
+    def __init__(self, connect: str, proxy: LosesReplies, chroot: str) -> None:
+        self.proxy = proxy
+        self.chroot = chroot
+        self.states: list[SessionState] = []
+        self.store = ZooKeeperStore(
+            connect,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            on_state=self.states.append,
+            log=NullEventLog(),
+            now_s=time.monotonic,
+        )
+        self.fence: Fence | None = None
+
+    async def take_office(self) -> Fence:
+        await self.store.open(10)
+        await self.store.ensure_start_up_paths("cluster")
+        fence = await self.store.elect(1, 0)
+        assert fence is not None
+        self.fence = fence
+        return fence
+
+    def encode(self, *operations: Operation) -> list[bytes]:
+        return [self.store.encode(operation) for operation in operations]
