@@ -26,7 +26,7 @@ from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
 from controller.waiting import Waiting
-from controller.work import Entry, Work, cut_into_multis, outcomes_of
+from controller.work import TOO_LARGE, Entry, Work, cut_into_multis, fits_a_multi, outcomes_of
 from envelope.messages import EnvelopeAnswer
 from event_log.events import ExecutionStarted, ImageAdvanced
 from event_log.writer import EventLog
@@ -225,19 +225,23 @@ class ControllerLoop:
         context = replace(work.context, now_ms=self._shell.now_ms())
         decision = work.api.decide(context, work.request, image, work.outcomes)
         work.wait = decision.wait
+        work.without_effect.clear()
         records: list[Record] = []
         planned = image
         for decided in decision.elements:
             if decided.element in work.outcomes:
                 continue
-            if not decided.records:
-                work.outcomes[decided.element] = decided.outcome
+            planned_operations = plan_operations(decided.records, planned)
+            operations = [self._store.encode(operation) for operation in planned_operations]
+            fits = fits_a_multi(operations)
+            if not decided.records or not fits:
+                work.outcomes[decided.element] = decided.outcome if fits else TOO_LARGE
+                work.without_effect.add(decided.element)
                 continue
-            operations = plan_operations(decided.records, planned)
             if any(isinstance(record, ConfigRecord) for record in decided.records):
                 # Elements of one request may share znodes: the quotas of a user and its clients.
                 planned = planned.replay(decided.records)
-            entries.append(Entry(work, decided, [self._store.encode(o) for o in operations]))
+            entries.append(Entry(work, decided, operations))
             work.undone.add(decided.element)
             records += decided.records
         return image.replay(records) if records else image
@@ -291,6 +295,12 @@ class ControllerLoop:
                 )
                 break
             index -= len(operations)
+        for work in works:
+            if not work.answer.done():
+                # Decided on an image that did not come true, so perhaps untrue: decided again.
+                for element in work.without_effect:
+                    del work.outcomes[element]
+                work.undone |= work.without_effect
         self._shell.reload()
 
     def _published(self, before: MetadataImage, changed: frozenset[str]) -> None:

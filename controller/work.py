@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from bridgehead.kafka_wire.errors import ErrorCode
 from controller.apis.base import AdminApi, Decided, Outcome, RequestContext, Wait
 from controller.store.outcomes import RequestOutcomes
 from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
@@ -16,6 +17,7 @@ from envelope.messages import EnvelopeAnswer, RequestIdentity
 _EFFECTS_MAX = OPERATIONS_MAX - 3
 # What an outcome adds to its znode, beside its texts.
 _OUTCOME_BYTES = 160
+TOO_LARGE: Final = Outcome(ErrorCode.INVALID_REQUEST, "What is asked for does not fit ZooKeeper.")
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +33,7 @@ class Work:
     answer: asyncio.Future[EnvelopeAnswer]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     undone: set[str] = field(default_factory=set)  # decided in this round, not yet committed
+    without_effect: set[str] = field(default_factory=set)  # decided in this round, nothing to write
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0
@@ -44,10 +47,15 @@ class Entry(NamedTuple):
     operations: Sequence[bytes]
 
 
+def fits_a_multi(operations: Sequence[bytes]) -> bool:
+    """False for an element that no multi can hold: ZooKeeper hangs up on it, however often."""
+    return len(operations) <= _EFFECTS_MAX and sum(map(len, operations)) <= MULTI_BYTES_MAX
+
+
 def cut_into_multis(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
     """Fill multis up to the store's limits, in order; an element is never cut.
 
-    An element larger than a multi is refused by its API before it comes here.
+    An element larger than a multi does not come here: see `fits_a_multi`.
     """
     multi: list[Entry] = []
     operations = size = 0
