@@ -162,9 +162,9 @@ class Term:
         """Run until all are answered; return what each was told, element by element."""
         running = asyncio.create_task(self.loop.run())
         try:
-            await asyncio.wait({running, asyncio.gather(*answers)}, return_when="FIRST_COMPLETED")
-            if running.done():
-                running.result()
+            for answer in answers:
+                await asyncio.wait((running, answer), return_when="FIRST_COMPLETED")
+                assert not running.done(), running
         finally:
             running.cancel()
         return [json.loads(answer.result().response_data or b"{}") for answer in answers]

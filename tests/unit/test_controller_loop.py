@@ -143,6 +143,18 @@ async def test_when_office_is_lost_everybody_is_sent_to_the_next_controller(
     assert [each.result() for each in (waiting, in_flight, queued)] == [NOT_CONTROLLER] * 3
 
 
+async def test_a_request_whose_very_multi_is_lost_is_sent_to_the_next_controller() -> None:
+    """It was decided and is neither queued nor waiting: its answer is not forgotten."""
+    term = Term()
+    term.store.unknown_from = 1
+    answer = term.ask(create_topics(), created("orders"))
+    with pytest.raises(UnknownOutcomeError):
+        await term.loop.run()
+    term.loop.end(NOT_CONTROLLER)
+    assert answer.result() == NOT_CONTROLLER
+    assert term.happened == []
+
+
 async def test_after_its_deadline_nothing_of_a_request_happens() -> None:
     """Its broker has given up: the outer answer says so, and nothing is written."""
     term = Term()
@@ -184,6 +196,19 @@ class Decides:
 
 def configured(name: str, value: str) -> Record:
     return ConfigRecord(ConfigResource("brokers", name), {"key": value})
+
+
+@pytest.mark.parametrize("culprit", [0, 1, 2])
+async def test_the_culprit_of_a_conflict_is_found_among_neighbours_of_one_operation(
+    culprit: int,
+) -> None:
+    """The index counts from the outcomes' znode; one beside it would blame somebody else."""
+    term = Term()
+    term.store.znodes[f"/config/brokers/{culprit}"] = b"foreign"
+    quiet = [ConfigRecord(ConfigResource("brokers", f"{n}"), {}, notify=False) for n in range(3)]
+    api = Decides(*(Decided(f"{n}", DONE, (record,)) for n, record in enumerate(quiet)))
+    (told,) = await term.run_until(term.ask(api, None))
+    assert told == {f"{n}": "UNKNOWN_SERVER_ERROR" if n == culprit else NONE for n in range(3)}
 
 
 async def test_a_fault_in_a_decision_is_that_requests_alone() -> None:
