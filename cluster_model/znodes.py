@@ -8,8 +8,8 @@ holds may come from elsewhere, so every decoder answers bad content with `ZnodeC
 from __future__ import annotations
 
 import base64
-import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -48,6 +48,15 @@ class ZnodeContentError(Exception):
     """A znode holds something that its readers cannot understand."""
 
 
+@contextmanager
+def _understood(path: str) -> Iterator[None]:
+    """Whatever Python says of a value that is not what it should be, is said of the znode."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+        raise ZnodeContentError(f"{path}: {wrong!r}") from None
+
+
 def _json(data: bytes | None, path: str) -> dict[str, Any]:
     try:
         value = orjson.loads(data or b"")
@@ -67,7 +76,7 @@ def decode_uuid(text: str) -> bytes:
     """Return the 16 bytes of a UUID's text."""
     try:
         uuid = base64.urlsafe_b64decode(text + "==")
-    except (binascii.Error, ValueError):
+    except (TypeError, ValueError):  # TypeError: no text at all
         uuid = b""
     if len(uuid) != 16:
         raise ZnodeContentError(f"not a UUID: {text!r}")
@@ -109,10 +118,8 @@ class ControllerEpochZnode:
     @staticmethod
     def decode(data: bytes | None) -> int:
         """Return the epoch."""
-        try:
+        with _understood("/controller_epoch"):
             return int(data or b"")
-        except ValueError:
-            raise ZnodeContentError("/controller_epoch is not a number") from None
 
 
 class CommitZnode:
@@ -223,15 +230,15 @@ class BrokerIdZnode:
         """Read versions 1 to 5; version 1 knows a host and a port only."""
         path = BrokerIdZnode.path(broker_id)
         value = _json(data, path)
-        protocols = value.get("listener_security_protocol_map") or {}
-        texts = value.get("endpoints") or [f"PLAINTEXT://{value.get('host')}:{value.get('port')}"]
         endpoints = []
-        for text in texts:
-            name, _, address = str(text).partition("://")
-            host, _, port = address.rpartition(":")
-            if not port.lstrip("-").isdigit():
-                raise ZnodeContentError(f"{path} has an endpoint without a port: {text!r}")
-            endpoints.append(Endpoint(name, protocols.get(name, name), host.strip("[]"), int(port)))
+        with _understood(path):
+            protocols = value.get("listener_security_protocol_map") or {}
+            plain = f"PLAINTEXT://{value.get('host')}:{value.get('port')}"
+            for text in value.get("endpoints") or [plain]:
+                name, _, address = text.partition("://")
+                host, _, port = address.rpartition(":")
+                protocol = protocols.get(name, name)
+                endpoints.append(Endpoint(name, protocol, host.strip("[]"), int(port)))
         return BrokerRegistration(
             broker_id, epoch, tuple(endpoints), value.get("rack"), incarnation
         )
@@ -276,15 +283,13 @@ class TopicZnode:
     def decode(topic: str, data: bytes | None) -> TopicContent:
         """Read versions 1 to 3. Partition numbers must be 0 to n-1."""
         value = _json(data, f"/brokers/topics/{topic}")
-        try:
+        with _understood(f"/brokers/topics/{topic}"):
             by_number = {int(p): tuple(map(int, r)) for p, r in value["partitions"].items()}
             assignment = tuple(by_number[p] for p in range(len(by_number)))
             adding, removing = (
                 {int(p): tuple(map(int, r)) for p, r in (value.get(key) or {}).items()}
                 for key in ("adding_replicas", "removing_replicas")
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as wrong:
-            raise ZnodeContentError(f"/brokers/topics/{topic}: {wrong!r}") from None
         text = value.get("topic_id")
         return TopicContent(assignment, decode_uuid(text) if text else None, adding, removing)
 
@@ -318,17 +323,15 @@ class PartitionZnode:
     def decode(topic: str, partition: int, data: bytes | None, version: int) -> PartitionState:
         """Read the state; `version` is the znode's data version, the partition epoch."""
         value = _json(data, PartitionZnode.path(topic, partition))
-        try:
+        with _understood(f"{topic}-{partition}"):
             return PartitionState(
-                value["leader"],
-                value["leader_epoch"],
-                tuple(value["isr"]),
-                value["controller_epoch"],
+                int(value["leader"]),
+                int(value["leader_epoch"]),
+                tuple(map(int, value["isr"])),
+                int(value["controller_epoch"]),
                 version,
                 value.get("leader_recovery_state", 0) == 1,
             )
-        except (KeyError, TypeError) as wrong:
-            raise ZnodeContentError(f"{topic}-{partition}: {wrong!r}") from None
 
 
 class ConfigZnode:

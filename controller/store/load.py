@@ -19,7 +19,6 @@ from cluster_model.znodes import (
     BrokerIdZnode,
     ConfigZnode,
     DeletionMarkerZnode,
-    FloorZnode,
     NodeZnode,
     OutcomeZnode,
     PartitionZnode,
@@ -79,7 +78,8 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     return Loaded(
         image,
         outcomes,
-        tuple(sorted(set(markers) - set(topics))),
+        # A topic that was not understood is there: its marker is no orphan.
+        tuple(sorted(set(markers) - set(topic_names))),
         without_id,
         feature is not None,
         tuple(refused),
@@ -98,13 +98,16 @@ async def _data(read: ReadMany, paths: Sequence[str]) -> list[ZnodeData | None]:
 async def load_brokers(read: ReadMany, refused: list[str]) -> Map[int, BrokerRegistration]:
     """Return the live brokers; their incarnations come from /bridgehead/nodes."""
     names, nodes = await _children(read, ("/brokers/ids", "/bridgehead/nodes"))
-    ids = [int(name) for name in names if name.lstrip("-").isdigit()]
+    ids = [int(name) for name in names if name.isdecimal()]
     data = await _data(read, [BrokerIdZnode.path(broker_id) for broker_id in ids])
     addresses = await _data(read, [f"/bridgehead/nodes/{name}" for name in nodes])
     incarnations: dict[str, str] = {}
     for name, address in zip(nodes, addresses, strict=True):
         if address is not None:
-            incarnations[name] = NodeZnode.decode(address.data).incarnation
+            try:
+                incarnations[name] = NodeZnode.decode(address.data).incarnation
+            except ZnodeContentError as wrong:
+                refused.append(str(wrong))
     brokers = {}
     for broker_id, found in zip(ids, data, strict=True):
         if found is None:
@@ -220,7 +223,7 @@ async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
     (children,) = await read([ReadChildren(parent)])
     if children is None:
         return topic
-    there = {int(name) for name in cast(list[str], children) if name.isdigit()}
+    there = {int(name) for name in cast(list[str], children) if name.isdecimal()}
     bare = frozenset(
         p for p in there if p >= len(topic.states) or topic.states[p].partition_epoch < 0
     )
@@ -231,6 +234,8 @@ async def _load_outcomes(
     read: ReadMany, commits: Sequence[str], floors: Sequence[str], refused: list[str]
 ) -> OutcomeIndex:
     index = OutcomeIndex()
+    refused += [f"/bridgehead/outcomes/{name}" for name in commits if not name.isdecimal()]
+    commits = [name for name in commits if name.isdecimal()]
     found = await _data(read, [OutcomeZnode.path(int(name)) for name in commits])
     for name, znode in zip(commits, found, strict=True):
         if znode is None:
@@ -244,8 +249,8 @@ async def _load_outcomes(
     stored = await _data(read, [f"/bridgehead/floors/{name}" for name in floors])
     for name, znode in zip(floors, stored, strict=True):
         broker_id, _, incarnation = name.partition("-")
-        if znode is None or not (znode.data or b"").isdigit() or not broker_id.isdigit():
-            refused.append(FloorZnode.path(0, "") + name)
+        if znode is None or not (znode.data or b"").isdigit() or not broker_id.isdecimal():
+            refused.append(f"/bridgehead/floors/{name}")
             continue
         key = (int(broker_id), incarnation)
         index.floors[key] = index.stored_floors[key] = int(znode.data or b"0")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 
@@ -29,6 +29,19 @@ def led_partitions(admin: AdminClient) -> dict[str, int]:
         for name in TOPICS
         if name in topics
     }
+
+
+def configs_once_told(hand: ConfluentHand, topic: str) -> dict[str, str]:
+    """The topic's configs, from whichever broker is asked: Kafka tells its brokers one by one."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return dict(hand.configs(topic))
+        except KafkaException as error:
+            unknown = error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+            if not unknown or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 @pytest.mark.kafka
@@ -67,7 +80,7 @@ def test_real_brokers_take_over_what_our_nodes_leave(
         assert int(client.get("/controller_epoch")[0]) == epoch + 1
 
         kafkas = ConfluentHand(bootstrap_servers)
-        configs = kafkas.configs("changed")
+        configs = configs_once_told(kafkas, "changed")
         assert (configs["retention.ms"], configs["segment.bytes"]) == ("86400000", "1048576")
         kafkas.grow("single", 6)
         kafkas.close()
