@@ -36,10 +36,7 @@ START_UP_PATHS: Final = (
 )
 # Ours, beside Kafka's: where nodes announce themselves, and what exactly-once needs.
 BRIDGEHEAD_PATHS: Final = (
-    "/bridgehead",
-    "/bridgehead/nodes",
-    "/bridgehead/outcomes",
-    "/bridgehead/floors",
+    *("/bridgehead", "/bridgehead/nodes", "/bridgehead/outcomes", "/bridgehead/floors"),
 )
 DEFAULT_ENTITY: Final = "<default>"
 
@@ -53,17 +50,15 @@ def _understood(path: str) -> Iterator[None]:
     """Whatever Python says of a value that is not what it should be, is said of the znode."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+    except (AttributeError, KeyError, TypeError, ValueError, ZnodeContentError) as wrong:
         raise ZnodeContentError(f"{path}: {wrong!r}") from None
 
 
 def _json(data: bytes | None, path: str) -> dict[str, Any]:
-    try:
+    with _understood(path):
         value = orjson.loads(data or b"")
-    except orjson.JSONDecodeError as wrong:
-        raise ZnodeContentError(f"{path} is not JSON: {wrong}") from None
-    if not isinstance(value, dict):
-        raise ZnodeContentError(f"{path} is not a JSON object")
+        if not isinstance(value, dict):
+            raise TypeError("not a JSON object")
     return value
 
 
@@ -74,12 +69,10 @@ def encode_uuid(uuid: bytes) -> str:
 
 def decode_uuid(text: str) -> bytes:
     """Return the 16 bytes of a UUID's text."""
-    try:
+    with _understood(f"the UUID {text!r}"):
         uuid = base64.urlsafe_b64decode(text + "==")
-    except (TypeError, ValueError):  # TypeError: no text at all
-        uuid = b""
-    if len(uuid) != 16:
-        raise ZnodeContentError(f"not a UUID: {text!r}")
+        if len(uuid) != 16:
+            raise ValueError("not 16 bytes")
     return uuid
 
 
@@ -237,8 +230,9 @@ class BrokerIdZnode:
             for text in value.get("endpoints") or [plain]:
                 name, _, address = text.partition("://")
                 host, _, port = address.rpartition(":")
-                protocol = protocols.get(name, name)
-                endpoints.append(Endpoint(name, protocol, host.strip("[]"), int(port)))
+                endpoints.append(
+                    Endpoint(name, protocols.get(name, name), host.strip("[]"), int(port))
+                )
         return BrokerRegistration(
             broker_id, epoch, tuple(endpoints), value.get("rack"), incarnation
         )
@@ -290,8 +284,11 @@ class TopicZnode:
                 {int(p): tuple(map(int, r)) for p, r in (value.get(key) or {}).items()}
                 for key in ("adding_replicas", "removing_replicas")
             )
-        text = value.get("topic_id")
-        return TopicContent(assignment, decode_uuid(text) if text else None, adding, removing)
+            if not adding.keys() | removing.keys() <= by_number.keys():
+                raise ValueError("a partition that is not there is being reassigned")
+            text = value.get("topic_id")
+            topic_id = decode_uuid(text) if text else None
+        return TopicContent(assignment, topic_id, adding, removing)
 
 
 class PartitionZnode:
@@ -323,7 +320,7 @@ class PartitionZnode:
     def decode(topic: str, partition: int, data: bytes | None, version: int) -> PartitionState:
         """Read the state; `version` is the znode's data version, the partition epoch."""
         value = _json(data, PartitionZnode.path(topic, partition))
-        with _understood(f"{topic}-{partition}"):
+        try:  # By hand: there are 100,000 of these to load.
             return PartitionState(
                 int(value["leader"]),
                 int(value["leader_epoch"]),
@@ -332,6 +329,8 @@ class PartitionZnode:
                 version,
                 value.get("leader_recovery_state", 0) == 1,
             )
+        except (KeyError, TypeError, ValueError) as wrong:
+            raise ZnodeContentError(f"{topic}-{partition}: {wrong!r}") from None
 
 
 class ConfigZnode:

@@ -107,7 +107,7 @@ async def load_brokers(read: ReadMany, refused: list[str]) -> Map[int, BrokerReg
             try:
                 incarnations[name] = NodeZnode.decode(address.data).incarnation
             except ZnodeContentError as wrong:
-                refused.append(str(wrong))
+                refused.append(f"/bridgehead/nodes/{name}: {wrong}")
     brokers = {}
     for broker_id, found in zip(ids, data, strict=True):
         if found is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -71,7 +71,7 @@ def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
     try:
         return [
             RequestOutcomes(
-                RequestIdentity(*entry["id"]),
+                _identity(*entry["id"]),
                 entry["request"],
                 {
                     element: Outcome(
@@ -84,6 +84,10 @@ def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
         ]
     except (KeyError, TypeError, ValueError) as wrong:
         raise ZnodeContentError(f"{path}: {wrong!r}") from None
+
+
+def _identity(broker_id: Any, incarnation: Any, sequence: Any) -> RequestIdentity:
+    return RequestIdentity(int(broker_id), str(incarnation), int(sequence))
 
 
 Incarnation = tuple[int, str]  # broker id, incarnation

@@ -1,0 +1,228 @@
+"""What a new controller reads out of ZooKeeper: good state, half-done state, and foreign junk."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+
+from cluster_model.records import NO_STATE, ConfigResource, PartitionState
+from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
+from controller.store.load import Loaded, load
+from controller.store.zookeeper import ZooKeeperStore
+from event_log.writer import NullEventLog
+
+ID, OTHER_ID = bytes([7]) * 16, bytes([8]) * 16
+
+
+@pytest.fixture
+def by_hand(zookeeper: Any) -> Iterator[KazooClient]:
+    client = KazooClient(hosts=zookeeper.connect)
+    client.start()
+    for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
+        client.ensure_path(path)
+    yield client
+    client.stop()
+    client.close()
+
+
+@pytest.fixture
+async def store(zookeeper: Any) -> AsyncIterator[ZooKeeperStore]:
+    opened = ZooKeeperStore(
+        zookeeper.connect,
+        session_timeout_ms=6000,
+        on_state=lambda _state: None,
+        log=NullEventLog(),
+        now_s=time.monotonic,
+    )
+    await opened.open(10)
+    yield opened
+    await opened.close()
+
+
+def put(client: KazooClient, path: str, value: Any = None) -> int:
+    """Write by hand; return the czxid."""
+    data = b"" if value is None else json.dumps(value).encode()
+    _, stat = client.create(path, data, makepath=True, include_data=True)
+    return int(stat.czxid)
+
+
+def put_topic(client: KazooClient, name: str, *replicas: list[int], **fields: Any) -> None:
+    partitions = {str(number): each for number, each in enumerate(replicas)}
+    put(client, f"/brokers/topics/{name}", {"version": 3, "partitions": partitions, **fields})
+
+
+def put_state(client: KazooClient, name: str, partition: int, **fields: Any) -> None:
+    state = {"controller_epoch": 4, "leader": 1, "version": 1, "leader_epoch": 2, "isr": [1, 2]}
+    put(client, f"/brokers/topics/{name}/partitions/{partition}/state", state | fields)
+
+
+async def loaded(store: ZooKeeperStore) -> Loaded:
+    return await load(store.read, controller_epoch=9)
+
+
+async def test_topics_configs_of_every_kind_and_deletions_are_found(
+    by_hand: KazooClient, store: ZooKeeperStore
+) -> None:
+    """The image is what stands in ZooKeeper, versions of the state znodes included."""
+    put_topic(by_hand, "orders", [1, 2], [2, 1], topic_id=encode_uuid(ID))
+    put_state(by_hand, "orders", 0)
+    put_state(by_hand, "orders", 1, leader=-1, isr=[2], leader_recovery_state=1)
+    state = "/brokers/topics/orders/partitions/0/state"
+    by_hand.set(state, by_hand.get(state)[0])
+    moving = {"adding_replicas": {"0": [3]}, "removing_replicas": {"0": [1]}}
+    put_topic(by_hand, "moving", [3, 1], topic_id=encode_uuid(OTHER_ID), **moving)
+    put_state(by_hand, "moving", 0)
+    configs = {
+        "topics/orders": "a",
+        "brokers/<default>": "b",
+        "clients/app": "c",
+        "ips/1.1.1.1": "d",
+    }
+    configs |= {"users/alice": "e", "users/alice/clients/app": "f"}
+    for path, value in configs.items():
+        put(by_hand, f"/config/{path}", {"version": 1, "config": {"key": value}})
+    put(by_hand, "/admin/delete_topics/moving")
+    put(by_hand, "/admin/delete_topics/gone")
+    found = await loaded(store)
+    orders, image = found.image.topics["orders"], found.image
+    assert (orders.topic_id, orders.assignment) == (ID, ((1, 2), (2, 1)))
+    assert orders.states[0] == PartitionState(1, 2, (1, 2), 4, partition_epoch=1)
+    assert orders.states[1] == PartitionState(-1, 2, (2,), 4, 0, recovering=True)
+    assert (image.topics["moving"].adding, image.topics["moving"].removing) == (
+        {0: (3,)},
+        {0: (1,)},
+    )
+    assert dict(image.topic_names) == {ID: "orders", OTHER_ID: "moving"}
+    assert {
+        f"{r.entity_type}/{r.entity_name}": c["key"] for r, c in image.configs.items()
+    } == configs
+    assert dict(image.user_clients) == {"alice": frozenset({"app"})}
+    assert (image.deletions, found.orphan_markers) == (frozenset({"moving"}), ("gone",))
+    assert (image.controller_epoch, found.refused, found.without_id) == (9, (), ())
+
+
+async def test_what_a_died_controller_left_half_done_is_known(
+    by_hand: KazooClient, store: ZooKeeperStore
+) -> None:
+    """Partitions without a state, a partitions znode alone, a topic without an id."""
+    put_topic(by_hand, "half", [1], [1], [1], topic_id=encode_uuid(ID))
+    put_state(by_hand, "half", 0)
+    put(by_hand, "/brokers/topics/half/partitions/1")
+    put_topic(by_hand, "begun", [1], topic_id=encode_uuid(OTHER_ID))
+    put(by_hand, "/brokers/topics/begun/partitions")
+    put_topic(by_hand, "old", [1])
+    found = await loaded(store)
+    half, begun, old = (found.image.topics[name] for name in ("half", "begun", "old"))
+    assert half.states[1:] == (NO_STATE, NO_STATE)
+    assert (half.has_partitions_znode, half.bare_partition_znodes) == (True, frozenset({1}))
+    assert (begun.has_partitions_znode, begun.bare_partition_znodes) == (True, frozenset())
+    assert (old.has_partitions_znode, old.topic_id) == (False, b"")
+    assert found.without_id == ("old",)
+
+
+async def test_brokers_of_both_kinds_and_their_incarnations_are_found(
+    by_hand: KazooClient, store: ZooKeeperStore
+) -> None:
+    """A broker's epoch is its znode's czxid; one that is not ours has no incarnation."""
+    ours = {"version": 5, "endpoints": ["L://h:9"], "listener_security_protocol_map": {"L": "SSL"}}
+    epoch = put(by_hand, "/brokers/ids/1", ours | {"rack": "r"})
+    put(by_hand, "/bridgehead/nodes/1", {"grpc": "h:1", "incarnation": "abc"})
+    put(by_hand, "/brokers/ids/2", {"version": 1, "host": "old", "port": 92})
+    brokers = (await loaded(store)).image.brokers
+    (endpoint,) = brokers[1].endpoints
+    assert (brokers[1].epoch, brokers[1].rack, brokers[1].incarnation) == (epoch, "r", "abc")
+    assert (endpoint.listener_name, endpoint.security_protocol, endpoint.port) == ("L", "SSL", 9)
+    (plain,) = brokers[2].endpoints
+    assert (brokers[2].incarnation, plain.host, plain.port) == ("", "old", 92)
+
+
+async def test_outcomes_and_floors_are_found_with_the_zxid_of_their_commit(
+    by_hand: KazooClient, store: ZooKeeperStore
+) -> None:
+    """A request of the last controller is known to this one."""
+    elements = [["orders", 0, None, encode_uuid(ID)], ["bad", 17, "no", None]]
+    entry = {"id": [1, "abc", 8], "request": "r", "elements": elements}
+    zxid = put(by_hand, "/bridgehead/outcomes/0000000012", {"epoch": 8, "outcomes": [entry]})
+    by_hand.create("/bridgehead/floors/1-abc", b"6")
+    outcomes = (await loaded(store)).outcomes
+    ((identity, settled),) = outcomes.settled.items()
+    assert (tuple(identity), outcomes.zxids[identity]) == ((1, "abc", 8), zxid)
+    assert (settled["orders"].topic_id, settled["bad"].message) == (ID, "no")
+    assert list(outcomes.commits) == [12]
+    assert outcomes.floors == outcomes.stored_floors == {(1, "abc"): 6}
+
+
+TOPIC = "/brokers/topics/junk"
+NODE, BROKER, OUTCOME = "/bridgehead/nodes/1", "/brokers/ids/1", "/bridgehead/outcomes/0000000001"
+PARTITIONS = b'{"partitions":{"0":[1]}'
+JUNK = [
+    (TOPIC, b""),
+    (TOPIC, b"not JSON"),
+    (TOPIC, b"[]"),
+    (TOPIC, b'{"partitions":[[1]]}'),
+    (TOPIC, b'{"partitions":{"0":[1],"2":[1]}}'),
+    (TOPIC, b'{"partitions":{"0":["x"]}}'),
+    (TOPIC, PARTITIONS + b',"topic_id":5}'),
+    (TOPIC, PARTITIONS + b',"topic_id":"short"}'),
+    (TOPIC, PARTITIONS + b',"adding_replicas":[3]}'),
+    (TOPIC, PARTITIONS + b',"adding_replicas":{"4":[3]}}'),
+    ("/config/topics/junk", b"\xff"),
+    ("/config/users/junk", b'{"config":[1]}'),
+    ("/config/users/junk/clients/junk", b"{"),
+    (BROKER, b'{"endpoints":5}'),
+    (BROKER, b'{"endpoints":[5]}'),
+    (BROKER, b'{"endpoints":["L://h:--1"]}'),
+    (BROKER, b'{"endpoints":["L://h:1"],"listener_security_protocol_map":[1]}'),
+    (NODE, b"not JSON"),
+    ("/bridgehead/outcomes/junk", b""),
+    (OUTCOME, b"[]"),
+    (OUTCOME, b'{"outcomes":[{"id":[1,"a",2],"request":"r","elements":[["t",99999,null,null]]}]}'),
+    (OUTCOME, b'{"outcomes":[{"id":[[1],"a",2],"request":"r","elements":[]}]}'),
+    ("/bridgehead/floors/junk", b"5"),
+    ("/bridgehead/floors/1-abc", b"x"),
+]
+
+
+async def test_foreign_junk_is_named_and_left_out(
+    by_hand: KazooClient, store: ZooKeeperStore
+) -> None:
+    """Whatever a znode holds, a controller gets into office, and the rest is as it was."""
+    put_topic(by_hand, "fine", [1], topic_id=encode_uuid(ID))
+    put_state(by_hand, "fine", 0)
+    put(by_hand, "/brokers/ids/--1", {})
+    for path, data in JUNK:
+        by_hand.create(path, data, makepath=True)
+        found = await loaded(store)
+        assert list(found.image.topics) == ["fine"], (path, data)
+        assert any(path in text for text in found.refused), (path, data, found.refused)
+        by_hand.delete(path)
+
+
+async def test_the_marker_of_a_topic_that_is_not_understood_stays(
+    by_hand: KazooClient, store: ZooKeeperStore
+) -> None:
+    """Somebody wants that topic deleted; it is there, so its marker is no leftover."""
+    by_hand.create(TOPIC, b"not JSON")
+    put(by_hand, "/admin/delete_topics/junk")
+    assert (await loaded(store)).orphan_markers == ()
+
+
+@pytest.mark.parametrize(
+    "state", [b"", b"[]", b"{}", b'{"leader":"x","leader_epoch":0,"isr":[1],"controller_epoch":1}']
+)
+async def test_a_state_that_is_not_understood_is_a_partition_without_a_leader(
+    by_hand: KazooClient, store: ZooKeeperStore, state: bytes
+) -> None:
+    """Its znode stays known with its version, so that the next write does not meet it."""
+    put_topic(by_hand, "fine", [1], topic_id=encode_uuid(ID))
+    by_hand.create("/brokers/topics/fine/partitions/0/state", state, makepath=True)
+    found = await loaded(store)
+    assert len(found.refused) == 1
+    assert found.image.topics["fine"].states == (NO_STATE._replace(partition_epoch=0),)
+    assert found.image.config("topics", "fine") == {}
+    assert ConfigResource("topics", "fine") not in found.image.configs
