@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from bridgehead.cluster import Cluster
 from chaos.fidelity import load_cases, replay
@@ -44,6 +45,7 @@ MASKED = {
 }
 
 Znode = dict[str, Any]
+WALKS_MAX = 20
 
 
 def masked(value: Any, key: str = "") -> Any:
@@ -86,11 +88,23 @@ def walk(client: KazooClient, path: str = "/") -> Iterator[Znode]:
         yield from walk(client, f"{path.rstrip('/')}/{child}")
 
 
+def whole_walk(client: KazooClient) -> dict[str, Znode] | None:
+    """None if a znode went while we walked."""
+    try:
+        return {znode["path"]: znode for znode in walk(client)}
+    except NoNodeError:
+        return None
+
+
 def tree_of(cluster: Cluster) -> dict[str, Znode]:
+    """The tree at rest: a controller may still be ending a deletion or an election."""
     client = KazooClient(cluster.zookeeper_connect)
     client.start()
     try:
-        return {znode["path"]: znode for znode in walk(client)}
+        for _ in range(WALKS_MAX):
+            if (tree := whole_walk(client)) is not None:
+                return tree
+        raise AssertionError(f"znodes went during each of {WALKS_MAX} walks")
     finally:
         client.stop()
         client.close()
