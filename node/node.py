@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import random
 import secrets
 import time
 import uuid
@@ -19,19 +18,15 @@ from typing import Any, Final
 import prometheus_client
 
 import bridgehead
-from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.metadata_cache import MetadataCache
-from broker_proxy.server import KafkaServer, Limits, Listener
-from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
+from broker_proxy.server import KafkaServer, Listener
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import SessionState
 from cluster_model.znodes import DEFAULT_ENTITY, NodeAddress, encode_uuid
-from controller.apis.create_topics import new_topic_id
-from controller.controller import Controller
-from controller.services import Office, Services, Settings
+from controller.services import Office
 from controller.store.port import Mutant
 from envelope.messages import Hello, MetadataUpdate
 from envelope.principal_serde import DefaultPrincipalSerde
@@ -42,7 +37,7 @@ from event_log.writer import FileEventLog
 from metrics import names
 from metrics.exposition import MetricsServer
 from metrics.node_metrics import NodeMetrics
-from node.apis import build_admin_apis, build_local_apis, build_split_apis
+from node.build import build_controller, build_server, build_watcher
 from node.config import NodeConfig
 from node.office import OfficeFollower
 
@@ -61,15 +56,15 @@ class Node:
         self.config = config
         self._data_dir = data_dir
         self.incarnation = secrets.token_hex(6)
-        self._clock = SystemClock()
+        self.clock = SystemClock()
         evidence = config.own.evidence_dir
-        self._log = FileEventLog(
+        self.log = FileEventLog(
             Path(evidence) if evidence else data_dir / "events",
             run_id=config.own.run_id or "run",
             node=str(config.broker_id),
             boot=self.incarnation,
             host_boot_id=_host_boot_id(),
-            clock=self._clock,
+            clock=self.clock,
         )
         registry = prometheus_client.CollectorRegistry()
         self.metrics = NodeMetrics(
@@ -78,117 +73,40 @@ class Node:
             samples=config.broker.int("metrics.num.samples"),
             window_ms=config.broker.int("metrics.sample.window.ms"),
         )
-        self._serde = DefaultPrincipalSerde()
+        self.serde = DefaultPrincipalSerde()
         self.cache = MetadataCache(self._metadata_changed)
-        self._effective = EffectiveBrokerConfig.of(config.broker)
+        self.effective = EffectiveBrokerConfig.of(config.broker)
         self._stored: dict[str, Mapping[str, str]] = {}
         self._broker_epoch = -1
-        self._cluster_id = ""
-        self._session = SessionState.SUSPENDED
-        self._controller = self._build_controller(mutants)
-        self._forwarding = ForwardingManager(
+        self.cluster_id = ""
+        self.session = SessionState.SUSPENDED
+        self.controller = build_controller(self, mutants)
+        self.forwarding = ForwardingManager(
             broker_id=config.broker_id,
             incarnation=self.incarnation,
-            serde=self._serde,
+            serde=self.serde,
             request_timeout_ms=config.broker.int("request.timeout.ms"),
-            log=self._log,
+            log=self.log,
             now_s=time.monotonic,
             broker_epoch=lambda: self._broker_epoch,
             redirected=self.metrics.message_redirected,
         )
         self.office = OfficeFollower(
             broker_id=config.broker_id,
-            controller=self._controller,
-            forwarding=self._forwarding,
+            controller=self.controller,
+            forwarding=self.forwarding,
             cache=self.cache,
             hello=self._hello,
             on_update=self._updated,
             is_registered=lambda broker: self.watcher.is_registered(broker),
             pinned=config.own.pinned_controller,
         )
-        self.watcher = self._build_watcher()
+        self.watcher = build_watcher(self)
         self._metrics_server = MetricsServer(registry, self._health)
         self._envelopes: EnvelopeServer | None = None
         self._server: KafkaServer | None = None
         self._timers: list[asyncio.TimerHandle] = []
         self.listeners: tuple[Listener, ...] = ()
-
-    # --- Building ------------------------------------------------------------------------
-
-    def _build_watcher(self) -> ZooKeeperWatcher:
-        return ZooKeeperWatcher(
-            self.config.zookeeper_connect,
-            session_timeout_ms=self.config.session_timeout_ms,
-            connection_timeout_ms=self.config.connection_timeout_ms,
-            callbacks=Callbacks(
-                controller_changed=self.office.controller_changed,
-                config_changed=self._config_changed,
-                registered=self._registered,
-                session_changed=self._session_changed,
-            ),
-            log=self._log,
-            now_ms=self._clock.wall_ms,
-        )
-
-    def _build_controller(self, mutants: frozenset[Mutant]) -> Controller:
-        config, source = self.config, random.Random(secrets.randbits(64))
-        return Controller(
-            Settings(
-                broker_id=config.broker_id,
-                zookeeper_connect=config.zookeeper_connect,
-                session_timeout_ms=config.session_timeout_ms,
-                connection_timeout_ms=config.connection_timeout_ms,
-                request_timeout_ms=config.broker.int("request.timeout.ms"),
-            ),
-            Services(
-                apis=build_admin_apis(config.broker, lambda: self._effective),
-                serde=self._serde,
-                may_send_envelopes=lambda _principal: True,
-                authorizer=lambda _principal, _host, _api: _allow_everything,
-                unclean_election=self._unclean_election,
-                random=source,
-                new_topic_id=lambda: new_topic_id(source),
-                log=self._log,
-                now_s=time.monotonic,
-                now_ms=self._clock.wall_ms,
-                authorization_failed=self.metrics.authorization_failed,
-                office_changed=self._office_changed,
-                own_broker=self,
-                mutants=mutants,
-            ),
-        )
-
-    def _unclean_election(self, image: Any, topic: str) -> bool:
-        name = "unclean.leader.election.enable"
-        override = image.config("topics", topic).get(name)
-        if override is not None:
-            return str(override).strip().lower() == "true"
-        return self._effective.value(name) is True
-
-    def _build_server(self) -> KafkaServer:
-        config = self.config
-        dispatcher = Dispatcher(
-            local_apis=build_local_apis(self, self._cluster_id, lambda: self._effective),
-            split_apis=build_split_apis(self, lambda: self._effective),
-            forwarding=self._forwarding,
-            forwarding_enabled=config.own.forwarding_enabled,
-            is_controller=lambda: self.office.controller_id == config.broker_id,
-            image_zxid=lambda: self.cache.zxid,
-            now_ns=time.monotonic_ns,
-            log=self._log,
-            metrics=self.metrics,
-        )
-        return KafkaServer(
-            dispatcher=dispatcher,
-            limits=Limits(
-                frame_bytes_max=config.broker.int("socket.request.max.bytes"),
-                idle_ms_max=config.broker.long("connections.max.idle.ms"),
-            ),
-            request_prefix=f"{config.broker_id}.{self.incarnation}",
-            log=self._log,
-            now_s=time.monotonic,
-            now_ns=time.monotonic_ns,
-        )
 
     # --- Life ----------------------------------------------------------------------------
 
@@ -199,7 +117,7 @@ class Node:
             OSError: a port is taken. ConnectionLostError: no ZooKeeper. RegistrationRefusedError:
             the broker id is taken.
         """
-        self._log.append(
+        self.log.append(
             Started(incarnation=self.incarnation, version=bridgehead.__version__, pid=os.getpid())
         )
         self._schedule_flush()
@@ -207,15 +125,15 @@ class Node:
         await self._metrics_server.start(host, int(port))
         grpc_host, _, grpc_port = self.config.own.grpc_listener.rpartition(":")
         self._grpc_host = grpc_host
-        self._envelopes = await serve_envelopes(grpc_host, int(grpc_port), self._controller)
+        self._envelopes = await serve_envelopes(grpc_host, int(grpc_port), self.controller)
         await self.watcher.open()
         if not await self.watcher.has_start_up_paths():
-            await self._controller.prepare(encode_uuid(uuid.uuid4().bytes))
-        self._cluster_id = await self.watcher.cluster_id()
+            await self.controller.prepare(encode_uuid(uuid.uuid4().bytes))
+        self.cluster_id = await self.watcher.cluster_id()
         for name in (DEFAULT_ENTITY, str(self.config.broker_id)):
             self._stored[name] = await self.watcher.read_config("brokers", name)
         self._reconfigure()
-        server = self._server = self._build_server()
+        server = self._server = build_server(self)
         self.listeners = tuple([await server.bind(each) for each in self.config.listeners])
         await self.watcher.register(self._registration(), self._address())
         await self.watcher.watch()
@@ -242,15 +160,15 @@ class Node:
         return NodeAddress(f"{self._grpc_host}:{self._envelopes.port}", self.incarnation)
 
     def _hello(self) -> Hello:
-        return Hello(self.config.broker_id, self.incarnation, self._broker_epoch, self._cluster_id)
+        return Hello(self.config.broker_id, self.incarnation, self._broker_epoch, self.cluster_id)
 
     def _gauges(self, server: KafkaServer) -> None:
         gauge = self.metrics.gauge
-        gauge(names.ACTIVE_CONTROLLER, lambda: self._controller.office is Office.ACTIVE)
-        gauge(names.FORWARDING_QUEUE, lambda: self._forwarding.queue_length)
+        gauge(names.ACTIVE_CONTROLLER, lambda: self.controller.office is Office.ACTIVE)
+        gauge(names.FORWARDING_QUEUE, lambda: self.forwarding.queue_length)
         gauge(names.CONNECTIONS, lambda: server.connection_count)
-        gauge(names.ZOOKEEPER_CONNECTED, lambda: self._session is SessionState.CONNECTED)
-        gauge(names.EVENT_QUEUE, lambda: self._controller.queue_length)
+        gauge(names.ZOOKEEPER_CONNECTED, lambda: self.session is SessionState.CONNECTED)
+        gauge(names.EVENT_QUEUE, lambda: self.controller.queue_length)
 
     async def stop(self, reason: str) -> None:
         """Resign, answer what is under way, leave ZooKeeper, close everything."""
@@ -259,23 +177,23 @@ class Node:
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
         await self.office.stop()
-        await self._controller.resign(reason)
+        await self.controller.resign(reason)
         await self.watcher.close()
         if self._envelopes is not None:
             await self._envelopes.stop()
         await self._metrics_server.stop()
-        self._log.append(MetricsSnapshot(values=self.metrics.snapshot()))
-        self._log.append(Stopped(reason=reason))
-        self._log.close()
+        self.log.append(MetricsSnapshot(values=self.metrics.snapshot()))
+        self.log.append(Stopped(reason=reason))
+        self.log.close()
 
     def _schedule_flush(self) -> None:
         """Events that no answer waits for reach the file soon as well."""
-        self._log.flush()
+        self.log.flush()
         timer = asyncio.get_running_loop().call_later(_FLUSH_EVERY_S, self._schedule_flush)
         self._timers[:1] = [timer]
 
     def _schedule_snapshot(self) -> None:
-        self._log.append(MetricsSnapshot(values=self.metrics.snapshot()))
+        self.log.append(MetricsSnapshot(values=self.metrics.snapshot()))
         timer = asyncio.get_running_loop().call_later(_SNAPSHOT_EVERY_S, self._schedule_snapshot)
         self._timers[1:] = [timer]
 
@@ -294,36 +212,40 @@ class Node:
 
     def _apply(self, update: MetadataUpdate) -> None:
         if self.cache.apply(update) and update.complete:
-            self._log.append(ImageAdvanced(zxid=update.zxid, side="broker"))
+            self.log.append(ImageAdvanced(zxid=update.zxid, side="broker"))
 
     def _metadata_changed(self) -> None:
         self.office.make_way()
 
-    def _registered(self, broker_epoch: int) -> None:
+    def registered(self, broker_epoch: int) -> None:
+        """The broker session has registered, perhaps again."""
         again = self._broker_epoch >= 0
         self._broker_epoch = broker_epoch
         if again:
             self.office.reopen_channel()
 
-    def _session_changed(self, state: SessionState) -> None:
-        self._session = state
+    def session_changed(self, state: SessionState) -> None:
+        """The broker session came or went."""
+        self.session = state
 
-    def _office_changed(self, office: Office) -> None:
+    def office_changed(self, office: Office) -> None:
+        """The candidate of this node stands, loads, works or has resigned."""
         _log.info("controller: %s", office.value)
         self.cache.controller_moved()
 
-    def _config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+    def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+        """ZooKeeper told of a changed config: this broker obeys its own."""
         if resource.entity_type == "brokers" and resource.entity_name in self._stored:
             self._stored[resource.entity_name] = configs
             self._reconfigure()
 
     def _reconfigure(self) -> None:
-        self._effective = EffectiveBrokerConfig.of(
+        self.effective = EffectiveBrokerConfig.of(
             self.config.broker,
             self._stored.get(DEFAULT_ENTITY, {}),
             self._stored.get(str(self.config.broker_id), {}),
         )
-        for why in self._effective.ignored:
+        for why in self.effective.ignored:
             _log.warning("a stored broker config is ignored: %s", why)
 
     # --- What can be asked ---------------------------------------------------------------
@@ -347,24 +269,24 @@ class Node:
         current = known == self.office.controller_id
         return {
             "id": self.config.broker_id,
-            "cluster_id": self._cluster_id,
-            "is_controller": self._controller.office is Office.ACTIVE,
-            "office": self._controller.office.value,
+            "cluster_id": self.cluster_id,
+            "is_controller": self.controller.office is Office.ACTIVE,
+            "office": self.controller.office.value,
             "controller_id": known if current and known in self.cache.brokers else None,
-            "controller_epoch": self._controller.epoch or self.cache.controller_epoch,
+            "controller_epoch": self.controller.epoch or self.cache.controller_epoch,
             "brokers": sorted(self.cache.brokers),
             "topics": len(self.cache.topics),
             "zxid": self.cache.zxid,
-            "session": self._session.value,
+            "session": self.session.value,
         }
 
     async def expire(self, session: str) -> None:
         """Have ZooKeeper expire one of the two sessions (chaos)."""
-        await (self._controller.expire() if session == "controller" else self.watcher.expire())
+        await (self.controller.expire() if session == "controller" else self.watcher.expire())
 
     async def resign(self) -> None:
         """Give up office."""
-        await self._controller.resign("asked to")
+        await self.controller.resign("asked to")
 
     def stand_for(self, controller_id: int | None) -> None:
         """Pin the controller to one broker, or to none."""
@@ -378,10 +300,6 @@ class Node:
         if controller_id is None:
             return False, "no controller is known"
         return True, f"broker {controller_id} is controller"
-
-
-def _allow_everything(_operation: str, _resource_type: str, _name: str) -> bool:
-    return True
 
 
 def _host_boot_id() -> str:

@@ -1,0 +1,107 @@
+"""The three large parts of a node, built with what they need of it."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from broker_proxy.dispatch import Dispatcher
+from broker_proxy.server import KafkaServer, Limits
+from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
+from controller.apis.create_topics import new_topic_id
+from controller.controller import Controller
+from controller.services import Services, Settings
+from controller.store.port import Mutant
+from node.apis import build_admin_apis, build_local_apis, build_split_apis
+
+if TYPE_CHECKING:
+    from node.node import Node
+
+
+def build_watcher(node: Node) -> ZooKeeperWatcher:
+    """Return the broker session: it registers, reads and is told of changes."""
+    config = node.config
+    return ZooKeeperWatcher(
+        config.zookeeper_connect,
+        session_timeout_ms=config.session_timeout_ms,
+        connection_timeout_ms=config.connection_timeout_ms,
+        callbacks=Callbacks(
+            controller_changed=node.office.controller_changed,
+            config_changed=node.config_changed,
+            registered=node.registered,
+            session_changed=node.session_changed,
+        ),
+        log=node.log,
+        now_ms=node.clock.wall_ms,
+    )
+
+
+def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
+    """Return this node's candidate for controller."""
+    config, source = node.config, random.Random(secrets.randbits(64))
+    return Controller(
+        Settings(
+            broker_id=config.broker_id,
+            zookeeper_connect=config.zookeeper_connect,
+            session_timeout_ms=config.session_timeout_ms,
+            connection_timeout_ms=config.connection_timeout_ms,
+            request_timeout_ms=config.broker.int("request.timeout.ms"),
+        ),
+        Services(
+            apis=build_admin_apis(config.broker, lambda: node.effective),
+            serde=node.serde,
+            may_send_envelopes=lambda _principal: True,
+            authorizer=lambda _principal, _host, _api: _allow_everything,
+            unclean_election=lambda image, topic: _unclean_election(node, image, topic),
+            random=source,
+            new_topic_id=lambda: new_topic_id(source),
+            log=node.log,
+            now_s=time.monotonic,
+            now_ms=node.clock.wall_ms,
+            authorization_failed=node.metrics.authorization_failed,
+            office_changed=node.office_changed,
+            own_broker=node,
+            mutants=mutants,
+        ),
+    )
+
+
+def _unclean_election(node: Node, image: Any, topic: str) -> bool:
+    name = "unclean.leader.election.enable"
+    override = image.config("topics", topic).get(name)
+    if override is not None:
+        return str(override).strip().lower() == "true"
+    return node.effective.value(name) is True
+
+
+def build_server(node: Node) -> KafkaServer:
+    """Return the Kafka listeners, which serve once the cluster id is known."""
+    config = node.config
+    dispatcher = Dispatcher(
+        local_apis=build_local_apis(node, node.cluster_id, lambda: node.effective),
+        split_apis=build_split_apis(node, lambda: node.effective),
+        forwarding=node.forwarding,
+        forwarding_enabled=config.own.forwarding_enabled,
+        is_controller=lambda: node.office.controller_id == config.broker_id,
+        image_zxid=lambda: node.cache.zxid,
+        now_ns=time.monotonic_ns,
+        log=node.log,
+        metrics=node.metrics,
+    )
+    return KafkaServer(
+        dispatcher=dispatcher,
+        limits=Limits(
+            frame_bytes_max=config.broker.int("socket.request.max.bytes"),
+            idle_ms_max=config.broker.long("connections.max.idle.ms"),
+        ),
+        request_prefix=f"{config.broker_id}.{node.incarnation}",
+        log=node.log,
+        now_s=time.monotonic,
+        now_ns=time.monotonic_ns,
+    )
+
+
+def _allow_everything(_operation: str, _resource_type: str, _name: str) -> bool:
+    return True
