@@ -133,6 +133,7 @@ class Dispatcher:
                 correlation_id=header.correlation_id,
                 client_id=header.client_id,
                 principal=str(connection.principal),
+                token_authenticated=connection.principal.token_authenticated,
                 client_host=connection.client_host,
                 listener=connection.listener_name,
                 security_protocol=connection.security_protocol,

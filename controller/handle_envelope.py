@@ -15,10 +15,10 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
 from cluster_model.image import MetadataImage
 from controller.apis.base import RequestContext
-from controller.loop import ControllerLoop, told_codes
+from controller.loop import ControllerLoop
 from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
 from controller.services import Sender, Services
-from controller.work import Work
+from controller.work import Work, told_codes
 from envelope.messages import Envelope, EnvelopeAnswer, RequestIdentity
 from event_log.events import EnvelopeReceived, EnvelopeRefused, RequestDecided
 
@@ -146,26 +146,39 @@ class EnvelopeDesk:
         context = work.context
         message = work.api.answer(context, work.request, work.outcomes, image, unfinished)
         zxid = work.zxid or image.zxid
-        self._services.log.append(
-            RequestDecided(
-                request_id=context.request_id,
-                identity=work.identity,
-                api_key=context.api_key,
-                principal=str(context.principal),
-                epoch=image.controller_epoch,
-                image_zxid=work.image_zxid,
-                zxid=zxid,
-                elements=told_codes(work.outcomes, unfinished),
-                validate_only=bool(getattr(work.request, "validate_only", False)),
-            )
-        )
+        elements = told_codes(work.outcomes, unfinished)
+        self._services.log.append(_decided(work, elements, epoch=image.controller_epoch, zxid=zxid))
         return _relayed(work, message, zxid)
 
     def encode_refusal(self, work: Work, error: ErrorCode) -> EnvelopeAnswer:
         """Build the answer of a request that failed as a whole, in its API's own shape."""
         context = work.context
         message = work.api.refuse(work.request, context.api_version, error, None)
+        self._services.log.append(_decided(work, [], epoch=0, zxid=0, error=error))
         return _relayed(work, message, 0)
+
+
+def _decided(
+    work: Work,
+    elements: list[tuple[str, int]],
+    *,
+    epoch: int,
+    zxid: int,
+    error: ErrorCode = ErrorCode.NONE,
+) -> RequestDecided:
+    return RequestDecided(
+        request_id=work.context.request_id,
+        identity=work.identity,
+        api_key=work.context.api_key,
+        principal=str(work.context.principal),
+        epoch=epoch,
+        image_zxid=work.image_zxid,
+        zxid=zxid,
+        elements=elements,
+        unchanged=sorted(work.without_effect),
+        error=int(error),
+        validate_only=bool(getattr(work.request, "validate_only", False)),
+    )
 
 
 def _relayed(work: Work, message: object, zxid: int) -> EnvelopeAnswer:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -20,15 +20,23 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import AssignmentRecord, ConfigRecord, DeletionMarkerRecord, Record
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
-from controller.apis.base import Outcome, WaitFor
+from controller.apis.base import WaitFor
 from controller.background import Job, complete_reassignments, delete_topics, follow
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
 from controller.waiting import Waiting
-from controller.work import TOO_LARGE, Entry, Work, cut_into_multis, fits_a_multi, outcomes_of
+from controller.work import (
+    TOO_LARGE,
+    Entry,
+    Work,
+    cut_into_multis,
+    execution_started,
+    fits_a_multi,
+    outcomes_of,
+)
 from envelope.messages import EnvelopeAnswer
-from event_log.events import ExecutionStarted, ImageAdvanced
+from event_log.events import ImageAdvanced
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
@@ -213,14 +221,7 @@ class ControllerLoop:
             )
             return image
         work.image_zxid = self.image.zxid
-        self._log.append(
-            ExecutionStarted(
-                request_id=work.context.request_id,
-                identity=work.identity,
-                epoch=self._fence.epoch,
-                image_zxid=image.zxid,
-            )
-        )
+        self._log.append(execution_started(work, self._fence.epoch, image.zxid))
         work.outcomes |= self.outcomes.lookup(work.identity)
         context = replace(work.context, now_ms=self._shell.now_ms())
         decision = work.api.decide(context, work.request, image, work.outcomes)
@@ -305,7 +306,9 @@ class ControllerLoop:
 
     def _published(self, before: MetadataImage, changed: frozenset[str]) -> None:
         self._shell.publish(before, self.image, changed)
-        self._log.append(ImageAdvanced(zxid=self.image.zxid, side="controller"))
+        self._log.append(
+            ImageAdvanced(zxid=self.image.zxid, side="controller", epoch=self._fence.epoch)
+        )
         for work in self._waiting.reached(self.image, changed):
             # The answer stands for the transaction that brought what it waited for.
             work.zxid = self.image.zxid
@@ -388,11 +391,3 @@ def _topics_of(records: Iterable[Record]) -> set[str]:
         if name is not None:
             names.add(name)
     return names
-
-
-def told_codes(
-    outcomes: Mapping[str, Outcome], unfinished: frozenset[str]
-) -> list[tuple[str, int]]:
-    """Return element and error code as the client is told them, for events."""
-    late = int(ErrorCode.REQUEST_TIMED_OUT)
-    return [(e, late if e in unfinished else int(o.error)) for e, o in outcomes.items()]

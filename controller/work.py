@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ from controller.apis.base import AdminApi, Decided, Outcome, RequestContext, Wai
 from controller.store.outcomes import RequestOutcomes
 from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
 from envelope.messages import EnvelopeAnswer, RequestIdentity
+from event_log.events import ExecutionStarted
 
 # Fence, commit counter and the outcomes' znode come before the effects.
 _EFFECTS_MAX = OPERATIONS_MAX - 3
@@ -37,6 +38,25 @@ class Work:
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0
+
+
+def execution_started(work: Work, epoch: int, image_zxid: int) -> ExecutionStarted:
+    """Return the event: whom the controller decides for, and on which image."""
+    context = work.context
+    return ExecutionStarted(
+        request_id=context.request_id,
+        identity=work.identity,
+        epoch=epoch,
+        image_zxid=image_zxid,
+        api_key=context.api_key,
+        api_version=context.api_version,
+        client_id=context.client_id,
+        principal=str(context.principal),
+        token_authenticated=context.principal.token_authenticated,
+        client_host=context.client_host,
+        listener=context.listener_name,
+        security_protocol=context.security_protocol,
+    )
 
 
 class Entry(NamedTuple):
@@ -84,3 +104,11 @@ def outcomes_of(multi: Sequence[Entry]) -> list[RequestOutcomes]:
         assert isinstance(elements, dict)
         elements[decided.element] = decided.outcome
     return list(grouped.values())
+
+
+def told_codes(
+    outcomes: Mapping[str, Outcome], unfinished: frozenset[str]
+) -> list[tuple[str, int]]:
+    """Return element and error code as the client is told them, for events."""
+    late = int(ErrorCode.REQUEST_TIMED_OUT)
+    return [(e, late if e in unfinished else int(o.error)) for e, o in outcomes.items()]

@@ -66,6 +66,7 @@ class RequestReceived:
     correlation_id: int
     client_id: str | None
     principal: str
+    token_authenticated: bool
     client_host: str
     listener: str
     security_protocol: str
@@ -123,13 +124,21 @@ class EnvelopeRefused:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStarted:
-    """The controller decides a request on the image as of `image_zxid`."""
+    """The controller decides a request on the image as of `image_zxid`, and for whom."""
 
     kind: ClassVar[str] = "execution_started"
     request_id: str
     identity: Identity
     epoch: int
     image_zxid: int
+    api_key: int
+    api_version: int
+    client_id: str | None
+    principal: str
+    token_authenticated: bool
+    client_host: str
+    listener: str
+    security_protocol: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +154,8 @@ class RequestDecided:
     image_zxid: int
     zxid: int
     elements: list[tuple[str, int]]
+    unchanged: list[str]  # elements for which nothing was to be written
+    error: int  # of the request as a whole, where it failed as a whole; then without elements
     validate_only: bool
 
 
@@ -203,6 +214,7 @@ class ImageAdvanced:
     kind: ClassVar[str] = "image_advanced"
     zxid: int
     side: str
+    epoch: int  # the controller's that the image comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +287,18 @@ class FaultInjected:
     """The harness broke something on purpose."""
 
     kind: ClassVar[str] = "fault_injected"
-    action: str
-    target: str
+    action: str  # kill, freeze, expire, partition, slow, …
+    target: str  # a node's id, or what else it was done to
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnded:
+    """The harness saw a node's process end; a boot that was killed has this and no `stopped`."""
+
+    kind: ClassVar[str] = "node_ended"
+    ended_node: str
+    ended_boot: str  # its incarnation
+    status: int  # of its exit; a signal's number as a negative one
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +312,11 @@ class FaultHealed:
 
 @dataclass(frozen=True, slots=True)
 class ClientInvoked:
-    """A workload's client asked; `op_id` names the operation, `elements` what it is about."""
+    """A workload's client asked; `op_id` names the operation, `elements` what it is about.
+
+    Elements are named as in `request_decided`. A workload uses each name once for each API in a
+    run, so that an effect in ZooKeeper can be told to be the operation's.
+    """
 
     kind: ClassVar[str] = "client_invoked"
     op_id: str
@@ -333,6 +359,7 @@ Event = (
     | BrokerRegistered
     | MetricsSnapshot
     | FaultInjected
+    | NodeEnded
     | FaultHealed
     | ClientInvoked
     | ClientCompleted

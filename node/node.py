@@ -212,7 +212,8 @@ class Node:
 
     def _apply(self, update: MetadataUpdate) -> None:
         if self.cache.apply(update) and update.complete:
-            self.log.append(ImageAdvanced(zxid=update.zxid, side="broker"))
+            epoch = update.controller_epoch
+            self.log.append(ImageAdvanced(zxid=update.zxid, side="broker", epoch=epoch))
 
     def _metadata_changed(self) -> None:
         self.office.make_way()

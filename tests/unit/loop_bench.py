@@ -11,7 +11,7 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
 from cluster_model.znode_operations import Create, Delete, Operation, SetData
 from controller.apis.base import AdminApi
-from controller.loop import ControllerLoop, Shell, told_codes
+from controller.loop import ControllerLoop, Shell
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import (
     Committed,
@@ -20,7 +20,7 @@ from controller.store.port import (
     Fence,
     UnknownOutcomeError,
 )
-from controller.work import Work
+from controller.work import Work, told_codes
 from envelope.messages import EnvelopeAnswer, RequestIdentity
 from event_log.writer import NullEventLog
 from tests.unit.topic_decisions import context, image

@@ -12,7 +12,7 @@ import pytest
 
 from event_log import writer
 from event_log.clock import ManualClock
-from event_log.events import ClaimSent, Event, ExecutionStarted, Stopped
+from event_log.events import ClaimSent, EnvelopeReceived, Event, Stopped
 from event_log.writer import FileEventLog
 
 
@@ -50,20 +50,20 @@ def test_nothing_is_written_before_the_flush_and_all_of_it_by_then(
 def test_a_line_has_what_all_events_have(log: FileEventLog, tmp_path: Path) -> None:
     """Node, boot, dense sequence and both clocks, beside the event's own fields."""
     identity = (1, "abc", 7)
-    started = ExecutionStarted(request_id="r", identity=identity, epoch=2, image_zxid=3)
+    started = EnvelopeReceived(request_id="r", identity=identity, attempt=2, sender="User:b")
     for event in (started, Stopped(reason="asked")):
         log.append(event)
     log.flush()
     first, second = _lines(tmp_path)
     assert first == {
-        "kind": "execution_started",
+        "kind": "envelope_received",
         "seq": 0,
         "mono_ns": 5,
         "wall_ms": 1_700_000_000_000,
         "request_id": "r",
         "identity": [1, "abc", 7],
-        "epoch": 2,
-        "image_zxid": 3,
+        "attempt": 2,
+        "sender": "User:b",
         "run_id": "run",
         "node": "1",
         "boot": "abc",
@@ -95,7 +95,7 @@ def test_a_full_buffer_does_not_wait_for_the_flush(log: FileEventLog, tmp_path: 
 def test_a_named_tuple_is_written_as_a_list(log: FileEventLog, tmp_path: Path) -> None:
     """Identities travel as named tuples; readers see what every JSON reader expects."""
     identity = _Identity(1, "abc", 7)
-    log.append(ExecutionStarted(request_id="r", identity=identity, epoch=2, image_zxid=3))
+    log.append(EnvelopeReceived(request_id="r", identity=identity, attempt=2, sender="User:b"))
     log.flush()
     assert _lines(tmp_path)[0]["identity"] == [1, "abc", 7]
 
