@@ -24,10 +24,12 @@ MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"))
 
 
 def events(cluster: Cluster, node: int, kind: str) -> list[dict[str, object]]:
+    """Of a node at work: its last line may be half written."""
     lines = [
         json.loads(line)
         for path in sorted((cluster.evidence_dir / "nodes" / str(node) / "events").glob("*.jsonl"))
-        for line in path.read_text().splitlines()
+        for line in path.read_text().splitlines(keepends=True)
+        if line.endswith("\n")
     ]
     return [line for line in lines if line["kind"] == kind]
 
