@@ -18,6 +18,7 @@ from bridgehead.kafka_wire.codec import (
     decode_response,
     encode_request,
     encode_response,
+    throttle_time_ms,
 )
 from bridgehead.kafka_wire.error_responses import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
@@ -220,7 +221,10 @@ class Dispatcher:
         if forwarded.step is Step.RELAY and forwarded.answer is not None:
             try:
                 _, at = decode_response_header(key, version, forwarded.answer)
-                return _Done(forwarded.answer[at:], forwarded.zxid)
+                body = forwarded.answer[at:]
+                said_ms = throttle_time_ms(key, version, body)
+                request.course.throttle_ms = max(forwarded.throttle_ms, said_ms)
+                return _Done(body, forwarded.zxid)
             except WireError as wrong:
                 _log.warning("%s: the inner answer is malformed: %s", request.request_id, wrong)
         if forwarded.step is Step.CLOSE:

@@ -20,6 +20,7 @@ from event_log.writer import EventLog
 
 # A controller that says NOT_CONTROLLER has lost or not yet won office: Kafka waits 50 ms as well.
 RETRY_BACKOFF_S: Final = 0.05
+_NO_ANSWER: Final = EnvelopeAnswer(0, None, 0)
 
 
 class ControllerLink(Protocol):
@@ -48,6 +49,7 @@ class Forwarded:
     zxid: int
     remote_ms: float | None  # since it first went out to another node; None: it never did
     queued_ms: float | None = None  # from its arrival until then
+    throttle_ms: int = 0  # as the controller in this very process says
 
 
 class ForwardingManager:
@@ -148,8 +150,15 @@ class ForwardingManager:
             else:
                 step = after_answer(answer, now_s=now_s, deadline_s=deadline_s)
             if step is not Step.RETRY:
-                data, zxid = (answer.response_data, answer.zxid) if answer else (None, 0)
-                return Forwarded(step, data, zxid, self._since_ms(sent_s), queued_ms)
+                ended = answer or _NO_ANSWER
+                return Forwarded(
+                    step,
+                    ended.response_data,
+                    ended.zxid,
+                    self._since_ms(sent_s),
+                    queued_ms,
+                    ended.throttle_ms,
+                )
             if self._target is target:  # A new controller is asked at once.
                 pause_s = min(RETRY_BACKOFF_S, deadline_s - now_s)
                 await self._until_changed(envelope.identity.sequence, pause_s)

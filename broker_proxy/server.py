@@ -8,6 +8,7 @@ closed after `connections.max.idle.ms`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import itertools
 import logging
@@ -67,6 +68,7 @@ class _ClientProtocol(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._is_finishing = False
+        self._ended = asyncio.Event()  # no muting any more
         self.last_active_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -92,15 +94,17 @@ class _ClientProtocol(asyncio.Protocol):
         answers: list[bytes] = []
         try:
             while (data := connection.next_frame()) is not None and not transport.is_closing():
-                result = await self._answer(connection, data, answers)
+                result, throttle_ms = await self._answer(connection, data, answers)
                 if result is None:
                     self._write(answers, transport)
                     self.close()
                     return
                 answers.append(frame(result))
-                if len(answers) >= ANSWERS_JOINED_MAX or connection.is_drained:
+                if throttle_ms or len(answers) >= ANSWERS_JOINED_MAX or connection.is_drained:
                     self._write(answers, transport)
                     await self._writable.wait()
+                    if throttle_ms > 0:
+                        await self._be_mute(throttle_ms)
                     self.last_active_s = server.now_s()
                     if not connection.is_drained:
                         await asyncio.sleep(0)  # Other connections have their turn.
@@ -125,20 +129,27 @@ class _ClientProtocol(asyncio.Protocol):
 
     async def _answer(
         self, connection: ClientConnection, data: bytes, ready: list[bytes]
-    ) -> bytes | None:
+    ) -> tuple[bytes | None, int]:
+        """Return the answer (None: close), and for how many milliseconds to be mute after it."""
         server = self._server
         try:
             request = connection.open_request(data, server.now_ns())
         except UnsupportedVersionError as refused:
             request = connection.name_request(refused.header, data, len(data), server.now_ns())
-            return server.dispatcher.answer_unsupported(request)
+            return server.dispatcher.answer_unsupported(request), 0
         except WireError as wrong:
             _log.info("%s: %s", connection.info.connection_id, wrong)
-            return None
+            return None, 0
         if ready and server.dispatcher.may_take_long(request):
             assert self._transport is not None
             self._write(ready, self._transport)
-        return await server.dispatcher.answer(request)
+        return await server.dispatcher.answer(request), request.course.throttle_ms
+
+    async def _be_mute(self, throttle_ms: int) -> None:
+        """Serve nothing for so long, or until the client is gone or the server stops (KIP-219)."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(throttle_ms / 1000):
+                await self._ended.wait()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -148,6 +159,7 @@ class _ClientProtocol(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._writable.set()
+        self._ended.set()
         if self._connection is not None:
             self._server.dismiss(self, self._connection)
 
@@ -163,6 +175,7 @@ class _ClientProtocol(asyncio.Protocol):
 
     def finish(self) -> asyncio.Task[None] | None:
         """Read no more; return what is still to be done for this client."""
+        self._ended.set()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
             self._is_finishing = True

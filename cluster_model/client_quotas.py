@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.config_types import ConfigException, ConfigType, java_double_text, parse
 from cluster_model.entity_names import sanitize
+from cluster_model.mutation_rates import MUTATION_RATE
 from cluster_model.records import ConfigResource
 from cluster_model.scala_order import java_hash
 from cluster_model.scram import MECHANISM_NAMES
@@ -28,7 +29,7 @@ CLIENT_KEYS: Final[Mapping[str, ConfigType]] = {
     "producer_byte_rate": ConfigType.LONG,
     "consumer_byte_rate": ConfigType.LONG,
     "request_percentage": ConfigType.DOUBLE,
-    "controller_mutation_rate": ConfigType.DOUBLE,
+    MUTATION_RATE: ConfigType.DOUBLE,
 }
 IP_KEYS: Final[Mapping[str, ConfigType]] = {"connection_creation_rate": ConfigType.INT}
 # A user's znode holds its credentials, too.
@@ -180,3 +181,46 @@ def quotas_of(resource: ConfigResource, configs: Mapping[str, str]) -> dict[str,
             assert isinstance(value, float)
             quotas[key] = value
     return quotas
+
+
+class Level(NamedTuple):
+    """Whose use is counted together: names as stored; empty where the level has none."""
+
+    user: str
+    client_id: str | None
+
+
+def governing_level(
+    rates: Mapping[ConfigResource, float], user: str, client_id: str | None
+) -> tuple[Level, float | None]:
+    """Return under which level a client's use is counted, and its rate (None: unlimited).
+
+    The most specific entity that has a rate decides the level (KIP-55): a user and a client id, a
+    user, a client id; the name before the default in each. A level's rate is then looked for
+    among the entities of that level alone.
+    """
+    stored = sanitize(user)
+    client = None if client_id is None else sanitize(client_id)
+    for name in (stored, DEFAULT_ENTITY):
+        pairs = (f"{name}/clients/{client}", f"{name}/clients/{DEFAULT_ENTITY}")
+        if any(ConfigResource("users", pair) in rates for pair in pairs):
+            return _limited(rates, Level(stored, client))
+        if ConfigResource("users", name) in rates:
+            return _limited(rates, Level(stored, ""))
+    return _limited(rates, Level("", client))
+
+
+def _limited(rates: Mapping[ConfigResource, float], level: Level) -> tuple[Level, float | None]:
+    user, client = level
+    candidates: tuple[ConfigResource, ...] = ()
+    if user and client:
+        candidates = tuple(
+            ConfigResource("users", f"{each}/clients/{below}")
+            for each in (user, DEFAULT_ENTITY)
+            for below in (client, DEFAULT_ENTITY)
+        )
+    elif user and client is not None:  # Kafka limits nobody who sends no client id at all.
+        candidates = (ConfigResource("users", user), ConfigResource("users", DEFAULT_ENTITY))
+    elif client:
+        candidates = (ConfigResource("clients", client), ConfigResource("clients", DEFAULT_ENTITY))
+    return level, next((rates[each] for each in candidates if each in rates), None)

@@ -20,6 +20,7 @@ from cluster_model.config_steps import (
     user_and_client,
     user_of_clients,
 )
+from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import (
     NO_STATE,
     AssignmentRecord,
@@ -98,6 +99,8 @@ class MetadataImage:
     # The clients below each user that has a `clients` znode; names as stored.
     user_clients: Map[str, frozenset[str]] = field(default_factory=Map)
     deletions: frozenset[str] = frozenset()  # topics marked for deletion
+    # Of `configs`, what limits creations and deletions: few, and asked for with each of them.
+    mutation_rates: Map[ConfigResource, float] = field(default_factory=Map)
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one config entity; empty when there are none."""
@@ -118,6 +121,7 @@ class _Replay:
         self._colliding = image.colliding.mutate()
         self._configs = image.configs.mutate()
         self._user_clients = image.user_clients.mutate()
+        self._mutation_rates = image.mutation_rates.mutate()
         self._deletions = set(image.deletions)
         # Partition states arrive in runs of one topic: each topic's tuple is rebuilt once.
         self._states: dict[str, list[PartitionState]] = {}
@@ -157,6 +161,7 @@ class _Replay:
             configs=self._configs.finish(),
             user_clients=self._user_clients.finish(),
             deletions=frozenset(self._deletions),
+            mutation_rates=self._mutation_rates.finish(),
         )
 
     def _flush(self, name: str) -> None:
@@ -216,6 +221,11 @@ class _Replay:
             self._configs.pop(step.resource, None)
         else:
             self._configs[step.resource] = step.configs or {}
+        rate = mutation_rate(step.resource, step.configs or {})
+        if rate is None:
+            self._mutation_rates.pop(step.resource, None)
+        else:
+            self._mutation_rates[step.resource] = rate
         user, client = (
             user_and_client(step.resource) if step.resource.entity_type == "users" else ("", None)
         )

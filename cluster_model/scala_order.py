@@ -1,8 +1,8 @@
 """In which order a Kafka of ZooKeeper mode walks its hash tables, where an answer shows it.
 
 The order is promised to nobody; it is kept because recorded answers are compared byte for byte.
-Derived from the published behaviour of Scala 2.13's immutable HashSet and mutable LongMap, and
-confirmed on recorded Metadata answers.
+Derived from the published behaviour of Scala 2.13's immutable HashSet and of the mutable LongMap
+and HashMap, and confirmed on answers of a live Kafka.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ _SMALL_SET: Final = 4
 _NAMES_MAX: Final = 64
 _PARTITIONS_MAX: Final = 1_024
 _BITS_PER_LEVEL: Final = 5
+_MUTABLE_SLOTS: Final = 16
+_MUTABLE_LOAD: Final = 0.75
+_SIGN: Final = 1 << 31
 
 
 def java_hash(text: str) -> int:
@@ -35,6 +38,23 @@ def set_order(names: Iterable[str]) -> Sequence[str]:
     if not _SMALL_SET < len(distinct) <= _NAMES_MAX:
         return distinct
     return _walk([(_improve(java_hash(name)), name) for name in distinct], 0)
+
+
+def mutable_hash_order(names: Iterable[str]) -> Sequence[str]:
+    """Return distinct names in the order of a mutable HashMap; very many stay as they came."""
+    distinct = list(dict.fromkeys(names))
+    if not 1 < len(distinct) <= _NAMES_MAX:
+        return distinct
+    slots = _MUTABLE_SLOTS
+    while len(distinct) >= slots * _MUTABLE_LOAD:
+        slots *= 2
+    codes = {name: _spread(java_hash(name)) for name in distinct}
+    # Within a slot in the order of the hash, which is a signed number.
+    return sorted(distinct, key=lambda name: (codes[name] & slots - 1, codes[name] ^ _SIGN))
+
+
+def _spread(code: int) -> int:
+    return code ^ code >> 16
 
 
 def _improve(code: int) -> int:

@@ -24,6 +24,7 @@ from cluster_model.znodes import FeatureZnode
 from controller.background import Job, complete_reassignments, delete_topics, sweep, tidy_up
 from controller.handle_envelope import EnvelopeDesk
 from controller.loop import ControllerLoop, Shell
+from controller.mutation_quotas import MutationQuotas
 from controller.notifications import purge_notifications
 from controller.pruning import Pruning
 from controller.publish import Peer, Publisher
@@ -203,6 +204,9 @@ class Controller:
                 now_ms=services.now_ms,
             ),
             log=services.log,
+            quotas=MutationQuotas(
+                self._settings.mutation_quota_samples, self._settings.mutation_quota_window_s
+            ),
         )
         self._loop = loop
         if not loaded.has_feature_znode:

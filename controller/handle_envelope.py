@@ -145,10 +145,13 @@ class EnvelopeDesk:
         """Build the answer of a request that is decided and committed."""
         context = work.context
         message = work.api.answer(context, work.request, work.outcomes, image, unfinished)
+        throttle_ms = work.charges.throttle_left_ms(self._services.now_ms())
+        if throttle_ms:
+            message.throttle_time_ms = throttle_ms
         zxid = work.zxid or image.zxid
         elements = told_codes(work.outcomes, unfinished)
         self._services.log.append(_decided(work, elements, epoch=image.controller_epoch, zxid=zxid))
-        return _relayed(work, message, zxid)
+        return _relayed(work, message, zxid, throttle_ms)
 
     def encode_refusal(self, work: Work, error: ErrorCode) -> EnvelopeAnswer:
         """Build the answer of a request that failed as a whole, in its API's own shape."""
@@ -181,8 +184,8 @@ def _decided(
     )
 
 
-def _relayed(work: Work, message: object, zxid: int) -> EnvelopeAnswer:
+def _relayed(work: Work, message: object, zxid: int, throttle_ms: int = 0) -> EnvelopeAnswer:
     context = work.context
     head = encode_response_header(context.api_key, context.api_version, work.correlation_id)
     body = encode_response(context.api_key, context.api_version, message, dialect=context.dialect)
-    return EnvelopeAnswer(int(ErrorCode.NONE), head + body, zxid)
+    return EnvelopeAnswer(int(ErrorCode.NONE), head + body, zxid, throttle_ms)

@@ -22,6 +22,7 @@ from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
 from controller.apis.base import WaitFor
 from controller.background import Job, complete_reassignments, delete_topics, follow
+from controller.mutation_quotas import MutationQuotas
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
@@ -90,6 +91,7 @@ class ControllerLoop:
         outcomes: OutcomeIndex,
         shell: Shell,
         log: EventLog,
+        quotas: MutationQuotas,
     ) -> None:
         self._store = store
         self._fence = fence
@@ -97,6 +99,7 @@ class ControllerLoop:
         self.outcomes = outcomes
         self._shell = shell
         self._log = log
+        self._quotas = quotas
         self._queue: deque[Work] = deque()
         self._jobs: deque[Job] = deque()
         self._chores: deque[Chore] = deque()
@@ -229,7 +232,8 @@ class ControllerLoop:
         work.without_effect.clear()
         records: list[Record] = []
         planned = image
-        for decided in decision.elements:
+        rates = image.mutation_rates
+        for decided in self._quotas.charge(context, decision.elements, rates, work.charges):
             if decided.element in work.outcomes:
                 continue
             planned_operations = plan_operations(decided.records, planned)

@@ -44,6 +44,8 @@ class Settings:
     session_timeout_ms: int
     connection_timeout_ms: int
     request_timeout_ms: int
+    mutation_quota_samples: int = 11  # controller.quota.window.num
+    mutation_quota_window_s: int = 1  # controller.quota.window.size.seconds
 
 
 @dataclass(frozen=True, slots=True)

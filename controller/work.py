@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from controller.apis.base import AdminApi, Decided, Outcome, RequestContext, Wait
+from controller.mutation_quotas import Charges
 from controller.store.outcomes import RequestOutcomes
 from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
 from envelope.messages import EnvelopeAnswer, RequestIdentity
@@ -35,6 +36,7 @@ class Work:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     undone: set[str] = field(default_factory=set)  # decided in this round, not yet committed
     without_effect: set[str] = field(default_factory=set)  # decided in this round, nothing to write
+    charges: Charges = field(default_factory=Charges)
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0

@@ -43,11 +43,14 @@ class EnvelopeAnswer:
     """What came back. `error_code` is the outer error; `response_data` is None beside one.
 
     `zxid` is the transaction this answer stands for: the commit of a write, else the image's.
+    `throttle_ms` never goes on the wire: another node's broker learns of it from the answer alone,
+    where the answer's version can say it, as Kafka's does.
     """
 
     error_code: int
     response_data: bytes | None
     zxid: int
+    throttle_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             session_timeout_ms=config.session_timeout_ms,
             connection_timeout_ms=config.connection_timeout_ms,
             request_timeout_ms=config.broker.int("request.timeout.ms"),
+            mutation_quota_samples=config.broker.int("controller.quota.window.num"),
+            mutation_quota_window_s=config.broker.int("controller.quota.window.size.seconds"),
         ),
         Services(
             apis=build_admin_apis(config.broker, lambda: node.effective),

@@ -6,6 +6,7 @@ set of tables: today there is one, "shipped", which is Kafka 3.9's.
 
 from __future__ import annotations
 
+import struct
 from functools import cache
 from typing import Any, Final, Literal
 
@@ -18,9 +19,11 @@ from bridgehead.kafka_wire.generate import (
     Generator,
 )
 from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.kafka_wire.schema import fields_of
 
 Kind = Literal["request", "response"]
 DIALECTS: Final = ("shipped",)
+_THROTTLE_TIME: Final = struct.Struct(">i")
 
 
 def find_spec(api_key: int, version: int, dialect: str) -> ApiSpec:
@@ -111,3 +114,23 @@ def encode_request(api_key: int, version: int, message: Any, dialect: str = "shi
 def encode_response(api_key: int, version: int, message: Any, dialect: str = "shipped") -> bytes:
     """Return a response's body; see `encode`."""
     return encode(api_key, "response", version, message, dialect)
+
+
+@cache
+def _begins_with_throttle_time(api_key: int, version: int) -> bool:
+    fields = fields_of(message_type(find_spec(api_key, version, DIALECTS[0]), "response"))
+    first = next((field for field in fields if version in field.versions), None)
+    return first is not None and first.name == "throttle_time_ms"
+
+
+def throttle_time_ms(api_key: int, version: int, body: bytes) -> int:
+    """Return what a response that begins with its throttle time says; 0 for any other.
+
+    Raises:
+        WireError: the body is shorter than that.
+    """
+    if not _begins_with_throttle_time(api_key, version):
+        return 0
+    if len(body) < _THROTTLE_TIME.size:
+        raise WireError("the data ends within the message")
+    return int(_THROTTLE_TIME.unpack_from(body)[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from bridgehead.kafka_wire.headers import RequestHeader
@@ -24,6 +24,13 @@ class ClientConnectionInfo:
     software_version: str = "unknown"
 
 
+@dataclass(slots=True)
+class Course:
+    """What became of a request, beside its answer. The dispatcher fills it in."""
+
+    throttle_ms: int = 0  # its connection is served no more for so long, once it is answered
+
+
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
     """One request in its turn: header decoded, body as received."""
@@ -34,6 +41,7 @@ class ClientRequest:
     body: bytes
     connection: ClientConnectionInfo
     received_ns: int  # monotonic
+    course: Course = field(default_factory=Course)
 
 
 class LocalApi(Protocol):

@@ -43,12 +43,14 @@ class Decided:
     `element` names the element within its request: a topic name, or `type:name` of a resource.
     The records of one element are committed in one multi; those of `following` come after it, in
     multis of their own where they do not fit, and any later controller completes them.
+    `mutations`: partitions that the controller mutation quota is charged; None: it is not asked.
     """
 
     element: str
     outcome: Outcome
     records: tuple[Record, ...] = ()
     following: tuple[Record, ...] = ()
+    mutations: int | None = None
 
 
 class WaitFor(Enum):

@@ -142,8 +142,8 @@ class CreatePartitions:
             if state is not None:
                 states.append(PartitionRecord(topic.name, partition, state))
         if len(states) <= PARTITIONS_IN_ONE_MULTI:
-            return Decided(topic.name, done, (grown, *states))
-        return Decided(topic.name, done, (grown,), tuple(states))
+            return Decided(topic.name, done, (grown, *states), mutations=len(added))
+        return Decided(topic.name, done, (grown,), tuple(states), len(added))
 
     def conflict(self, element: str) -> Outcome:
         """The topic's znodes are not what the image says."""

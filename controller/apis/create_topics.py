@@ -268,9 +268,10 @@ class CreateTopics:
             if state is not None:
                 states.append(PartitionRecord(name, partition, state))
         outcome = Outcome(ErrorCode.NONE, topic_id=topic_id)
+        partitions = len(plan.assignment)
         if len(states) <= PARTITIONS_IN_ONE_MULTI:
-            return Decided(name, outcome, (topic, *states))
-        return Decided(name, outcome, (topic,), tuple(states))
+            return Decided(name, outcome, (topic, *states), mutations=partitions)
+        return Decided(name, outcome, (topic,), tuple(states), partitions)
 
     def conflict(self, element: str) -> Outcome:
         """Somebody wrote the topic's znodes by hand."""

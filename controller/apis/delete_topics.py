@@ -75,7 +75,8 @@ class DeleteTopics:
                 assert resolved is not None
                 records = (DeletionMarkerRecord(resolved),)
                 marked.add(resolved)
-            elements[element] = Decided(element, outcome, records)
+            mutations = _partitions(image, resolved) if outcome.succeeded else None
+            elements[element] = Decided(element, outcome, records, mutations=mutations)
         outcomes = {**settled, **{e: decided.outcome for e, decided in elements.items()}}
         ids = {e: o.topic_id for e, o in outcomes.items() if o.succeeded and o.topic_id}
         return Decision(list(elements.values()), Wait(WaitFor.DELETION, ids, request.timeout_ms))
@@ -152,6 +153,12 @@ class DeleteTopics:
     ) -> Any:
         """See AdminApi.refuse."""
         return error_response(self.api_key, request, version, error, message)
+
+
+def _partitions(image: MetadataImage, name: str | None) -> int:
+    """What Kafka charges: also for a topic that is marked already, nothing for one that is gone."""
+    topic = image.topics.get(name) if name is not None else None
+    return len(topic.assignment) if topic is not None else 0
 
 
 def _asked(

@@ -7,13 +7,14 @@ twenty. Parsing yields to the loop, so that heartbeats go on meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from immutables import Map
 
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
+from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState
 from cluster_model.znodes import (
     BrokerIdZnode,
@@ -74,6 +75,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         configs=configs,
         user_clients=user_clients,
         deletions=frozenset(markers) & frozenset(topics),
+        mutation_rates=Map(_mutation_rates(configs)),
     )
     return Loaded(
         image,
@@ -154,6 +156,15 @@ async def _load_configs(
         except ZnodeContentError as wrong:
             refused.append(str(wrong))
     return Map(configs), Map(user_clients)
+
+
+def _mutation_rates(
+    configs: Mapping[ConfigResource, Mapping[str, str]],
+) -> Iterator[tuple[ConfigResource, float]]:
+    for resource, values in configs.items():
+        rate = mutation_rate(resource, values)
+        if rate is not None:
+            yield resource, rate
 
 
 async def _load_topics(

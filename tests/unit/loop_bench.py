@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -12,6 +13,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.znode_operations import Create, Delete, Operation, SetData
 from controller.apis.base import AdminApi
 from controller.loop import ControllerLoop, Shell
+from controller.mutation_quotas import MutationQuotas
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import (
     Committed,
@@ -105,6 +107,7 @@ class Term:
     def __init__(self, store: MemoryStore | None = None, before: MetadataImage | None = None):
         self.store = store or MemoryStore()
         self.happened: list[str] = []
+        self.throttled_ms = 0  # what the last answer said
         self.now_s = 1000.0
         self.loop = ControllerLoop(
             store=self.store,
@@ -120,6 +123,7 @@ class Term:
                 now_ms=lambda: int(self.now_s * 1000),
             ),
             log=NullEventLog(),
+            quotas=MutationQuotas(samples=11, window_s=1),
         )
         self._sequence = 0
 
@@ -130,6 +134,7 @@ class Term:
         self, work: Work, unfinished: frozenset[str], _image: MetadataImage
     ) -> EnvelopeAnswer:
         self._tell(f"answered {work.identity.sequence}")
+        self.throttled_ms = work.charges.throttle_left_ms(int(self.now_s * 1000))
         told = {element: ErrorCode(c).name for element, c in told_codes(work.outcomes, unfinished)}
         return EnvelopeAnswer(0, json.dumps(told).encode(), work.zxid)
 
@@ -141,6 +146,7 @@ class Term:
         sequence: int | None = None,
         version: int = 7,
         deadline_s: float = 2000.0,
+        client_id: str | None = None,
     ) -> asyncio.Future[EnvelopeAnswer]:
         """Queue a request; `sequence` makes it a resend of an earlier one."""
         self._sequence += 1
@@ -148,7 +154,7 @@ class Term:
         self.loop.submit(
             Work(
                 identity=RequestIdentity(1, "life", sequence or self._sequence),
-                context=context(version),
+                context=replace(context(version), api_key=api.api_key, client_id=client_id),
                 api=api,
                 request=request,
                 correlation_id=0,
