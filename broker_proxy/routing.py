@@ -22,6 +22,7 @@ class Route(Enum):
 SHIPPED: Final[Mapping[int, Route]] = {
     2: Route.LOCAL,  # ListOffsets
     3: Route.LOCAL,  # Metadata
+    10: Route.LOCAL,  # FindCoordinator
     15: Route.LOCAL,  # DescribeGroups
     16: Route.LOCAL,  # ListGroups
     18: Route.LOCAL,  # ApiVersions

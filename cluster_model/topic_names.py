@@ -9,7 +9,9 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 
 LENGTH_MAX: Final = 249
 # Kafka's own topics; Metadata marks them as internal.
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
 

@@ -78,6 +78,20 @@ class RequestReceived:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsAutoCreated:
+    """A broker asks for topics because a client named them; `cause` is that client's request.
+
+    What came of them is in the `request_decided` of `request_id`; no client is told.
+    """
+
+    kind: ClassVar[str] = "topics_auto_created"
+    request_id: str
+    cause: str
+    principal: str
+    topics: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ForwardSent:
     """A broker handed an Envelope to the link to the controller; `local`: in its own process."""
 
@@ -340,6 +354,7 @@ Event = (
     | Connected
     | Disconnected
     | RequestReceived
+    | TopicsAutoCreated
     | ForwardSent
     | ForwardAnswered
     | EnvelopeReceived

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -22,12 +23,16 @@ from broker_proxy.apis.describe_configs import DescribeConfigs
 from broker_proxy.apis.describe_groups import DescribeGroups
 from broker_proxy.apis.describe_log_dirs import DescribeLogDirs, log_dirs_of
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
+from broker_proxy.apis.find_coordinator import FindCoordinator
 from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.apis.list_offsets import ListOffsets
 from broker_proxy.apis.metadata import Metadata
+from broker_proxy.auto_topics import AutoTopics
+from broker_proxy.coordinators import Coordinators
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.principal import ANONYMOUS
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
@@ -42,6 +47,7 @@ from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from controller.apis.list_partition_reassignments import ListPartitionReassignments
 from controller.apis.topic_config_rules import TopicConfigRules
 from controller.apis.update_features import UpdateFeatures
+from node.config import LOOPBACK
 
 if TYPE_CHECKING:
     from node.node import Node
@@ -82,20 +88,46 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         },
         choose=random.randrange,
     )
+    coordinators = Coordinators(node.cache, node.config.broker_id)
+    auto_topics = _auto_topics(node, current)
+    creates = broker.value("auto.create.topics.enable") is True
     apis: tuple[LocalApi, ...] = (
-        Metadata(view),
+        Metadata(view, auto_create=auto_topics.create_for_client if creates else None),
         ApiVersions({name: table.keys() for name, table in DIALECTS.items()}, lambda: 0),
         DescribeCluster(view),
         DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), _allow_client),
         DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, _allow_client),
-        DescribeGroups(_allow_client),
+        DescribeGroups(coordinators, _allow_client),
         DescribeLogDirs(node.config.broker_id, node.cache, log_dirs, _allow_client),
+        FindCoordinator(view, coordinators, auto_topics, _allow_client),
         ListGroups(),
         ListOffsets(node.config.broker_id, node.cache, _allow_client, _now_ms),
         DescribeClientQuotas(node.watcher, _allow_client),
         DescribeUserScramCredentials(node.watcher, _allow_client),
     )
     return {api.api_key: api for api in apis}
+
+
+def _auto_topics(node: Node, current: Current) -> AutoTopics:
+    config = node.config
+    return AutoTopics(
+        node.forwarding.forward,
+        current,
+        waits=lambda: (
+            node.office.controller_id == config.broker_id or not config.own.forwarding_enabled
+        ),
+        broker=ClientConnectionInfo(
+            connection_id=f"broker-{config.broker_id}",
+            listener_name=config.listeners[0].name,
+            security_protocol=config.listeners[0].security_protocol,
+            dialect="shipped",
+            client_host=LOOPBACK,
+            client_address=ipaddress.ip_address(LOOPBACK).packed,
+            principal=ANONYMOUS,
+        ),
+        broker_id=config.broker_id,
+        log=node.log,
+    )
 
 
 def build_split_apis(node: Node, current: Current) -> Mapping[int, SplitApi]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.group_error_responses import GROUP_ERROR_RESPONSES
 from bridgehead.kafka_wire.messages import (
     alter_client_quotas,
     alter_configs,
@@ -24,12 +25,10 @@ from bridgehead.kafka_wire.messages import (
     describe_client_quotas,
     describe_cluster,
     describe_configs,
-    describe_groups,
     describe_log_dirs,
     describe_user_scram_credentials,
     elect_leaders,
     incremental_alter_configs,
-    list_groups,
     list_offsets,
     list_partition_reassignments,
     metadata,
@@ -198,15 +197,6 @@ def _describe_log_dirs(request: Any, version: int, error: ErrorCode, message: st
     return describe_log_dirs.DescribeLogDirsResponse(error_code=error)
 
 
-def _describe_groups(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
-    return describe_groups.DescribeGroupsResponse(
-        groups=[
-            describe_groups.DescribedGroup(error_code=error, group_id=group_id)
-            for group_id in request.groups
-        ]
-    )
-
-
 def _list_offsets(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     return list_offsets.ListOffsetsResponse(
         topics=[
@@ -222,10 +212,6 @@ def _list_offsets(request: Any, version: int, error: ErrorCode, message: str | N
             for topic in request.topics
         ]
     )
-
-
-def _list_groups(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
-    return list_groups.ListGroupsResponse(error_code=error)
 
 
 def _elect_leaders(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
@@ -336,8 +322,6 @@ def _api_versions(request: Any, version: int, error: ErrorCode, message: str | N
 ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     2: _list_offsets,
     3: _metadata,
-    15: _describe_groups,
-    16: _list_groups,
     18: _api_versions,
     19: _create_topics,
     20: _delete_topics,
@@ -356,6 +340,7 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     51: _alter_user_scram_credentials,
     57: _update_features,
     60: _describe_cluster,
+    **GROUP_ERROR_RESPONSES,
 }
 
 

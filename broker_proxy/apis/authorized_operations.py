@@ -22,6 +22,7 @@ _TOPIC: Final[Mapping[str, int]] = {
     "DESCRIBE_CONFIGS": 10,
     "ALTER_CONFIGS": 11,
 }
+_GROUP: Final[Mapping[str, int]] = {"READ": 3, "DELETE": 6, "DESCRIBE": 8}
 _CLUSTER: Final[Mapping[str, int]] = {
     "CREATE": 5,
     "ALTER": 7,
@@ -41,6 +42,11 @@ def allow_everything(operation: str, resource_type: str, resource_name: str) -> 
 def topic_operations(authorize: Authorize, name: str) -> int:
     """Return the operations on a topic, one bit per code."""
     return sum(1 << code for word, code in _TOPIC.items() if authorize(word, "TOPIC", name))
+
+
+def group_operations(authorize: Authorize, group_id: str) -> int:
+    """Return the operations on a group."""
+    return sum(1 << code for word, code in _GROUP.items() if authorize(word, "GROUP", group_id))
 
 
 def cluster_operations(authorize: Authorize) -> int:

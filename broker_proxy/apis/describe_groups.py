@@ -1,7 +1,10 @@
 """DescribeGroups, key 15, versions 0 to 5: answered by the coordinator of each group.
 
-No broker of this release coordinates groups, so that every group is refused with NOT_COORDINATOR:
-what a Kafka answers that leads no partition of the offsets topic (kafka-semantics 3.20).
+No broker of this release has met a group: its coordinator says that it is dead, which is what Kafka
+says of a group that it does not know; any other broker says NOT_COORDINATOR (kafka-semantics 3.20).
+
+Version notes:
+    3 and later: operations on the groups may be asked for.
 """
 
 from __future__ import annotations
@@ -15,22 +18,37 @@ from bridgehead.kafka_wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from broker_proxy.apis.authorized_operations import group_operations
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.config_ports import AuthorizeClient
+from broker_proxy.coordinators import Coordinators
+
+_UNKNOWN_GROUP = "Dead"
 
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroups:
     """See LocalApi."""
 
+    coordinators: Coordinators
     authorize: AuthorizeClient
     api_key: ClassVar[int] = 15
 
     async def answer(self, request: ClientRequest, message: DescribeGroupsRequest) -> Any:
         """Answer each group, in the order of the request."""
+        who = request.connection
         groups = []
         for group_id in message.groups:
-            allowed = self.authorize(request.connection, "DESCRIBE", "GROUP", group_id)
-            error = ErrorCode.NOT_COORDINATOR if allowed else ErrorCode.GROUP_AUTHORIZATION_FAILED
-            groups.append(DescribedGroup(error_code=error, group_id=group_id))
+            group = DescribedGroup(group_id=group_id)
+            if not self.authorize(who, "DESCRIBE", "GROUP", group_id):
+                group.error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            elif not self.coordinators.has_group(group_id):
+                group.error_code = ErrorCode.NOT_COORDINATOR
+            else:
+                group.group_state = _UNKNOWN_GROUP
+                if message.include_authorized_operations:
+                    group.authorized_operations = group_operations(
+                        lambda *asked: self.authorize(who, *asked), group_id
+                    )
+            groups.append(group)
         return DescribeGroupsResponse(groups=groups)

@@ -1,7 +1,8 @@
 """Metadata, key 3, versions 0 to 12: which topics there are and who leads them.
 
 Behaviour (kafka-semantics 3.16): answered from this broker's cache, never from the controller; a
-topic that is missing is answered 3, or 17 where its name is illegal.
+topic that is missing is answered 3, or 17 where its name is illegal. Where the broker and the
+request allow it, it is created meanwhile (`auto_topics`).
 
 Version notes:
     0: an empty list asks for all topics; from 1 on null does, and an empty list for none.
@@ -24,6 +25,7 @@ from bridgehead.kafka_wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from broker_proxy.apis.authorized_operations import (
+    CLUSTER_NAME,
     Authorize,
     AuthorizeFor,
     allow_everything,
@@ -68,9 +70,7 @@ class Metadata:
         self._check(message, version)
         created: Mapping[str, ErrorCode] = {}
         if self._auto_create is not None and message.allow_auto_topic_creation:
-            missing = self._may_be_created(request, message)
-            if missing:
-                created = await self._auto_create(request, missing)
+            created = await self._create_missing(self._auto_create, request, message)
         key = self._key(request, message)
         if key is None or created:
             return self._build(request, message, created)
@@ -87,16 +87,29 @@ class Metadata:
             if topic.name is None and topic.topic_id == NO_ID:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's NullPointerException.
 
-    def _may_be_created(self, request: ClientRequest, message: MetadataRequest) -> list[str]:
+    async def _create_missing(
+        self, auto_create: AutoCreate, request: ClientRequest, message: MetadataRequest
+    ) -> Mapping[str, ErrorCode]:
+        """Create what is missing and may be created; return what is told of each."""
         authorize = self._authorize_for(request) if self._authorize_for else allow_everything
-        names = (t.name for t in message.topics or () if t.topic_id == NO_ID and t.name is not None)
-        return [
+        missing = [
             name
-            for name in set_order(names)
-            if name not in self._view.cache.topics
+            for name in dict.fromkeys(
+                topic.name for topic in message.topics or () if topic.topic_id == NO_ID
+            )
+            if name is not None
+            and name not in self._view.cache.topics
             and _why_missing(name) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             and authorize("DESCRIBE", "TOPIC", name)
         ]
+        if not missing:
+            return {}
+        told: dict[str, ErrorCode] = {}
+        if not authorize("CREATE", "CLUSTER", CLUSTER_NAME):
+            may = [name for name in missing if authorize("CREATE", "TOPIC", name)]
+            told = dict.fromkeys(set(missing) - set(may), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            missing = may
+        return {**told, **await auto_create(request, missing)} if missing else told
 
     def _key(self, request: ClientRequest, message: MetadataRequest) -> Any:
         """What decides the answer; None where it must not or need not be kept."""
@@ -183,7 +196,7 @@ class Metadata:
             # Refused alike whether the topic exists or not.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
-            elif name in cache.topics:
+            elif name in cache.topics and name not in created:  # What is new is asked for again.
                 found.append(self._topic(cache.topics[name], version, listener))
             else:
                 missing = _refused(created.get(name, _why_missing(name)), name)

@@ -219,9 +219,9 @@ async def test_a_malformed_write_is_closed_here_and_never_forwarded() -> None:
 
 
 async def test_an_api_that_is_not_served_closes_the_connection_and_is_told() -> None:
-    """FindCoordinator, for now."""
+    """ControlledShutdown, for now."""
     broker = Broker()
-    assert await broker.dispatcher.answer(_request(10, 0, b"\0\1g")) is None
+    assert await broker.dispatcher.answer(_request(7, 1, b"\0\0\0\1")) is None
     received = broker.log.events[0]
     assert isinstance(received, RequestReceived)
     assert (received.route, broker.last().closed) == ("CLOSE", True)

@@ -25,7 +25,6 @@ from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from bridgehead.kafka_wire.messages.describe_groups import DescribeGroupsRequest
 from bridgehead.kafka_wire.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
@@ -33,7 +32,6 @@ from bridgehead.kafka_wire.messages.describe_log_dirs import (
 from bridgehead.kafka_wire.messages.list_groups import ListGroupsRequest
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.apis.delete_records import DeleteRecords
-from broker_proxy.apis.describe_groups import DescribeGroups
 from broker_proxy.apis.describe_log_dirs import DescribeLogDirs, log_dirs_of
 from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.metadata_cache import MetadataCache
@@ -62,7 +60,6 @@ class Broker:
         effective = EffectiveBrokerConfig.of(static)
         may = lambda *asked: allowed  # noqa: E731
         self.apis: dict[int, Any] = {
-            15: DescribeGroups(may),
             16: ListGroups(),
             35: DescribeLogDirs(1, self._cache, ("/a", "/b"), may),
             21: DeleteRecords(1, self._cache, lambda: effective, self, may),
@@ -185,18 +182,6 @@ async def test_there_are_no_groups(version: int) -> None:
     request = ListGroupsRequest(states_filter=["Stable", "nonsense"], types_filter=["nonsense"])
     answer = await Broker().ask(16, version, request)
     assert (answer["errorCode"], answer["groups"]) == (ErrorCode.NONE, [])
-
-
-@pytest.mark.parametrize(("allowed", "code"), [(True, 16), (False, 30)])
-@pytest.mark.parametrize("version", range(6))
-async def test_no_broker_coordinates_a_group(version: int, allowed: bool, code: int) -> None:
-    """Each group is answered on its own, with nothing in it."""
-    request = DescribeGroupsRequest(groups=["g", "h"], include_authorized_operations=True)
-    answer = await Broker(allowed=allowed).ask(15, version, request)
-    assert [(g["groupId"], g["errorCode"]) for g in answer["groups"]] == [("g", code), ("h", code)]
-    for group in answer["groups"]:
-        assert (group["groupState"], group["protocolType"], group["members"]) == ("", "", [])
-        assert group.get("authorizedOperations", -(2**31)) == -(2**31)
 
 
 @pytest.mark.parametrize("version", range(5))

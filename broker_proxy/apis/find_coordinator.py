@@ -1,0 +1,94 @@
+"""FindCoordinator, key 10, versions 0 to 6: who coordinates a group or a transactional id.
+
+Behaviour (kafka-semantics 3.19): the internal topic is created when it is missing, whatever
+`auto.create.topics.enable` says and without rights of the asker; meanwhile the answer is
+COORDINATOR_NOT_AVAILABLE, and the client asks again.
+
+Version notes:
+    0: groups only. 1 to 3: a text beside the code, which is "NONE" for success. 4 and later: many
+    keys, and texts only where the type of key is unknown. 6: a third type of key, share groups,
+    which have no coordinator here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.config_ports import AuthorizeClient
+from broker_proxy.auto_topics import AutoTopics
+from broker_proxy.coordinators import Coordinators
+from cluster_model.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_SHARE_FROM: Final = 6
+_MANY_KEYS_FROM: Final = 4
+_NOBODY: Final = (-1, "", -1)
+
+
+@dataclass(frozen=True, slots=True)
+class FindCoordinator:
+    """See LocalApi."""
+
+    view: ClusterView
+    coordinators: Coordinators
+    auto_topics: AutoTopics
+    authorize: AuthorizeClient
+    api_key: ClassVar[int] = 10
+
+    async def answer(self, request: ClientRequest, message: FindCoordinatorRequest) -> Any:
+        """Answer each key."""
+        version = request.header.api_version
+        if message.key_type not in (_GROUP, _TRANSACTION, _SHARE):
+            raise ApiError(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.default_text)
+        keys = message.coordinator_keys if version >= _MANY_KEYS_FROM else [message.key]
+        found = [self._coordinator(request, message.key_type, key) for key in keys]
+        if version >= _MANY_KEYS_FROM:
+            return FindCoordinatorResponse(coordinators=found)
+        (one,) = found
+        error = ErrorCode(one.error_code)
+        return FindCoordinatorResponse(
+            error_code=error,
+            error_message="NONE" if error is ErrorCode.NONE else error.default_text,
+            node_id=one.node_id,
+            host=one.host,
+            port=one.port,
+        )
+
+    def _coordinator(self, request: ClientRequest, key_type: int, key: str) -> Coordinator:
+        error, (node_id, host, port) = self._look(request, key_type, key)
+        return Coordinator(
+            key=key, node_id=node_id, host=host, port=port, error_code=error, error_message=""
+        )
+
+    def _look(
+        self, request: ClientRequest, key_type: int, key: str
+    ) -> tuple[ErrorCode, tuple[int, str, int]]:
+        who = request.connection
+        if key_type == _GROUP and not self.authorize(who, "DESCRIBE", "GROUP", key):
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED, _NOBODY
+        if key_type == _TRANSACTION and not self.authorize(
+            who, "DESCRIBE", "TRANSACTIONAL_ID", key
+        ):
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NOBODY
+        if key_type == _SHARE:
+            known = request.header.api_version >= _SHARE_FROM
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE if known else ErrorCode.INVALID_REQUEST
+            return error, _NOBODY
+        topic = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
+        if topic not in self.view.cache.topics:
+            self.auto_topics.create_internal(request, topic)
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOBODY
+        leader = self.view.cache.brokers.get(self.coordinators.leader(topic, key))
+        at = leader.endpoints.get(who.listener_name) if leader else None
+        if leader is None or at is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOBODY
+        return ErrorCode.NONE, (leader.broker_id, at.host, at.port)

@@ -1,0 +1,50 @@
+"""Who coordinates a group or a transactional id: the leader of its partition of an internal topic.
+
+Nobody keeps groups or transactions here: a coordinator answers as one that has not met any yet.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker_proxy.metadata_cache import MetadataCache
+from cluster_model.scala_order import java_hash
+from cluster_model.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+
+_SIGN: Final = 1 << 31
+NO_LEADER: Final = -1
+
+
+class Coordinators:
+    """Reads one broker's metadata cache."""
+
+    def __init__(self, cache: MetadataCache, broker_id: int) -> None:
+        self._cache = cache
+        self._broker_id = broker_id
+
+    def leader(self, topic_name: str, key: str) -> int:
+        """Return the broker that leads a key's partition; -1: no topic or no leader."""
+        topic = self._cache.topics.get(topic_name)
+        if topic is None:
+            return NO_LEADER
+        partition = topic.partitions.get(partition_of(key, max(topic.partitions) + 1))
+        return NO_LEADER if partition is None else partition.leader
+
+    def has_group(self, group_id: str) -> bool:
+        """True when this broker coordinates the group."""
+        return self.leader(GROUP_METADATA_TOPIC, group_id) == self._broker_id
+
+    def has_transactional_id(self, transactional_id: str) -> bool:
+        """True when this broker coordinates the transactional id."""
+        return self.leader(TRANSACTION_STATE_TOPIC, transactional_id) == self._broker_id
+
+
+def partition_of(key: str, partitions: int) -> int:
+    """Return Kafka's partition of a key: the absolute value of Java's hash (kafka-semantics 3.19).
+
+    The one hash that has no absolute value counts as 0.
+    """
+    code = java_hash(key)
+    if code > _SIGN:
+        code = (1 << 32) - code
+    return 0 if code == _SIGN else code % partitions

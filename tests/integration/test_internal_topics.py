@@ -1,0 +1,207 @@
+"""Internal and missing topics come to be through real nodes, and coordinators are found."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import confluent_kafka.admin
+from confluent_kafka import ConsumerGroupState
+from kafka import KafkaAdminClient
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.codec import encode_request
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
+from bridgehead.kafka_wire.json_form import decode_body
+from bridgehead.kafka_wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from chaos.fidelity import Connection
+from tests.integration.test_forwarding_counts import events_of, metrics_of
+
+StartCluster = Callable[..., Cluster]
+T = TypeVar("T")
+METADATA, FIND_COORDINATOR, DESCRIBE_CONFIGS = 3, 10, 32
+GROUP, TRANSACTION = 0, 1
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+FEW = {"offsets.topic.num.partitions": "5", "transaction.state.log.num.partitions": "3"}
+REDIRECTED = "num_messages_redirected_count_total"
+KEYS = tuple(f"key-{n}" for n in range(20))
+_numbers = itertools.count()
+
+
+class Asker:
+    """One raw connection to one broker."""
+
+    def __init__(self, cluster: Cluster, broker_id: int) -> None:
+        self._connection = Connection(cluster.bootstrap_server(broker_id))
+
+    def ask(self, key: int, version: int, message: Any) -> dict[str, Any]:
+        head = encode_request_header(RequestHeader(key, version, next(_numbers), "asker"))
+        answer = self._connection.ask(head + encode_request(key, version, message))
+        assert isinstance(answer, bytes), answer
+        _, at = decode_response_header(key, version, answer)
+        return decode_body(key, "response", version, answer[at:])
+
+    def coordinators(self, key_type: int, *keys: str) -> list[dict[str, Any]]:
+        message = FindCoordinatorRequest(key_type=key_type, coordinator_keys=list(keys))
+        found: list[dict[str, Any]] = self.ask(FIND_COORDINATOR, 6, message)["coordinators"]
+        return found
+
+    def topics(self, *names: str, create: bool = False) -> dict[str, dict[str, Any]]:
+        topics = [MetadataRequestTopic(name=name) for name in names]
+        message = MetadataRequest(topics=topics, allow_auto_topic_creation=create)
+        answer = self.ask(METADATA, 12, message)
+        return {topic["name"]: topic for topic in answer["topics"]}
+
+    def own_configs(self, name: str) -> dict[str, str]:
+        resource = DescribeConfigsResource(resource_type=2, resource_name=name)
+        resource.configuration_keys = None
+        (result,) = self.ask(DESCRIBE_CONFIGS, 4, DescribeConfigsRequest([resource]))["results"]
+        return {c["name"]: c["value"] for c in result["configs"] if c["configSource"] == 1}
+
+
+def until(look: Callable[[], T], is_good: Callable[[T], bool], timeout_s: float = 10.0) -> T:
+    """Look again until it is good; return what was seen last."""
+    deadline = time.monotonic() + timeout_s
+    while not is_good(seen := look()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return seen
+
+
+def coordinators_at_last(asker: Asker, key_type: int) -> list[dict[str, Any]]:
+    """Ask until all of KEYS have a coordinator."""
+    return until(lambda: asker.coordinators(key_type, *KEYS), lambda found: codes(found) == {0})
+
+
+def codes(found: list[dict[str, Any]]) -> set[int]:
+    return {each["errorCode"] for each in found}
+
+
+def test_whoever_asks_for_a_coordinator_first_has_its_topic_made(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """Through a forwarding broker or the controller's own; all brokers then name the same one."""
+    cluster = start_cluster(data_dir=tmp_path, controller=1, properties=FEW)
+    askers = {broker: Asker(cluster, broker) for broker in (1, 2, 3)}
+    for broker, key_type, topic, partitions in (
+        (2, GROUP, OFFSETS, 5),
+        (1, TRANSACTION, TRANSACTIONS, 3),
+    ):
+        assert codes(askers[broker].coordinators(key_type, *KEYS)) == {15}
+        found = {each: coordinators_at_last(asker, key_type) for each, asker in askers.items()}
+        assert codes(found[1]) == {0}
+        assert found[1] == found[2] == found[3]
+        assert len({each["nodeId"] for each in found[1]}) > 1
+        told = askers[3].topics(topic)[topic]
+        assert (told["isInternal"], len(told["partitions"])) == (True, partitions)
+        assert {len(p["replicaNodes"]) for p in told["partitions"]} == {3}
+    assert askers[1].own_configs(OFFSETS) == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    }
+    assert askers[1].own_configs(TRANSACTIONS) == {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "2",
+        "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    }
+    redirected = {broker: metrics_of(cluster, broker)[REDIRECTED] for broker in (1, 2, 3)}
+    cluster.stop()
+    events = [event for broker in (1, 2, 3) for event in events_of(tmp_path, broker)]
+    made = {e["request_id"]: e for e in events if e["kind"] == "topics_auto_created"}
+    # Who is asked before it knows the topic asks for it, too; it was created once all the same.
+    assert {tuple(e["topics"]) for e in made.values()} == {(OFFSETS,), (TRANSACTIONS,)}
+    by = Counter(e["node"] for e in made.values())
+    assert redirected == {1: 0, 2: by["2"], 3: by["3"]}
+    assert by["2"] >= 1
+    decided = {e["request_id"]: e for e in events if e["kind"] == "request_decided"}
+    assert {decided[each]["principal"] for each in made} == {"User:ANONYMOUS"}
+    causes = {e["request_id"]: e["api_key"] for e in events if e["kind"] == "request_received"}
+    assert {causes[e["cause"]] for e in made.values()} == {FIND_COORDINATOR}
+
+
+def test_metadata_makes_missing_topics_where_it_may(start_cluster: StartCluster) -> None:
+    """A forwarding broker says 3 and the controller's own 5, as Kafka's do."""
+    properties = {"num.partitions": "2", "default.replication.factor": "2"}
+    cluster = start_cluster(controller=1, properties=properties)
+    askers = {broker: Asker(cluster, broker) for broker in (1, 2, 3)}
+    for broker, code in ((2, 3), (1, 5)):
+        new, asker = f"new-{broker}", askers[broker]
+        told = asker.topics(new, "bad/name", create=True)
+        assert {name: topic["errorCode"] for name, topic in told.items()} == {
+            new: code,
+            "bad/name": 17,
+        }
+        for each in askers.values():
+            topic = until(
+                lambda e=each, n=new: e.topics(n)[n], lambda found: found["errorCode"] == 0
+            )
+            assert [len(p["replicaNodes"]) for p in topic["partitions"]] == [2, 2]
+    assert askers[3].topics("not-wished")["not-wished"]["errorCode"] == 3
+    askers[3].topics("wished", create=True)
+    until(lambda: askers[3].topics("wished")["wished"], lambda found: found["errorCode"] == 0)
+    assert askers[3].topics("not-wished", "wished")["not-wished"]["errorCode"] == 3
+
+
+def test_a_topic_that_cannot_be_made_is_explained_by_the_controllers_broker_alone(
+    start_cluster: StartCluster,
+) -> None:
+    """Four replicas on three brokers: 38 there, 3 elsewhere; coordinators are never found."""
+    properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
+    cluster = start_cluster(controller=1, properties=properties)
+    own, other = Asker(cluster, 1), Asker(cluster, 2)
+    for _ in range(3):
+        assert own.topics("t", create=True)["t"]["errorCode"] == 38
+        assert other.topics("t", create=True)["t"]["errorCode"] == 3
+        assert codes(own.coordinators(GROUP, "g")) == {15}
+        assert codes(other.coordinators(GROUP, "g")) == {15}
+    assert own.topics(OFFSETS)[OFFSETS]["errorCode"] == 3
+
+
+def test_without_auto_creation_only_internal_topics_come_to_be(
+    start_cluster: StartCluster,
+) -> None:
+    """Neither forwarding nor auto-creation is needed to find a coordinator."""
+    properties = {
+        "auto.create.topics.enable": "false",
+        "bridgehead.forwarding.enable": "false",
+        **FEW,
+    }
+    cluster = start_cluster(controller=1, properties=properties)
+    asker = Asker(cluster, 2)
+    assert asker.topics("t", create=True)["t"]["errorCode"] == 3
+    found = until(lambda: asker.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
+    assert codes(found) == {0}
+    assert asker.topics("t", create=True)["t"]["errorCode"] == 3
+
+
+def test_real_clients_see_that_there_are_no_groups(start_cluster: StartCluster) -> None:
+    """Listed: none. Described: dead. Both find the coordinator of a group that nobody has met."""
+    servers = start_cluster(properties=FEW).bootstrap_servers
+    confluent = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
+    listed = confluent.list_consumer_groups().result(15)
+    assert (listed.valid, listed.errors) == ([], [])
+    described = confluent.describe_consumer_groups(["g"])["g"].result(30)
+    assert (described.state, described.members) == (ConsumerGroupState.DEAD, [])
+    python = KafkaAdminClient(bootstrap_servers=servers.split(","))
+    try:
+        assert python.list_groups() == []
+        told = python.describe_groups(["g"])
+        assert json.dumps(told, default=str).count("Dead") == 1
+    finally:
+        python.close()

@@ -1,0 +1,233 @@
+"""Topics created because a client asked: as whom, in what shape, once, what the client hears."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bridgehead.kafka_wire.codec import decode_request, encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from broker_proxy.apis.authorized_operations import Authorize
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.metadata import Metadata
+from broker_proxy.attempt import Step
+from broker_proxy.auto_topics import IN_FLIGHT_MAX, AutoTopics
+from broker_proxy.forwarding import Forwarded
+from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.principal import KafkaPrincipal
+from event_log.events import Event, TopicsAutoCreated
+from tests.unit.coordinating_broker import CoordinatingBroker, a_client, a_request
+
+ALICE = KafkaPrincipal("User", "alice")
+BROKER = KafkaPrincipal("User", "broker")
+ASKED_FOR, CREATED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
+
+
+class Scene:
+    """AutoTopics of broker 2 and a controller that answers what it is told."""
+
+    def __init__(self, *, waits: bool, **properties: str) -> None:
+        self.events: list[Event] = []
+        self.sent: list[tuple[ClientRequest, CreateTopicsRequest]] = []
+        self.error = ErrorCode.NONE
+        self.step = Step.RELAY
+        self.answers = asyncio.Event()
+        self.answers.set()
+        named = {name.replace("_", "."): value for name, value in properties.items()}
+        static = BrokerConfig.from_properties(
+            {"broker.id": "2", "zookeeper.connect": "h:1", **named}
+        )
+        broker = a_client()
+        broker.principal = BROKER
+        self.topics = AutoTopics(
+            self._forward,
+            lambda: EffectiveBrokerConfig.of(static),
+            waits=lambda: waits,
+            broker=broker,
+            broker_id=2,
+            log=self,
+        )
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+
+    def flush(self) -> None:
+        pass
+
+    async def _forward(self, request: ClientRequest, body: bytes) -> Forwarded:
+        header, _ = decode_request_header(request.header_bytes)
+        message = decode_request(19, header.api_version, body)
+        self.sent.append((request, message))
+        await self.answers.wait()
+        if self.step is not Step.RELAY:
+            return Forwarded(self.step, None, 0, None)
+        results = [CreatableTopicResult(t.name, error_code=self.error) for t in message.topics]
+        answer = encode_response(19, header.api_version, CreateTopicsResponse(topics=results))
+        head = encode_response_header(19, header.api_version, header.correlation_id)
+        return Forwarded(Step.RELAY, head + answer, 7, None)
+
+
+def of_alice() -> ClientRequest:
+    request = a_request(3, 12)
+    request.connection.principal = ALICE
+    return request
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_forwarding_broker_asks_as_its_client_and_answers_at_once() -> None:
+    """In the newest version, with the client's own id; the client hears that it is unknown yet."""
+    scene = Scene(waits=False, num_partitions="4", default_replication_factor="2")
+    scene.answers.clear()
+    assert await scene.topics.create_for_client(of_alice(), ["a", "b"]) == {
+        "a": ASKED_FOR,
+        "b": ASKED_FOR,
+    }
+    await settle()
+    ((request, message),) = scene.sent
+    assert (request.header.api_key, request.header.api_version) == (19, 7)
+    assert (request.header.client_id, request.header.correlation_id) == ("c", 1)
+    assert (request.connection.principal, request.request_id) == (ALICE, "r.topics")
+    shapes = [(t.name, t.num_partitions, t.replication_factor, t.configs) for t in message.topics]
+    assert shapes == [("a", 4, 2, []), ("b", 4, 2, [])]
+    assert (message.timeout_ms, message.validate_only) == (30_000, False)
+    assert scene.events == [TopicsAutoCreated("r.topics", "r", "User:alice", ["a", "b"])]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ErrorCode.REQUEST_TIMED_OUT, CREATED),
+        (ErrorCode.TOPIC_ALREADY_EXISTS, CREATED),
+        (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICATION_FACTOR),
+        (ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_TOPIC_EXCEPTION),
+    ],
+)
+async def test_the_controllers_own_broker_tells_what_came_of_it(
+    error: ErrorCode, told: ErrorCode
+) -> None:
+    """It waits for the decision, not for leaders; the quota of its version refuses nothing."""
+    scene = Scene(waits=True)
+    scene.error = error
+    assert await scene.topics.create_for_client(of_alice(), ["a"]) == {"a": told}
+    ((request, message),) = scene.sent
+    assert (request.header.api_version, message.timeout_ms) == (5, 0)
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [(Step.TIMED_OUT, ASKED_FOR), (Step.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR)],
+)
+async def test_without_an_answer_nothing_is_promised(step: Step, told: ErrorCode) -> None:
+    """Nobody knows whether the topic will be."""
+    scene = Scene(waits=True)
+    scene.step = step
+    assert await scene.topics.create_for_client(of_alice(), ["a"]) == {"a": told}
+
+
+async def test_a_name_is_asked_for_once_at_a_time() -> None:
+    """Whoever asks meanwhile is told to come back; afterwards it may be asked for again."""
+    scene = Scene(waits=True)
+    scene.answers.clear()
+    first = asyncio.ensure_future(scene.topics.create_for_client(of_alice(), ["a", "a"]))
+    await settle()
+    told = asyncio.ensure_future(scene.topics.create_for_client(of_alice(), ["a", "b"]))
+    await settle()
+    assert [[t.name for t in message.topics] for _, message in scene.sent] == [["a"], ["b"]]
+    scene.answers.set()
+    assert await first == {"a": CREATED}
+    assert await told == {"a": ASKED_FOR, "b": CREATED}
+    await scene.topics.create_for_client(of_alice(), ["a"])
+    assert len(scene.sent) == 3
+
+
+async def test_names_under_way_are_bounded() -> None:
+    """Clients choose names: beyond the limit nothing more is asked, and nothing breaks."""
+    scene = Scene(waits=False)
+    scene.answers.clear()
+    names = [f"t{n}" for n in range(IN_FLIGHT_MAX + 5)]
+    assert set((await scene.topics.create_for_client(of_alice(), names)).values()) == {ASKED_FOR}
+    assert (await scene.topics.create_for_client(of_alice(), ["more"])) == {"more": ASKED_FOR}
+    await settle()
+    assert [len(message.topics) for _, message in scene.sent] == [IN_FLIGHT_MAX]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_internal_topics_are_the_brokers_wish(waits: bool) -> None:
+    """In the shape that Kafka gives them, whoever asked for a coordinator."""
+    scene = Scene(waits=waits, offsets_topic_num_partitions="5", transaction_state_log_min_isr="1")
+    for name in ("__consumer_offsets", "__transaction_state", "__consumer_offsets"):
+        scene.topics.create_internal(of_alice(), name)
+    await settle()
+    requests = [request for request, _ in scene.sent]
+    assert [r.connection.principal for r in requests] == [BROKER, BROKER]
+    assert [r.header.client_id for r in requests] == ["2", "2"]
+    topics = [topic for _, message in scene.sent for topic in message.topics]
+    assert [(t.name, t.num_partitions, t.replication_factor) for t in topics] == [
+        ("__consumer_offsets", 5, 3),
+        ("__transaction_state", 50, 3),
+    ]
+    assert [{c.name: c.value for c in topic.configs} for topic in topics] == [
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": "104857600",
+        },
+        {
+            "unclean.leader.election.enable": "false",
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": "1",
+            "segment.bytes": "104857600",
+        },
+    ]
+
+
+async def test_who_may_not_create_is_refused_and_nothing_is_asked() -> None:
+    """CREATE on the cluster or on the topic; what may be seen and exists is answered as always."""
+
+    def may(request: ClientRequest) -> Authorize:
+        return lambda operation, _type, name: operation != "CREATE" or name == "allowed"
+
+    scene, broker = Scene(waits=True), CoordinatingBroker()
+    broker.create("there", (1,))
+    api = Metadata(broker.view, authorize_for=may, auto_create=scene.topics.create_for_client)
+    names = ("there", "allowed", "denied")
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+    request.allow_auto_topic_creation = True
+    answer = await broker.ask(api, 12, request)
+    assert {t["name"]: t["errorCode"] for t in answer["topics"]} == {
+        "there": 0,
+        "allowed": 5,
+        "denied": 29,
+    }
+    assert [[t.name for t in message.topics] for _, message in scene.sent] == [["allowed"]]
+
+
+async def test_a_creator_is_told_to_come_back_even_when_the_topic_is_there_already() -> None:
+    """As Kafka's answer, which was begun before: one answer never says both."""
+    scene, broker = Scene(waits=True), CoordinatingBroker()
+
+    async def create(request: ClientRequest, names: list[str]) -> dict[str, ErrorCode]:
+        told = dict(await scene.topics.create_for_client(request, names))
+        broker.create("new", (1,))
+        return told
+
+    api = Metadata(broker.view, auto_create=create)  # type: ignore[arg-type]
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
+    request.allow_auto_topic_creation = True
+    for expected in (CREATED, ErrorCode.NONE):
+        (topic,) = (await broker.ask(api, 12, request))["topics"]
+        assert topic["errorCode"] == expected
