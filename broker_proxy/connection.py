@@ -51,6 +51,15 @@ class ClientConnection:
         self._queued_bytes += sum(map(len, frames))
 
     @property
+    def frame_bytes_max(self) -> int:
+        """The largest frame that is taken; small while the client is a stranger."""
+        return self._frames.frame_bytes_max
+
+    @frame_bytes_max.setter
+    def frame_bytes_max(self, limit: int) -> None:
+        self._frames.frame_bytes_max = limit
+
+    @property
     def is_full(self) -> bool:
         """True while nothing more should be read from the socket."""
         return (

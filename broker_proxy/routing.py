@@ -25,6 +25,7 @@ SHIPPED: Final[Mapping[int, Route]] = {
     10: Route.LOCAL,  # FindCoordinator
     15: Route.LOCAL,  # DescribeGroups
     16: Route.LOCAL,  # ListGroups
+    17: Route.LOCAL,  # SaslHandshake
     18: Route.LOCAL,  # ApiVersions
     19: Route.FORWARD,  # CreateTopics
     20: Route.FORWARD,  # DeleteTopics
@@ -32,6 +33,7 @@ SHIPPED: Final[Mapping[int, Route]] = {
     32: Route.LOCAL,  # DescribeConfigs
     33: Route.FORWARD,  # AlterConfigs
     35: Route.LOCAL,  # DescribeLogDirs
+    36: Route.LOCAL,  # SaslAuthenticate
     37: Route.FORWARD,  # CreatePartitions
     43: Route.FORWARD,  # ElectLeaders
     44: Route.FORWARD,  # IncrementalAlterConfigs

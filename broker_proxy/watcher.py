@@ -55,6 +55,7 @@ class Callbacks:
 
     controller_changed: Callable[[ControllerAddress | None], None]
     config_changed: Callable[[ConfigResource, Mapping[str, str]], None]
+    users_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # all of them, by stored name
     registered: Callable[[int], None]  # the broker epoch
     session_changed: Callable[[SessionState], None]
 
@@ -83,6 +84,7 @@ class ZooKeeperWatcher:
         self._last_change = ""
         self._told: list[ControllerAddress | None] = []  # the last thing told, if any
         self._tasks: set[asyncio.Task[None]] = set()
+        self._users_read_in: ZooKeeperSession | None = None
         self._stopped = False
 
     @property
@@ -181,6 +183,12 @@ class ZooKeeperWatcher:
     async def watch(self) -> None:
         """Read and watch the controller and the configurations; call the callbacks."""
         await self._read_controller()
+        if self._users_read_in is not self._session:
+            # Notifications are purged when every live broker has seen them: a broker whose
+            # session was gone has to look for itself.
+            users = await self.read_entities("users")
+            self._callbacks.users_read({each.entity_name: users[each] for each in users})
+            self._users_read_in = self._session
         await self._read_config_changes()
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:

@@ -4,6 +4,8 @@ Read first: a recording holds one case a line, each a list of steps: to whom (`c
 `other`, `broker:N`), the bytes sent, the answer or that there was none. Steps of APIs that the
 cluster does not advertise are counted and left out. An answer that differs must be a row of
 `KNOWN_DIFFERENCES`. Broker 1 must be the controller and nothing of the recording be there yet.
+Steps of a user go to the SASL listener, after a PLAIN login with the password `USER-secret`; `!raw`
+steps go there without one.
 
     python -m chaos.fidelity --recording FILE --cluster CLUSTER_JSON [--to other] [--verbose]
 """
@@ -13,29 +15,25 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import socket
-import struct
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.headers import (
-    RequestHeader,
     decode_request_header,
     decode_response_header,
-    encode_request_header,
 )
-from bridgehead.kafka_wire.json_form import decode_body, encode_body
+from bridgehead.kafka_wire.json_form import decode_body
+from chaos.connection import CLOSED, TIMEOUT, Connection, request_bytes
 from chaos.known_differences import KNOWN_DIFFERENCES
 
 NO_ID: Final = "A" * 22
-CLOSED: Final = "closed"
-TIMEOUT: Final = "timeout"
 # What a cluster is free to choose: an answer must have it or lack it as Kafka's has.
 FREE: Final = frozenset(
     {
@@ -65,42 +63,10 @@ FREE: Final = frozenset(
 _KEYS: Final = {spec.enum_name: spec.key for spec in API_SPECS.values()}
 _API_VERSIONS: Final = 18
 _METADATA: Final = 3
+RAW_USER: Final = "!raw"
 _POLL_S: Final = 0.02
-_ANSWER_S: Final = 15.0
 
 Step = Mapping[str, Any]
-
-
-class Connection:
-    """A client's socket, one request at a time."""
-
-    def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=_ANSWER_S)
-
-    def ask(self, payload: bytes) -> bytes | str:
-        """Return the answer without its length, or `CLOSED` or `TIMEOUT`."""
-        try:
-            self._socket.sendall(struct.pack(">i", len(payload)) + payload)
-            (length,) = struct.unpack(">i", self._read(4))
-            return self._read(length)
-        except TimeoutError:
-            return TIMEOUT
-        except (EOFError, ConnectionError):
-            return CLOSED
-
-    def _read(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            more = self._socket.recv(count - len(data))
-            if not more:
-                raise EOFError
-            data += more
-        return data
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
 
 
 @dataclass(slots=True)
@@ -127,13 +93,21 @@ class Replay:
 
     Args:
         brokers: `host:port` by broker id.
+        sasl: `host:port` of the SASL listeners by broker id, for steps that have a user.
         to: `other` sends to another broker what the recording sent to the controller.
     """
 
-    def __init__(self, brokers: Mapping[int, str], to: str | None = None) -> None:
+    def __init__(
+        self,
+        brokers: Mapping[int, str],
+        to: str | None = None,
+        sasl: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
         self._brokers = brokers
+        self._sasl = sasl
         self._to = to
-        self._open: dict[int, Connection] = {}
+        self._user: str | None = None  # of the step under way
+        self._open: dict[tuple[int, str | None], Connection] = {}
         self._names: dict[str, str] = {}
         self.report = Report()
         self.served = {
@@ -154,8 +128,8 @@ class Replay:
 
     def close(self) -> None:
         """Close every connection."""
-        for broker in list(self._open):
-            self._hang_up(broker)
+        for connection in self._open.values():
+            connection.close()
 
     def _judge(self, case: str, step: Step) -> None:
         want = comparable(step, recorded_answer(step))
@@ -182,6 +156,7 @@ class Replay:
     def _take(self, step: Step) -> Any:
         """Ask one step; return the decoded body, the bytes of a raw answer, CLOSED or TIMEOUT."""
         broker = self._receiver(step["to"])
+        self._user = step.get("user")
         if step.get("fresh"):
             self._hang_up(broker)
         if "raw" in step:
@@ -205,8 +180,7 @@ class Replay:
         return int(answer["controllerId"])
 
     def _send(self, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
-        head = encode_request_header(RequestHeader(key, version, 7, "probe"))
-        answer = self._ask(broker, head + encode_body(key, "request", version, body))
+        answer = self._ask(broker, request_bytes(key, version, body))
         if isinstance(answer, str):
             return answer
         _, at = decode_response_header(key, version, answer)
@@ -215,15 +189,26 @@ class Replay:
         return decode_body(key, "response", version, answer[at:])
 
     def _ask(self, broker: int, payload: bytes) -> bytes | str:
-        if broker not in self._open:
-            self._open[broker] = Connection(self._brokers[broker])
-        answer = self._open[broker].ask(payload)
+        key = broker, self._user
+        if key not in self._open:
+            self._open[key] = self._connect(broker, self._user)
+        answer = self._open[key].ask(payload)
         if isinstance(answer, str):
             self._hang_up(broker)
         return answer
 
+    def _connect(self, broker: int, user: str | None) -> Connection:
+        if user is None:
+            return Connection(self._brokers[broker])
+        if broker not in self._sasl:
+            raise ValueError(f"Broker {broker} has no SASL_PLAINTEXT listener for {user}.")
+        connection = Connection(self._sasl[broker])
+        if user != RAW_USER and not connection.log_in(user, f"{user}-secret"):
+            raise ValueError(f"{user} could not log in at broker {broker}.")
+        return connection
+
     def _hang_up(self, broker: int) -> None:
-        connection = self._open.pop(broker, None)
+        connection = self._open.pop((broker, self._user), None)
         if connection is not None:
             connection.close()
 
@@ -311,15 +296,20 @@ def load_cases(recording: Path) -> Iterator[dict[str, Any]]:
 
 
 def replay(
-    recording: Path, brokers: Mapping[int, str], *, to: str | None = None, only: str = ""
+    recording: Path,
+    brokers: Mapping[int, str],
+    *,
+    to: str | None = None,
+    only: str = "",
+    sasl: Mapping[int, str] = MappingProxyType({}),
 ) -> Report:
     """Replay a recording, or its cases whose name begins with `only`, and return what came of it.
 
     Raises:
-        ValueError: broker 1 is not the controller.
+        ValueError: broker 1 is not the controller, or a user of the recording cannot log in.
         OSError: the recording or a broker is not there.
     """
-    run = Replay(brokers, to)
+    run = Replay(brokers, to, sasl)
     try:
         for case in load_cases(recording):
             if case["case"].startswith(only):
@@ -340,7 +330,12 @@ def main() -> None:
     options = parser.parse_args()
     document = json.loads(options.cluster.read_text(encoding="utf-8"))
     brokers = {each["id"]: next(iter(each["listeners"].values())) for each in document["brokers"]}
-    report = replay(options.recording, brokers, to=options.to, only=options.case)
+    sasl = {
+        each["id"]: each["listeners"]["SASL_PLAINTEXT"]
+        for each in document["brokers"]
+        if "SASL_PLAINTEXT" in each["listeners"]
+    }
+    report = replay(options.recording, brokers, to=options.to, only=options.case, sasl=sasl)
     if options.verbose:
         sys.stdout.writelines(f"{text}\n" for text in report.differences)
     sys.stdout.write(report.summary() + "\n")

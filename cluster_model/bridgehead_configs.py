@@ -22,6 +22,7 @@ EVIDENCE_DIR: Final = "bridgehead.evidence.dir"
 RUN_ID: Final = "bridgehead.run.id"
 PINNED: Final = "bridgehead.controller.pinned"
 FORWARDING: Final = "bridgehead.forwarding.enable"
+REMOTE_PLAINTEXT: Final = "bridgehead.allow.remote.plaintext"
 
 # Misbehaviour of a real Kafka that is not copied unless it is asked for by name.
 EVERY_QUIRK: Final = "kafka-3.9"
@@ -159,6 +160,14 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         _boolean,
         "Whether this broker forwards; else it answers NOT_CONTROLLER away from the controller.",
     ),
+    BridgeheadKey(
+        REMOTE_PLAINTEXT,
+        "false",
+        True,
+        False,
+        _boolean,
+        "Whether a listener that asks for no proof may listen elsewhere than on loopback.",
+    ),
 )
 _KEYS: Final = {key.name: key for key in BRIDGEHEAD_CONFIGS}
 
@@ -243,6 +252,11 @@ class BridgeheadConfig:
     def forwarding_enabled(self) -> bool:
         """Tell whether this broker forwards."""
         return self._value(FORWARDING).lower() == "true"
+
+    @property
+    def remote_plaintext_allowed(self) -> bool:
+        """Tell whether strangers may be served on other addresses than loopback."""
+        return self._value(REMOTE_PLAINTEXT).lower() == "true"
 
     def has_quirk(self, name: str) -> bool:
         """Tell whether a misbehaviour was asked for, alone or with all others."""

@@ -11,18 +11,45 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 MECHANISM_NAMES: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 ITERATIONS_MIN: Final = 4_096
 ITERATIONS_MAX: Final = 16_384
-_HASHES: Final = {1: "sha256", 2: "sha512"}
+HASH_NAMES: Final[Mapping[int, str]] = {1: "sha256", 2: "sha512"}
 _FIELDS: Final = ("salt", "stored_key", "server_key", "iterations")
+
+
+@dataclass(frozen=True, slots=True)
+class ScramCredential:
+    """What proves that somebody knows a password. Its keys show in no repr."""
+
+    salt: bytes = field(repr=False)
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+    iterations: int
+
+
+def salted_password(mechanism: int, password: str, salt: bytes, iterations: int) -> bytes:
+    """Return the salted password, as a client makes it of a password (RFC 5802 section 3)."""
+    return hashlib.pbkdf2_hmac(HASH_NAMES[mechanism], password.encode(), salt, iterations)
+
+
+def derive_credential(
+    mechanism: int, password: str, salt: bytes, iterations: int
+) -> ScramCredential:
+    """Return the credential of a password. Takes as long as the iterations ask."""
+    return parse_credential(
+        credential_text(
+            mechanism, salt, salted_password(mechanism, password, salt, iterations), iterations
+        )
+    )
 
 
 def credential_text(mechanism: int, salt: bytes, salted_password: bytes, iterations: int) -> str:
     """Return the stored form of one credential. `salted_password` must not be empty."""
-    name = _HASHES[mechanism]
+    name = HASH_NAMES[mechanism]
     client_key = hmac.digest(salted_password, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()
     server_key = hmac.digest(salted_password, b"Server Key", name)
@@ -32,8 +59,8 @@ def credential_text(mechanism: int, salt: bytes, salted_password: bytes, iterati
     )
 
 
-def credential_iterations(text: str) -> int:
-    """Return the iterations of a stored credential.
+def parse_credential(text: str) -> ScramCredential:
+    """Return a stored credential.
 
     Raises:
         ValueError: this is not a credential. Its text does not show what it is.
@@ -42,11 +69,17 @@ def credential_iterations(text: str) -> int:
     if sorted(fields) != sorted(_FIELDS):
         raise ValueError("a stored credential has other fields")
     try:
-        for name in _FIELDS[:3]:
-            base64.b64decode(fields[name], validate=True)
-        return int(fields["iterations"])
+        salt, stored_key, server_key = (
+            base64.b64decode(fields[name], validate=True) for name in _FIELDS[:3]
+        )
+        return ScramCredential(salt, stored_key, server_key, int(fields["iterations"]))
     except (binascii.Error, ValueError):
         raise ValueError("a stored credential cannot be read") from None
+
+
+def credential_iterations(text: str) -> int:
+    """Return the iterations of a stored credential. Raises ValueError, see parse_credential."""
+    return parse_credential(text).iterations
 
 
 def _base64(data: bytes) -> str:

@@ -27,22 +27,18 @@ def pages() -> dict[str, str]:
 
 def events_page() -> str:
     """Return the page about the evidence: every kind of event with its fields."""
-    source = inspect.getsource(events)
-    lines = source.splitlines()
-    tree = ast.parse(source)
-    page = ["# Events", "", _GENERATED, "", *_sentences(ast.get_docstring(tree))]
+    page = ["# Events", "", _GENERATED, "", *_sentences(inspect.getdoc(events))]
     page += [
         "",
         "A node appends them to `nodes/<id>/events/*.jsonl` in its data directory, one JSON object",
         f"a line; `schema_version` is {events.SCHEMA_VERSION}.",
         "",
     ]
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            page += [f"## {_kind(node)}", "", *_sentences(ast.get_docstring(node)), ""]
-            page += ["| field | type | |", "|---|---|---|"]
-            page += [_row(name, kind, note) for name, kind, note in _fields(node, lines)]
-            page.append("")
+    for event in events.Event.__args__:
+        page += [f"## {event.kind}", "", *_sentences(inspect.getdoc(event)), ""]
+        page += ["| field | type | |", "|---|---|---|"]
+        page += [_row(name, kind, note) for name, kind, note in _fields(event)]
+        page.append("")
     return "\n".join(page)
 
 
@@ -64,15 +60,12 @@ def metrics_page() -> str:
     return "\n".join([*page, ""])
 
 
-def _kind(event: ast.ClassDef) -> str:
-    """Return what an event's class says its `kind` is."""
-    kind: str = getattr(events, event.name).kind
-    return kind
-
-
-def _fields(event: ast.ClassDef, lines: list[str]) -> Iterator[tuple[str, str, str]]:
+def _fields(event: type) -> Iterator[tuple[str, str, str]]:
     """Yield name, type and comment of each field, in the order of the line's keys."""
-    for statement in event.body:
+    lines = inspect.getsource(event).splitlines()
+    (definition,) = ast.parse("\n".join(lines)).body
+    assert isinstance(definition, ast.ClassDef)
+    for statement in definition.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             if statement.target.id == "kind":
                 continue

@@ -1,5 +1,7 @@
 """Every kind of event: one frozen dataclass each; its fields are the columns of the evidence.
 
+Those of clients' connections are in `connections`.
+
 The writer adds what all events have: run_id, node, boot, seq (dense from 0 in each boot),
 mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker id, incarnation,
 sequence): the same on every resend. Codes are Kafka's error codes; sessions are hexadecimal, as
@@ -10,6 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from event_log.connections import (
+    Authenticated,
+    AuthenticationFailed,
+    Connected,
+    Disconnected,
+    SessionExpired,
+)
 
 SCHEMA_VERSION: Final = 1
 
@@ -32,26 +42,6 @@ class Stopped:
 
     kind: ClassVar[str] = "stopped"
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """A client opened a connection."""
-
-    kind: ClassVar[str] = "connected"
-    connection: str
-    listener: str
-    security_protocol: str
-    client_host: str
-    principal: str
-
-
-@dataclass(frozen=True, slots=True)
-class Disconnected:
-    """A client's connection is gone."""
-
-    kind: ClassVar[str] = "disconnected"
-    connection: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +343,9 @@ Event = (
     | Stopped
     | Connected
     | Disconnected
+    | Authenticated
+    | AuthenticationFailed
+    | SessionExpired
     | RequestReceived
     | TopicsAutoCreated
     | ForwardSent

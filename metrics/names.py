@@ -110,6 +110,42 @@ CONNECTIONS: Final = Metric(
     Kind.GAUGE,
     "Clients connected now",
 )
+UNAUTHENTICATED_CONNECTIONS: Final = Metric(
+    "unauthenticated_connection_count",
+    "",
+    Kind.GAUGE,
+    "Clients connected now that have not proved yet who they are",
+)
+LOGINS: Final = Metric(
+    "kafka_server_socket_server_successful_authentication_total",
+    "kafka.server:type=socket-server-metrics,name=successful-authentication-total",
+    Kind.COUNTER,
+    "Clients that proved who they are, over TLS or SASL",
+)
+FAILED_LOGINS: Final = Metric(
+    "kafka_server_socket_server_failed_authentication_total",
+    "kafka.server:type=socket-server-metrics,name=failed-authentication-total",
+    Kind.COUNTER,
+    "Clients that did not: a TLS handshake or a SASL login that failed or was not finished",
+)
+RENEWED_LOGINS: Final = Metric(
+    "kafka_server_socket_server_successful_reauthentication_total",
+    "kafka.server:type=socket-server-metrics,name=successful-reauthentication-total",
+    Kind.COUNTER,
+    "Logins renewed on their connection",
+)
+FAILED_RENEWALS: Final = Metric(
+    "kafka_server_socket_server_failed_reauthentication_total",
+    "kafka.server:type=socket-server-metrics,name=failed-reauthentication-total",
+    Kind.COUNTER,
+    "Logins that were to be renewed, in vain",
+)
+EXPIRED_SESSIONS: Final = Metric(
+    "kafka_server_socket_server_expired_connections_killed_count",
+    "kafka.server:type=socket-server-metrics,name=expired-connections-killed-count",
+    Kind.COUNTER,
+    "Connections closed because their login had ended and was not renewed",
+)
 ZOOKEEPER_CONNECTED: Final = Metric(
     "kafka_server_sessionexpirelistener_connected",
     "kafka.server:type=SessionExpireListener,name=SessionState",
@@ -137,6 +173,12 @@ METRICS: Final = (
     REQUESTS,
     REQUEST_TIME,
     CONNECTIONS,
+    UNAUTHENTICATED_CONNECTIONS,
+    LOGINS,
+    FAILED_LOGINS,
+    RENEWED_LOGINS,
+    FAILED_RENEWALS,
+    EXPIRED_SESSIONS,
     ZOOKEEPER_CONNECTED,
     EVENT_QUEUE,
 )

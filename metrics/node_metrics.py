@@ -19,6 +19,13 @@ from metrics.names import Kind, Metric
 from metrics.windows import Quantiles, Rate
 
 QUANTILES: Final = (0.5, 0.99, 0.999)
+_LOGIN_COUNTERS: Final = (
+    names.LOGINS,
+    names.FAILED_LOGINS,
+    names.RENEWED_LOGINS,
+    names.FAILED_RENEWALS,
+    names.EXPIRED_SESSIONS,
+)
 
 
 class NodeMetrics(Collector):
@@ -40,6 +47,7 @@ class NodeMetrics(Collector):
         self._redirected_count = 0
         self._authorization_failed_count = 0
         self._not_controller_count = 0
+        self._login_counts: Counter[Metric] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._times: dict[str, Quantiles] = {}
         self._queue_times = Quantiles()
@@ -85,6 +93,18 @@ class NodeMetrics(Collector):
         """A client was told NOT_CONTROLLER."""
         self._not_controller_count += 1
 
+    def login_succeeded(self, *, renewed: bool) -> None:
+        """A client proved who it is, again or for the first time."""
+        self._login_counts[names.RENEWED_LOGINS if renewed else names.LOGINS] += 1
+
+    def login_failed(self, *, renewed: bool) -> None:
+        """A client did not."""
+        self._login_counts[names.FAILED_RENEWALS if renewed else names.FAILED_LOGINS] += 1
+
+    def session_expired(self) -> None:
+        """A connection was closed because its login had ended."""
+        self._login_counts[names.EXPIRED_SESSIONS] += 1
+
     def request_completed(self, api: str, version: int, elapsed_ms: float) -> None:
         """A request was answered."""
         self._requests[api, version] += 1
@@ -104,6 +124,8 @@ class NodeMetrics(Collector):
             names.AUTHORIZATION_FAILED.name: self._authorization_failed_count,
             names.NOT_CONTROLLER.name: self._not_controller_count,
         }
+        for metric in _LOGIN_COUNTERS:
+            values[metric.name] = self._login_counts[metric]
         for (api, version), count in self._requests.items():
             values[f'{names.REQUESTS.name}{{request="{api}",version="{version}"}}'] = count
         values |= {metric.name: read() for metric, read in self._gauges.items()}

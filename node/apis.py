@@ -27,6 +27,8 @@ from broker_proxy.apis.find_coordinator import FindCoordinator
 from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.apis.list_offsets import ListOffsets
 from broker_proxy.apis.metadata import Metadata
+from broker_proxy.apis.sasl_authenticate import SaslAuthenticate
+from broker_proxy.apis.sasl_handshake import SaslHandshake
 from broker_proxy.auto_topics import AutoTopics
 from broker_proxy.coordinators import Coordinators
 from broker_proxy.logger_levels import LoggerLevels
@@ -94,6 +96,8 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
     apis: tuple[LocalApi, ...] = (
         Metadata(view, auto_create=auto_topics.create_for_client if creates else None),
         ApiVersions({name: table.keys() for name, table in DIALECTS.items()}, lambda: 0),
+        SaslHandshake(),
+        SaslAuthenticate(),
         DescribeCluster(view),
         DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), _allow_client),
         DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, _allow_client),

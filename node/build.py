@@ -5,9 +5,13 @@ from __future__ import annotations
 import random
 import secrets
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from broker_proxy.authentication.listener_security import Sources, build_gate
+from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.dispatch import Dispatcher
+from broker_proxy.logins import Gate, Logins
 from broker_proxy.server import KafkaServer, Limits
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
 from controller.apis.create_topics import new_topic_id
@@ -15,6 +19,7 @@ from controller.controller import Controller
 from controller.services import Services, Settings
 from controller.store.port import Mutant
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
+from node.config import NodeConfigError
 
 if TYPE_CHECKING:
     from node.node import Node
@@ -30,6 +35,7 @@ def build_watcher(node: Node) -> ZooKeeperWatcher:
         callbacks=Callbacks(
             controller_changed=node.office.controller_changed,
             config_changed=node.config_changed,
+            users_read=node.users.replace_all,
             registered=node.registered,
             session_changed=node.session_changed,
         ),
@@ -94,9 +100,12 @@ def build_server(node: Node) -> KafkaServer:
     )
     return KafkaServer(
         dispatcher=dispatcher,
+        logins=Logins(node.log, node.metrics, node.clock.wall_ms),
         limits=Limits(
             frame_bytes_max=config.broker.int("socket.request.max.bytes"),
             idle_ms_max=config.broker.long("connections.max.idle.ms"),
+            login_frame_bytes_max=config.broker.int("sasl.server.max.receive.size"),
+            failed_login_delay_ms=config.broker.int("connection.failed.authentication.delay.ms"),
         ),
         request_prefix=f"{config.broker_id}.{node.incarnation}",
         log=node.log,
@@ -107,3 +116,23 @@ def build_server(node: Node) -> KafkaServer:
 
 def _allow_everything(_operation: str, _resource_type: str, _name: str) -> bool:
     return True
+
+
+def build_gates(node: Node) -> Mapping[str, Gate]:
+    """Return what the clients of each listener have to pass, by its name.
+
+    Raises:
+        NodeConfigError: a key store or a principal builder cannot be used.
+    """
+    sources = Sources(
+        users=node.users,
+        tokens=None,
+        new_nonce=lambda: secrets.token_urlsafe(24),
+        wall_ms=node.clock.wall_ms,
+    )
+    try:
+        return {
+            name: build_gate(security, sources) for name, security in node.config.security.items()
+        }
+    except SecurityConfigError as wrong:
+        raise NodeConfigError(str(wrong)) from wrong

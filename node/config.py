@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bridgehead.cluster.properties import parse_properties
-from broker_proxy.server import Listener
+from broker_proxy.authentication.listener_security import (
+    PROTOCOLS,
+    ListenerSecurity,
+    read_security,
+)
+from broker_proxy.authentication.sasl_server import SecurityConfigError
+from broker_proxy.logins import Listener
 from cluster_model.bridgehead_configs import BridgeheadConfig
 from cluster_model.broker_configs import BrokerConfig
 
-SERVED_PROTOCOLS = ("PLAINTEXT",)
 LOOPBACK = "127.0.0.1"
 # What Kafka would obey and we cannot yet: ignoring it would let through what it should refuse.
 NOT_SERVED_YET = (
@@ -34,6 +40,7 @@ class NodeConfig:
     own: BridgeheadConfig
     listeners: tuple[Listener, ...]
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
+    security: Mapping[str, ListenerSecurity]  # by listener name
 
     @property
     def broker_id(self) -> int:
@@ -84,11 +91,12 @@ def read_config(text: str) -> NodeConfig:
         _listener(name, host, port, protocols, own)
         for name, host, port in _endpoints(properties.get("listeners") or "PLAINTEXT://:9092")
     )
+    security = {each.name: _security(each, own, properties) for each in listeners}
     advertised = {
         name: (host, port)
         for name, host, port in _endpoints(properties.get("advertised.listeners") or "")
     }
-    return NodeConfig(broker, own, listeners, advertised)
+    return NodeConfig(broker, own, listeners, advertised, security)
 
 
 def _endpoints(text: str) -> list[tuple[str, str, int]]:
@@ -111,8 +119,34 @@ def _listener(
     name: str, host: str, port: int, protocols: Mapping[str, str], own: BridgeheadConfig
 ) -> Listener:
     protocol = protocols.get(name, name)
-    if protocol not in SERVED_PROTOCOLS:
+    if protocol not in PROTOCOLS:
         raise NodeConfigError(
-            f"Listener {name} asks for {protocol}, which is not served yet: use PLAINTEXT."
+            f"Listener {name} has no security protocol: name one of {', '.join(PROTOCOLS)} in "
+            f"listener.security.protocol.map, as in {name}:{PROTOCOLS[2]}."
         )
     return Listener(name, protocol, host or LOOPBACK, port, own.dialect(name))
+
+
+def _security(
+    listener: Listener, own: BridgeheadConfig, properties: Mapping[str, str]
+) -> ListenerSecurity:
+    try:
+        security = read_security(listener.name, listener.security_protocol, properties)
+    except SecurityConfigError as wrong:
+        raise NodeConfigError(str(wrong)) from wrong
+    if security.admits_strangers and not (own.remote_plaintext_allowed or _is_loopback(listener)):
+        raise NodeConfigError(
+            f"Listener {listener.name} would let anybody who reaches {listener.host} do anything: "
+            "bind it to 127.0.0.1, use SASL or ssl.client.auth=required, or say "
+            "--allow-remote-plaintext (bridgehead.allow.remote.plaintext=true)."
+        )
+    return security
+
+
+def _is_loopback(listener: Listener) -> bool:
+    if listener.host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(listener.host).is_loopback
+    except ValueError:
+        return False  # A name may lead anywhere.

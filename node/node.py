@@ -18,9 +18,11 @@ from typing import Any, Final
 import prometheus_client
 
 import bridgehead
+from broker_proxy.authentication.user_credentials import UserCredentialCache
 from broker_proxy.forwarding import ForwardingManager
+from broker_proxy.logins import Listener
 from broker_proxy.metadata_cache import MetadataCache
-from broker_proxy.server import KafkaServer, Listener
+from broker_proxy.server import KafkaServer
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.records import ConfigResource
@@ -37,7 +39,7 @@ from event_log.writer import FileEventLog
 from metrics import names
 from metrics.exposition import MetricsServer
 from metrics.node_metrics import NodeMetrics
-from node.build import build_controller, build_server, build_watcher
+from node.build import build_controller, build_gates, build_server, build_watcher
 from node.config import NodeConfig
 from node.office import OfficeFollower
 
@@ -75,6 +77,7 @@ class Node:
         )
         self.serde = DefaultPrincipalSerde()
         self.cache = MetadataCache(self._metadata_changed)
+        self.users = UserCredentialCache()
         self.effective = EffectiveBrokerConfig.of(config.broker)
         self._stored: dict[str, Mapping[str, str]] = {}
         self._broker_epoch = -1
@@ -121,6 +124,7 @@ class Node:
             Started(incarnation=self.incarnation, version=bridgehead.__version__, pid=os.getpid())
         )
         self._schedule_flush()
+        gates = build_gates(self)
         host, _, port = self.config.own.metrics_listener.rpartition(":")
         await self._metrics_server.start(host, int(port))
         grpc_host, _, grpc_port = self.config.own.grpc_listener.rpartition(":")
@@ -134,7 +138,9 @@ class Node:
             self._stored[name] = await self.watcher.read_config("brokers", name)
         self._reconfigure()
         server = self._server = build_server(self)
-        self.listeners = tuple([await server.bind(each) for each in self.config.listeners])
+        self.listeners = tuple(
+            [await server.bind(each, gates[each.name]) for each in self.config.listeners]
+        )
         await self.watcher.register(self._registration(), self._address())
         await self.watcher.watch()
         await server.serve()
@@ -167,6 +173,7 @@ class Node:
         gauge(names.ACTIVE_CONTROLLER, lambda: self.controller.office is Office.ACTIVE)
         gauge(names.FORWARDING_QUEUE, lambda: self.forwarding.queue_length)
         gauge(names.CONNECTIONS, lambda: server.connection_count)
+        gauge(names.UNAUTHENTICATED_CONNECTIONS, lambda: server.unknown_count)
         gauge(names.ZOOKEEPER_CONNECTED, lambda: self.session is SessionState.CONNECTED)
         gauge(names.EVENT_QUEUE, lambda: self.controller.queue_length)
 
@@ -235,7 +242,9 @@ class Node:
         self.cache.controller_moved()
 
     def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """ZooKeeper told of a changed config: this broker obeys its own."""
+        """ZooKeeper told of a changed config: this broker obeys its own, and users' passwords."""
+        if resource.entity_type == "users":
+            self.users.update(resource.entity_name, configs)
         if resource.entity_type == "brokers" and resource.entity_name in self._stored:
             self._stored[resource.entity_name] = configs
             self._reconfigure()

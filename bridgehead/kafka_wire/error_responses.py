@@ -32,6 +32,8 @@ from bridgehead.kafka_wire.messages import (
     list_offsets,
     list_partition_reassignments,
     metadata,
+    sasl_authenticate,
+    sasl_handshake,
     update_features,
 )
 
@@ -319,9 +321,18 @@ def _api_versions(request: Any, version: int, error: ErrorCode, message: str | N
     return response
 
 
+def _sasl_handshake(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return sasl_handshake.SaslHandshakeResponse(error_code=error)
+
+
+def _sasl_authenticate(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return sasl_authenticate.SaslAuthenticateResponse(error_code=error, error_message=message)
+
+
 ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     2: _list_offsets,
     3: _metadata,
+    17: _sasl_handshake,
     18: _api_versions,
     19: _create_topics,
     20: _delete_topics,
@@ -329,6 +340,7 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     32: _describe_configs,
     33: _alter_configs,
     35: _describe_log_dirs,
+    36: _sasl_authenticate,
     37: _create_partitions,
     43: _elect_leaders,
     44: _incremental_alter_configs,

@@ -37,7 +37,7 @@ class FrameBuffer:
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._buffer = bytearray()
-        self._frame_bytes_max = frame_bytes_max
+        self.frame_bytes_max = frame_bytes_max
 
     def receive_data(self, data: bytes) -> list[bytes]:
         """Add what the socket gave; return every frame that is now whole.
@@ -62,8 +62,8 @@ class FrameBuffer:
         at, size = 0, len(data)
         while size - at >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(data, at)
-            if not 0 <= length <= self._frame_bytes_max:
-                limit = self._frame_bytes_max
+            if not 0 <= length <= self.frame_bytes_max:
+                limit = self.frame_bytes_max
                 raise FrameError(f"a frame of {length} bytes; the limit is {limit}", frames)
             end = at + _LENGTH.size + length
             if end > size:

@@ -26,6 +26,14 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?\Z")
 _SOFTWARE_FROM: Final = 3
 
 
+def names_software(version: int, message: ApiVersionsRequest) -> bool:
+    """Tell whether the client's software is named as Kafka wants it, or needs no name yet."""
+    return version < _SOFTWARE_FROM or (
+        _SOFTWARE.match(message.client_software_name) is not None
+        and _SOFTWARE.match(message.client_software_version) is not None
+    )
+
+
 class ApiVersions:
     """See the module."""
 
@@ -42,12 +50,11 @@ class ApiVersions:
         self, request: ClientRequest, message: ApiVersionsRequest
     ) -> ApiVersionsResponse:
         """Return the ranges; remember what software the client says it is."""
+        if not names_software(request.header.api_version, message):
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         if request.header.api_version >= _SOFTWARE_FROM:
-            name, version = message.client_software_name, message.client_software_version
-            if not _SOFTWARE.match(name) or not _SOFTWARE.match(version):
-                raise ApiError(ErrorCode.INVALID_REQUEST)
-            request.connection.software_name = name
-            request.connection.software_version = version
+            request.connection.software_name = message.client_software_name
+            request.connection.software_version = message.client_software_version
         return ApiVersionsResponse(
             error_code=ErrorCode.NONE,
             api_keys=[

@@ -26,8 +26,9 @@ from bridgehead.kafka_wire.messages.create_topics import (
 from broker_proxy.apis.api_versions import ApiVersions
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager, Target
+from broker_proxy.logins import Gate, Listener, Logins
 from broker_proxy.routing import DIALECTS
-from broker_proxy.server import KafkaServer, Limits, Listener
+from broker_proxy.server import KafkaServer, Limits
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, EnvelopeAnswer, Hello
 from envelope.principal_serde import DefaultPrincipalSerde
@@ -112,6 +113,7 @@ class Broker:
         chosen = {"frame_bytes_max": 1_000_000, "idle_ms_max": 600_000} | limits
         self.server = KafkaServer(
             dispatcher=dispatcher,
+            logins=Logins(self.log, metrics, wall_ms=lambda: int(time.time() * 1000)),
             limits=Limits(**chosen),
             request_prefix="2.boot",
             log=self.log,
@@ -122,7 +124,9 @@ class Broker:
         self.port = 0
 
     async def start(self) -> None:
-        listener = await self.server.bind(Listener("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0))
+        listener = await self.server.bind(
+            Listener("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0), Gate()
+        )
         self.port = listener.port
         await self.server.serve()
 

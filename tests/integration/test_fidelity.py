@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from bridgehead.cluster import Cluster
+from bridgehead.cluster.properties import parse_properties
 from chaos.fidelity import CLOSED, Report, comparable, replay
 from chaos.known_differences import KNOWN_DIFFERENCES
+from node.config import NOT_SERVED_YET
 
 StartCluster = Callable[..., Cluster]
 RECORDINGS = Path(__file__).parent.parent / "recordings"
@@ -55,6 +57,28 @@ def test_every_answer_is_kafkas_or_a_known_difference(
     assert {api: report.asked[api] for api in ASKED} == ASKED
     assert not set(ASKED) & set(report.skipped)
     assert report.equal + report.known.total() == report.asked.total()
+
+
+def test_logins_are_answered_as_kafka_answers_them(start_cluster: StartCluster) -> None:
+    """Every recorded step of SASL, on a cluster with the recorded properties."""
+    text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
+    cluster = start_cluster(controller=1, properties=served_properties(text))
+    brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
+    sasl = {broker: cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3)}
+    for kind, to in (("forwarded", "other"), ("direct", None)):
+        recording = RECORDINGS / f"{kind}-secured.jsonl.gz"
+        report = replay(recording, brokers, to=to, only="sasl", sasl=sasl)
+        assert not report.differences, "\n".join(report.differences)
+        assert report.asked["SASL_HANDSHAKE"] == 16
+        assert report.asked["SASL_AUTHENTICATE"] == 10
+        assert report.equal == report.asked.total()
+
+
+def served_properties(text: str) -> dict[str, str]:
+    """The recorded properties without those that this release refuses."""
+    return {
+        name: value for name, value in parse_properties(text).items() if name not in NOT_SERVED_YET
+    }
 
 
 def test_every_known_difference_is_documented() -> None:

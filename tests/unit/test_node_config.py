@@ -31,7 +31,7 @@ def test_what_kafka_would_obey_and_we_cannot_is_refused(name: str) -> None:
     [
         ("zookeeper.connect=127.0.0.1:2181", "broker.id is missing"),
         ("broker.id=1", "zookeeper.connect is missing"),
-        (GOOD + "listeners=SSL://127.0.0.1:9093", "not served yet"),
+        (GOOD + "listeners=CLIENTS://127.0.0.1:9093", "listener.security.protocol.map"),
         (GOOD + "listeners=nonsense", "NAME://host:port"),
     ],
 )

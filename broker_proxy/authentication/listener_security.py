@@ -1,0 +1,194 @@
+"""What one listener demands of its clients, read from Kafka's properties.
+
+A listener's own property, `listener.name.<listener>.<name>`, goes before the common one; login
+modules are named per mechanism, `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from broker_proxy.authentication.authenticator import Mechanism
+from broker_proxy.authentication.jaas import JaasConfig, parse_jaas
+from broker_proxy.authentication.oauthbearer import OAuthBearerServer
+from broker_proxy.authentication.plain import PlainServer
+from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
+from broker_proxy.authentication.sasl_server import NewSaslServer, SecurityConfigError
+from broker_proxy.authentication.scram import ScramServer, TokenCredentials, UserCredentials
+from broker_proxy.authentication.tls import TlsSettings, build_tls, check_tls
+from broker_proxy.authentication.unsecured_jws import UnsecuredJwsValidator
+from broker_proxy.logins import Gate
+from cluster_model.scala_order import java_hash
+from cluster_model.scram import MECHANISM_NAMES
+
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_PACKAGE: Final = "org.apache.kafka.common.security"
+_MODULES: Final[Mapping[str, str]] = {
+    "PLAIN": f"{_PACKAGE}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_PACKAGE}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_PACKAGE}.scram.ScramLoginModule",
+    "OAUTHBEARER": f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
+}
+MECHANISMS: Final = tuple(_MODULES)
+_SCRAM_NUMBERS: Final = {name: number for number, name in MECHANISM_NAMES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SaslSettings:
+    """One mechanism of one listener."""
+
+    jaas: JaasConfig
+    max_reauth_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSecurity:
+    """One listener's demands. `sasl` is empty without SASL, `tls` None without TLS."""
+
+    sasl: Mapping[str, SaslSettings]
+    tls: TlsSettings | None
+    builder: str  # principal.builder.class
+    mapping_rules: str  # ssl.principal.mapping.rules
+    properties: Mapping[str, str] = field(repr=False)  # for a builder's configure
+
+    @property
+    def admits_strangers(self) -> bool:
+        """True when somebody who proves nothing is served."""
+        return not self.sasl and (self.tls is None or self.tls.client_auth != "required")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where logins are looked up, and what they need of the world."""
+
+    users: UserCredentials
+    tokens: TokenCredentials | None
+    new_nonce: Callable[[], str]
+    wall_ms: Callable[[], int]
+
+
+def read_security(name: str, protocol: str, properties: Mapping[str, str]) -> ListenerSecurity:
+    """Judge what a listener was told.
+
+    Raises:
+        SecurityConfigError: in one sentence; no value that may be a secret is shown.
+    """
+    own = _own_properties(name, properties)
+    sasl = _sasl_settings(name, own) if protocol.startswith("SASL") else {}
+    tls = None
+    if protocol.endswith("SSL"):
+        tls = TlsSettings(name, _client_auth(name, protocol, own, properties), own)
+        check_tls(tls)
+    return ListenerSecurity(
+        sasl,
+        tls,
+        own.get("principal.builder.class", "").strip() or DEFAULT_BUILDER,
+        own.get("ssl.principal.mapping.rules", "DEFAULT"),
+        own,
+    )
+
+
+def build_gate(security: ListenerSecurity, sources: Sources) -> Gate:
+    """Return what a listener's clients have to pass; reads key stores.
+
+    Raises:
+        SecurityConfigError: a store or a class cannot be used.
+    """
+    return Gate(
+        load_builder(security.builder, security.mapping_rules, security.properties),
+        build_mechanisms(security, sources),
+        build_tls(security.tls) if security.tls is not None else None,
+    )
+
+
+def build_mechanisms(security: ListenerSecurity, sources: Sources) -> Mapping[str, Mechanism]:
+    """Return what logins are made with, in the order in which clients are told of it."""
+    return {
+        name: Mechanism(_new_server(name, settings, sources), settings.max_reauth_ms)
+        for name, settings in security.sasl.items()
+    }
+
+
+def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslServer:
+    options = settings.jaas.options
+    if name == "PLAIN":
+        passwords = {
+            option.removeprefix("user_"): value
+            for option, value in options.items()
+            if option.startswith("user_")
+        }
+        return lambda: PlainServer(passwords)
+    if name == "OAUTHBEARER":
+        validate = UnsecuredJwsValidator(options, sources.wall_ms)
+        return lambda: OAuthBearerServer(validate)
+    number = _SCRAM_NUMBERS[name]
+    return lambda: ScramServer(number, sources.users, sources.tokens, sources.new_nonce)
+
+
+def _own_properties(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
+    prefix = f"listener.name.{name.lower()}."
+    # A login module without listener and mechanism is not looked at, as in Kafka.
+    own = {
+        key: value
+        for key, value in properties.items()
+        if not key.startswith("listener.name.") and not key.endswith("sasl.jaas.config")
+    }
+    for key, value in properties.items():
+        if key.startswith(prefix):
+            own[key.removeprefix(prefix)] = value
+    return own
+
+
+def _sasl_settings(name: str, own: Mapping[str, str]) -> Mapping[str, SaslSettings]:
+    text = own.get("sasl.enabled.mechanisms", "GSSAPI")
+    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    for mechanism in wanted or ("GSSAPI",):
+        if mechanism not in MECHANISMS:
+            raise SecurityConfigError(
+                f"Listener {name} enables {mechanism}, which is not served: set "
+                f"sasl.enabled.mechanisms to some of {', '.join(MECHANISMS)}."
+            )
+    return {each: _mechanism_settings(name, each, own) for each in told_order(wanted)}
+
+
+def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> SaslSettings:
+    key = f"{mechanism.lower()}.sasl.jaas.config"
+    full = f"listener.name.{name.lower()}.{key}"
+    if not own.get(key, "").strip():
+        raise SecurityConfigError(
+            f"Listener {name} enables {mechanism} without a login module: set {full}="
+            f"{_MODULES[mechanism]} required …;"
+        )
+    jaas = parse_jaas(own[key], full)
+    if jaas.module != _MODULES[mechanism]:
+        raise SecurityConfigError(
+            f"{full} names {jaas.module}, which is not served: use {_MODULES[mechanism]}."
+        )
+    if mechanism == "OAUTHBEARER":
+        UnsecuredJwsValidator(jaas.options, lambda: 0)
+    limit = own.get(f"{mechanism.lower()}.connections.max.reauth.ms")
+    return SaslSettings(jaas, int(limit or own.get("connections.max.reauth.ms", "0")))
+
+
+def told_order(mechanisms: list[str]) -> list[str]:
+    """Return distinct mechanisms as a Java HashSet walks them: the order clients are told."""
+    slots = [(_slot(name), name) for name in dict.fromkeys(mechanisms)]
+    return [name for _, name in sorted(slots, key=lambda each: each[0])]
+
+
+def _slot(name: str) -> int:
+    code = java_hash(name)
+    return (code ^ code >> 16) & 15
+
+
+def _client_auth(
+    name: str, protocol: str, own: Mapping[str, str], properties: Mapping[str, str]
+) -> str:
+    """On SASL_SSL only the listener's own setting counts, as in Kafka (KIP-684)."""
+    if protocol == "SASL_SSL":
+        own = {
+            "ssl.client.auth": properties.get(f"listener.name.{name.lower()}.ssl.client.auth", "")
+        }
+    return own.get("ssl.client.auth", "").strip() or "none"

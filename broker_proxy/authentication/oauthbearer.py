@@ -1,0 +1,94 @@
+r"""SASL OAUTHBEARER, RFC 7628: the exchange. What a token must be is a validator's business.
+
+A refused token is answered with JSON and the client's `\x01` ends the exchange, as in Kafka.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from broker_proxy.authentication.sasl_server import (
+    SaslAuthenticationError,
+    SaslError,
+    SaslResult,
+)
+
+_SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_INITIAL: Final = re.compile(
+    rf"n,(?:a=(?P<authzid>{_SASL_NAME}))?,\x01"
+    r"(?P<pairs>(?:[A-Za-z]+=[\x20-\x7e\t\r\n]+\x01)*)\x01"
+)
+_AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
+_SEEN: Final = b"\x01"
+MESSAGE_BYTES_MAX: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that was found good."""
+
+    principal_name: str
+    expires_at_ms: int
+
+
+class TokenRefusedError(Exception):
+    """A token is not good. Its text is for the log and holds nothing of the token.
+
+    `scope`: the scope that the token lacks, if that is all.
+    """
+
+    def __init__(self, why: str, scope: str | None = None) -> None:
+        super().__init__(why)
+        self.scope = scope
+
+
+Validate = Callable[[str], Token]  # raises TokenRefusedError
+
+
+class OAuthBearerServer:
+    """One OAUTHBEARER login: one message, or two when the token is refused."""
+
+    def __init__(self, validate: Validate) -> None:
+        self._validate = validate
+        self._refusal: str | None = None
+        self.result: SaslResult | None = None
+
+    def evaluate(self, response: bytes) -> bytes:
+        """See SaslServer."""
+        if self._refusal is not None and response == _SEEN:
+            raise SaslAuthenticationError(self._refusal)
+        self._refusal = None
+        authorization_id, token_text = _parse(response)
+        try:
+            token = self._validate(token_text)
+        except TokenRefusedError as refused:
+            status = "insufficient_scope" if refused.scope else "invalid_token"
+            scope = f', "scope":{json.dumps(refused.scope)}' if refused.scope else ""
+            self._refusal = f'{{"status":"{status}"{scope}}}'
+            return self._refusal.encode()
+        if authorization_id not in ("", token.principal_name):
+            raise SaslAuthenticationError(
+                "Authentication failed: Client requested an authorization id "
+                f"({authorization_id}) that is different from the token's principal name "
+                f"({token.principal_name})"
+            )
+        self.result = SaslResult(token.principal_name, expires_at_ms=token.expires_at_ms)
+        return b""
+
+
+def _parse(response: bytes) -> tuple[str, str]:
+    """Return the authorization id and the token."""
+    if len(response) > MESSAGE_BYTES_MAX:
+        raise SaslError("an oversized OAUTHBEARER message")
+    message = _INITIAL.fullmatch(response.decode("utf-8", "replace"))
+    if message is None:
+        raise SaslError("Invalid OAUTHBEARER client first message")
+    pairs = dict(pair.partition("=")[::2] for pair in message["pairs"].split("\x01") if pair)
+    auth = _AUTH.fullmatch(pairs.get("auth", ""))
+    if auth is None or auth["scheme"].lower() != "bearer":
+        raise SaslError("Invalid OAUTHBEARER client first message: no bearer token in 'auth'")
+    return message["authzid"] or "", auth["token"]

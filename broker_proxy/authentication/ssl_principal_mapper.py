@@ -1,0 +1,92 @@
+r"""Kafka's `ssl.principal.mapping.rules`: how a certificate's name becomes a principal's.
+
+    RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L, DEFAULT
+
+The first rule that matches the whole name decides; DEFAULT takes the name as it is. Patterns are
+Python's regular expressions, which read all that Kafka's documentation shows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from broker_proxy.authentication.sasl_server import SecurityConfigError
+
+_RULE: Final = re.compile(
+    r"\s*(?:(?P<default>DEFAULT)"
+    r"|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<replacement>(?:\\.|[^\\/])*)/(?P<case>[LU]?))"
+    r"\s*(?:,|$)"
+)
+_REFERENCE: Final = re.compile(r"\\(.)|\$(\d)")
+# A stranger chooses the name that the pattern is tried on.
+NAME_CHARACTERS_MAX: Final = 4_096
+
+
+class NoRuleMatchesError(Exception):
+    """No rule matches a certificate's name: who that is, is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    pattern: re.Pattern[str] | None  # None: DEFAULT
+    replacement: str
+    case: str
+
+
+class SslPrincipalMapper:
+    """The rules of one listener."""
+
+    def __init__(self, rules: str) -> None:
+        """Raises SecurityConfigError."""
+        self._rules: list[_Rule] = []
+        text, at = rules.strip() or "DEFAULT", 0
+        while at < len(text):
+            found = _RULE.match(text, at)
+            if found is None:
+                raise SecurityConfigError(
+                    f"ssl.principal.mapping.rules cannot be read from {text[at : at + 40]!r} on: "
+                    "write RULE:pattern/replacement/[LU] or DEFAULT, separated by commas."
+                )
+            self._rules.append(_rule(found))
+            at = found.end()
+
+    def map(self, name: str) -> str:
+        """Return the principal's name of a certificate's name. Raises NoRuleMatchesError."""
+        if len(name) > NAME_CHARACTERS_MAX:
+            raise NoRuleMatchesError("the certificate's name is too long")
+        for rule in self._rules:
+            if rule.pattern is None:
+                return name
+            match = rule.pattern.fullmatch(name)
+            if match is not None:
+                return _cased(_replaced(rule.replacement, match), rule.case)
+        raise NoRuleMatchesError(f"no rule of ssl.principal.mapping.rules matches {name!r}")
+
+
+def _rule(found: re.Match[str]) -> _Rule:
+    if found["default"]:
+        return _Rule(None, "", "")
+    try:
+        pattern = re.compile(found["pattern"])
+    except re.error as wrong:
+        raise SecurityConfigError(
+            f"ssl.principal.mapping.rules: {found['pattern']!r} is no regular expression: {wrong}."
+        ) from None
+    return _Rule(pattern, found["replacement"], found["case"])
+
+
+def _replaced(replacement: str, match: re.Match[str]) -> str:
+    def fill(reference: re.Match[str]) -> str:
+        if reference[2] is None:
+            return reference[1]
+        number = int(reference[2])
+        known = number <= (match.re.groups or 0)
+        return (match[number] or "") if known else reference[0]
+
+    return _REFERENCE.sub(fill, replacement)
+
+
+def _cased(name: str, case: str) -> str:
+    return {"L": name.lower(), "U": name.upper()}.get(case, name)

@@ -1,0 +1,91 @@
+"""Kafka's default validator for OAUTHBEARER: tokens without a signature, RFC 7515 appendix A.5.
+
+Whoever can write JSON can be anybody: for development, as Kafka's documentation says of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
+from broker_proxy.authentication.sasl_server import SecurityConfigError
+
+_OPTIONS: Final = (
+    "unsecuredValidatorPrincipalClaimName",
+    "unsecuredValidatorScopeClaimName",
+    "unsecuredValidatorRequiredScope",
+    "unsecuredValidatorAllowableClockSkewMs",
+)
+_DEPTH_BYTES_MAX: Final = 32 * 1024  # json.loads recurses: a stranger's text stays short
+
+
+class UnsecuredJwsValidator:
+    """Called with a token, returns what it says. Options are those of Kafka's login module."""
+
+    def __init__(self, options: Mapping[str, str], now_ms: Callable[[], int]) -> None:
+        """Raises SecurityConfigError."""
+        self._principal_claim = options.get(_OPTIONS[0], "sub")
+        self._scope_claim = options.get(_OPTIONS[1], "scope")
+        self._required = frozenset(options.get(_OPTIONS[2], "").split())
+        skew = options.get(_OPTIONS[3], "0")
+        if not skew.isdigit():
+            raise SecurityConfigError(f"{_OPTIONS[3]} must be a number of milliseconds.")
+        self._skew_ms = int(skew)
+        self._now_ms = now_ms
+
+    def __call__(self, token: str) -> Token:
+        """See oauthbearer.Validate."""
+        parts = token.split(".")
+        if len(parts) != 3 or parts[2] or len(token) > _DEPTH_BYTES_MAX:
+            raise TokenRefusedError("not an unsecured JWS of three parts, the last one empty")
+        if _object(parts[0]).get("alg") != "none":
+            raise TokenRefusedError("the token's algorithm is not none")
+        claims = _object(parts[1])
+        name = claims.get(self._principal_claim)
+        if not isinstance(name, str) or not name:
+            raise TokenRefusedError(f"the claim {self._principal_claim} is no name")
+        issued, expires = _time_ms(claims, "iat"), _time_ms(claims, "exp")
+        now = self._now_ms()
+        if expires is None:
+            raise TokenRefusedError("the claim exp is missing")
+        if issued is not None and issued > now + self._skew_ms:
+            raise TokenRefusedError("the token was issued in the future")
+        if now - self._skew_ms >= expires:
+            raise TokenRefusedError("the token has expired")
+        if issued is not None and expires <= issued:
+            raise TokenRefusedError("the token expired before it was issued")
+        missing = self._required - _scope(claims.get(self._scope_claim))
+        if missing:
+            raise TokenRefusedError("a required scope is missing", " ".join(sorted(self._required)))
+        return Token(name, expires)
+
+
+def _object(part: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        raise TokenRefusedError("a part of the token is no JSON object") from None
+    if not isinstance(value, dict):
+        raise TokenRefusedError("a part of the token is no JSON object")
+    return value
+
+
+def _time_ms(claims: Mapping[str, Any], name: str) -> int | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
+        raise TokenRefusedError(f"the claim {name} is no time")
+    return round(value * 1000)
+
+
+def _scope(value: Any) -> frozenset[str]:
+    if isinstance(value, str):
+        return frozenset(value.split())
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return frozenset(value)
+    return frozenset()

@@ -1,0 +1,50 @@
+"""Users' SCRAM credentials as this broker knows them, told by ZooKeeper's change notifications.
+
+A user whose credential is gone, or cannot be read, cannot log in; nobody is remembered.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from cluster_model.entity_names import desanitize
+from cluster_model.scram import MECHANISM_NAMES, ScramCredential, parse_credential
+
+_log = logging.getLogger(__name__)
+_NUMBERS: Final = {name: number for number, name in MECHANISM_NAMES.items()}
+
+
+class UserCredentialCache:
+    """Every credential of every user. Reads and changes happen on one thread."""
+
+    def __init__(self) -> None:
+        self._credentials: dict[str, Mapping[int, ScramCredential]] = {}
+
+    def scram_credential(self, user: str, mechanism: int) -> ScramCredential | None:
+        """See scram.UserCredentials."""
+        return self._credentials.get(user, {}).get(mechanism)
+
+    def replace_all(self, users: Mapping[str, Mapping[str, str]]) -> None:
+        """Take over all users' stored configs, by stored name; forget everybody else."""
+        self._credentials = {}
+        for stored_name, configs in users.items():
+            self.update(stored_name, configs)
+
+    def update(self, stored_name: str, configs: Mapping[str, str]) -> None:
+        """Take over one user's stored configs; of an entity that is no user, nothing."""
+        user = desanitize(stored_name)
+        if user is None or "/" in stored_name:
+            return
+        found: dict[int, ScramCredential] = {}
+        for name, number in _NUMBERS.items():
+            if name in configs:
+                try:
+                    found[number] = parse_credential(configs[name])
+                except ValueError as wrong:
+                    _log.error("the %s credential of %r: %s", name, user, wrong)
+        if found:
+            self._credentials[user] = found
+        else:
+            self._credentials.pop(user, None)
