@@ -23,6 +23,7 @@ RUN_ID: Final = "bridgehead.run.id"
 PINNED: Final = "bridgehead.controller.pinned"
 FORWARDING: Final = "bridgehead.forwarding.enable"
 REMOTE_PLAINTEXT: Final = "bridgehead.allow.remote.plaintext"
+AUTHORIZER_LOG: Final = "bridgehead.authorizer.log"
 
 # Misbehaviour of a real Kafka that is not copied unless it is asked for by name.
 EVERY_QUIRK: Final = "kafka-3.9"
@@ -34,6 +35,7 @@ KNOWN_QUIRKS: Final[Mapping[str, str]] = {
     ),
 }
 
+_LOG_LEVELS: Final = ("OFF", "INFO", "DEBUG", "TRACE")
 _LISTENER: Final = re.compile(r"listener\.name\.([^.]+)\.(bridgehead\..+)")
 
 
@@ -77,6 +79,10 @@ def _pinned(value: str) -> str | None:
 
 def _boolean(value: str) -> str | None:
     return None if value.lower() in ("true", "false") else "is neither true nor false"
+
+
+def _log_level(value: str) -> str | None:
+    return None if value in _LOG_LEVELS else f"is none of {', '.join(_LOG_LEVELS)}"
 
 
 def _anything(_value: str) -> str | None:
@@ -168,6 +174,14 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         _boolean,
         "Whether a listener that asks for no proof may listen elsewhere than on loopback.",
     ),
+    BridgeheadKey(
+        AUTHORIZER_LOG,
+        "INFO",
+        True,
+        False,
+        _log_level,
+        "How much goes to kafka-authorizer.log: OFF, INFO (denied), DEBUG (allowed, why) or TRACE.",
+    ),
 )
 _KEYS: Final = {key.name: key for key in BRIDGEHEAD_CONFIGS}
 
@@ -257,6 +271,11 @@ class BridgeheadConfig:
     def remote_plaintext_allowed(self) -> bool:
         """Tell whether strangers may be served on other addresses than loopback."""
         return self._value(REMOTE_PLAINTEXT).lower() == "true"
+
+    @property
+    def authorizer_log(self) -> str:
+        """Return the level of kafka-authorizer.log: OFF, INFO, DEBUG or TRACE."""
+        return self._value(AUTHORIZER_LOG)
 
     def has_quirk(self, name: str) -> bool:
         """Tell whether a misbehaviour was asked for, alone or with all others."""

@@ -13,6 +13,7 @@ from typing import assert_never
 
 from immutables import Map
 
+from cluster_model.acls import NO_ACLS, AclSet
 from cluster_model.config_steps import (
     ConfigStep,
     StepKind,
@@ -101,6 +102,7 @@ class MetadataImage:
     deletions: frozenset[str] = frozenset()  # topics marked for deletion
     # Of `configs`, what limits creations and deletions: few, and asked for with each of them.
     mutation_rates: Map[ConfigResource, float] = field(default_factory=Map)
+    acls: AclSet = NO_ACLS
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one config entity; empty when there are none."""

@@ -200,6 +200,7 @@ class Controller:
                 reload=self._reload,
                 encode_answer=self._desk.encode_answer,
                 encode_refusal=self._desk.encode_refusal,
+                bind_authorize=services.bind_authorize,
                 now_s=services.now_s,
                 now_ms=services.now_ms,
             ),

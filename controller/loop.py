@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.authorization import BindAuthorize
 from cluster_model.image import MetadataImage
 from cluster_model.records import AssignmentRecord, ConfigRecord, DeletionMarkerRecord, Record
 from cluster_model.znode_operations import Create, Operation
@@ -72,6 +73,7 @@ class Shell:
     reload: Callable[[], None]  # ZooKeeper and image differ: load again
     encode_answer: Callable[[Work, frozenset[str], MetadataImage], EnvelopeAnswer]
     encode_refusal: Callable[[Work, ErrorCode], EnvelopeAnswer]
+    bind_authorize: BindAuthorize
     now_s: Callable[[], float]
     now_ms: Callable[[], int]
 
@@ -226,14 +228,14 @@ class ControllerLoop:
         work.image_zxid = self.image.zxid
         self._log.append(execution_started(work, self._fence.epoch, image.zxid))
         work.outcomes |= self.outcomes.lookup(work.identity)
-        context = replace(work.context, now_ms=self._shell.now_ms())
-        decision = work.api.decide(context, work.request, image, work.outcomes)
+        work.bind(self._shell.bind_authorize, image.acls, self._shell.now_ms())
+        decision = work.api.decide(work.context, work.request, image, work.outcomes)
         work.wait = decision.wait
         work.without_effect.clear()
         records: list[Record] = []
         planned = image
         rates = image.mutation_rates
-        for decided in self._quotas.charge(context, decision.elements, rates, work.charges):
+        for decided in self._quotas.charge(work.context, decision.elements, rates, work.charges):
             if decided.element in work.outcomes:
                 continue
             planned_operations = plan_operations(decided.records, planned)

@@ -18,6 +18,7 @@ from bridgehead.kafka_wire.errors import ErrorCode, WireError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from cluster_model.principal import KafkaPrincipal
 from controller.apis.base import AdminApi
+from controller.services import Sender
 from envelope.messages import Envelope
 from envelope.principal_serde import PrincipalDeserializationError, PrincipalSerde
 
@@ -41,14 +42,13 @@ class Refused:
     reason: str
 
 
-def refuse_sender(
-    sender: KafkaPrincipal, is_authorized: Callable[[KafkaPrincipal], bool]
-) -> Refused | None:
+def refuse_sender(sender: Sender, is_authorized: Callable[[Sender], bool]) -> Refused | None:
     """Check 3: the sending broker needs CLUSTER_ACTION on Cluster. It comes before all others."""
     if is_authorized(sender):
         return None
     return Refused(
-        ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{sender} lacks CLUSTER_ACTION on Cluster"
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        f"{sender.principal} lacks CLUSTER_ACTION on Cluster",
     )
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
+from cluster_model.authorization import BindAuthorize
 from cluster_model.principal import KafkaPrincipal
-from controller.apis.base import AdminApi, Authorize, RandomSource
+from controller.apis.base import AdminApi, RandomSource
 from controller.background import UncleanElection
 from controller.publish import Peer
 from controller.store.port import Mutant
 from envelope.messages import Hello
 from envelope.principal_serde import PrincipalSerde
 from event_log.writer import EventLog
+
+# The host of a sender that is this process's own broker: nothing came over any wire.
+THIS_PROCESS: Final = ""
 
 
 class Office(Enum):
@@ -33,6 +37,10 @@ class Sender(Protocol):
     def hello(self) -> Hello: ...
     @property
     def principal(self) -> KafkaPrincipal: ...
+    @property
+    def host(self) -> str:
+        """The broker's own address as text; THIS_PROCESS for the broker beside us."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +62,8 @@ class Services:
 
     apis: Mapping[int, AdminApi]
     serde: PrincipalSerde
-    may_send_envelopes: Callable[[KafkaPrincipal], bool]  # CLUSTER_ACTION on Cluster
-    authorizer: Callable[[KafkaPrincipal, str, str], Authorize]  # principal, host, API name
+    may_send_envelopes: Callable[[Sender], bool]  # CLUSTER_ACTION on Cluster
+    bind_authorize: BindAuthorize
     unclean_election: UncleanElection
     random: RandomSource
     new_topic_id: Callable[[], bytes]

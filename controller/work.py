@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.acls import AclSet
+from cluster_model.authorization import BindAuthorize
 from controller.apis.base import AdminApi, Decided, Outcome, RequestContext, Wait
 from controller.mutation_quotas import Charges
 from controller.store.outcomes import RequestOutcomes
@@ -40,6 +42,11 @@ class Work:
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0
+
+    def bind(self, bind_authorize: BindAuthorize, acls: AclSet, now_ms: int) -> None:
+        """Say as of when the request is decided: its clock, and the rights of its asker."""
+        authorize = bind_authorize(self.context.asker, acls)
+        self.context = replace(self.context, now_ms=now_ms, authorize=authorize)
 
 
 def execution_started(work: Work, epoch: int, image_zxid: int) -> ExecutionStarted:

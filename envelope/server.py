@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from typing import Any, Final, Protocol
+from urllib.parse import unquote
 
 import grpc
 import grpc.aio
@@ -26,9 +27,10 @@ IN_FLIGHT_PER_PEER_MAX: Final = 20_000
 class BrokerPeer:
     """A broker at the other end of a stream."""
 
-    def __init__(self, hello: Hello, principal: KafkaPrincipal) -> None:
+    def __init__(self, hello: Hello, principal: KafkaPrincipal, host: str) -> None:
         self.hello = hello
         self.principal = principal
+        self.host = host  # its address as text
         self.outbox = Outbox()
         self.slots = asyncio.Semaphore(IN_FLIGHT_PER_PEER_MAX)
 
@@ -74,7 +76,7 @@ class _Servicer(ControllerServicer):
         if hello is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a channel begins with Hello")
             return
-        peer = BrokerPeer(hello, ANONYMOUS)
+        peer = BrokerPeer(hello, ANONYMOUS, _host_of(context.peer()))
         stream = asyncio.current_task()
         assert stream is not None
         # Cancelled, not asked: a frozen broker reads nothing, so we may hang in a write to it.
@@ -138,6 +140,12 @@ async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
     except TimeoutError:
         return None
     return hello_from_pb(first.hello) if first is not None and first.HasField("hello") else None
+
+
+def _host_of(peer: str) -> str:
+    """Return the address of gRPC's `ipv4:127.0.0.1:4711` or `ipv6:%5B::1%5D:4711`."""
+    host, _, _ = unquote(peer).partition(":")[2].rpartition(":")
+    return host.strip("[]") or peer
 
 
 def _batch(items: list[Any], *, heartbeat: bool) -> Any:

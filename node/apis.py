@@ -80,6 +80,7 @@ def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, Adm
 def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[int, LocalApi]:
     """Return every API that the receiving broker answers, by key."""
     own, broker = node.config.own, node.config.broker
+    may = node.authorization.for_client
     log_dirs = log_dirs_of(broker.string("log.dirs"), broker.string("log.dir"))
     view = ClusterView(
         node.cache,
@@ -94,20 +95,24 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
     auto_topics = _auto_topics(node, current)
     creates = broker.value("auto.create.topics.enable") is True
     apis: tuple[LocalApi, ...] = (
-        Metadata(view, auto_create=auto_topics.create_for_client if creates else None),
+        Metadata(
+            view,
+            authorize_for=node.authorization.of_clients,
+            auto_create=auto_topics.create_for_client if creates else None,
+        ),
         ApiVersions({name: table.keys() for name, table in DIALECTS.items()}, lambda: 0),
         SaslHandshake(),
         SaslAuthenticate(),
-        DescribeCluster(view),
-        DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), _allow_client),
-        DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, _allow_client),
-        DescribeGroups(coordinators, _allow_client),
-        DescribeLogDirs(node.config.broker_id, node.cache, log_dirs, _allow_client),
-        FindCoordinator(view, coordinators, auto_topics, _allow_client),
+        DescribeCluster(view, authorize_for=node.authorization.of_clients),
+        DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), may),
+        DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, may),
+        DescribeGroups(coordinators, may),
+        DescribeLogDirs(node.config.broker_id, node.cache, log_dirs, may),
+        FindCoordinator(view, coordinators, auto_topics, may),
         ListGroups(),
-        ListOffsets(node.config.broker_id, node.cache, _allow_client, _now_ms),
-        DescribeClientQuotas(node.watcher, _allow_client),
-        DescribeUserScramCredentials(node.watcher, _allow_client),
+        ListOffsets(node.config.broker_id, node.cache, may, _now_ms),
+        DescribeClientQuotas(node.watcher, may),
+        DescribeUserScramCredentials(node.watcher, may),
     )
     return {api.api_key: api for api in apis}
 
@@ -136,14 +141,11 @@ def _auto_topics(node: Node, current: Current) -> AutoTopics:
 
 def build_split_apis(node: Node, current: Current) -> Mapping[int, SplitApi]:
     """Return the forwarded APIs of which the receiving broker answers a part, by key."""
-    checks = ConfigChecks(current, node.watcher, LoggerLevels(), _allow_client)
+    may = node.authorization.for_client
+    checks = ConfigChecks(current, node.watcher, LoggerLevels(), may)
     apis: tuple[SplitApi, ...] = (AlterConfigsSplit(checks), IncrementalAlterConfigsSplit(checks))
     return {api.api_key: api for api in apis}
 
 
 def _now_ms() -> int:
     return int(time.time() * 1000)
-
-
-def _allow_client(_who: ClientConnectionInfo, _operation: str, _type: str, _name: str) -> bool:
-    return True

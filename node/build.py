@@ -6,6 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker_proxy.authentication.listener_security import Sources, build_gate
@@ -19,10 +20,21 @@ from controller.controller import Controller
 from controller.services import Services, Settings
 from controller.store.port import Mutant
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
+from node.authorization import Authorization
+from node.authorizer_log import OFF, AuthorizerLog, NoAuthorizerLog
 from node.config import NodeConfigError
 
 if TYPE_CHECKING:
     from node.node import Node
+
+
+def build_authorization(node: Node, data_dir: Path) -> Authorization:
+    """Return who says what is allowed; its log is a file beside the node's events."""
+    level = node.config.own.authorizer_log
+    audit: AuthorizerLog | NoAuthorizerLog = NoAuthorizerLog()
+    if node.config.authorizer is not None and level != OFF:
+        audit = AuthorizerLog(data_dir / "logs", level)
+    return Authorization(node.config.authorizer, lambda: node.acls, audit)
 
 
 def build_watcher(node: Node) -> ZooKeeperWatcher:
@@ -60,8 +72,8 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
         Services(
             apis=build_admin_apis(config.broker, lambda: node.effective),
             serde=node.serde,
-            may_send_envelopes=lambda _principal: True,
-            authorizer=lambda _principal, _host, _api: _allow_everything,
+            may_send_envelopes=node.authorization.may_send_envelopes,
+            bind_authorize=node.authorization.bind,
             unclean_election=lambda image, topic: _unclean_election(node, image, topic),
             random=source,
             new_topic_id=lambda: new_topic_id(source),
@@ -112,10 +124,6 @@ def build_server(node: Node) -> KafkaServer:
         now_s=time.monotonic,
         now_ns=time.monotonic_ns,
     )
-
-
-def _allow_everything(_operation: str, _resource_type: str, _name: str) -> bool:
-    return True
 
 
 def build_gates(node: Node) -> Mapping[str, Gate]:

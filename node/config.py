@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bridgehead.authorizer import Authorizer
 from bridgehead.cluster.properties import parse_properties
 from broker_proxy.authentication.listener_security import (
     PROTOCOLS,
@@ -16,6 +17,7 @@ from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.logins import Listener
 from cluster_model.bridgehead_configs import BridgeheadConfig
 from cluster_model.broker_configs import BrokerConfig
+from node.authorization import AuthorizerConfigError, load_authorizer
 
 LOOPBACK = "127.0.0.1"
 # What Kafka would obey and we cannot yet: ignoring it would let through what it should refuse.
@@ -38,6 +40,7 @@ class NodeConfig:
 
     broker: BrokerConfig
     own: BridgeheadConfig
+    authorizer: Authorizer | None
     listeners: tuple[Listener, ...]
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
     security: Mapping[str, ListenerSecurity]  # by listener name
@@ -86,6 +89,10 @@ def read_config(text: str) -> NodeConfig:
         if properties.get(name, "").strip():
             raise NodeConfigError(f"{name} is set, which is not served yet: leave it out.")
     own = BridgeheadConfig(properties)
+    try:
+        authorizer = load_authorizer(properties)
+    except AuthorizerConfigError as wrong:
+        raise NodeConfigError(str(wrong)) from wrong
     protocols = _protocol_map(properties.get("listener.security.protocol.map", ""))
     listeners = tuple(
         _listener(name, host, port, protocols, own)
@@ -96,7 +103,7 @@ def read_config(text: str) -> NodeConfig:
         name: (host, port)
         for name, host, port in _endpoints(properties.get("advertised.listeners") or "")
     }
-    return NodeConfig(broker, own, listeners, advertised, security)
+    return NodeConfig(broker, own, authorizer, listeners, advertised, security)
 
 
 def _endpoints(text: str) -> list[tuple[str, str, int]]:

@@ -23,6 +23,7 @@ from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.logins import Listener
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.server import KafkaServer
+from cluster_model.acls import NO_ACLS, AclSet
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.records import ConfigResource
@@ -39,7 +40,13 @@ from event_log.writer import FileEventLog
 from metrics import names
 from metrics.exposition import MetricsServer
 from metrics.node_metrics import NodeMetrics
-from node.build import build_controller, build_gates, build_server, build_watcher
+from node.build import (
+    build_authorization,
+    build_controller,
+    build_gates,
+    build_server,
+    build_watcher,
+)
 from node.config import NodeConfig
 from node.office import OfficeFollower
 
@@ -79,10 +86,12 @@ class Node:
         self.cache = MetadataCache(self._metadata_changed)
         self.users = UserCredentialCache()
         self.effective = EffectiveBrokerConfig.of(config.broker)
+        self._learned_acls = NO_ACLS
         self._stored: dict[str, Mapping[str, str]] = {}
         self._broker_epoch = -1
         self.cluster_id = ""
         self.session = SessionState.SUSPENDED
+        self.authorization = build_authorization(self, data_dir)
         self.controller = build_controller(self, mutants)
         self.forwarding = ForwardingManager(
             broker_id=config.broker_id,
@@ -192,6 +201,7 @@ class Node:
         self.log.append(MetricsSnapshot(values=self.metrics.snapshot()))
         self.log.append(Stopped(reason=reason))
         self.log.close()
+        self.authorization.close()
 
     def _schedule_flush(self) -> None:
         """Events that no answer waits for reach the file soon as well."""
@@ -257,6 +267,12 @@ class Node:
         )
         for why in self.effective.ignored:
             _log.warning("a stored broker config is ignored: %s", why)
+
+    @property
+    def acls(self) -> AclSet:
+        """The ACLs that this node knows: in office the controller's, which are the newest."""
+        image = self.controller.image if self.controller.office is Office.ACTIVE else None
+        return self._learned_acls if image is None else image.acls
 
     # --- What can be asked ---------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from broker_proxy.watcher import ControllerAddress
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.session_state import ConnectionLostError
 from controller.controller import Controller
+from controller.services import THIS_PROCESS
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, EnvelopeAnswer, Hello, MetadataUpdate
 
@@ -38,6 +39,10 @@ class _OwnBroker:
     @property
     def principal(self) -> KafkaPrincipal:
         return ANONYMOUS
+
+    @property
+    def host(self) -> str:
+        return THIS_PROCESS
 
 
 class LocalLink:

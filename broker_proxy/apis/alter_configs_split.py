@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages import alter_configs, incremental_alter_configs
-from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.config_ports import AuthorizeClient, ConfigReader, CurrentConfig
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig
 from broker_proxy.logger_levels import LEVELS, ROOT, LoggerLevels
 from cluster_model.bridgehead_configs import ALTER_CONFIGS_DUPLICATE_HANGS, BridgeheadConfig
 from cluster_model.broker_configs.dynamic import validate_dynamic_configs
@@ -43,7 +43,7 @@ class ConfigChecks:
     current: CurrentConfig
     reader: ConfigReader
     loggers: LoggerLevels
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
 
     async def judge(
         self, request: ClientRequest, resource: Any, *, incremental: bool, validate_only: bool
@@ -100,7 +100,7 @@ class ConfigChecks:
         operations: Sequence[Operation],
         validate_only: bool,
     ) -> None:
-        if not self.authorize(request.connection, "ALTER_CONFIGS", "CLUSTER", "kafka-cluster"):
+        if not self.authorize_for(request)("ALTER_CONFIGS", "CLUSTER", "kafka-cluster"):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         own = self.current().static.broker_id
         if _node_id(resource.resource_name) != own:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from bridgehead.authorizer import Asker
 from bridgehead.kafka_wire.headers import RequestHeader
+from cluster_model.authorization import Authorize
 from cluster_model.principal import KafkaPrincipal
 
 
@@ -42,6 +45,23 @@ class ClientRequest:
     connection: ClientConnectionInfo
     received_ns: int  # monotonic
     course: Course = field(default_factory=Course)
+
+    @property
+    def asker(self) -> Asker:
+        """Who an authorizer is asked about."""
+        return Asker(
+            principal=self.connection.principal,
+            host=self.connection.client_host,
+            api_key=self.header.api_key,
+            api_version=self.header.api_version,
+            client_id=self.header.client_id,
+            listener_name=self.connection.listener_name,
+            security_protocol=self.connection.security_protocol,
+        )
+
+
+# What may the asker of this request do? As of now: bound to the ACLs that this broker knows.
+AuthorizeFor = Callable[[ClientRequest], Authorize]
 
 
 class LocalApi(Protocol):

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from broker_proxy.apis.base import ClientConnectionInfo
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.records import ConfigResource
 
 # The broker's configs in force; another value after each change notification.
 CurrentConfig = Callable[[], EffectiveBrokerConfig]
-
-# (who asks, operation, resource type, resource name) -> allowed, as controller.apis.base.Authorize.
-AuthorizeClient = Callable[[ClientConnectionInfo, str, str, str], bool]
 
 
 class ConfigReader(Protocol):

@@ -17,8 +17,8 @@ from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.config_ports import AuthorizeClient, ConfigReader, CurrentConfig
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.topic_configs import TopicDefaults
 from cluster_model.topic_names import INTERNAL_TOPICS
@@ -36,7 +36,7 @@ class DeleteRecords:
     cache: MetadataCache
     current: CurrentConfig
     reader: ConfigReader
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
     api_key: ClassVar[int] = 21
 
     async def answer(self, request: ClientRequest, message: DeleteRecordsRequest) -> Any:
@@ -47,7 +47,7 @@ class DeleteRecords:
                 asked.setdefault(asked_topic.name, {})[entry.partition_index] = entry.offset
         topics = []
         for name, offsets in asked.items():
-            allowed = self.authorize(request.connection, "DELETE", "TOPIC", name)
+            allowed = self.authorize_for(request)("DELETE", "TOPIC", name)
             may_delete = allowed and await self._deletes_by_policy(name)
             results = []
             for partition, offset in offsets.items():

@@ -19,8 +19,8 @@ from bridgehead.kafka_wire.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
-from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.config_ports import AuthorizeClient, EntityReader
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.config_ports import EntityReader
 from cluster_model.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, quotas_of
 from cluster_model.config_steps import user_and_client
 from cluster_model.config_types import ConfigException
@@ -39,12 +39,12 @@ class DescribeClientQuotas:
     """See LocalApi."""
 
     reader: EntityReader
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
     api_key: ClassVar[int] = 48
 
     async def answer(self, request: ClientRequest, message: DescribeClientQuotasRequest) -> Any:
         """Answer the entities that match; raises ApiError for a filter that makes no sense."""
-        allowed = self.authorize(request.connection, "DESCRIBE_CONFIGS", "CLUSTER", "kafka-cluster")
+        allowed = self.authorize_for(request)("DESCRIBE_CONFIGS", "CLUSTER", "kafka-cluster")
         if not allowed:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted = _read_filter(message.components)

@@ -14,13 +14,10 @@ from bridgehead.kafka_wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from broker_proxy.apis.authorized_operations import (
-    AuthorizeFor,
-    allow_everything,
-    cluster_operations,
-)
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.authorized_operations import cluster_operations
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
+from cluster_model.authorization import allow_everything
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2

@@ -21,8 +21,8 @@ from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.config_ports import AuthorizeClient, ConfigReader, CurrentConfig, TopicNames
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig, TopicNames
 from broker_proxy.logger_levels import LoggerLevels
 from cluster_model.config_types import ConfigEntry, ConfigSource, ConfigType
 from cluster_model.topic_configs import TopicDefaults, effective_topic_configs
@@ -43,7 +43,7 @@ class DescribeConfigs:
     reader: ConfigReader
     topics: TopicNames
     loggers: LoggerLevels
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
     api_key: ClassVar[int] = 32
 
     async def answer(self, request: ClientRequest, message: DescribeConfigsRequest) -> Any:
@@ -79,8 +79,7 @@ class DescribeConfigs:
 
     def _check_allowed(self, request: ClientRequest, resource: DescribeConfigsResource) -> None:
         on_topic = resource.resource_type == _TOPIC
-        allowed = self.authorize(
-            request.connection,
+        allowed = self.authorize_for(request)(
             "DESCRIBE_CONFIGS",
             "TOPIC" if on_topic else "CLUSTER",
             resource.resource_name if on_topic else "kafka-cluster",

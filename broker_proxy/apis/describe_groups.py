@@ -19,8 +19,7 @@ from bridgehead.kafka_wire.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from broker_proxy.apis.authorized_operations import group_operations
-from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.config_ports import AuthorizeClient
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.coordinators import Coordinators
 
 _UNKNOWN_GROUP = "Dead"
@@ -31,24 +30,22 @@ class DescribeGroups:
     """See LocalApi."""
 
     coordinators: Coordinators
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
     api_key: ClassVar[int] = 15
 
     async def answer(self, request: ClientRequest, message: DescribeGroupsRequest) -> Any:
         """Answer each group, in the order of the request."""
-        who = request.connection
+        authorize = self.authorize_for(request)
         groups = []
         for group_id in message.groups:
             group = DescribedGroup(group_id=group_id)
-            if not self.authorize(who, "DESCRIBE", "GROUP", group_id):
+            if not authorize("DESCRIBE", "GROUP", group_id):
                 group.error_code = ErrorCode.GROUP_AUTHORIZATION_FAILED
             elif not self.coordinators.has_group(group_id):
                 group.error_code = ErrorCode.NOT_COORDINATOR
             else:
                 group.group_state = _UNKNOWN_GROUP
                 if message.include_authorized_operations:
-                    group.authorized_operations = group_operations(
-                        lambda *asked: self.authorize(who, *asked), group_id
-                    )
+                    group.authorized_operations = group_operations(authorize, group_id)
             groups.append(group)
         return DescribeGroupsResponse(groups=groups)

@@ -22,8 +22,7 @@ from bridgehead.kafka_wire.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.config_ports import AuthorizeClient
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.metadata_cache import MetadataCache
 
 
@@ -34,12 +33,12 @@ class DescribeLogDirs:
     broker_id: int
     cache: MetadataCache
     log_dirs: tuple[str, ...]
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
     api_key: ClassVar[int] = 35
 
     async def answer(self, request: ClientRequest, message: DescribeLogDirsRequest) -> Any:
         """Return each directory with the replicas asked for; a topics list of null asks for all."""
-        if not self.authorize(request.connection, "DESCRIBE", "CLUSTER", "kafka-cluster"):
+        if not self.authorize_for(request)("DESCRIBE", "CLUSTER", "kafka-cluster"):
             return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted: dict[str, set[int]] | None = None
         if message.topics is not None:

@@ -17,8 +17,8 @@ from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.config_ports import AuthorizeClient, ConfigReader, EntityReader
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.config_ports import ConfigReader, EntityReader
 from cluster_model.entity_names import desanitize, sanitize
 from cluster_model.scram import MECHANISM_NAMES, credential_iterations
 
@@ -36,14 +36,14 @@ class DescribeUserScramCredentials:
     """See LocalApi."""
 
     reader: CredentialReader
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
     api_key: ClassVar[int] = 50
 
     async def answer(
         self, request: ClientRequest, message: DescribeUserScramCredentialsRequest
     ) -> Any:
         """Answer each named user once; all users, sorted, when none is named."""
-        if not self.authorize(request.connection, "DESCRIBE", "CLUSTER", "kafka-cluster"):
+        if not self.authorize_for(request)("DESCRIBE", "CLUSTER", "kafka-cluster"):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         names = [user.name for user in message.users or ()]
         results = await self._named(names) if names else await self._all()

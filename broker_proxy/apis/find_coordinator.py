@@ -21,9 +21,8 @@ from bridgehead.kafka_wire.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
-from broker_proxy.apis.config_ports import AuthorizeClient
 from broker_proxy.auto_topics import AutoTopics
 from broker_proxy.coordinators import Coordinators
 from cluster_model.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
@@ -41,7 +40,7 @@ class FindCoordinator:
     view: ClusterView
     coordinators: Coordinators
     auto_topics: AutoTopics
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
     api_key: ClassVar[int] = 10
 
     async def answer(self, request: ClientRequest, message: FindCoordinatorRequest) -> Any:
@@ -73,11 +72,10 @@ class FindCoordinator:
         self, request: ClientRequest, key_type: int, key: str
     ) -> tuple[ErrorCode, tuple[int, str, int]]:
         who = request.connection
-        if key_type == _GROUP and not self.authorize(who, "DESCRIBE", "GROUP", key):
+        authorize = self.authorize_for(request)
+        if key_type == _GROUP and not authorize("DESCRIBE", "GROUP", key):
             return ErrorCode.GROUP_AUTHORIZATION_FAILED, _NOBODY
-        if key_type == _TRANSACTION and not self.authorize(
-            who, "DESCRIBE", "TRANSACTIONAL_ID", key
-        ):
+        if key_type == _TRANSACTION and not authorize("DESCRIBE", "TRANSACTIONAL_ID", key):
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NOBODY
         if key_type == _SHARE:
             known = request.header.api_version >= _SHARE_FROM

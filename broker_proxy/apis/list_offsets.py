@@ -26,8 +26,7 @@ from bridgehead.kafka_wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.config_ports import AuthorizeClient
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.metadata_cache import CachedPartition, MetadataCache
 
 _LATEST: Final = -1
@@ -47,7 +46,7 @@ class ListOffsets:
 
     broker_id: int
     cache: MetadataCache
-    authorize: AuthorizeClient
+    authorize_for: AuthorizeFor
     now_ms: Callable[[], int]
     api_key: ClassVar[int] = 2
 
@@ -57,7 +56,7 @@ class ListOffsets:
         counts = Counter((t.name, p.partition_index) for t in message.topics for p in t.partitions)
         answered, denied = [], []
         for topic in message.topics:
-            if not self.authorize(request.connection, "DESCRIBE", "TOPIC", topic.name):
+            if not self.authorize_for(request)("DESCRIBE", "TOPIC", topic.name):
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 refused = [_refused(asked, error) for asked in topic.partitions]
                 denied.append(ListOffsetsTopicResponse(name=topic.name, partitions=refused))

@@ -24,17 +24,11 @@ from bridgehead.kafka_wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from broker_proxy.apis.authorized_operations import (
-    CLUSTER_NAME,
-    Authorize,
-    AuthorizeFor,
-    allow_everything,
-    cluster_operations,
-    topic_operations,
-)
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.authorized_operations import cluster_operations, topic_operations
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.metadata_cache import CachedPartition, CachedTopic
+from cluster_model.authorization import CLUSTER_NAME, Authorize, allow_everything
 from cluster_model.scala_order import partition_order, set_order
 from cluster_model.topic_names import INTERNAL_TOPICS, check_topic_name
 

@@ -8,12 +8,14 @@ the elements that were committed before, and the API decides only the others (de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, ClassVar, Protocol
 
+from bridgehead.authorizer import Asker
 from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.authorization import Authorize
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import Record
@@ -81,11 +83,6 @@ class RandomSource(Protocol):
     def randbytes(self, n: int) -> bytes: ...
 
 
-# (operation, resource type, resource name, log_if_denied) -> allowed; words as in
-# kafka-semantics 6.3: "CREATE", "TOPIC", "orders". Until there is an authorizer: always True.
-Authorize = Callable[[str, str, str], bool]
-
-
 @dataclass(frozen=True, slots=True)
 class RequestContext:
     """Everything about a forwarded request that its body does not say."""
@@ -99,9 +96,22 @@ class RequestContext:
     client_id: str | None
     listener_name: str
     security_protocol: str
-    authorize: Authorize
+    authorize: Authorize  # bound by the loop to the ACLs of the image that it decides on
     random: RandomSource
     now_ms: int
+
+    @property
+    def asker(self) -> Asker:
+        """Who an authorizer is asked about: the client, never the broker that forwarded."""
+        return Asker(
+            principal=self.principal,
+            host=self.client_host,
+            api_key=self.api_key,
+            api_version=self.api_version,
+            client_id=self.client_id,
+            listener_name=self.listener_name,
+            security_protocol=self.security_protocol,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.authorization import no_authorizer
 from cluster_model.image import MetadataImage
 from cluster_model.znode_operations import Create, Delete, Operation, SetData
 from controller.apis.base import AdminApi
@@ -119,6 +120,7 @@ class Term:
                 reload=lambda: self._tell("reload"),
                 encode_answer=self._answer,
                 encode_refusal=lambda work, error: EnvelopeAnswer(0, error.name.encode(), 0),
+                bind_authorize=no_authorizer,
                 now_s=lambda: self.now_s,
                 now_ms=lambda: int(self.now_s * 1000),
             ),

@@ -15,7 +15,6 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from broker_proxy.apis.authorized_operations import Authorize
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.metadata import Metadata
 from broker_proxy.attempt import Step
@@ -24,6 +23,7 @@ from broker_proxy.forwarding import Forwarded
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.principal import KafkaPrincipal
 from event_log.events import Event, TopicsAutoCreated
+from tests.unit.authorizing import saying_to_everybody
 from tests.unit.coordinating_broker import CoordinatingBroker, a_client, a_request
 
 ALICE = KafkaPrincipal("User", "alice")
@@ -198,8 +198,7 @@ async def test_internal_topics_are_the_brokers_wish(waits: bool) -> None:
 async def test_who_may_not_create_is_refused_and_nothing_is_asked() -> None:
     """CREATE on the cluster or on the topic; what may be seen and exists is answered as always."""
 
-    def may(request: ClientRequest) -> Authorize:
-        return lambda operation, _type, name: operation != "CREATE" or name == "allowed"
+    may = saying_to_everybody(lambda what, _type, name: what != "CREATE" or name == "allowed")
 
     scene, broker = Scene(waits=True), CoordinatingBroker()
     broker.create("there", (1,))

@@ -34,6 +34,7 @@ from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import DONE, Outcome, RequestContext
 from controller.apis.config_changes import AlterConfigPolicy, ConfigChanges
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
+from tests.unit.authorizing import saying, saying_to_everybody
 
 STATIC = BrokerConfig.from_properties({"broker.id": "1"})
 IMAGE = MetadataImage().replay(
@@ -56,7 +57,7 @@ def context(denied: frozenset[str] = frozenset()) -> RequestContext:
         return f"{resource_type}:{name}" not in denied
 
     return RequestContext(
-        "r", 44, 1, "shipped", ANONYMOUS, "h", None, "L", "PLAINTEXT", authorize,
+        "r", 44, 1, "shipped", ANONYMOUS, "h", None, "L", "PLAINTEXT", saying(authorize),
         random.Random(1), 0,
     )  # fmt: skip
 
@@ -210,7 +211,7 @@ class Stored:
 def checks(properties: Mapping[str, str], allowed: bool = True) -> ConfigChecks:
     current = EffectiveBrokerConfig.of(BrokerConfig.from_properties(properties))
     loggers = LoggerLevels(new_root())
-    return ConfigChecks(lambda: current, Stored(), loggers, lambda *_: allowed)
+    return ConfigChecks(lambda: current, Stored(), loggers, saying_to_everybody(allowed))
 
 
 def new_root() -> logging.Logger:
@@ -295,11 +296,12 @@ async def test_a_denied_description_says_the_codes_own_text() -> None:
     """TOPIC and CLUSTER rights differ; one denial leaves the others alone."""
     ports = checks({"broker.id": "1"})
 
-    def only_topics(_: Any, operation: str, resource_type: str, name: str) -> bool:
+    def only_topics(operation: str, resource_type: str, name: str) -> bool:
         assert operation == "DESCRIBE_CONFIGS"
         return resource_type == "TOPIC"
 
-    api = DescribeConfigs(ports.current, Stored(), Stored(), ports.loggers, only_topics)
+    who = saying_to_everybody(only_topics)
+    api = DescribeConfigs(ports.current, Stored(), Stored(), ports.loggers, who)
     message = describe.DescribeConfigsRequest(
         [
             describe.DescribeConfigsResource(4, "1", None),

@@ -21,15 +21,16 @@ from cluster_model.records import (
     PartitionState,
     TopicRecord,
 )
-from controller.apis.base import Authorize, RequestContext, WaitFor
+from controller.apis.base import RequestContext, WaitFor
 from controller.apis.elect_leaders import ElectLeaders
 from controller.apis.update_features import UpdateFeatures
+from tests.unit.authorizing import Rule, saying
 
 PREFERRED, UNCLEAN = 0, 1
 ELECT, FEATURES = ElectLeaders(), UpdateFeatures()
 
 
-def context(version: int, authorize: Authorize = lambda *asked: True) -> RequestContext:
+def context(version: int, authorize: Rule | bool = True) -> RequestContext:
     return RequestContext(
         request_id="r",
         api_key=43,
@@ -40,7 +41,7 @@ def context(version: int, authorize: Authorize = lambda *asked: True) -> Request
         client_id=None,
         listener_name="L",
         security_protocol="PLAINTEXT",
-        authorize=authorize,
+        authorize=saying(authorize),
         random=random.Random(3),
         now_ms=0,
     )

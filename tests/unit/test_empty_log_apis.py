@@ -42,6 +42,7 @@ from cluster_model.principal import ANONYMOUS
 from cluster_model.records import PartitionRecord, TopicRecord
 from cluster_model.update_metadata import full_parts
 from envelope.messages import MetadataUpdate
+from tests.unit.authorizing import saying_to_everybody
 
 RECORDINGS: Final = Path(__file__).parent.parent / "recordings"
 
@@ -58,7 +59,7 @@ class Broker:
             {"broker.id": "1", "zookeeper.connect": "h:1", **named}
         )
         effective = EffectiveBrokerConfig.of(static)
-        may = lambda *asked: allowed  # noqa: E731
+        may = saying_to_everybody(allowed)
         self.apis: dict[int, Any] = {
             16: ListGroups(),
             35: DescribeLogDirs(1, self._cache, ("/a", "/b"), may),

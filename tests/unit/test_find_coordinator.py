@@ -10,10 +10,11 @@ from bridgehead.kafka_wire.error_responses import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.describe_groups import DescribeGroupsRequest
 from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.describe_groups import DescribeGroups
 from broker_proxy.apis.find_coordinator import FindCoordinator
 from broker_proxy.coordinators import partition_of
+from tests.unit.authorizing import saying_to_everybody
 from tests.unit.coordinating_broker import CoordinatingBroker
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
@@ -34,7 +35,7 @@ class Asked:
 
 def an_api(broker: CoordinatingBroker, *, allowed: bool = True) -> tuple[FindCoordinator, Asked]:
     asked: Any = Asked()
-    may = lambda *_: allowed  # noqa: E731
+    may = saying_to_everybody(allowed)
     return FindCoordinator(broker.view, broker.coordinators, asked, may), asked
 
 
@@ -145,7 +146,7 @@ async def test_a_coordinator_calls_a_group_it_has_not_met_dead(version: int) -> 
     """Others refuse; operations are told where they are asked for, and only of what it has."""
     broker = CoordinatingBroker()
     broker.create(OFFSETS, (1,), (2,))
-    api = DescribeGroups(broker.coordinators, lambda *_: True)
+    api = DescribeGroups(broker.coordinators, saying_to_everybody(True))
     request = DescribeGroupsRequest(groups=["h", "g"], include_authorized_operations=True)
     mine, other = (await broker.ask(api, version, request))["groups"]
     assert (mine["errorCode"], mine["groupState"], mine["members"]) == (0, "Dead", [])
@@ -158,11 +159,12 @@ async def test_a_coordinator_calls_a_group_it_has_not_met_dead(version: int) -> 
 async def test_a_group_that_may_not_be_described_is_refused_alike_everywhere() -> None:
     """Whether this broker coordinates it or not."""
 
-    def may(_who: ClientConnectionInfo, _operation: str, _type: str, name: str) -> bool:
+    def may(_operation: str, _type: str, name: str) -> bool:
         return name == "seen"
 
     broker = CoordinatingBroker()
     broker.create(OFFSETS, (1,))
     request = DescribeGroupsRequest(groups=["hidden", "seen"])
-    answer = await broker.ask(DescribeGroups(broker.coordinators, may), 5, request)
+    api = DescribeGroups(broker.coordinators, saying_to_everybody(may))
+    answer = await broker.ask(api, 5, request)
     assert [group["errorCode"] for group in answer["groups"]] == [30, 0]

@@ -23,6 +23,7 @@ from cluster_model.principal import ANONYMOUS
 from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
 from cluster_model.update_metadata import full_parts
 from envelope.messages import MetadataUpdate
+from tests.unit.authorizing import Rule, saying_to_everybody
 
 NOW_MS = 1_700_000_000_000
 LED, ELSEWHERE, FOLLOWED, UNKNOWN = 0, 1, 2, 9
@@ -30,7 +31,7 @@ EPOCH = 2
 Told = tuple[int, int, int, list[int]]
 
 
-def api(allowed: Any = lambda *asked: True) -> ListOffsets:
+def api(allowed: Rule | bool = True) -> ListOffsets:
     """Broker 1: it leads partition 0, has nothing of 1, follows broker 2 in partition 2."""
     image = MetadataImage(
         controller_epoch=1, brokers=Map({i: BrokerRegistration(i, i, ()) for i in (1, 2)})
@@ -42,7 +43,7 @@ def api(allowed: Any = lambda *asked: True) -> ListOffsets:
     cache = MetadataCache(lambda: None)
     (part,) = full_parts(image, 1)
     cache.apply(MetadataUpdate(1, 1, 1, encode_request(6, 8, part), True, True))
-    return ListOffsets(1, cache, allowed, lambda: NOW_MS)
+    return ListOffsets(1, cache, saying_to_everybody(allowed), lambda: NOW_MS)
 
 
 async def ask(version: int, topics: list[ListOffsetsTopic], api: ListOffsets, **fields: Any) -> Any:
@@ -157,7 +158,7 @@ async def test_topics_without_the_right_come_last() -> None:
     """29, whether they exist or not; a topic without partitions is answered without any."""
     asked = [ListOffsetsPartition(LED, -1, -1)]
     entries = [ListOffsetsTopic(name, asked) for name in ("secret", "t", "missing")]
-    may = lambda who, operation, kind, name: name != "secret"  # noqa: E731
+    may = lambda operation, kind, name: name != "secret"  # noqa: E731
     topics = await ask(9, [*entries, ListOffsetsTopic("t", [])], api(may))
     assert [(t.name, [p.error_code for p in t.partitions]) for t in topics] == [
         ("t", [0]),

@@ -15,18 +15,19 @@ from bridgehead.kafka_wire.messages.api_versions import ApiVersionsRequest
 from bridgehead.kafka_wire.messages.describe_cluster import DescribeClusterRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from broker_proxy.apis.api_versions import ApiVersions
-from broker_proxy.apis.authorized_operations import Authorize
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.metadata import Metadata
 from broker_proxy.metadata_cache import MetadataCache
+from cluster_model.authorization import Authorize
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.principal import ANONYMOUS
 from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
 from cluster_model.scala_order import partition_order, set_order
 from cluster_model.update_metadata import full_parts
 from envelope.messages import MetadataUpdate
+from tests.unit.authorizing import saying, saying_to_everybody
 
 NOT_ASKED = -2147483648
 
@@ -99,10 +100,7 @@ def hiding(*names: str) -> Any:
     def allows(operation: str, kind: str, name: str) -> bool:
         return kind == "TOPIC" and name not in names and operation in ("DESCRIBE", "READ")
 
-    def authorize_for(request: ClientRequest) -> Authorize:
-        return allows
-
-    return authorize_for
+    return saying_to_everybody(allows)
 
 
 async def test_a_topic_that_may_not_be_described_is_left_out_or_refused_alike() -> None:
@@ -208,7 +206,7 @@ async def test_only_missing_legal_visible_names_are_created_automatically() -> N
 
     def authorize_for(request: ClientRequest) -> Authorize:
         allows = hiding("hidden")(request)
-        return lambda *asked: asked[0] == "CREATE" or allows(*asked)
+        return saying(lambda *asked: asked[0] == "CREATE" or allows(*asked))
 
     api = Metadata(view(), authorize_for=authorize_for, auto_create=auto_create)
     answer = await answered(api, request_for("led", "new", "bad name", "hidden"))

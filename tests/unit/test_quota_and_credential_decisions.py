@@ -30,6 +30,7 @@ from controller.apis.alter_user_scram_credentials import AlterUserScramCredentia
 from controller.apis.base import DONE, Decision, Outcome, RequestContext
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from envelope.messages import RequestIdentity
+from tests.unit.authorizing import saying
 
 QUOTAS, CREDENTIALS = AlterClientQuotas(), AlterUserScramCredentials()
 FAULT_TEXT = "The server experienced an unexpected error when processing the request."
@@ -47,7 +48,7 @@ def context(key: int) -> RequestContext:
         client_id=None,
         listener_name="PLAINTEXT",
         security_protocol="PLAINTEXT",
-        authorize=lambda operation, kind, name: True,
+        authorize=saying(True),
         random=random.Random(7),
         now_ms=0,
     )

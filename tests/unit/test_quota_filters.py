@@ -17,6 +17,7 @@ from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from cluster_model.principal import ANONYMOUS
 from cluster_model.records import ConfigResource
+from tests.unit.authorizing import saying_to_everybody
 
 CONNECTION = ClientConnectionInfo(
     "c", "PLAINTEXT", "PLAINTEXT", "shipped", "127.0.0.1", b"\x7f\0\0\1", ANONYMOUS
@@ -55,7 +56,7 @@ async def found(
     stored: Mapping[tuple[str, str], Mapping[str, str]] = STORED,
 ) -> set[str]:
     """Return the entities as `user/client`; `-` for a part that is not there, None for default."""
-    api = DescribeClientQuotas(Stored(stored), lambda who, operation, kind, name: True)
+    api = DescribeClientQuotas(Stored(stored), saying_to_everybody(True))
     message = DescribeClientQuotasRequest([ComponentData(*part) for part in parts], strict)
     answer = await api.answer(REQUEST, message)
     assert isinstance(answer, DescribeClientQuotasResponse)

@@ -31,15 +31,16 @@ from cluster_model.records import (
     TopicRecord,
 )
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
-from controller.apis.base import DONE, Authorize, Decision, RequestContext
+from controller.apis.base import DONE, Decision, RequestContext
 from controller.apis.list_partition_reassignments import ListPartitionReassignments
 from controller.background import complete_reassignments, sweep
+from tests.unit.authorizing import Rule, saying
 
 ID = bytes([7]) * 16
 ALTER, LIST = AlterPartitionReassignments(), ListPartitionReassignments()
 
 
-def context(authorize: Authorize = lambda *asked: True) -> RequestContext:
+def context(authorize: Rule | bool = True) -> RequestContext:
     return RequestContext(
         request_id="r",
         api_key=45,
@@ -50,7 +51,7 @@ def context(authorize: Authorize = lambda *asked: True) -> RequestContext:
         client_id=None,
         listener_name="L",
         security_protocol="PLAINTEXT",
-        authorize=authorize,
+        authorize=saying(authorize),
         random=random.Random(3),
         now_ms=0,
     )

@@ -38,6 +38,7 @@ from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import RequestContext
 from controller.apis.config_changes import ConfigChanges
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
+from tests.unit.authorizing import saying, saying_to_everybody
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 # Whom a case is put to: the controller, or another broker that forwards.
@@ -114,9 +115,9 @@ class Cluster:
     async def answer(self, api_key: int, version: int, message: Any) -> Any:
         request = client_request(api_key, version)
         if api_key == DESCRIBE_CONFIGS:
-            api = DescribeConfigs(self.current, self, self, self.loggers, allow_all)
+            api = DescribeConfigs(self.current, self, self, self.loggers, saying_to_everybody(True))
             return await api.answer(request, message)
-        checks = ConfigChecks(self.current, self, self.loggers, allow_all)
+        checks = ConfigChecks(self.current, self, self.loggers, saying_to_everybody(True))
         changes = ConfigChanges(self.static(1))
         if api_key == ALTER_CONFIGS:
             split, api = AlterConfigsSplit(checks), AlterConfigs(changes)
@@ -133,10 +134,6 @@ class Cluster:
                 context(api_key, version), left, outcomes, self.image, frozenset()
             )
         return split.merge(request, message, local, forwarded)
-
-
-def allow_all(*_: Any) -> bool:
-    return True
 
 
 def client_request(api_key: int, version: int) -> ClientRequest:
@@ -158,7 +155,7 @@ def context(api_key: int, version: int) -> RequestContext:
         "test",
         "PLAINTEXT",
         "PLAINTEXT",
-        allow_all,
+        saying(True),
         random.Random(1),
         0,
     )

@@ -30,6 +30,7 @@ from controller.apis.list_partition_reassignments import ListPartitionReassignme
 from controller.apis.topic_config_rules import TopicConfigRules
 from controller.apis.update_features import UpdateFeatures
 from controller.background import complete_reassignments
+from tests.unit.authorizing import saying
 
 RECORDINGS: Final = Path(__file__).parent.parent / "recordings"
 CASES: Final = ("reassignments", "elect_leaders", "update_features")
@@ -81,7 +82,7 @@ class Controller:
             client_id=None,
             listener_name="PLAINTEXT",
             security_protocol="PLAINTEXT",
-            authorize=lambda operation, kind, name: True,
+            authorize=saying(True),
             random=self._random,
             now_ms=0,
         )

@@ -31,6 +31,7 @@ from cluster_model.znodes import ConfigZnode
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
 from controller.apis.base import AdminApi, RequestContext
+from tests.unit.authorizing import saying, saying_to_everybody
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 ASKED = {48, 49, 50, 51}
@@ -68,7 +69,7 @@ class Cluster:
             client_id=None,
             listener_name="PLAINTEXT",
             security_protocol="PLAINTEXT",
-            authorize=lambda operation, kind, name: self.allowed,
+            authorize=saying(self.allowed),
             random=random.Random(7),
             now_ms=0,
         )
@@ -85,10 +86,7 @@ class Cluster:
         if key in WRITES:
             answer = self.write(key, version, message)
         else:
-
-            def allow(_who: Any, _operation: str, _kind: str, _name: str) -> bool:
-                return self.allowed
-
+            allow = saying_to_everybody(self.allowed)
             reads: dict[int, Any] = {
                 48: DescribeClientQuotas(self, allow),
                 50: DescribeUserScramCredentials(self, allow),

@@ -41,6 +41,7 @@ from controller.apis.create_topics import CreateTopics
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.topic_config_rules import TopicConfigRules
 from envelope.messages import MetadataUpdate
+from tests.unit.authorizing import saying
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 CASES = (
@@ -143,7 +144,7 @@ class Cluster:
             client_id=None,
             listener_name="PLAINTEXT",
             security_protocol="PLAINTEXT",
-            authorize=lambda operation, kind, name: True,
+            authorize=saying(True),
             random=self.random,
             now_ms=0,
         )

@@ -27,6 +27,7 @@ from controller.apis.base import (
 )
 from controller.apis.create_topics import CreateTopics
 from controller.apis.topic_config_rules import TopicConfigRules
+from tests.unit.authorizing import Rule, saying
 
 ID = bytes([7]) * 16
 
@@ -46,9 +47,7 @@ def create_topics(policy: Any = None, **properties: str) -> CreateTopics:
     )
 
 
-def context(
-    version: int, authorize: Authorize = lambda *asked: True, seed: int = 3
-) -> RequestContext:
+def context(version: int, authorize: Rule | bool = True, seed: int = 3) -> RequestContext:
     return RequestContext(
         request_id="r",
         api_key=0,
@@ -59,7 +58,7 @@ def context(
         client_id=None,
         listener_name="L",
         security_protocol="PLAINTEXT",
-        authorize=authorize,
+        authorize=saying(authorize),
         random=random.Random(seed),
         now_ms=0,
     )

@@ -1,0 +1,108 @@
+"""The node's authorizer: which one is configured, and what binds it to what the node knows."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from bridgehead.authorizer import Asker, Authorizer
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from cluster_model.acl_authorizer import CLASS_NAME, AclAuthorizer
+from cluster_model.acls import AclSet
+from cluster_model.authorization import (
+    CLUSTER_NAME,
+    Audit,
+    Authorize,
+    BindAuthorize,
+    bind_authorize,
+    no_authorizer,
+)
+from controller.services import THIS_PROCESS, Sender
+
+AUTHORIZER_CLASS: Final = "authorizer.class.name"
+_ENVELOPE: Final = 58
+
+
+class AuthorizerConfigError(Exception):
+    """The configured authorizer cannot be built. Its text is one sentence for the operator."""
+
+
+def load_authorizer(properties: Mapping[str, str]) -> Authorizer | None:
+    """Return the authorizer that the properties name; None where they name none.
+
+    Raises:
+        AuthorizerConfigError: it cannot be found or built.
+    """
+    name = properties.get(AUTHORIZER_CLASS, "").strip()
+    if not name:
+        return None
+    try:
+        factory = AclAuthorizer if name == CLASS_NAME else _find(name)
+        authorizer: Authorizer = factory(properties)
+    except AuthorizerConfigError:
+        raise
+    except Exception as wrong:
+        # Whatever somebody's class raises, the node says it in a sentence.
+        raise AuthorizerConfigError(
+            f"{AUTHORIZER_CLASS}={name} could not be built ({type(wrong).__name__}: {wrong}): "
+            f"correct its configuration."
+        ) from wrong
+    for method in ("authorize", "authorize_by_resource_type"):
+        if not callable(getattr(authorizer, method, None)):
+            raise AuthorizerConfigError(
+                f"{AUTHORIZER_CLASS}={name} has no method {method}: see bridgehead.authorizer."
+            )
+    return authorizer
+
+
+def _find(name: str) -> Callable[[Mapping[str, str]], Authorizer]:
+    module, _, attribute = name.rpartition(".")
+    try:
+        found: Callable[[Mapping[str, str]], Authorizer] = getattr(
+            importlib.import_module(module), attribute
+        )
+    except (ImportError, AttributeError, ValueError) as missing:
+        raise AuthorizerConfigError(
+            f"{AUTHORIZER_CLASS}={name} cannot be imported ({missing}): name {CLASS_NAME}, or "
+            f"the dotted path of a class on the PYTHONPATH of the nodes."
+        ) from None
+    return found
+
+
+class Authorization:
+    """What this node's APIs and its controller ask. `acls` are those it knows at the moment."""
+
+    def __init__(
+        self, authorizer: Authorizer | None, acls: Callable[[], AclSet], audit: Audit
+    ) -> None:
+        self.is_on = authorizer is not None
+        self.bind: BindAuthorize = no_authorizer
+        if authorizer is not None:
+            self.bind = bind_authorize(authorizer, audit)
+        self._acls = acls
+        self.close = audit.close
+
+    def for_client(self, request: ClientRequest) -> Authorize:
+        """See AuthorizeFor."""
+        return self.bind(request.asker, self._acls())
+
+    @property
+    def of_clients(self) -> AuthorizeFor | None:
+        """Return `for_client`, or None where everybody may do everything."""
+        return self.for_client if self.is_on else None
+
+    def may_send_envelopes(self, sender: Sender) -> bool:
+        """Tell whether a broker's Envelopes are opened; our own broker's need no right."""
+        if sender.host == THIS_PROCESS:
+            return True
+        asker = Asker(
+            principal=sender.principal,
+            host=sender.host,
+            api_key=_ENVELOPE,
+            api_version=0,
+            client_id=str(sender.hello.broker_id),
+            listener_name="",
+            security_protocol="",
+        )
+        return self.bind(asker, self._acls())("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
