@@ -22,6 +22,7 @@ class Route(Enum):
 SHIPPED: Final[Mapping[int, Route]] = {
     2: Route.LOCAL,  # ListOffsets
     3: Route.LOCAL,  # Metadata
+    9: Route.LOCAL,  # OffsetFetch
     10: Route.LOCAL,  # FindCoordinator
     15: Route.LOCAL,  # DescribeGroups
     16: Route.LOCAL,  # ListGroups
@@ -32,19 +33,27 @@ SHIPPED: Final[Mapping[int, Route]] = {
     21: Route.LOCAL,  # DeleteRecords
     32: Route.LOCAL,  # DescribeConfigs
     33: Route.FORWARD,  # AlterConfigs
+    34: Route.LOCAL,  # AlterReplicaLogDirs
     35: Route.LOCAL,  # DescribeLogDirs
     36: Route.LOCAL,  # SaslAuthenticate
     37: Route.FORWARD,  # CreatePartitions
+    42: Route.LOCAL,  # DeleteGroups
     43: Route.FORWARD,  # ElectLeaders
     44: Route.FORWARD,  # IncrementalAlterConfigs
     45: Route.FORWARD,  # AlterPartitionReassignments
     46: Route.FORWARD,  # ListPartitionReassignments
+    47: Route.LOCAL,  # OffsetDelete
     48: Route.LOCAL,  # DescribeClientQuotas
     49: Route.FORWARD,  # AlterClientQuotas
     50: Route.LOCAL,  # DescribeUserScramCredentials
     51: Route.FORWARD,  # AlterUserScramCredentials
     57: Route.FORWARD,  # UpdateFeatures
     60: Route.LOCAL,  # DescribeCluster
+    61: Route.LOCAL,  # DescribeProducers
+    65: Route.LOCAL,  # DescribeTransactions
+    66: Route.LOCAL,  # ListTransactions
+    68: Route.LOCAL,  # ConsumerGroupHeartbeat
+    69: Route.LOCAL,  # ConsumerGroupDescribe
 }
 DIALECTS: Final[Mapping[str, Mapping[int, Route]]] = {"shipped": SHIPPED}
 

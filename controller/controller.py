@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
 from cluster_model.session_state import ConnectionLostError, SessionState
@@ -33,7 +34,7 @@ from controller.services import Office, Sender, Services, Settings
 from controller.store.load import load, load_brokers
 from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
-from envelope.messages import Envelope, EnvelopeAnswer
+from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer
 from event_log.events import BecameActive, Resigned
 
 _log = logging.getLogger(__name__)
@@ -72,6 +73,12 @@ class Controller:
     def epoch(self) -> int:
         """The epoch in office; 0 on standby."""
         return self._fence.epoch if self._fence else 0
+
+    @property
+    def api_ranges(self) -> ApiRanges:
+        """What brokers may ask in Envelopes: lowest and highest version by API key."""
+        specs = [API_SPECS[key] for key in self._services.apis]
+        return {spec.key: (spec.min_version, spec.max_version) for spec in specs}
 
     @property
     def queue_length(self) -> int:

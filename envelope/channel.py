@@ -12,8 +12,15 @@ import grpc.aio
 
 from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerStub
-from envelope.conversion import answer_from_pb, envelope_to_pb, hello_to_pb, update_from_pb
+from envelope.conversion import (
+    answer_from_pb,
+    envelope_to_pb,
+    hello_to_pb,
+    ranges_from_pb,
+    update_from_pb,
+)
 from envelope.messages import (
+    ApiRanges,
     ChannelClosedError,
     Envelope,
     EnvelopeAnswer,
@@ -41,6 +48,7 @@ class ControllerChannel:
         on_closed: Callable[[], None],
         lowest_unfinished: Callable[[], int],
         applied_zxid: Callable[[], int],
+        on_welcome: Callable[[ApiRanges], None] = lambda _ranges: None,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
         self._hello = hello
@@ -48,6 +56,7 @@ class ControllerChannel:
         self._on_closed = on_closed
         self._lowest_unfinished = lowest_unfinished
         self._applied_zxid = applied_zxid
+        self._on_welcome = on_welcome
         options = list(CHANNEL_OPTIONS)
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(address, options=options)
@@ -98,6 +107,8 @@ class ControllerChannel:
             await asyncio.shield(self._channel.close(None))
 
     def _receive(self, batch: Any) -> None:
+        if batch.HasField("welcome"):
+            self._on_welcome(ranges_from_pb(batch.welcome))
         for message in batch.updates:
             self._on_update(update_from_pb(message))
         for message in batch.answers:

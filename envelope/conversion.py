@@ -6,6 +6,7 @@ from typing import Any
 
 from envelope._pb import envelope_pb2 as pb
 from envelope.messages import (
+    ApiRanges,
     Envelope,
     EnvelopeAnswer,
     Hello,
@@ -105,3 +106,16 @@ def hello_to_pb(hello: Hello) -> Any:
 def hello_from_pb(message: Any) -> Hello:
     """Read the first thing a broker says."""
     return Hello(message.broker_id, message.incarnation, message.broker_epoch, message.cluster_id)
+
+
+def ranges_to_pb(served: ApiRanges) -> Any:
+    """Return the Welcome that names what a controller can be asked."""
+    welcome = pb.Welcome()
+    for key, (lowest, highest) in sorted(served.items()):
+        welcome.apis.add(api_key=key, min_version=lowest, max_version=highest)
+    return welcome
+
+
+def ranges_from_pb(welcome: Any) -> ApiRanges:
+    """Read what the controller can be asked; nothing when it does not say."""
+    return {api.api_key: (api.min_version, api.max_version) for api in welcome.apis}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,6 +64,10 @@ class MetadataUpdate:
     update_metadata: bytes  # body of Kafka's UpdateMetadata request, version 8
     starts_full_image: bool
     complete: bool
+
+
+# What a controller can be asked: lowest and highest version by API key.
+ApiRanges = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)

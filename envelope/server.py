@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
@@ -15,8 +16,14 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerServicer, add_ControllerServicer_to_server
-from envelope.conversion import answer_to_pb, envelope_from_pb, hello_from_pb, update_to_pb
-from envelope.messages import Envelope, EnvelopeAnswer, Hello, MetadataUpdate
+from envelope.conversion import (
+    answer_to_pb,
+    envelope_from_pb,
+    hello_from_pb,
+    ranges_to_pb,
+    update_to_pb,
+)
+from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer, Hello, MetadataUpdate
 from envelope.stream import CHANNEL_OPTIONS, SILENCE_MAX_S, Outbox, SilenceAlarm
 
 _log = logging.getLogger(__name__)
@@ -64,8 +71,9 @@ class EnvelopeHandler(Protocol):
 
 
 class _Servicer(ControllerServicer):
-    def __init__(self, handler: EnvelopeHandler) -> None:
+    def __init__(self, handler: EnvelopeHandler, served: ApiRanges) -> None:
         self._handler = handler
+        self._served = served
         # Work outlives its stream: the broker asks again, under the same identity.
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -86,7 +94,7 @@ class _Servicer(ControllerServicer):
         # A generator that hangs in its `yield` when it is cancelled runs no `finally` of its own.
         stream.add_done_callback(lambda _: self._ended(peer, reader, alarm))
         self._handler.connected(peer)
-        yield _batch([], heartbeat=True)  # Says that the stream stands.
+        yield pb.ControllerBatch(welcome=ranges_to_pb(self._served), heartbeat=True)
         while not reader.done():
             ready = await peer.outbox.wait()
             yield _batch(peer.outbox.take(), heartbeat=not ready)
@@ -176,14 +184,17 @@ async def serve_envelopes(
     port: int,
     handler: EnvelopeHandler,
     credentials: grpc.ServerCredentials | None = None,
+    served: ApiRanges = MappingProxyType({}),
 ) -> EnvelopeServer:
     """Listen on `host:port` (0: a free one) and hand every Envelope to `handler`.
+
+    `served` is what brokers are told that they may ask.
 
     Raises:
         OSError: the port is taken.
     """
     server = grpc.aio.server(options=[*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)])
-    add_ControllerServicer_to_server(_Servicer(handler), server)  # type: ignore[no-untyped-call]
+    add_ControllerServicer_to_server(_Servicer(handler, served), server)  # type: ignore[no-untyped-call]
     address = f"{host}:{port}"
     try:
         if credentials is None:

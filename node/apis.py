@@ -13,24 +13,34 @@ from broker_proxy.apis.alter_configs_split import (
     ConfigChecks,
     IncrementalAlterConfigsSplit,
 )
+from broker_proxy.apis.alter_replica_log_dirs import AlterReplicaLogDirs
 from broker_proxy.apis.api_versions import ApiVersions
 from broker_proxy.apis.base import ClientConnectionInfo, LocalApi, SplitApi
 from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.consumer_group_describe import ConsumerGroupDescribe
+from broker_proxy.apis.consumer_group_heartbeat import ConsumerGroupHeartbeat
+from broker_proxy.apis.delete_groups import DeleteGroups
 from broker_proxy.apis.delete_records import DeleteRecords
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.describe_configs import DescribeConfigs
 from broker_proxy.apis.describe_groups import DescribeGroups
-from broker_proxy.apis.describe_log_dirs import DescribeLogDirs, log_dirs_of
+from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
+from broker_proxy.apis.describe_producers import DescribeProducers
+from broker_proxy.apis.describe_transactions import DescribeTransactions
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.find_coordinator import FindCoordinator
 from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.apis.list_offsets import ListOffsets
+from broker_proxy.apis.list_transactions import ListTransactions
 from broker_proxy.apis.metadata import Metadata
+from broker_proxy.apis.offset_delete import OffsetDelete
+from broker_proxy.apis.offset_fetch import OffsetFetch
 from broker_proxy.apis.sasl_authenticate import SaslAuthenticate
 from broker_proxy.apis.sasl_handshake import SaslHandshake
 from broker_proxy.auto_topics import AutoTopics
 from broker_proxy.coordinators import Coordinators
+from broker_proxy.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
@@ -81,7 +91,8 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
     """Return every API that the receiving broker answers, by key."""
     own, broker = node.config.own, node.config.broker
     may = node.authorization.for_client
-    log_dirs = log_dirs_of(broker.string("log.dirs"), broker.string("log.dir"))
+    paths = log_dirs_of(broker.string("log.dirs"), broker.string("log.dir"))
+    log_dirs = LogDirs(paths, node.cache, node.config.broker_id)
     view = ClusterView(
         node.cache,
         broker_id=node.config.broker_id,
@@ -100,16 +111,25 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
             authorize_for=node.authorization.of_clients,
             auto_create=auto_topics.create_for_client if creates else None,
         ),
-        ApiVersions({name: table.keys() for name, table in DIALECTS.items()}, lambda: 0),
+        ApiVersions(DIALECTS, lambda: 0, lambda: node.office.controller_ranges),
         SaslHandshake(),
         SaslAuthenticate(),
         DescribeCluster(view, authorize_for=node.authorization.of_clients),
         DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), may),
         DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, may),
-        DescribeGroups(coordinators, may),
-        DescribeLogDirs(node.config.broker_id, node.cache, log_dirs, may),
+        AlterReplicaLogDirs(log_dirs, may),
+        DescribeLogDirs(log_dirs, node.cache, may),
         FindCoordinator(view, coordinators, auto_topics, may),
+        DescribeGroups(coordinators, may),
         ListGroups(),
+        DeleteGroups(coordinators, may),
+        OffsetFetch(coordinators, may),
+        OffsetDelete(coordinators, may),
+        ConsumerGroupDescribe(),
+        ConsumerGroupHeartbeat(),
+        DescribeProducers(node.config.broker_id, node.cache, may),
+        DescribeTransactions(coordinators, may),
+        ListTransactions(),
         ListOffsets(node.config.broker_id, node.cache, may, _now_ms),
         DescribeClientQuotas(node.watcher, may),
         DescribeUserScramCredentials(node.watcher, may),

@@ -138,7 +138,9 @@ class Node:
         await self._metrics_server.start(host, int(port))
         grpc_host, _, grpc_port = self.config.own.grpc_listener.rpartition(":")
         self._grpc_host = grpc_host
-        self._envelopes = await serve_envelopes(grpc_host, int(grpc_port), self.controller)
+        self._envelopes = await serve_envelopes(
+            grpc_host, int(grpc_port), self.controller, served=self.controller.api_ranges
+        )
         await self.watcher.open()
         if not await self.watcher.has_start_up_paths():
             await self.controller.prepare(encode_uuid(uuid.uuid4().bytes))

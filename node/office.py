@@ -19,7 +19,7 @@ from cluster_model.session_state import ConnectionLostError
 from controller.controller import Controller
 from controller.services import THIS_PROCESS
 from envelope.channel import ControllerChannel
-from envelope.messages import Envelope, EnvelopeAnswer, Hello, MetadataUpdate
+from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer, Hello, MetadataUpdate
 
 _log = logging.getLogger(__name__)
 _STAND_AGAIN_S: Final = 0.2
@@ -94,6 +94,7 @@ class OfficeFollower:
         self._local = LocalLink(controller, hello)
         self._known: ControllerAddress | None = None
         self._channel: ControllerChannel | None = None
+        self._ranges: ApiRanges = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._standing = False
         self._stopped = False
@@ -102,6 +103,14 @@ class OfficeFollower:
     def controller_id(self) -> int | None:
         """Who is controller, as ZooKeeper says."""
         return self._known.broker_id if self._known else None
+
+    @property
+    def controller_ranges(self) -> ApiRanges:
+        """What another node's controller says that it can be asked; nothing while unknown."""
+        return self._ranges
+
+    def _welcomed(self, ranges: ApiRanges) -> None:
+        self._ranges = ranges
 
     def controller_changed(self, controller: ControllerAddress | None) -> None:
         """ZooKeeper says who is controller now; None: nobody."""
@@ -161,6 +170,7 @@ class OfficeFollower:
             on_closed=lambda: self._channel_closed(controller),
             lowest_unfinished=lambda: self._forwarding.lowest_unfinished,
             applied_zxid=lambda: self._cache.zxid,
+            on_welcome=self._welcomed,
         )
         self._channel = channel
         self._forwarding.set_target(Target(channel, controller.broker_id, is_local=False))
@@ -183,6 +193,7 @@ class OfficeFollower:
 
     def _close_channel(self) -> None:
         channel, self._channel = self._channel, None
+        self._ranges = {}
         if channel is not None:
             self._start(channel.close())
 

@@ -1,4 +1,4 @@
-"""What `error_responses` says of the APIs about groups, transactions and their coordinators."""
+"""What `error_responses` says of the APIs about groups, transactions, coordinators and replicas."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from typing import Any, Final
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import (
+    alter_replica_log_dirs,
+    consumer_group_describe,
+    consumer_group_heartbeat,
+    delete_groups,
     describe_groups,
+    describe_producers,
+    describe_transactions,
     find_coordinator,
     list_groups,
+    list_transactions,
+    offset_delete,
+    offset_fetch,
 )
 
 
@@ -42,8 +51,130 @@ def _list_groups(request: Any, version: int, error: ErrorCode, message: str | No
     return list_groups.ListGroupsResponse(error_code=error)
 
 
+def _offset_fetch(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    if version >= 8:
+        return offset_fetch.OffsetFetchResponse(
+            groups=[
+                offset_fetch.OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
+                for group in request.groups
+            ]
+        )
+    if version >= 2:
+        return offset_fetch.OffsetFetchResponse(error_code=error)
+    return offset_fetch.OffsetFetchResponse(
+        topics=[
+            offset_fetch.OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    offset_fetch.OffsetFetchResponsePartition(
+                        partition_index=partition, committed_offset=-1, error_code=error
+                    )
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ]
+    )
+
+
+def _offset_delete(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return offset_delete.OffsetDeleteResponse(error_code=error)
+
+
+def _delete_groups(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return delete_groups.DeleteGroupsResponse(
+        results=[
+            delete_groups.DeletableGroupResult(group_id=group_id, error_code=error)
+            for group_id in request.groups_names
+        ]
+    )
+
+
+def _consumer_group_heartbeat(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    return consumer_group_heartbeat.ConsumerGroupHeartbeatResponse(
+        error_code=error, error_message=message
+    )
+
+
+def _consumer_group_describe(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    return consumer_group_describe.ConsumerGroupDescribeResponse(
+        groups=[
+            consumer_group_describe.DescribedGroup(error_code=error, group_id=group_id)
+            for group_id in request.group_ids
+        ]
+    )
+
+
+def _describe_producers(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return describe_producers.DescribeProducersResponse(
+        topics=[
+            describe_producers.TopicResponse(
+                name=topic.name,
+                partitions=[
+                    describe_producers.PartitionResponse(
+                        partition_index=partition, error_code=error, error_message=message
+                    )
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe_transactions(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    return describe_transactions.DescribeTransactionsResponse(
+        transaction_states=[
+            describe_transactions.TransactionState(error_code=error, transactional_id=each)
+            for each in request.transactional_ids
+        ]
+    )
+
+
+def _list_transactions(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
+    return list_transactions.ListTransactionsResponse(error_code=error)
+
+
+def _alter_replica_log_dirs(
+    request: Any, version: int, error: ErrorCode, message: str | None
+) -> Any:
+    asked: dict[str, dict[int, None]] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions))
+    return alter_replica_log_dirs.AlterReplicaLogDirsResponse(
+        results=[
+            alter_replica_log_dirs.AlterReplicaLogDirTopicResult(
+                topic_name=name,
+                partitions=[
+                    alter_replica_log_dirs.AlterReplicaLogDirPartitionResult(
+                        partition_index=partition, error_code=error
+                    )
+                    for partition in partitions
+                ],
+            )
+            for name, partitions in asked.items()
+        ]
+    )
+
+
 GROUP_ERROR_RESPONSES: Final[Mapping[int, Callable[[Any, int, ErrorCode, str | None], Any]]] = {
+    9: _offset_fetch,
     10: _find_coordinator,
     15: _describe_groups,
     16: _list_groups,
+    34: _alter_replica_log_dirs,
+    42: _delete_groups,
+    47: _offset_delete,
+    61: _describe_producers,
+    65: _describe_transactions,
+    66: _list_transactions,
+    68: _consumer_group_heartbeat,
+    69: _consumer_group_describe,
 }

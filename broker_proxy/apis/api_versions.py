@@ -1,7 +1,8 @@
 """ApiVersions, key 18, versions 0 to 4: what this listener serves (kafka-semantics 3.14).
 
-Behaviour: lists exactly the APIs of the routing table. An unsupported version is answered before
-it comes here, in version 0.
+Behaviour: lists exactly the APIs of the routing table; of the forwarded ones no version that the
+controller lacks (KAFKA-10674); while it is not known what the controller has, all of ours.
+An unsupported version is answered before it comes here, in version 0.
 
 Version notes:
     3: the client says what software it is; features come as tagged fields.
@@ -10,7 +11,7 @@ Version notes:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final
 
 from bridgehead.kafka_wire.apis import API_SPECS
@@ -21,9 +22,11 @@ from bridgehead.kafka_wire.messages.api_versions import (
     ApiVersionsResponse,
 )
 from broker_proxy.apis.base import ClientRequest
+from broker_proxy.routing import Route
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?\Z")
 _SOFTWARE_FROM: Final = 3
+_NOTHING: Final = (0, -1)
 
 
 def names_software(version: int, message: ApiVersionsRequest) -> bool:
@@ -40,11 +43,18 @@ class ApiVersions:
     api_key: ClassVar[int] = 18
 
     def __init__(
-        self, served: Mapping[str, Iterable[int]], features_epoch: Callable[[], int]
+        self,
+        served: Mapping[str, Mapping[int, Route]],
+        features_epoch: Callable[[], int],
+        controller_ranges: Callable[[], Mapping[int, tuple[int, int]]] = dict,
     ) -> None:
-        """`served` names the API keys of each dialect."""
-        self._served = {dialect: sorted(keys) for dialect, keys in served.items()}
+        """`served` is each dialect's routing table.
+
+        `controller_ranges` says what another node's controller can be asked; {}: not known.
+        """
+        self._served = {dialect: sorted(table.items()) for dialect, table in served.items()}
         self._features_epoch = features_epoch
+        self._controller_ranges = controller_ranges
 
     async def answer(
         self, request: ClientRequest, message: ApiVersionsRequest
@@ -57,13 +67,17 @@ class ApiVersions:
             request.connection.software_version = message.client_software_version
         return ApiVersionsResponse(
             error_code=ErrorCode.NONE,
-            api_keys=[
-                ApiVersion(
-                    api_key=key,
-                    min_version=API_SPECS[key].min_version,
-                    max_version=API_SPECS[key].max_version,
-                )
-                for key in self._served[request.connection.dialect]
-            ],
+            api_keys=list(self._ranges(request.connection.dialect)),
             finalized_features_epoch=self._features_epoch(),
         )
+
+    def _ranges(self, dialect: str) -> Iterator[ApiVersion]:
+        controllers = self._controller_ranges()
+        for key, way in self._served[dialect]:
+            spec = API_SPECS[key]
+            lowest, highest = spec.min_version, spec.max_version
+            if controllers and way is Route.FORWARD:
+                its_lowest, its_highest = controllers.get(key, _NOTHING)
+                lowest, highest = max(lowest, its_lowest), min(highest, its_highest)
+            if lowest <= highest:
+                yield ApiVersion(api_key=key, min_version=lowest, max_version=highest)

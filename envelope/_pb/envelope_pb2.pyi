@@ -81,12 +81,24 @@ class ControllerBatch(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., answers: _Optional[_Iterable[_Union[EnvelopeAnswer, _Mapping]]] = ..., updates: _Optional[_Iterable[_Union[MetadataUpdate, _Mapping]]] = ..., heartbeat: _Optional[bool] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("controller_id", "controller_epoch")
+    __slots__ = ("controller_id", "controller_epoch", "apis")
     CONTROLLER_ID_FIELD_NUMBER: _ClassVar[int]
     CONTROLLER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    APIS_FIELD_NUMBER: _ClassVar[int]
     controller_id: int
     controller_epoch: int
-    def __init__(self, controller_id: _Optional[int] = ..., controller_epoch: _Optional[int] = ...) -> None: ...
+    apis: _containers.RepeatedCompositeFieldContainer[ApiRange]
+    def __init__(self, controller_id: _Optional[int] = ..., controller_epoch: _Optional[int] = ..., apis: _Optional[_Iterable[_Union[ApiRange, _Mapping]]] = ...) -> None: ...
+
+class ApiRange(_message.Message):
+    __slots__ = ("api_key", "min_version", "max_version")
+    API_KEY_FIELD_NUMBER: _ClassVar[int]
+    MIN_VERSION_FIELD_NUMBER: _ClassVar[int]
+    MAX_VERSION_FIELD_NUMBER: _ClassVar[int]
+    api_key: int
+    min_version: int
+    max_version: int
+    def __init__(self, api_key: _Optional[int] = ..., min_version: _Optional[int] = ..., max_version: _Optional[int] = ...) -> None: ...
 
 class EnvelopeAnswer(_message.Message):
     __slots__ = ("sequence", "error_code", "response_data", "zxid")

@@ -19,6 +19,7 @@ from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerStub
 from envelope.channel import ControllerChannel
 from envelope.messages import (
+    ApiRanges,
     ChannelClosedError,
     Envelope,
     EnvelopeAnswer,
@@ -30,6 +31,7 @@ from envelope.server import BrokerPeer, EnvelopeServer, serve_envelopes
 
 PEERS = Path(__file__).parent / "envelope_peers.py"
 HELLO = Hello(2, "inc", 77, "cluster")
+SERVED = {19: (0, 7), 37: (2, 3)}
 
 
 class Controller:
@@ -65,6 +67,7 @@ class Broker:
         self.updates: list[MetadataUpdate] = []
         self.closed = asyncio.Event()
         self.lowest, self.zxid = 1, 0
+        self.welcomes: list[ApiRanges] = []
         self.channel = ControllerChannel(
             f"127.0.0.1:{port}",
             HELLO,
@@ -72,6 +75,7 @@ class Broker:
             on_closed=self.closed.set,
             lowest_unfinished=lambda: self.lowest,
             applied_zxid=lambda: self.zxid,
+            on_welcome=self.welcomes.append,
         )
 
     def send(self, sequence: int, body: bytes = b"body") -> asyncio.Future[EnvelopeAnswer]:
@@ -99,7 +103,7 @@ def _envelope(sequence: int, body: bytes) -> Envelope:
 
 @asynccontextmanager
 async def _connected(controller: Controller) -> AsyncIterator[tuple[EnvelopeServer, Broker]]:
-    server = await serve_envelopes("127.0.0.1", 0, controller)
+    server = await serve_envelopes("127.0.0.1", 0, controller, served=SERVED)
     broker = Broker(server.port)
     try:
         yield server, broker
@@ -130,6 +134,13 @@ async def test_every_field_of_an_envelope_arrives_as_it_was_sent() -> None:
 
         controller.answer = lambda envelope: asyncio.ensure_future(refuse(envelope))
         assert await broker.send(2) == EnvelopeAnswer(41, None, 9)
+
+
+async def test_a_broker_is_told_first_what_its_controller_can_be_asked() -> None:
+    """Once for each stream, before any answer."""
+    async with _connected(Controller()) as (_, broker):
+        await broker.send(1)
+        assert broker.welcomes == [SERVED]
 
 
 async def test_many_are_in_flight_and_answers_come_in_any_order() -> None:

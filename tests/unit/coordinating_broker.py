@@ -21,7 +21,7 @@ from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.elections import elect_new
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.principal import ANONYMOUS
-from cluster_model.records import PartitionRecord, TopicRecord
+from cluster_model.records import PartitionRecord, TopicRecord, TopicRemovalRecord
 from cluster_model.update_metadata import full_parts
 from envelope.messages import MetadataUpdate
 
@@ -62,11 +62,19 @@ class CoordinatingBroker:
         )
         self._publish()
 
-    def create(self, name: str, *assignment: tuple[int, ...]) -> None:
+    def create(
+        self, name: str, *assignment: tuple[int, ...], topic_id: bytes | None = None
+    ) -> None:
         """Make a topic with the replicas of each partition."""
-        image = self._image.replay([TopicRecord(name, name.encode()[:16], assignment, {})])
+        topic_id = topic_id or name.encode()[:16].ljust(16)
+        image = self._image.replay([TopicRecord(name, topic_id, assignment, {})])
         states = [elect_new(replicas, image.brokers, 1) for replicas in assignment]
         self._image = image.replay([PartitionRecord(name, p, s) for p, s in enumerate(states) if s])
+        self._publish()
+
+    def delete(self, name: str) -> None:
+        """Remove a topic."""
+        self._image = self._image.replay([TopicRemovalRecord(name)])
         self._publish()
 
     def _publish(self) -> None:

@@ -32,8 +32,9 @@ from bridgehead.kafka_wire.messages.describe_log_dirs import (
 from bridgehead.kafka_wire.messages.list_groups import ListGroupsRequest
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.apis.delete_records import DeleteRecords
-from broker_proxy.apis.describe_log_dirs import DescribeLogDirs, log_dirs_of
+from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
 from broker_proxy.apis.list_groups import ListGroups
+from broker_proxy.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.elections import elect_new
@@ -62,7 +63,7 @@ class Broker:
         may = saying_to_everybody(allowed)
         self.apis: dict[int, Any] = {
             16: ListGroups(),
-            35: DescribeLogDirs(1, self._cache, ("/a", "/b"), may),
+            35: DescribeLogDirs(LogDirs(("/a", "/b"), self._cache, 1), self._cache, may),
             21: DeleteRecords(1, self._cache, lambda: effective, self, may),
         }
 

@@ -20,6 +20,7 @@ from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.metadata import Metadata
 from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.routing import Route
 from cluster_model.authorization import Authorize
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.principal import ANONYMOUS
@@ -260,18 +261,32 @@ async def test_describe_cluster_knows_no_other_endpoints_than_brokers() -> None:
     assert errors == [0, 114, 115]
 
 
+TABLES = {"shipped": {19: Route.FORWARD, 3: Route.LOCAL, 18: Route.LOCAL, 37: Route.FORWARD}}
+
+
+async def listed(ranges: Mapping[int, tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """What is listed beside a controller of these ranges."""
+    api = ApiVersions(TABLES, lambda: 0, lambda: ranges)
+    answer = await api.answer(asked(18, 3), ApiVersionsRequest("librdkafka", "2.14.0-rc1"))
+    return [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys]
+
+
 async def test_api_versions_lists_what_the_listeners_dialect_serves() -> None:
     """Ascending, with the codec's ranges, and remembers who asked."""
-    api = ApiVersions({"shipped": [19, 3, 18]}, lambda: 0)
+    api = ApiVersions(TABLES, lambda: 0)
     request = asked(18, 3)
-    answer = await api.answer(request, ApiVersionsRequest("librdkafka", "2.14.0-rc1"))
-    assert [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys] == [
-        (3, 0, 12),
-        (18, 0, 4),
-        (19, 0, 7),
-    ]
+    await api.answer(request, ApiVersionsRequest("librdkafka", "2.14.0-rc1"))
+    assert await listed({}) == [(3, 0, 12), (18, 0, 4), (19, 0, 7), (37, 0, 3)]
     assert request.connection.software_name == "librdkafka"
     assert request.connection.software_version == "2.14.0-rc1"
+
+
+async def test_of_forwarded_apis_no_version_is_listed_that_the_controller_lacks() -> None:
+    """Both ends of the ranges count; what it lacks altogether is not listed; reads stay."""
+    reads = [(3, 0, 12), (18, 0, 4)]
+    assert await listed({19: (2, 5), 37: (1, 99)}) == [*reads, (19, 2, 5), (37, 1, 3)]
+    assert await listed({19: (0, 7)}) == [*reads, (19, 0, 7)]
+    assert await listed({19: (8, 9), 37: (0, 3)}) == [*reads, (37, 0, 3)]
 
 
 def test_the_order_of_lists_is_kafkas() -> None:

@@ -29,6 +29,7 @@ from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.metadata import Metadata
 from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.routing import Route
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.principal import ANONYMOUS
@@ -128,7 +129,7 @@ class Cluster:
         }
         self.local: dict[int, Any] = {
             3: Metadata(view),
-            18: ApiVersions({"shipped": [3, 18, 19, 20]}, lambda: 0),
+            18: ApiVersions({"shipped": dict.fromkeys((3, 18, 19, 20), Route.LOCAL)}, lambda: 0),
             60: DescribeCluster(view),
         }
 

@@ -1,0 +1,65 @@
+"""AlterReplicaLogDirs, key 34, versions 0 to 2: every broker moves its own replicas.
+
+There is no data plane: an empty log is moved at once, and DescribeLogDirs shows it in the other
+directory until the broker ends. A partition that is named twice goes where it was named last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.log_dirs import LogDirs
+
+
+@dataclass(frozen=True, slots=True)
+class AlterReplicaLogDirs:
+    """See LocalApi."""
+
+    log_dirs: LogDirs
+    authorize_for: AuthorizeFor
+    api_key: ClassVar[int] = 34
+
+    async def answer(self, request: ClientRequest, message: AlterReplicaLogDirsRequest) -> Any:
+        """Answer each partition, topic by topic."""
+        if not self.authorize_for(request)("ALTER", "CLUSTER", "kafka-cluster"):
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        wanted: dict[str, dict[int, str]] = {}
+        for asked in message.dirs:
+            for topic in asked.topics:
+                wanted.setdefault(topic.name, {}).update(
+                    dict.fromkeys(topic.partitions, asked.path)
+                )
+        return AlterReplicaLogDirsResponse(
+            results=[
+                AlterReplicaLogDirTopicResult(
+                    topic_name=name,
+                    partitions=[
+                        AlterReplicaLogDirPartitionResult(
+                            partition_index=partition, error_code=self._move(name, partition, path)
+                        )
+                        for partition, path in partitions.items()
+                    ],
+                )
+                for name, partitions in wanted.items()
+            ]
+        )
+
+    def _move(self, name: str, partition: int, path: str) -> ErrorCode:
+        if path not in self.log_dirs.paths:
+            return ErrorCode.LOG_DIR_NOT_FOUND
+        is_here = self.log_dirs.has_replica(name, partition)
+        if is_here is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if not is_here:
+            return ErrorCode.REPLICA_NOT_AVAILABLE
+        self.log_dirs.move(name, partition, path)
+        return ErrorCode.NONE

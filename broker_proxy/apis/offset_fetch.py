@@ -1,0 +1,122 @@
+"""OffsetFetch, key 9, versions 0 to 9: which offsets a group has committed, which is none.
+
+Answered by the coordinator of the group; any other broker says NOT_COORDINATOR. A partition without
+a committed offset is no error, whether it exists or not: its offset is -1.
+
+Version notes:
+    0: offsets kept in ZooKeeper, which any broker reads; there are none, which is an error 3 each.
+    1: has no room for the code of a whole group: another broker than the coordinator names no
+       topic. 2 and later: a code of the whole, and topics of null, which asks for all that are
+       committed. 8 and later: many groups. 9: names a member, which nobody needs to be here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.coordinators import Coordinators
+
+_NOTHING_COMMITTED: Final = -1
+_MANY_GROUPS_FROM: Final = 8
+_CODE_OF_THE_WHOLE_FROM: Final = 2
+
+AskedTopics = Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None
+# A topic's name, its partitions and what is told of each.
+TopicCodes = list[tuple[str, list[int], ErrorCode]]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetch:
+    """See LocalApi."""
+
+    coordinators: Coordinators
+    authorize_for: AuthorizeFor
+    api_key: ClassVar[int] = 9
+
+    async def answer(self, request: ClientRequest, message: OffsetFetchRequest) -> Any:
+        """Answer each group, in the order of the request."""
+        if request.header.api_version < _MANY_GROUPS_FROM:
+            return self._one_group(request, message)
+        groups = []
+        for asked in message.groups:
+            error, topics = self._look(request, asked.group_id, asked.topics)
+            groups.append(
+                OffsetFetchResponseGroup(
+                    group_id=asked.group_id,
+                    error_code=error,
+                    topics=[
+                        OffsetFetchResponseTopics(
+                            name=name,
+                            partitions=[
+                                OffsetFetchResponsePartitions(
+                                    partition_index=partition,
+                                    committed_offset=_NOTHING_COMMITTED,
+                                    error_code=code,
+                                )
+                                for partition in partitions
+                            ],
+                        )
+                        for name, partitions, code in topics
+                    ],
+                )
+            )
+        return OffsetFetchResponse(groups=groups)
+
+    def _one_group(self, request: ClientRequest, message: OffsetFetchRequest) -> Any:
+        error, topics = self._look(request, message.group_id, message.topics)
+        return OffsetFetchResponse(
+            error_code=error,
+            topics=[
+                OffsetFetchResponseTopic(
+                    name=name,
+                    partitions=[
+                        OffsetFetchResponsePartition(
+                            partition_index=partition,
+                            committed_offset=_NOTHING_COMMITTED,
+                            error_code=code,
+                        )
+                        for partition in partitions
+                    ],
+                )
+                for name, partitions, code in topics
+            ],
+        )
+
+    def _look(
+        self, request: ClientRequest, group_id: str, asked: AskedTopics
+    ) -> tuple[ErrorCode, TopicCodes]:
+        """Return what is told of the group, and of each topic."""
+        version, authorize = request.header.api_version, self.authorize_for(request)
+        wanted = [(topic.name, topic.partition_indexes) for topic in asked or ()]
+        if not authorize("DESCRIBE", "GROUP", group_id):
+            refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            if version >= _CODE_OF_THE_WHOLE_FROM:
+                return refused, []
+            return refused, [(name, partitions, refused) for name, partitions in wanted]
+        if version and not self.coordinators.has_group(group_id):
+            return ErrorCode.NOT_COORDINATOR, []
+        uncommitted = ErrorCode.NONE if version else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return ErrorCode.NONE, [
+            (
+                name,
+                partitions,
+                uncommitted if authorize("DESCRIBE", "TOPIC", name) else denied,
+            )
+            for name, partitions in wanted
+        ]

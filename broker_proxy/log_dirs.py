@@ -1,0 +1,50 @@
+"""In which of a broker's directories its replicas are, as far as empty logs are anywhere.
+
+The first directory holds every replica until a client moves one. Nothing is on a disk: where
+replicas were moved to is forgotten when the broker ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from broker_proxy.metadata_cache import MetadataCache
+
+
+class LogDirs:
+    """One broker's directories and its replicas in them."""
+
+    def __init__(self, paths: Sequence[str], cache: MetadataCache, broker_id: int) -> None:
+        """`paths` has one at least."""
+        self.paths = tuple(paths)
+        self._cache = cache
+        self._broker_id = broker_id
+        self._moved: dict[tuple[bytes, int], str] = {}  # by topic id and partition
+
+    def has_replica(self, name: str, partition: int) -> bool | None:
+        """Tell whether this broker has a replica; None: there is no such partition."""
+        topic = self._cache.topics.get(name)
+        state = topic.partitions.get(partition) if topic else None
+        return None if state is None else self._broker_id in state.replicas
+
+    def replicas(self, name: str) -> Iterator[tuple[int, str]]:
+        """Yield partition and directory of this broker's replicas of a topic, by number."""
+        topic = self._cache.topics.get(name)
+        if topic is not None:
+            for number, state in sorted(topic.partitions.items()):
+                if self._broker_id in state.replicas:
+                    yield number, self._moved.get((topic.topic_id, number), self.paths[0])
+
+    def move(self, name: str, partition: int, path: str) -> None:
+        """Put a replica that is here into one of `paths`."""
+        topic_id = self._cache.topics[name].topic_id
+        gone = [key for key in self._moved if self._cache.topic_name(key[0]) is None]
+        for key in gone:
+            del self._moved[key]
+        self._moved[topic_id, partition] = path
+
+
+def log_dirs_of(log_dirs: str | None, log_dir: str | None) -> tuple[str, ...]:
+    """Return the directories that `log.dirs` names, or else `log.dir`."""
+    named = (each.strip() for each in (log_dirs or log_dir or "").split(","))
+    return tuple(each for each in named if each) or ("",)
