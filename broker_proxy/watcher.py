@@ -199,6 +199,10 @@ class ZooKeeperWatcher:
         except NoSuchZnodeError:
             return {}
 
+    async def read_deletions(self) -> frozenset[str]:
+        """Return the names of the topics that are marked for deletion."""
+        return frozenset(await self._live.children("/admin/delete_topics"))
+
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
         """Return the stored overrides of all entities of a type; users with their clients."""
         session = self._live

@@ -24,6 +24,9 @@ PINNED: Final = "bridgehead.controller.pinned"
 FORWARDING: Final = "bridgehead.forwarding.enable"
 REMOTE_PLAINTEXT: Final = "bridgehead.allow.remote.plaintext"
 AUTHORIZER_LOG: Final = "bridgehead.authorizer.log"
+POLICY_TIMEOUT_MS: Final = "bridgehead.policy.timeout.ms"
+# What our own policies read themselves, and judge when they are configured.
+POLICY_PREFIXES: Final = ("bridgehead.policy.limits.", "bridgehead.policy.naming.")
 
 # Misbehaviour of a real Kafka that is not copied unless it is asked for by name.
 EVERY_QUIRK: Final = "kafka-3.9"
@@ -53,6 +56,11 @@ def _controller_id(value: str) -> str | None:
 
 def _delay_ms(value: str) -> str | None:
     return None if re.fullmatch(r"[0-9]{1,9}", value) else "must be a number of milliseconds"
+
+
+def _timeout_ms(value: str) -> str | None:
+    good = re.fullmatch(r"[0-9]{1,7}", value) and int(value)
+    return None if good else "must be a number of milliseconds above 0"
 
 
 def _quirks(value: str) -> str | None:
@@ -182,6 +190,14 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         _log_level,
         "How much goes to kafka-authorizer.log: OFF, INFO (denied), DEBUG (allowed, why) or TRACE.",
     ),
+    BridgeheadKey(
+        POLICY_TIMEOUT_MS,
+        "5000",
+        True,
+        False,
+        _timeout_ms,
+        "How long a policy may think about one topic before it is refused.",
+    ),
 )
 _KEYS: Final = {key.name: key for key in BRIDGEHEAD_CONFIGS}
 
@@ -192,6 +208,8 @@ def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
     for name in sorted(properties):
         listener = _LISTENER.fullmatch(name)
         if listener is None and not name.startswith("bridgehead."):
+            continue
+        if name.startswith(POLICY_PREFIXES):
             continue
         key = _KEYS.get(listener[2] if listener else name)
         if key is None:
@@ -276,6 +294,11 @@ class BridgeheadConfig:
     def authorizer_log(self) -> str:
         """Return the level of kafka-authorizer.log: OFF, INFO, DEBUG or TRACE."""
         return self._value(AUTHORIZER_LOG)
+
+    @property
+    def policy_timeout_ms(self) -> int:
+        """How long a policy may think about one topic, in milliseconds."""
+        return int(self._value(POLICY_TIMEOUT_MS))
 
     def has_quirk(self, name: str) -> bool:
         """Tell whether a misbehaviour was asked for, alone or with all others."""

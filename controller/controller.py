@@ -24,15 +24,16 @@ from cluster_model.znode_operations import Create
 from cluster_model.znodes import FeatureZnode
 from controller.background import Job, complete_reassignments, delete_topics, sweep, tidy_up
 from controller.handle_envelope import EnvelopeDesk
-from controller.loop import ControllerLoop, Shell
+from controller.loop import ControllerLoop
 from controller.mutation_quotas import MutationQuotas
 from controller.notifications import purge_notifications
 from controller.pruning import Pruning
 from controller.publish import Peer, Publisher
 from controller.rulings import rule_on
 from controller.services import Office, Sender, Services, Settings
+from controller.shell import Shell
 from controller.store.load import load, load_brokers
-from controller.store.port import Fence
+from controller.store.port import Fence, Mutant
 from controller.store.zookeeper import ZooKeeperStore
 from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer
 from event_log.events import BecameActive, Resigned
@@ -63,6 +64,11 @@ class Controller:
         self._elected_ms = 0.0
         self._sweep: Job | None = None
         self._pruning = Pruning(settings.request_timeout_ms + settings.session_timeout_ms)
+
+    @property
+    def _is_zombie(self) -> bool:
+        """Seeded: a lost session ends nobody's term."""
+        return bool(self._services.mutants & {Mutant.FENCE_OFF, Mutant.RETRY_ACROSS_SESSIONS})
 
     @property
     def office(self) -> Office:
@@ -118,7 +124,7 @@ class Controller:
         return self._store
 
     def _session_changed(self, state: SessionState) -> None:
-        if state is SessionState.LOST and self._term and not self._services.mutants:
+        if state is SessionState.LOST and self._term and not self._is_zombie:
             self._term.cancel("the ZooKeeper session is lost")
         elif state is SessionState.CONNECTED:
             self._brokers_changed()  # Watches do not survive a reconnect, and something may have.
@@ -215,6 +221,8 @@ class Controller:
             quotas=MutationQuotas(
                 self._settings.mutation_quota_samples, self._settings.mutation_quota_window_s
             ),
+            policies=services.policies,
+            skips_policy_on_retry=Mutant.SKIP_POLICY_ON_RETRY in services.mutants,
         )
         self._loop = loop
         if not loaded.has_feature_znode:

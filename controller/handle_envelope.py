@@ -133,6 +133,7 @@ class EnvelopeDesk:
                 correlation_id=header.correlation_id,
                 deadline_s=services.now_s() + envelope.remaining_ms / 1000,
                 answer=answer,
+                attempt=envelope.attempt,
             )
         )
         try:

@@ -11,19 +11,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.authorization import BindAuthorize
 from cluster_model.image import MetadataImage
 from cluster_model.records import AssignmentRecord, ConfigRecord, DeletionMarkerRecord, Record
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
 from controller.apis.base import WaitFor
 from controller.background import Job, complete_reassignments, delete_topics, follow
+from controller.consultations import Consultations, Policies
+from controller.draws import Redrawn
 from controller.mutation_quotas import MutationQuotas
+from controller.shell import Shell, Store
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
@@ -36,6 +38,8 @@ from controller.work import (
     execution_started,
     fits_a_multi,
     outcomes_of,
+    starts_reassignment,
+    topics_of,
 )
 from envelope.messages import EnvelopeAnswer
 from event_log.events import ImageAdvanced
@@ -48,34 +52,6 @@ WORKS_PER_ROUND: Final = 512
 MULTIS_IN_FLIGHT_MAX: Final = 16
 # Operations of one multi of the controller's own making.
 OPERATIONS_PER_CHUNK: Final = 480
-
-
-class Store(Protocol):
-    """What the loop needs of the store; a fake keeps the same promises in tests."""
-
-    @property
-    def next_commit(self) -> int: ...
-    def encode(self, operation: Operation) -> bytes: ...
-    def lease_holds(self) -> bool: ...
-    async def commit(self, fence: Fence, effects: Sequence[bytes]) -> Committed: ...
-    async def commit_in_turn(
-        self, fence: Fence, effects: Sequence[Sequence[bytes]]
-    ) -> tuple[list[Committed], ContentConflictError | None]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Shell:
-    """What the loop tells the world. All calls return at once."""
-
-    publish: Callable[
-        [MetadataImage, MetadataImage, frozenset[str]], None
-    ]  # before, after, changed
-    reload: Callable[[], None]  # ZooKeeper and image differ: load again
-    encode_answer: Callable[[Work, frozenset[str], MetadataImage], EnvelopeAnswer]
-    encode_refusal: Callable[[Work, ErrorCode], EnvelopeAnswer]
-    bind_authorize: BindAuthorize
-    now_s: Callable[[], float]
-    now_ms: Callable[[], int]
 
 
 Chore = Callable[[], Awaitable[None]]
@@ -94,7 +70,10 @@ class ControllerLoop:
         shell: Shell,
         log: EventLog,
         quotas: MutationQuotas,
+        policies: Policies | None = None,
+        skips_policy_on_retry: bool = False,
     ) -> None:
+        """`policies`: None where none is configured. `skips_policy_on_retry`: a seeded bug."""
         self._store = store
         self._fence = fence
         self.image = image
@@ -107,6 +86,9 @@ class ControllerLoop:
         self._chores: deque[Chore] = deque()
         self._wake = asyncio.Event()
         self._waiting = Waiting()
+        self._consultations = Consultations(
+            policies, submit=self.submit, now_s=shell.now_s, skips_retries=skips_policy_on_retry
+        )
         self._zxid = image.zxid  # of the last commit
         self._in_round: list[Work] = []
 
@@ -133,7 +115,7 @@ class ControllerLoop:
     @property
     def queue_length(self) -> int:
         """Requests not yet decided."""
-        return len(self._queue)
+        return len(self._queue) + len(self._consultations)
 
     def replace_brokers(self, image: MetadataImage) -> None:
         """Take over a changed set of live brokers and tell everybody."""
@@ -160,7 +142,8 @@ class ControllerLoop:
 
     def end(self, answer: EnvelopeAnswer) -> None:
         """Office is over: everybody who waits gets `answer`."""
-        for work in (*self._in_round, *self._queue, *self._waiting.drain()):
+        held = self._consultations.drain()
+        for work in (*self._in_round, *self._queue, *self._waiting.drain(), *held):
             if not work.answer.done():
                 work.answer.set_result(answer)
         self._queue.clear()
@@ -184,7 +167,7 @@ class ControllerLoop:
             self._conflict(conflict, multis[done], works)
         if records:
             self._start_jobs_of(records)
-            self._published(base, frozenset(_topics_of(records)))
+            self._published(base, frozenset(topics_of(records)))
         for work in works:
             self._finish(work)
         self._in_round = []
@@ -197,7 +180,9 @@ class ControllerLoop:
         marked = [r.topic for r in records if isinstance(r, DeletionMarkerRecord)]
         if marked:
             self._jobs.append(delete_topics(lambda: self.image, marked))
-        begun = [r.topic for r in records if isinstance(r, AssignmentRecord) and _is_begun(r)]
+        begun = [
+            r.topic for r in records if isinstance(r, AssignmentRecord) and starts_reassignment(r)
+        ]
         if begun:
             self._jobs.append(complete_reassignments(lambda: self.image, begun))
 
@@ -225,11 +210,17 @@ class ControllerLoop:
                 EnvelopeAnswer(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
             )
             return image
-        work.image_zxid = self.image.zxid
-        self._log.append(execution_started(work, self._fence.epoch, image.zxid))
         work.outcomes |= self.outcomes.lookup(work.identity)
         work.bind(self._shell.bind_authorize, image.acls, self._shell.now_ms())
-        decision = work.api.decide(work.context, work.request, image, work.outcomes)
+        context = replace(work.context, random=Redrawn(work.context.random, work.draws))
+        decision = work.api.decide(context, work.request, image, work.outcomes)
+        judged = self._consultations.judge(work, decision, image)
+        if judged is None:
+            return image  # A policy is asked; the request comes again.
+        decision = judged
+        work.draws.clear()
+        work.image_zxid = self.image.zxid
+        self._log.append(execution_started(work, self._fence.epoch, image.zxid))
         work.wait = decision.wait
         work.without_effect.clear()
         records: list[Record] = []
@@ -321,6 +312,9 @@ class ControllerLoop:
             self._answer(work, frozenset())
 
     def _finish(self, work: Work) -> None:
+        if self._consultations.holds(work):
+            return
+        self._consultations.leave(work)
         if work.answer.done():
             return
         if work.undone:
@@ -372,7 +366,7 @@ class ControllerLoop:
         committed = await self.commit_operations(operations)
         self._zxid = committed.zxid
         before, self.image = self.image, replace(self.image.replay(records), zxid=committed.zxid)
-        self._published(before, frozenset(_topics_of(records)))
+        self._published(before, frozenset(topics_of(records)))
         self._log.flush()
 
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
@@ -383,17 +377,3 @@ class ControllerLoop:
             chunk = encoded[start : start + OPERATIONS_PER_CHUNK]
             committed = await self._store.commit(self._fence, chunk)
         return committed
-
-
-def _is_begun(record: AssignmentRecord) -> bool:
-    return bool(record.adding or record.removing)
-
-
-def _topics_of(records: Iterable[Record]) -> set[str]:
-    """Names of the topics whose metadata brokers must hear of."""
-    names: set[str] = set()
-    for record in records:
-        name = getattr(record, "topic", None) or getattr(record, "name", None)
-        if name is not None:
-            names.add(name)
-    return names

@@ -11,6 +11,7 @@ from cluster_model.authorization import BindAuthorize
 from cluster_model.principal import KafkaPrincipal
 from controller.apis.base import AdminApi, RandomSource
 from controller.background import UncleanElection
+from controller.consultations import Policies
 from controller.publish import Peer
 from controller.store.port import Mutant
 from envelope.messages import Hello
@@ -73,4 +74,5 @@ class Services:
     authorization_failed: Callable[[], None]  # metric
     office_changed: Callable[[Office], None]
     own_broker: Peer
+    policies: Policies | None = None  # None: none is configured
     mutants: frozenset[Mutant] = frozenset()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.acls import AclSet
 from cluster_model.authorization import BindAuthorize
+from cluster_model.records import AssignmentRecord, Record
 from controller.apis.base import AdminApi, Decided, Outcome, RequestContext, Wait
 from controller.mutation_quotas import Charges
+from controller.policy_questions import Question, QuestionKey
 from controller.store.outcomes import RequestOutcomes
 from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
 from envelope.messages import EnvelopeAnswer, RequestIdentity
@@ -42,6 +44,10 @@ class Work:
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0
+    attempt: int = 1
+    # What policies said, and what was drawn on the way to asking them.
+    verdicts: dict[QuestionKey, tuple[Question, ApiError | None]] = field(default_factory=dict)
+    draws: list[tuple[Any, Any]] = field(default_factory=list)
 
     def bind(self, bind_authorize: BindAuthorize, acls: AclSet, now_ms: int) -> None:
         """Say as of when the request is decided: its clock, and the rights of its asker."""
@@ -121,3 +127,18 @@ def told_codes(
     """Return element and error code as the client is told them, for events."""
     late = int(ErrorCode.REQUEST_TIMED_OUT)
     return [(e, late if e in unfinished else int(o.error)) for e, o in outcomes.items()]
+
+
+def starts_reassignment(record: AssignmentRecord) -> bool:
+    """True for a topic's znode in which replicas are to come or to go."""
+    return bool(record.adding or record.removing)
+
+
+def topics_of(records: Iterable[Record]) -> set[str]:
+    """Return the names of the topics whose metadata brokers must hear of."""
+    names: set[str] = set()
+    for record in records:
+        name = getattr(record, "topic", None) or getattr(record, "name", None)
+        if name is not None:
+            names.add(name)
+    return names

@@ -36,6 +36,7 @@ from broker_proxy.apis.list_transactions import ListTransactions
 from broker_proxy.apis.metadata import Metadata
 from broker_proxy.apis.offset_delete import OffsetDelete
 from broker_proxy.apis.offset_fetch import OffsetFetch
+from broker_proxy.apis.records_policy import RecordsPolicy
 from broker_proxy.apis.sasl_authenticate import SaslAuthenticate
 from broker_proxy.apis.sasl_handshake import SaslHandshake
 from broker_proxy.auto_topics import AutoTopics
@@ -116,7 +117,9 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         SaslAuthenticate(),
         DescribeCluster(view, authorize_for=node.authorization.of_clients),
         DescribeConfigs(current, node.watcher, node.cache, LoggerLevels(), may),
-        DeleteRecords(node.config.broker_id, node.cache, current, node.watcher, may),
+        DeleteRecords(
+            node.config.broker_id, node.cache, current, node.watcher, may, _records_policy(node)
+        ),
         AlterReplicaLogDirs(log_dirs, may),
         DescribeLogDirs(log_dirs, node.cache, may),
         FindCoordinator(view, coordinators, auto_topics, may),
@@ -165,6 +168,12 @@ def build_split_apis(node: Node, current: Current) -> Mapping[int, SplitApi]:
     checks = ConfigChecks(current, node.watcher, LoggerLevels(), may)
     apis: tuple[SplitApi, ...] = (AlterConfigsSplit(checks), IncrementalAlterConfigsSplit(checks))
     return {api.api_key: api for api in apis}
+
+
+def _records_policy(node: Node) -> RecordsPolicy | None:
+    if node.record_policies is None:
+        return None
+    return RecordsPolicy(node.record_policies, node.cache, node.watcher)
 
 
 def _now_ms() -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from broker_proxy.authentication.listener_security import Sources, build_gate
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.dispatch import Dispatcher
+from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.logins import Gate, Logins
 from broker_proxy.server import KafkaServer, Limits
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
@@ -22,7 +23,8 @@ from controller.store.port import Mutant
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
 from node.authorization import Authorization
 from node.authorizer_log import OFF, AuthorizerLog, NoAuthorizerLog
-from node.config import NodeConfigError
+from node.config import NodeConfig, NodeConfigError
+from node.policies import NodePolicies, load_policies, load_record_policies
 
 if TYPE_CHECKING:
     from node.node import Node
@@ -35,6 +37,26 @@ def build_authorization(node: Node, data_dir: Path) -> Authorization:
     if node.config.authorizer is not None and level != OFF:
         audit = AuthorizerLog(data_dir / "logs", level)
     return Authorization(node.config.authorizer, lambda: node.acls, audit)
+
+
+def build_policies(config: NodeConfig) -> tuple[NodePolicies | None, NodePolicies | None]:
+    """Return the topic policies of the candidate for controller, and of the partitions' leader."""
+    named, limit_ms = config.broker.originals, config.own.policy_timeout_ms
+    return load_policies(named, limit_ms), load_record_policies(named, limit_ms)
+
+
+def build_forwarding(node: Node) -> ForwardingManager:
+    """Return what carries this broker's writes to the controller."""
+    return ForwardingManager(
+        broker_id=node.config.broker_id,
+        incarnation=node.incarnation,
+        serde=node.serde,
+        request_timeout_ms=node.config.broker.int("request.timeout.ms"),
+        log=node.log,
+        now_s=time.monotonic,
+        broker_epoch=lambda: node.broker_epoch,
+        redirected=node.metrics.message_redirected,
+    )
 
 
 def build_watcher(node: Node) -> ZooKeeperWatcher:
@@ -83,6 +105,7 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             authorization_failed=node.metrics.authorization_failed,
             office_changed=node.office_changed,
             own_broker=node,
+            policies=node.policies,
             mutants=mutants,
         ),
     )

@@ -25,8 +25,6 @@ NOT_SERVED_YET = (
     "authorizer.class.name",
     "delegation.token.secret.key",
     "delegation.token.master.key",
-    "create.topic.policy.class.name",
-    "alter.config.policy.class.name",
 )
 
 

@@ -19,7 +19,6 @@ import prometheus_client
 
 import bridgehead
 from broker_proxy.authentication.user_credentials import UserCredentialCache
-from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.logins import Listener
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.server import KafkaServer
@@ -43,7 +42,9 @@ from metrics.node_metrics import NodeMetrics
 from node.build import (
     build_authorization,
     build_controller,
+    build_forwarding,
     build_gates,
+    build_policies,
     build_server,
     build_watcher,
 )
@@ -92,17 +93,9 @@ class Node:
         self.cluster_id = ""
         self.session = SessionState.SUSPENDED
         self.authorization = build_authorization(self, data_dir)
+        self.policies, self.record_policies = build_policies(config)
         self.controller = build_controller(self, mutants)
-        self.forwarding = ForwardingManager(
-            broker_id=config.broker_id,
-            incarnation=self.incarnation,
-            serde=self.serde,
-            request_timeout_ms=config.broker.int("request.timeout.ms"),
-            log=self.log,
-            now_s=time.monotonic,
-            broker_epoch=lambda: self._broker_epoch,
-            redirected=self.metrics.message_redirected,
-        )
+        self.forwarding = build_forwarding(self)
         self.office = OfficeFollower(
             broker_id=config.broker_id,
             controller=self.controller,
@@ -200,6 +193,8 @@ class Node:
         if self._envelopes is not None:
             await self._envelopes.stop()
         await self._metrics_server.stop()
+        for policies in filter(None, (self.policies, self.record_policies)):
+            await policies.close()
         self.log.append(MetricsSnapshot(values=self.metrics.snapshot()))
         self.log.append(Stopped(reason=reason))
         self.log.close()
@@ -275,6 +270,11 @@ class Node:
         """The ACLs that this node knows: in office the controller's, which are the newest."""
         image = self.controller.image if self.controller.office is Office.ACTIVE else None
         return self._learned_acls if image is None else image.acls
+
+    @property
+    def broker_epoch(self) -> int:
+        """The epoch of this broker's registration; -1 before the first."""
+        return self._broker_epoch
 
     # --- What can be asked ---------------------------------------------------------------
 

@@ -7,10 +7,11 @@ may be asked for is offset 0, or -1, the high watermark; no replica has to be wa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -19,6 +20,7 @@ from bridgehead.kafka_wire.messages.delete_records import (
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig
+from broker_proxy.apis.records_policy import RecordsPolicy
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.topic_configs import TopicDefaults
 from cluster_model.topic_names import INTERNAL_TOPICS
@@ -37,6 +39,7 @@ class DeleteRecords:
     current: CurrentConfig
     reader: ConfigReader
     authorize_for: AuthorizeFor
+    policy: RecordsPolicy | None = None
     api_key: ClassVar[int] = 21
 
     async def answer(self, request: ClientRequest, message: DeleteRecordsRequest) -> Any:
@@ -49,16 +52,34 @@ class DeleteRecords:
         for name, offsets in asked.items():
             allowed = self.authorize_for(request)("DELETE", "TOPIC", name)
             may_delete = allowed and await self._deletes_by_policy(name)
+            errors = {
+                partition: self._judge(name, partition, offset, may_delete)
+                if allowed
+                else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                for partition, offset in offsets.items()
+            }
+            refusal = await self._refusal(request, name, offsets, errors)
             results = []
-            for partition, offset in offsets.items():
-                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                if allowed:
-                    error = self._judge(name, partition, offset, may_delete)
-                done = error is ErrorCode.NONE
-                watermark = _LOG_END_OFFSET if done else _NO_WATERMARK
+            for partition, error in errors.items():
+                if refusal is not None and error is ErrorCode.NONE:
+                    error = refusal.error
+                watermark = _LOG_END_OFFSET if error is ErrorCode.NONE else _NO_WATERMARK
                 results.append(DeleteRecordsPartitionResult(partition, watermark, error))
             topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
         return DeleteRecordsResponse(topics=topics)
+
+    async def _refusal(
+        self,
+        request: ClientRequest,
+        name: str,
+        offsets: Mapping[int, int],
+        errors: Mapping[int, ErrorCode],
+    ) -> ApiError | None:
+        """Ask the policy about what nothing else speaks against."""
+        asked = {p: offsets[p] for p, error in errors.items() if error is ErrorCode.NONE}
+        if self.policy is None or not asked:
+            return None
+        return await self.policy.refusal(request.connection.principal, name, asked)
 
     def _judge(self, name: str, partition: int, offset: int, may_delete: bool) -> ErrorCode:
         """Every check in Kafka's order."""

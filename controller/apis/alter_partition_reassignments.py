@@ -8,6 +8,7 @@ a partition that comes twice is asked for by its last entry, and answered once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.error_responses import error_response
@@ -29,6 +30,7 @@ from controller.apis.partition_elements import (
     by_topic,
     partition_element,
 )
+from controller.policy_questions import alteration, targets
 
 # A multi holds 900,000 bytes (design 5.4); the first partition's state travels with the topic.
 _ZNODE_BYTES_MAX: Final = 800_000
@@ -65,7 +67,7 @@ class AlterPartitionReassignments:
             else:
                 begun.setdefault(name, {})[partition] = judged
         for name, changes in begun.items():
-            elements += _begin(name, changes, image)
+            elements += _begin(context, name, changes, image)
         return Decision(elements)
 
     def conflict(self, element: str) -> Outcome:
@@ -169,7 +171,10 @@ def _check_replicas(target: Replicas, current: PartitionAssignment, image: Metad
 
 
 def _begin(
-    name: str, changes: Mapping[int, PartitionAssignment], image: MetadataImage
+    context: RequestContext,
+    name: str,
+    changes: Mapping[int, PartitionAssignment],
+    image: MetadataImage,
 ) -> Iterable[Decided]:
     """Yield the partitions of one topic. The first one brings the topic's znode for all.
 
@@ -193,6 +198,10 @@ def _begin(
     record = reassigned(topic, written)
     size = len(TopicZnode.encode(record.assignment, topic.topic_id, record.adding, record.removing))
     head: tuple[Record, ...] = (record,)
+    after_all = targets(topic)
+    for partition, change in changes.items():
+        after_all[partition] = change.target
+    judged = partial(alteration, context.principal, name, image, after_all, False)
     for partition in changes:
         element = partition_element(name, partition)
         if size > _ZNODE_BYTES_MAX:
@@ -200,7 +209,8 @@ def _begin(
             yield Decided(element, Outcome(error, error.default_text))
             continue
         state_record = states.get(partition)
-        yield Decided(element, DONE, head + ((state_record,) if state_record else ()))
+        records = head + ((state_record,) if state_record else ())
+        yield Decided(element, DONE, records, question=judged)
         head = ()
 
 

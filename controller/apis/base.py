@@ -19,6 +19,7 @@ from cluster_model.authorization import Authorize
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import Record
+from controller.policy_questions import MakeQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Decided:
     The records of one element are committed in one multi; those of `following` come after it, in
     multis of their own where they do not fit, and any later controller completes them.
     `mutations`: partitions that the controller mutation quota is charged; None: it is not asked.
+    All this holds unless a policy says no to `question`, where there is one.
     """
 
     element: str
@@ -53,6 +55,7 @@ class Decided:
     records: tuple[Record, ...] = ()
     following: tuple[Record, ...] = ()
     mutations: int | None = None
+    question: MakeQuestion | None = field(default=None, compare=False)
 
 
 class WaitFor(Enum):
@@ -116,10 +119,14 @@ class RequestContext:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """All elements of a request, and what the answer waits for."""
+    """All elements of a request, and what the answer waits for.
+
+    `violation` is what a policy's refusal is told as: older versions do not know of policies.
+    """
 
     elements: Sequence[Decided]
     wait: Wait = Wait()
+    violation: ErrorCode = ErrorCode.POLICY_VIOLATION
 
 
 class AdminApi(Protocol):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
@@ -25,6 +26,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.topic_configs import TopicDefaults, validate_topic_configs
 from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext
+from controller.policy_questions import AlterBrokerConfigs, MakeQuestion, topic_configs
 
 TOPIC: Final = 2
 BROKER: Final = 4
@@ -32,9 +34,6 @@ CLIENT_METRICS: Final = 16
 CLUSTER_NAME: Final = "kafka-cluster"
 CLUSTER_DEFAULT: Final = "<default>"
 _TYPE_NAMES: Final = {TOPIC: "TOPIC", BROKER: "BROKER", CLIENT_METRICS: "CLIENT_METRICS"}
-
-# (context, resource type's name, resource name, configs as asked) -> None; refuses by ApiError.
-AlterConfigPolicy = Callable[[RequestContext, str, str, Mapping[str, str]], None]
 
 
 def element_of(resource: Any) -> str:
@@ -50,7 +49,7 @@ class Change:
     stored one and may refuse by ApiError.
     """
 
-    asked: Mapping[str, str]
+    asked: Mapping[str, str | None]
     make: Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
@@ -59,7 +58,6 @@ class ConfigChanges:
     """Judges and records changes. `config` are the static configs of the controller's node."""
 
     config: BrokerConfig
-    policy: AlterConfigPolicy | None = field(default=None)
 
     def decide(
         self,
@@ -86,12 +84,14 @@ class ConfigChanges:
                 self._authorize(context, resource)
                 if defaults is None and resource.resource_type == TOPIC:
                     defaults = self._topic_defaults(image)
-                record = self._judge(context, resource, image, defaults, change_of(resource))
+                change = change_of(resource)
+                record = self._judge(resource, image, defaults, change)
+                asked = _question(context, resource, record, change, image)
                 if request.validate_only:
-                    decided.append(Decided(element, DONE))
+                    decided.append(Decided(element, DONE, question=asked))
                     continue
                 self._refuse_passwords(resource, record)
-                decided.append(Decided(element, DONE, (record,)))
+                decided.append(Decided(element, DONE, (record,), question=asked))
             except ApiError as refusal:
                 message = api_message(refusal.error, refusal.message)
                 decided.append(Decided(element, Outcome(refusal.error, message)))
@@ -114,7 +114,6 @@ class ConfigChanges:
 
     def _judge(
         self,
-        context: RequestContext,
         resource: Any,
         image: MetadataImage,
         defaults: TopicDefaults | None,
@@ -133,8 +132,6 @@ class ConfigChanges:
             raise ApiError(ErrorCode.INVALID_CONFIG, refusal.message) from None
         except ConfigException as refusal:
             raise _invalid_config(resource, refusal.message) from None
-        if self.policy is not None:
-            self.policy(context, _TYPE_NAMES[resource.resource_type], name, change.asked)
         return record
 
     def _refuse_passwords(self, resource: Any, record: ConfigRecord) -> None:
@@ -147,6 +144,19 @@ class ConfigChanges:
                 if self.config.get_original("password.encoder.secret") is None:
                     raise _invalid_config(resource, "Password encoder secret not configured")
                 raise _invalid_config(resource, f"{name} cannot be changed dynamically yet")
+
+
+def _question(
+    context: RequestContext,
+    resource: Any,
+    record: ConfigRecord,
+    change: Change,
+    image: MetadataImage,
+) -> MakeQuestion:
+    name = resource.resource_name
+    if resource.resource_type == TOPIC:
+        return partial(topic_configs, context.principal, name, image, record.configs, change.asked)
+    return partial(AlterBrokerConfigs, name, change.asked)
 
 
 def _topic_record(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from bridgehead.kafka_wire.error_responses import error_response
@@ -28,6 +30,7 @@ from controller.apis.topic_assignments import (
     partitions_max,
     too_many_partitions,
 )
+from controller.policy_questions import alteration
 
 
 class CreatePartitions:
@@ -56,7 +59,12 @@ class CreatePartitions:
             except ApiError as refused:
                 elements[name] = Decided(name, Outcome(refused.error, refused.message))
                 continue
-            elements[name] = self._grow(image.topics[name], added, image, request.validate_only)
+            grown = image.topics[name].assignment + added
+            generated = topic.assignments is None
+            elements[name] = replace(
+                self._grow(image.topics[name], added, image, request.validate_only),
+                question=partial(alteration, context.principal, name, image, grown, generated),
+            )
         waits = WaitFor.NOTHING if request.validate_only else WaitFor.LEADERS
         names = {name: name for name in counts}
         return Decision(list(elements.values()), Wait(waits, names, request.timeout_ms))

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.error_responses import error_response
@@ -51,6 +52,7 @@ from controller.apis.topic_assignments import (
     partitions_max,
     too_many_partitions,
 )
+from controller.policy_questions import creation
 
 DEFAULT: Final = -1
 _SHOWS_CONFIGS_FROM: Final = 5
@@ -75,10 +77,9 @@ class _Plan:
 
     assignment: tuple[Replicas, ...]
     configs: Mapping[str, str]
+    generated: bool  # the replicas were placed here, not by the client
 
 
-# (topic name, plan) -> None, or ApiError POLICY_VIOLATION; where a policy is configured.
-TopicPolicy = Callable[[str, CreatableTopic, tuple[Replicas, ...]], None]
 ConfigCheck = Callable[[Mapping[str, str]], None]
 ShowConfigs = Callable[[Mapping[str, str]], list[CreatableTopicConfigs]]
 
@@ -104,14 +105,12 @@ class CreateTopics:
         *,
         check_configs: ConfigCheck,
         show_configs: ShowConfigs,
-        policy: TopicPolicy | None = None,
     ) -> None:
         """`check_configs` raises ApiError INVALID_CONFIG; `show_configs` fills v5 answers."""
         self._default_partitions = config.int("num.partitions")
         self._default_factor = config.int("default.replication.factor")
         self._check_configs = check_configs
         self._show_configs = show_configs
-        self._policy = policy
 
     def decide(
         self,
@@ -141,10 +140,14 @@ class CreateTopics:
                 continue
             if may_collide(name):
                 created[collision_key(name)] = name
+            judged = partial(
+                creation, context.principal, name, plan.assignment, plan.configs, plan.generated
+            )
             if request.validate_only:
-                elements.append(Decided(name, Outcome(ErrorCode.NONE)))
+                elements.append(Decided(name, Outcome(ErrorCode.NONE), question=judged))
             else:
-                elements.append(self._create(context, name, plan, image))
+                created_topic = self._create(context, name, plan, image)
+                elements.append(replace(created_topic, question=judged))
         names = {topic.name: topic.name for topic in request.topics}
         waits = WaitFor.NOTHING if request.validate_only else WaitFor.LEADERS
         return Decision(elements, Wait(waits, names, request.timeout_ms))
@@ -190,9 +193,7 @@ class CreateTopics:
             assignment = manual_assignment(topic, image)
         self._check_configs(configs)
         check_room(name, assignment, configs)
-        if self._policy is not None:
-            self._policy(name, topic, assignment)
-        return _Plan(assignment, configs)
+        return _Plan(assignment, configs, generated=not topic.assignments)
 
     def _refuse_both(self, topic: CreatableTopic) -> None:
         if topic.num_partitions != DEFAULT or topic.replication_factor != DEFAULT:

@@ -5,12 +5,13 @@ and the answer waits until its id is gone. Names are not validated; a topic with
 is answered alike whether it exists or not.
 
 Version notes:
-    5: error messages, which Kafka never sets. 6: topics by name or by id.
+    5: error messages, which Kafka never sets; a policy's are. 6: topics by name or by id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 from bridgehead.kafka_wire.error_responses import error_response
@@ -25,10 +26,14 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import DeletionMarkerRecord
 from cluster_model.znodes import encode_uuid
 from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext, Wait, WaitFor
+from controller.policy_questions import deletion
 
 NO_ID: Final = bytes(16)
 _BY_ID_FROM: Final = 6
 _DISABLED_FROM: Final = 3
+_KNOWS_POLICIES_FROM: Final = 5
+# With these an outcome's text is a policy's; else it is the name behind an id.
+_POLICY_ERRORS: Final = (ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class _Gone(NamedTuple):
@@ -76,10 +81,19 @@ class DeleteTopics:
                 records = (DeletionMarkerRecord(resolved),)
                 marked.add(resolved)
             mutations = _partitions(image, resolved) if outcome.succeeded else None
-            elements[element] = Decided(element, outcome, records, mutations=mutations)
+            judged = None
+            if outcome.succeeded and resolved in image.topics:
+                assert resolved is not None
+                judged = partial(deletion, context.principal, resolved)
+            elements[element] = Decided(
+                element, outcome, records, mutations=mutations, question=judged
+            )
         outcomes = {**settled, **{e: decided.outcome for e, decided in elements.items()}}
         ids = {e: o.topic_id for e, o in outcomes.items() if o.succeeded and o.topic_id}
-        return Decision(list(elements.values()), Wait(WaitFor.DELETION, ids, request.timeout_ms))
+        wait = Wait(WaitFor.DELETION, ids, request.timeout_ms)
+        knows = context.api_version >= _KNOWS_POLICIES_FROM
+        violation = ErrorCode.POLICY_VIOLATION if knows else ErrorCode.UNKNOWN_SERVER_ERROR
+        return Decision(list(elements.values()), wait, violation)
 
     def _refuse_all(self, context: RequestContext, request: DeleteTopicsRequest) -> Outcome | None:
         if not self._is_enabled:
@@ -117,8 +131,8 @@ class DeleteTopics:
             return Outcome(ErrorCode.NONE, known_as, gone.ids[name])
         if topic is None:
             return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        # This API never has a message (Kafka sets none); an outcome's text is therefore free to
-        # keep the name behind an id, which is gone from the image when the answer is built.
+        # Kafka sets no message here; the text of a success is therefore free to keep the name
+        # behind an id, which is gone from the image when the answer is built.
         return Outcome(ErrorCode.NONE, known_as, topic.topic_id)
 
     def conflict(self, element: str) -> Outcome:
@@ -138,12 +152,15 @@ class DeleteTopics:
         for element, name, topic_id in _asked(context, request):
             outcome = outcomes[element]
             error = ErrorCode.REQUEST_TIMED_OUT if element in unfinished else outcome.error
+            said, message = outcome.message, None
+            if outcome.error in _POLICY_ERRORS:
+                said, message = image.topic_names.get(topic_id), outcome.message
             results.append(
                 DeletableTopicResult(
-                    name=outcome.message if name is None else name,
+                    name=said if name is None else name,
                     topic_id=topic_id,
                     error_code=error,
-                    error_message=None,
+                    error_message=message,
                 )
             )
         return DeleteTopicsResponse(responses=results)

@@ -64,7 +64,7 @@ class IncrementalAlterConfigs:
                 refuse_unknown_operations(operations)
             return apply_operations(stored, operations, keys.get)
 
-        asked = {each.name: each.value for each in operations if each.value is not None}
+        asked = {each.name: each.value for each in operations}
         return Change(asked, apply)
 
     def conflict(self, element: str) -> Outcome:

@@ -11,6 +11,7 @@ from typing import Any
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.authorization import no_authorizer
 from cluster_model.image import MetadataImage
+from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.znode_operations import Create, Delete, Operation, SetData
 from controller.apis.base import AdminApi
 from controller.loop import ControllerLoop, Shell
@@ -105,7 +106,12 @@ class MemoryStore:
 class Term:
     """One term of office over `store`; `happened` is what the world was told, in order."""
 
-    def __init__(self, store: MemoryStore | None = None, before: MetadataImage | None = None):
+    def __init__(
+        self,
+        store: MemoryStore | None = None,
+        before: MetadataImage | None = None,
+        **loop: Any,
+    ):
         self.store = store or MemoryStore()
         self.happened: list[str] = []
         self.throttled_ms = 0  # what the last answer said
@@ -126,6 +132,7 @@ class Term:
             ),
             log=NullEventLog(),
             quotas=MutationQuotas(samples=11, window_s=1),
+            **loop,
         )
         self._sequence = 0
 
@@ -149,6 +156,8 @@ class Term:
         version: int = 7,
         deadline_s: float = 2000.0,
         client_id: str | None = None,
+        attempt: int = 1,
+        principal: KafkaPrincipal = ANONYMOUS,
     ) -> asyncio.Future[EnvelopeAnswer]:
         """Queue a request; `sequence` makes it a resend of an earlier one."""
         self._sequence += 1
@@ -156,12 +165,18 @@ class Term:
         self.loop.submit(
             Work(
                 identity=RequestIdentity(1, "life", sequence or self._sequence),
-                context=replace(context(version), api_key=api.api_key, client_id=client_id),
+                context=replace(
+                    context(version),
+                    api_key=api.api_key,
+                    client_id=client_id,
+                    principal=principal,
+                ),
                 api=api,
                 request=request,
                 correlation_id=0,
                 deadline_s=deadline_s,
                 answer=answer,
+                attempt=attempt,
             )
         )
         return answer

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import RequestHeader
 from bridgehead.kafka_wire.messages import alter_configs as legacy
 from bridgehead.kafka_wire.messages import describe_configs as describe
@@ -32,7 +32,7 @@ from cluster_model.records import ConfigRecord, ConfigResource, TopicRecord
 from cluster_model.topic_configs import TOPIC_CONFIGS
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import DONE, Outcome, RequestContext
-from controller.apis.config_changes import AlterConfigPolicy, ConfigChanges
+from controller.apis.config_changes import ConfigChanges
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from tests.unit.authorizing import saying, saying_to_everybody
 
@@ -63,7 +63,7 @@ def context(denied: frozenset[str] = frozenset()) -> RequestContext:
 
 
 def decide(request: Any, settled: Mapping[str, Outcome] | None = None, **more: Any) -> Any:
-    api = IncrementalAlterConfigs(ConfigChanges(STATIC, more.get("policy")))
+    api = IncrementalAlterConfigs(ConfigChanges(STATIC))
     return api.decide(more.get("context", context()), request, IMAGE, settled or {}).elements
 
 
@@ -141,19 +141,14 @@ def test_a_password_is_never_stored_in_clear(secret: str | None) -> None:
     assert reason in decided.outcome.message
 
 
-def test_a_policy_judges_after_validation_and_also_in_a_dry_run() -> None:
-    """What does not validate never reaches the policy."""
-    seen: list[tuple[str, str, Mapping[str, str]]] = []
-
-    def refuse(_: RequestContext, kind: str, name: str, asked: Mapping[str, str]) -> None:
-        seen.append((kind, name, asked))
-        raise ApiError(ErrorCode.POLICY_VIOLATION, "no")
-
-    policy: AlterConfigPolicy = refuse
-    (decided,) = decide(request_to_set("a", validate_only=True), policy=policy)
-    assert decided.outcome == Outcome(ErrorCode.POLICY_VIOLATION, "no")
-    decide(request_to_set("a", name="no.such"), policy=policy)
-    assert seen == [("TOPIC", "a", {"flush.ms": "7"})]
+def test_a_policy_is_asked_after_validation_and_also_in_a_dry_run() -> None:
+    """With the whole new state for the one kind of policy, the request's entries for the other."""
+    (decided,) = decide(request_to_set("a", validate_only=True))
+    question = decided.question()
+    assert (question.topic, question.asked) == ("a", {"flush.ms": "7"})
+    assert question.requested_state.configs == {"retention.ms": "5", "flush.ms": "7"}
+    (refused,) = decide(request_to_set("a", name="no.such"))
+    assert refused.question is None
 
 
 def test_a_whole_refusal_names_every_resource() -> None:

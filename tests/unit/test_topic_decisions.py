@@ -6,8 +6,6 @@ multi, and what a hostile client may ask for.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -231,11 +229,20 @@ def test_a_dead_broker_beside_a_live_one_is_accepted() -> None:
 
 
 def test_a_policy_has_the_last_word() -> None:
-    """It is asked after every other check, with the assignment it is about."""
-    asked: list[tuple[str, Any]] = []
-    api = create_topics(policy=lambda name, topic, assignment: asked.append((name, assignment)))
-    api.decide(context(7), creation(topic("t"), topic("bad name")), image(), {})
-    assert [name for name, _ in asked] == ["t"]
+    """It is asked after every other check, about the assignment that was made."""
+    decided, refused = (
+        create_topics().decide(
+            context(7), creation(topic("t", 2, 2), topic("bad name")), image(), {}
+        )
+    ).elements
+    assert refused.question is None
+    assert decided.question is not None
+    question = decided.question()
+    assert (question.topic, question.principal) == ("t", None)
+    state = question.requested_state
+    assert (state.num_partitions, state.replication_factor) == (2, 2)
+    assert state.replicas_assignments == dict(enumerate(decided.records[0].assignment))
+    assert state.generated_replica_assignments
 
 
 def test_the_same_arguments_make_the_same_decision() -> None:

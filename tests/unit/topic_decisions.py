@@ -39,12 +39,10 @@ def config(**properties: str) -> BrokerConfig:
     )
 
 
-def create_topics(policy: Any = None, **properties: str) -> CreateTopics:
+def create_topics(**properties: str) -> CreateTopics:
     effective = EffectiveBrokerConfig.of(config(**properties))
     rules = TopicConfigRules(lambda: effective)
-    return CreateTopics(
-        config(**properties), check_configs=rules.check, show_configs=rules.show, policy=policy
-    )
+    return CreateTopics(config(**properties), check_configs=rules.check, show_configs=rules.show)
 
 
 def context(version: int, authorize: Rule | bool = True, seed: int = 3) -> RequestContext:

@@ -1,0 +1,206 @@
+"""The policies that a node's properties name: loaded, configured, asked, closed.
+
+Each node has two sets of instances: one for its candidate for controller, one for the partitions
+it leads. A set is one TopicManagementPolicy (KIP-201); where the two older policies are configured
+instead, an adapter makes one of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+from bridgehead.kafka_wire.errors import ApiError
+from bridgehead.policy import (
+    AlterConfigPolicy,
+    AlterTopicRequest,
+    ClusterState,
+    ConfigResource,
+    CreateTopicPolicy,
+    CreateTopicRequest,
+    DeleteRecordsRequest,
+    DeleteTopicRequest,
+    TopicManagementPolicy,
+)
+from controller.policy_questions import AlterBrokerConfigs, AlterTopicConfigs, Question
+from node.config import NodeConfigError
+from node.policy_runner import PolicyRunner
+
+_log = logging.getLogger(__name__)
+CREATE: Final = "create.topic.policy.class.name"
+ALTER: Final = "alter.config.policy.class.name"
+MANAGEMENT: Final = "topic.management.policy.class.name"
+_METHODS: Final[Mapping[str, tuple[str, ...]]] = {
+    CREATE: ("configure", "validate", "close"),
+    ALTER: ("configure", "validate", "close"),
+    MANAGEMENT: (
+        "configure",
+        "validate_create_topic",
+        "validate_alter_topic",
+        "validate_delete_topic",
+        "validate_delete_records",
+        "close",
+    ),
+}
+
+
+class DeprecatedPolicies(TopicManagementPolicy):
+    """KIP-201's adapter: the two older policies, given what they were always given."""
+
+    def __init__(self, create: CreateTopicPolicy | None, alter: AlterConfigPolicy | None) -> None:
+        self._create = create
+        self._alter = alter
+
+    def validate_create_topic(
+        self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
+    ) -> None:
+        """KIP-108: either the numbers or the client's own assignments, never both."""
+        if self._create is None:
+            return
+        state = request_metadata.requested_state
+        generated = state.generated_replica_assignments
+        self._create.validate(
+            CreateTopicPolicy.RequestMetadata(
+                topic=request_metadata.topic,
+                num_partitions=state.num_partitions if generated else None,
+                replication_factor=state.replication_factor if generated else None,
+                replicas_assignments=None if generated else state.replicas_assignments,
+                configs=state.configs,
+            )
+        )
+
+    def validate_alter_topic(
+        self, request_metadata: AlterTopicRequest, cluster_state: ClusterState
+    ) -> None:
+        """KIP-133: configs alone, and of those the request's own entries."""
+        if isinstance(request_metadata, AlterTopicConfigs):
+            resource = ConfigResource("TOPIC", request_metadata.topic)
+            self.validate_configs(resource, request_metadata.asked)
+
+    def validate_configs(self, resource: ConfigResource, asked: Mapping[str, str | None]) -> None:
+        """KIP-133, of a topic or of a broker."""
+        if self._alter is not None:
+            self._alter.validate(AlterConfigPolicy.RequestMetadata(resource, asked))
+
+    def validate_delete_topic(
+        self, request_metadata: DeleteTopicRequest, cluster_state: ClusterState
+    ) -> None:
+        """No older policy speaks of deletion."""
+
+    def validate_delete_records(
+        self, request_metadata: DeleteRecordsRequest, cluster_state: ClusterState
+    ) -> None:
+        """No older policy speaks of records."""
+
+    def close(self) -> None:
+        """Close both, also when the first one fails."""
+        try:
+            if self._create is not None:
+                self._create.close()
+        finally:
+            if self._alter is not None:
+                self._alter.close()
+
+
+class NodePolicies:
+    """One set of instances, asked in threads. See controller.consultations.Policies."""
+
+    def __init__(self, policy: TopicManagementPolicy, runner: PolicyRunner) -> None:
+        self._policy = policy
+        self._runner = runner
+
+    async def ask(self, question: Question, cluster: ClusterState) -> ApiError | None:
+        """Return None when nothing speaks against it, else the refusal. Never raises."""
+        policy = self._policy
+        match question:
+            case CreateTopicRequest():
+                call = partial(policy.validate_create_topic, question, cluster)
+            case AlterTopicRequest():
+                call = partial(policy.validate_alter_topic, question, cluster)
+            case DeleteTopicRequest():
+                call = partial(policy.validate_delete_topic, question, cluster)
+            case AlterBrokerConfigs(name, asked):
+                if not isinstance(policy, DeprecatedPolicies):
+                    return None  # KIP-201 is about topics.
+                call = partial(policy.validate_configs, ConfigResource("BROKER", name), asked)
+        return await self._runner.run(call)
+
+    async def ask_about_records(
+        self, request: DeleteRecordsRequest, cluster: ClusterState
+    ) -> ApiError | None:
+        """Like `ask`, for the leader of the partitions."""
+        return await self._runner.run(
+            partial(self._policy.validate_delete_records, request, cluster)
+        )
+
+    async def close(self) -> None:
+        """Close the policy; how that fails is logged."""
+        await self._runner.close(self._policy.close)
+
+
+def load_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicies | None:
+    """Return a set of new instances; None where no policy is configured.
+
+    Raises:
+        NodeConfigError: a class is missing, is no policy or cannot be configured; or both the new
+            policy and an older one are named, which exclude each other (KIP-201).
+    """
+    names = {key: properties.get(key, "").strip() for key in _METHODS}
+    for older in (CREATE, ALTER):
+        if names[older] and names[MANAGEMENT]:
+            raise NodeConfigError(f"{older} and {MANAGEMENT} are both set: keep the latter.")
+    named = ", ".join(name for name in names.values() if name)
+    if not named:
+        return None
+    policy: TopicManagementPolicy
+    if names[MANAGEMENT]:
+        policy = _load(MANAGEMENT, names[MANAGEMENT], properties)
+    else:
+        for key in (CREATE, ALTER):
+            if names[key]:
+                _log.warning("%s is deprecated: use %s (KIP-201).", key, MANAGEMENT)
+        policy = DeprecatedPolicies(
+            _load(CREATE, names[CREATE], properties) if names[CREATE] else None,
+            _load(ALTER, names[ALTER], properties) if names[ALTER] else None,
+        )
+    return NodePolicies(policy, PolicyRunner(named, timeout_ms))
+
+
+def load_record_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicies | None:
+    """Return the set for the partitions that this node leads; the older policies have no say."""
+    if not properties.get(MANAGEMENT, "").strip():
+        return None
+    return load_policies(properties, timeout_ms)
+
+
+def _load(key: str, name: str, properties: Mapping[str, str]) -> Any:
+    module_name, _, class_name = name.rpartition(".")
+    if not module_name:
+        raise NodeConfigError(f"{key}={name} is not a dotted path: write package.module.Class.")
+    try:
+        found = getattr(importlib.import_module(module_name), class_name, None)
+    except (Exception, SystemExit) as wrong:
+        raise NodeConfigError(
+            f"{key}={name} cannot be imported ({_shown(wrong)}): put the folder "
+            "of its package on PYTHONPATH."
+        ) from wrong
+    if not isinstance(found, type):
+        raise NodeConfigError(f"{key}={name} is missing: {module_name} has no such class.")
+    lacking = [method for method in _METHODS[key] if not callable(getattr(found, method, None))]
+    if lacking:
+        raise NodeConfigError(f"{key}={name} is no such policy: it lacks {', '.join(lacking)}.")
+    try:
+        policy = found()
+        policy.configure(MappingProxyType(dict(properties)))
+    except (Exception, SystemExit) as wrong:
+        raise NodeConfigError(f"{key}={name} cannot be configured: {_shown(wrong)}.") from wrong
+    return policy
+
+
+def _shown(wrong: BaseException) -> str:
+    """An exception in one line, whatever its text is."""
+    return f"{type(wrong).__name__}: {' '.join(str(wrong).split())}"

@@ -1,0 +1,110 @@
+"""Runs a policy, which may do anything: in a thread, with a limit of time, whatever it raises.
+
+A call that overruns is refused and left to itself; nobody can stop a thread. So there are at most
+CALLS_MAX of them: with that many under way everything else is refused at once, until one returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.policy import PolicyViolationException
+
+_log = logging.getLogger(__name__)
+CALLS_MAX: Final = 8
+_CLOSE_MS: Final = 2_000
+
+Call = Callable[[], None]
+Done = Callable[[BaseException | None], object]
+
+
+class PolicyRunner:
+    """One policy's threads. `name` is the class, for the log and for who is refused."""
+
+    def __init__(self, name: str, timeout_ms: int) -> None:
+        self._name = name
+        self._timeout_ms = timeout_ms
+        self._idle: list[_Worker] = []
+        self._busy = 0
+
+    async def run(self, call: Call, timeout_ms: int | None = None) -> ApiError | None:
+        """Return None when `call` returns, else the refusal. Never raises."""
+        timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        if self._busy >= CALLS_MAX:
+            return self._failed(
+                f"the policy {self._name} has not returned from {self._busy} earlier calls"
+            )
+        worker = self._idle.pop() if self._idle else _Worker(self._name)
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[BaseException | None] = loop.create_future()
+
+        def returned(raised: BaseException | None) -> None:
+            self._busy -= 1
+            self._idle.append(worker)
+            if not ended.done():
+                ended.set_result(raised)
+
+        self._busy += 1
+        worker.start_call(call, lambda raised: loop.call_soon_threadsafe(returned, raised))
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return self._judged(await asyncio.shield(ended))
+        except TimeoutError:
+            return self._failed(f"the policy {self._name} did not decide within {timeout_ms} ms")
+
+    def _judged(self, raised: BaseException | None) -> ApiError | None:
+        if raised is None:
+            return None
+        if isinstance(raised, PolicyViolationException):
+            return ApiError(ErrorCode.POLICY_VIOLATION, str(raised) or None)
+        _log.error("the policy %s failed", self._name, exc_info=raised)
+        return ApiError(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"Refused, because the policy {self._name} failed; the controller's log says how.",
+        )
+
+    def _failed(self, why: str) -> ApiError:
+        _log.error(why)
+        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Refused, because {why}.")
+
+    async def close(self, call: Call) -> None:
+        """Have the policy release what it holds, and let its threads end."""
+        refused = await self.run(call, _CLOSE_MS)
+        if refused is not None:
+            _log.warning("the policy %s was not closed: %s", self._name, refused.message)
+        for worker in self._idle:
+            worker.end()
+        self._idle.clear()
+
+
+class _Worker:
+    """A thread that makes one call after another. A daemon: a stuck one holds up no exit."""
+
+    def __init__(self, name: str) -> None:
+        self._calls: queue.SimpleQueue[tuple[Call, Done] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name=f"policy {name}", daemon=True).start()
+
+    def start_call(self, call: Call, done: Done) -> None:
+        self._calls.put((call, done))
+
+    def end(self) -> None:
+        self._calls.put(None)
+
+    def _work(self) -> None:
+        while (job := self._calls.get()) is not None:
+            call, done = job
+            raised: BaseException | None = None
+            try:
+                call()
+            except BaseException as anything:  # also SystemExit: it would end this thread alone
+                raised = anything
+            try:
+                done(raised)
+            except RuntimeError:
+                return  # The node's loop is closed: nobody listens any more.

@@ -1,0 +1,256 @@
+"""A user's own policy on real nodes: the same verdict whoever was asked, and no way round it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.cluster import Cluster, ClusterError
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
+from bridgehead.kafka_wire.json_form import decode_body, encode_body
+from chaos.fidelity import Connection
+
+StartCluster = Callable[..., Cluster]
+NONE, VIOLATION, UNKNOWN, TIMED_OUT = 0, 44, -1, 7
+CREATE, DELETE, DELETE_RECORDS, ALTER, GROW, INCREMENTAL, REASSIGN = 19, 20, 21, 33, 37, 44, 45
+RULES = '''
+"""What a user writes."""
+
+import pathlib
+import time
+
+from bridgehead.policy import PolicyViolationException, TopicManagementPolicy
+
+
+class Rules(TopicManagementPolicy):
+    def configure(self, configs):
+        self.largest = int(configs["my.largest"])
+        self.asleep = pathlib.Path(configs["my.folder"]) / "asleep"
+
+    def validate_create_topic(self, request, cluster):
+        if request.topic == "sleeps":
+            self.asleep.touch()
+            time.sleep(3600)
+        if request.topic == "fails":
+            raise KeyError("a secret")
+        if request.topic == "exits":
+            raise SystemExit(1)
+        self.check(request, cluster)
+
+    def validate_alter_topic(self, request, cluster):
+        self.check(request, cluster)
+
+    def check(self, request, cluster):
+        state = request.requested_state
+        if state.num_partitions > self.largest:
+            raise PolicyViolationException(
+                f"{request.topic}: {state.num_partitions} partitions, asked by "
+                f"{request.principal}, in a cluster of {cluster.cluster_size()}"
+            )
+        if state.configs.get("retention.ms") == "1":
+            raise PolicyViolationException(f"{request.topic} forgets too fast")
+        if not state.generated_replica_assignments:
+            raise PolicyViolationException(f"{request.topic}: replicas are ours to place")
+
+    def validate_delete_topic(self, request, cluster):
+        partitions = cluster.topic_state(request.topic).num_partitions
+        raise PolicyViolationException(f"{request.topic} has {partitions} partitions, and stays")
+
+    def validate_delete_records(self, request, cluster):
+        if request.topic not in cluster.topics(False, False):
+            raise RuntimeError("the cluster is not what it should be")
+        state = cluster.topic_state(request.topic)
+        if state.configs.get("retention.ms") == "5000":
+            raise PolicyViolationException(f"{request.deleted_message_offsets}")
+'''
+
+
+@pytest.fixture
+def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The dotted path of a policy in a package of the user's own."""
+    package = tmp_path / "code" / "my_company"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "policies.py").write_text(RULES)
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    return "my_company.policies.Rules"
+
+
+def ask(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
+    connection = Connection(cluster.bootstrap_server(broker))
+    head = encode_request_header(RequestHeader(key, version, 7, "test"))
+    answer = connection.ask(head + encode_body(key, "request", version, body))
+    connection.close()
+    assert isinstance(answer, bytes)
+    _, at = decode_response_header(key, version, answer)
+    return decode_body(key, "response", version, answer[at:])
+
+
+def topics(
+    *names: str, partitions: int = 1, retention: str | None = None, **fields: Any
+) -> dict[str, Any]:
+    configs = [{"name": "retention.ms", "value": retention}] if retention else []
+    return {
+        "topics": [
+            {
+                "name": name,
+                "numPartitions": partitions,
+                "replicationFactor": 2,
+                "assignments": [],
+                "configs": configs,
+            }
+            for name in names
+        ],
+        "timeoutMs": 10_000,
+        "validateOnly": False,
+        **fields,
+    }
+
+
+def without_validation(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != "validateOnly"}
+
+
+def told(answer: Any) -> list[tuple[int, str | None]]:
+    """Code and text of every element, in whatever field the API has them."""
+    rows = answer.get("topics") or answer.get("responses") or answer.get("results")
+    rows = [row.get("partitions") or [row] for row in rows]
+    return [(each["errorCode"], each.get("errorMessage")) for row in rows for each in row]
+
+
+RETENTION = {"name": "retention.ms", "value": "1"}
+TOPIC = {"resourceType": 2, "resourceName": "there"}
+FORGETS = (VIOLATION, "there forgets too fast")
+LARGE = "large: 5 partitions, asked by None, in a cluster of 3"
+REFUSED: list[tuple[int, int, dict[str, Any], tuple[int, str | None]]] = [
+    (CREATE, 0, without_validation(topics("large", partitions=5)), (VIOLATION, None)),
+    (CREATE, 1, topics("large", partitions=5), (VIOLATION, LARGE)),
+    (CREATE, 7, topics("large", partitions=5), (VIOLATION, LARGE)),
+    (CREATE, 7, topics("large", partitions=5, validateOnly=True), (VIOLATION, LARGE)),
+    (
+        GROW,
+        3,
+        {
+            "topics": [{"name": "there", "count": 5, "assignments": None}],
+            "timeoutMs": 1000,
+            "validateOnly": False,
+        },
+        (VIOLATION, LARGE.replace("large", "there")),
+    ),
+    (ALTER, 2, {"resources": [{**TOPIC, "configs": [RETENTION]}], "validateOnly": True}, FORGETS),
+    (
+        INCREMENTAL,
+        1,
+        {
+            "resources": [{**TOPIC, "configs": [{**RETENTION, "configOperation": 0}]}],
+            "validateOnly": False,
+        },
+        FORGETS,
+    ),
+    (
+        REASSIGN,
+        0,
+        {
+            "timeoutMs": 1000,
+            "topics": [
+                {"name": "there", "partitions": [{"partitionIndex": 0, "replicas": [3, 1]}]}
+            ],
+        },
+        (VIOLATION, "there: replicas are ours to place"),
+    ),
+    (DELETE, 4, {"topicNames": ["there"], "timeoutMs": 1000}, (UNKNOWN, None)),
+    (
+        DELETE,
+        5,
+        {"topicNames": ["there"], "timeoutMs": 1000},
+        (VIOLATION, "there has 1 partitions, and stays"),
+    ),
+]
+
+
+def test_every_way_to_a_topic_passes_the_policy_direct_and_forwarded(
+    start_cluster: StartCluster, tmp_path: Path, rules: str
+) -> None:
+    """The verdict is the controller's, word for word, whichever broker was asked."""
+    cluster = start_cluster(
+        data_dir=tmp_path / "cluster",
+        controller=1,
+        properties={
+            "topic.management.policy.class.name": rules,
+            "my.largest": "4",
+            "my.folder": str(tmp_path),
+        },
+    )
+    created = ask(cluster, 2, CREATE, 7, topics("there", retention="5000"))
+    assert told(created) == [(NONE, None)]
+    for key, version, body, expected in REFUSED:
+        direct, forwarded = (ask(cluster, broker, key, version, body) for broker in (1, 2))
+        assert direct == forwarded
+        assert told(direct) == [expected]
+    leader = created_leader(cluster)
+    body = {
+        "topics": [{"name": "there", "partitions": [{"partitionIndex": 0, "offset": -1}]}],
+        "timeoutMs": 1000,
+    }
+    assert told(ask(cluster, leader, DELETE_RECORDS, 2, body)) == [(VIOLATION, None)]
+    quick = {
+        "resources": [
+            {**TOPIC, "configs": [{"name": "retention.ms", "value": "6", "configOperation": 0}]}
+        ],
+        "validateOnly": False,
+    }
+    assert told(ask(cluster, 3, INCREMENTAL, 1, quick)) == [(NONE, None)]
+    assert told(ask(cluster, leader, DELETE_RECORDS, 2, body)) == [(NONE, None)]
+
+
+def created_leader(cluster: Cluster) -> int:
+    metadata = ask(cluster, 1, 3, 1, {"topics": [{"name": "there"}]})
+    return int(metadata["topics"][0]["partitions"][0]["leaderId"])
+
+
+def test_a_policy_that_fails_or_never_ends_is_contained(
+    start_cluster: StartCluster, tmp_path: Path, rules: str
+) -> None:
+    """A clear error for that topic; other requests are answered meanwhile; nothing of it leaks."""
+    cluster = start_cluster(
+        data_dir=tmp_path / "cluster",
+        controller=1,
+        properties={
+            "topic.management.policy.class.name": rules,
+            "my.largest": "4",
+            "my.folder": str(tmp_path),
+            "bridgehead.policy.timeout.ms": "3000",
+        },
+    )
+    failed = f"Refused, because the policy {rules} failed; the controller's log says how."
+    answer = ask(cluster, 2, CREATE, 7, topics("fails", "exits", "good"))
+    assert told(answer) == [(UNKNOWN, failed), (UNKNOWN, failed), (NONE, None)]
+    overran = f"Refused, because the policy {rules} did not decide within 3000 ms."
+    with ThreadPoolExecutor(1) as elsewhere:
+        began = time.monotonic()
+        slow = elsewhere.submit(ask, cluster, 2, CREATE, 7, topics("sleeps", "calm"))
+        while not (tmp_path / "asleep").exists():
+            time.sleep(0.01)
+        assert told(ask(cluster, 3, CREATE, 7, topics("quick"))) == [(NONE, None)]
+        assert time.monotonic() - began < 3
+        assert told(slow.result()) == [(UNKNOWN, overran), (NONE, None)]
+        assert time.monotonic() - began > 3
+    assert cluster.wait_for_controller() == 1
+    assert "a secret" in (cluster.evidence_dir / "nodes" / "1" / "node.log").read_text()
+
+
+def test_a_policy_that_cannot_be_had_keeps_the_cluster_from_starting(tmp_path: Path) -> None:
+    """In one sentence, as the reason why that broker did not start."""
+    name = "create.topic.policy.class.name"
+    cluster = Cluster(brokers=1, data_dir=tmp_path, properties={name: "my_company.Missing"})
+    with pytest.raises(ClusterError, match=rf"{name}=my_company\.Missing cannot be imported"):
+        cluster.start()
