@@ -86,7 +86,7 @@ proto-check: setup ## fail when envelope/_pb is not what proto/ generates
 		done
 
 lock: setup ## compile requirements/*.in into locks, with hashes and without host names
-	@for name in node dev; do \
+	@for name in node tools dev; do \
 		$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 			--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 			--output-file requirements/$$name.lock requirements/$$name.in; \

@@ -17,6 +17,7 @@ DELAY_MS: Final = "bridgehead.metadata.delay.ms"
 QUIRKS: Final = "bridgehead.quirks"
 DIALECT: Final = "bridgehead.dialect"
 GRPC_LISTENER: Final = "bridgehead.grpc.listener"
+GRPC_ADVERTISED: Final = "bridgehead.grpc.advertised.listener"
 METRICS_LISTENER: Final = "bridgehead.metrics.listener"
 EVIDENCE_DIR: Final = "bridgehead.evidence.dir"
 RUN_ID: Final = "bridgehead.run.id"
@@ -149,6 +150,15 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "Where this node listens for the Envelopes of other brokers; port 0 takes a free one.",
     ),
     BridgeheadKey(
+        GRPC_ADVERTISED,
+        "",
+        True,
+        False,
+        lambda value: _listener(value) if value else None,
+        "Where other brokers find this node's Envelope port, if not where it listens; port 0 is "
+        "the one it got.",
+    ),
+    BridgeheadKey(
         METRICS_LISTENER,
         "127.0.0.1:0",
         True,
@@ -258,6 +268,11 @@ class BridgeheadConfig:
     def grpc_listener(self) -> str:
         """Return host:port for Envelopes."""
         return self._value(GRPC_LISTENER)
+
+    @property
+    def grpc_advertised(self) -> str:
+        """Return host:port that other brokers are told; empty: where it listens."""
+        return self._value(GRPC_ADVERTISED)
 
     @property
     def metrics_listener(self) -> str:

@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.cluster import control_socket
+from bridgehead.cluster.properties import format_properties, parse_properties
 from broker_proxy.watcher import RegistrationRefusedError
 from cluster_model.broker_configs import InvalidBrokerConfigError
 from cluster_model.session_state import ConnectionLostError
 from controller.store.port import Mutant
 from node.config import NodeConfigError, read_config
+from node.environment import AmbiguousVariableError, properties_from
 from node.node import Node
 
 _CANNOT_START = 2
@@ -34,7 +36,10 @@ _GC_THRESHOLDS = (50_000, 20, 100)
 def main(arguments: list[str] | None = None, mutants: frozenset[Mutant] = frozenset()) -> int:
     """Run one node; return the exit code. `mutants` is for the test build alone."""
     parser = argparse.ArgumentParser(prog="node", description=__doc__)
-    parser.add_argument("--config", type=Path, required=True, help="Kafka's server.properties")
+    parser.add_argument("--config", type=Path, help="Kafka's server.properties")
+    parser.add_argument(
+        "--environment", action="store_true", help="KAFKA_* variables are properties as well"
+    )
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--log-file", type=Path)
     options = parser.parse_args(arguments)
@@ -51,7 +56,12 @@ def main(arguments: list[str] | None = None, mutants: frozenset[Mutant] = frozen
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
         return asyncio.run(_run(options, mutants))
-    except (NodeConfigError, InvalidBrokerConfigError, RegistrationRefusedError) as wrong:
+    except (
+        NodeConfigError,
+        InvalidBrokerConfigError,
+        RegistrationRefusedError,
+        AmbiguousVariableError,
+    ) as wrong:
         return _refuse(str(wrong))
     except ConnectionLostError as lost:
         return _refuse(f"{lost}: is ZooKeeper running where zookeeper.connect says?")
@@ -65,7 +75,10 @@ def _refuse(why: str) -> int:
 
 
 async def _run(options: argparse.Namespace, mutants: frozenset[Mutant]) -> int:
-    text = options.config.read_text(encoding="utf-8")
+    text = options.config.read_text(encoding="utf-8") if options.config else ""
+    if options.environment:
+        from_file = parse_properties(text)
+        text = format_properties({**from_file, **properties_from(os.environ, from_file)})
     options.data_dir.mkdir(parents=True, exist_ok=True)
     node = Node(read_config(text), options.data_dir, mutants)
     stop: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -88,6 +101,10 @@ async def _run(options: argparse.Namespace, mutants: frozenset[Mutant]) -> int:
             options.data_dir / "control.sock", _Commands(node, ask_to_stop)
         )
         _write(options.data_dir / "ready.json", node.ready())
+        # The line that tools wait for which start a Kafka in a container.
+        logging.getLogger("kafka.server.KafkaServer").info(
+            "[KafkaServer id=%d] started", node.config.broker_id
+        )
         reason = await stop
         control.close()
         (options.data_dir / "ready.json").unlink(missing_ok=True)

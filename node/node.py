@@ -167,7 +167,9 @@ class Node:
 
     def _address(self) -> NodeAddress:
         assert self._envelopes is not None
-        return NodeAddress(f"{self._grpc_host}:{self._envelopes.port}", self.incarnation)
+        host, _, port = self.config.own.grpc_advertised.rpartition(":")
+        bound = self._envelopes.port
+        return NodeAddress(f"{host or self._grpc_host}:{int(port or 0) or bound}", self.incarnation)
 
     def _hello(self) -> Hello:
         return Hello(self.config.broker_id, self.incarnation, self._broker_epoch, self.cluster_id)

