@@ -31,8 +31,8 @@ RUN rm -rf /opt/app/requirements /opt/app/build && python3 -m compileall -q /opt
 
 FROM ${BASE_IMAGE} AS base
 RUN useradd --uid 1000 --create-home --shell /usr/sbin/nologin bridgehead \
- && mkdir -p /var/lib/bridgehead /data /datalog /etc/bridgehead \
- && chown bridgehead /var/lib/bridgehead /data /datalog \
+ && mkdir -p /var/lib/bridgehead /data /datalog /evidence \
+ && chown bridgehead /var/lib/bridgehead /data /datalog /evidence \
  && ln -s /opt/app/bridgehead.command /usr/local/bin/bridgehead
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BRIDGEHEAD_NODE_DIR=/var/lib/bridgehead \
     BRIDGEHEAD_DATA_DIR=/var/lib/bridgehead/cluster
@@ -42,7 +42,7 @@ WORKDIR /var/lib/bridgehead
 FROM base AS node
 COPY --from=node-packages /opt/bridgehead /opt/bridgehead
 COPY --from=application /opt/app /opt/app
-VOLUME /var/lib/bridgehead
+VOLUME /var/lib/bridgehead /evidence
 # Healthy: a controller is in office and this node knows it.
 HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
     CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/containers/healthcheck.py"]
@@ -63,5 +63,5 @@ CMD ["bridgehead", "zookeeper", "run"]
 FROM base AS tools
 COPY --from=tools-packages /opt/bridgehead /opt/bridgehead
 COPY --from=application /opt/app /opt/app
-VOLUME /var/lib/bridgehead
+VOLUME /var/lib/bridgehead /evidence
 CMD ["bridgehead", "--help"]

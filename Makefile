@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,15 @@ up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.brid
 
 down: setup ## stop them
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
+
+image: ## build the images node, zookeeper and tools on a registry's Python image
+	@for target in node zookeeper tools; do \
+		docker build $(IMAGE_ARGS) --target $$target --tag bridgehead-$$target:latest . || exit 1; \
+	done
+
+image-offline: setup ## the same where no image registry is reachable: from Debian and Python packages
+	@$(BIN)/python -m containers.offline
+	@$(MAKE) --no-print-directory image IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm"
 
 docs: setup ## generate docs/events.md and docs/metrics.md from the code
 	@PYTHONPATH=. $(BIN)/python -m docs.generate

@@ -65,7 +65,7 @@ def fetch_plugin() -> None:
         folder = Path(name)
         lists = folder / "lists"
         (lists / "partial").mkdir(parents=True)
-        os.chmod(folder, 0o755)  # apt fetches as a user of its own
+        os.chmod(folder, 0o755)  # noqa: S103 - apt fetches as a user of its own
         keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
         source = folder / "next.list"
         source.write_text(f"deb [signed-by={keys}] {mirrors[0]} {NEXT_RELEASE} main\n")

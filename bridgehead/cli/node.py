@@ -72,9 +72,7 @@ def run(
     from bridgehead.cluster.errors import ClusterError
 
     if config is None and not environment:
-        raise ClusterError(
-            "Say what to run: --config FILE, or --environment for KAFKA_*."
-        )
+        raise ClusterError("Say what to run: --config FILE, or --environment for KAFKA_*.")
     properties = {} if config is None else load_properties_file(config)
     for required in () if environment else ("broker.id", "zookeeper.connect"):
         if not properties.get(required):

@@ -31,7 +31,7 @@ REGISTRY_HOSTS = re.compile(
             ("npmjs", ".com"),
             ("maven", ".org"),
             ("repo.maven", ".apache.org"),
-            ("docker", ".io"),
+            ("docker", ".io/"),  # without the slash it is the name of a Debian package
             ("docker", ".com"),
             ("ghcr", ".io"),
             ("gcr", ".io"),
