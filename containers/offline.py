@@ -50,7 +50,7 @@ def run(*command: str | Path) -> str:
         )
     except FileNotFoundError as missing:
         raise CannotBuildError(
-            f"{command[0]} is not installed: apt-get install debootstrap docker.io, and start dockerd."
+            f"{command[0]} is missing: apt-get install debootstrap docker.io, and start dockerd."
         ) from missing
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()[-5:]
