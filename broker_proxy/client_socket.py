@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 from bridgehead.kafka_wire.framing import frame
 from bridgehead.kafka_wire.headers import UnsupportedVersionError
 from bridgehead.kafka_wire.primitives import WireError
+from broker_proxy.apis.base import ClientRequest
 from broker_proxy.authentication.authenticator import (
     Dispatch,
     Expired,
@@ -51,6 +52,7 @@ class ClientSocket(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._handshake: asyncio.Task[None] | None = None
         self._early: list[bytes] = []  # what came between the handshake's end and our hearing of it
+        self._completed: list[ClientRequest] = []  # their answers are not written yet
         self._writable = asyncio.Event()
         self._writable.set()
         self._is_finishing = False
@@ -178,11 +180,14 @@ class ClientSocket(asyncio.Protocol):
             server.flush_events()
 
     def _write(self, answers: list[bytes], transport: asyncio.Transport) -> None:
+        began_ns = self._server.now_ns()
         if answers and not transport.is_closing():
             # The evidence reaches the operating system before the answer it speaks of.
             self._server.flush_events()
             transport.write(b"".join(answers))
         answers.clear()
+        self._server.request_log.completed(self._completed, began_ns)
+        self._completed.clear()
 
     async def _answer(
         self, connection: ClientConnection, data: bytes, ready: list[bytes]
@@ -220,6 +225,7 @@ class ClientSocket(asyncio.Protocol):
             request = connection.open_request(data, server.now_ns())
         except UnsupportedVersionError as refused:
             request = connection.name_request(refused.header, data, len(data), server.now_ns())
+            self._completed.append(request)
             return server.dispatcher.answer_unsupported(request), 0
         except WireError as wrong:
             _log.info("%s: %s", connection.info.connection_id, wrong)
@@ -227,7 +233,9 @@ class ClientSocket(asyncio.Protocol):
         if ready and server.dispatcher.may_take_long(request):
             assert self._transport is not None
             self._write(ready, self._transport)
-        return await server.dispatcher.answer(request), request.course.throttle_ms
+        answer = await server.dispatcher.answer(request)
+        self._completed.append(request)
+        return answer, request.course.throttle_ms
 
     async def _be_mute(self, throttle_ms: int) -> None:
         """Serve nothing for so long, or until the client is gone or the server stops (KIP-219)."""

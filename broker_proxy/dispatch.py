@@ -76,7 +76,8 @@ class Dispatcher:
 
     async def answer(self, request: ClientRequest) -> bytes | None:
         """Return header and body of the answer, or None: close the connection."""
-        header = request.header
+        header, course = request.header, request.course
+        course.executed_ns = self._now_ns()
         way = route(
             header.api_key,
             dialect=request.connection.dialect,
@@ -96,6 +97,7 @@ class Dispatcher:
             except WireError as wrong:
                 _log.info("%s is malformed: %s", request.request_id, wrong)
             else:
+                course.message = message
                 done = await self._execute(request, message, way)
         self._answered(request, way, done)
         if done.body is None:
@@ -110,12 +112,14 @@ class Dispatcher:
     def answer_unsupported(self, request: ClientRequest) -> bytes | None:
         """Answer ApiVersions in version 0 with what there is; close on any other API."""
         header = request.header
+        request.course.executed_ns = self._now_ns()
         way = Route.LOCAL if header.api_key == _API_VERSIONS else None
         self._received(request, way)
         done = _CLOSE
         if way is not None:
             error = ErrorCode.UNSUPPORTED_VERSION
             response = error_response(_API_VERSIONS, None, 0, error)
+            request.course.response = response
             done = _Done(encode_response(_API_VERSIONS, 0, response), 0, int(error))
         self._answered(request, way, done)
         if done.body is None:
@@ -159,10 +163,11 @@ class Dispatcher:
                 zxid=done.zxid,
             )
         )
+        answered_ns = request.course.answered_ns = self._now_ns()
         self._metrics.request_completed(
             API_SPECS[header.api_key].name,
             header.api_version,
-            (self._now_ns() - request.received_ns) / 1e6,
+            (answered_ns - request.received_ns) / 1e6,
         )
 
     async def _execute(self, request: ClientRequest, message: Any, way: Route) -> _Done:
@@ -186,6 +191,7 @@ class Dispatcher:
     async def _answer_here(self, request: ClientRequest, message: Any) -> _Done:
         header = request.header
         response = await self._local_apis[header.api_key].answer(request, message)
+        request.course.response = response
         if not isinstance(response, bytes):  # Else encoded before, and kept.
             response = encode_response(
                 header.api_key, header.api_version, response, request.connection.dialect
@@ -197,12 +203,14 @@ class Dispatcher:
     ) -> _Done:
         key, version = request.header.api_key, request.header.api_version
         response = error_response(key, message, version, error, text)
+        request.course.response = response
         body = encode_response(key, version, response, request.connection.dialect)
         return _Done(body, self._image_zxid(), int(error))
 
     async def _forward(self, request: ClientRequest, message: Any, body: bytes) -> _Done:
         connection_id = request.connection.connection_id
         redirecting = not self._is_controller()
+        request.course.handed_on_ns = self._now_ns()
         if redirecting:
             self._metrics.forwarding_began(connection_id)
         try:
@@ -222,12 +230,15 @@ class Dispatcher:
             try:
                 _, at = decode_response_header(key, version, forwarded.answer)
                 body = forwarded.answer[at:]
+                course = request.course
+                course.response, course.own_throttle_ms = body, forwarded.throttle_ms
                 said_ms = throttle_time_ms(key, version, body)
-                request.course.throttle_ms = max(forwarded.throttle_ms, said_ms)
+                course.throttle_ms = max(forwarded.throttle_ms, said_ms)
                 return _Done(body, forwarded.zxid)
             except WireError as wrong:
                 _log.warning("%s: the inner answer is malformed: %s", request.request_id, wrong)
         if forwarded.step is Step.CLOSE:
+            request.course.response = None
             return _Done(None, 0, int(ErrorCode.UNSUPPORTED_VERSION))
         timed_out = forwarded.step is Step.TIMED_OUT
         error = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.UNKNOWN_SERVER_ERROR
@@ -239,7 +250,7 @@ class Dispatcher:
         dialect = request.connection.dialect
         local, rest = await split.split(request, message)
         if rest is None:
-            response = split.merge(request, message, local, None)
+            response = request.course.response = split.merge(request, message, local, None)
             return _Done(encode_response(key, version, response, dialect), self._image_zxid())
         untouched = rest is message
         body = request.body if untouched else encode_request(key, version, rest, dialect)
@@ -247,5 +258,5 @@ class Dispatcher:
         if untouched or done.body is None:
             return done
         answer = decode_response(key, version, done.body, dialect=dialect)
-        response = split.merge(request, message, local, answer)
+        response = request.course.response = split.merge(request, message, local, answer)
         return _Done(encode_response(key, version, response, dialect), done.zxid, done.error)

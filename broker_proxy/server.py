@@ -22,6 +22,7 @@ from broker_proxy.client_socket import ClientSocket
 from broker_proxy.connection import ClientConnection
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Gate, Listener, Logins
+from broker_proxy.request_log import RequestLog
 from cluster_model.principal import ANONYMOUS
 from event_log.connections import Connected, Disconnected
 from event_log.writer import EventLog
@@ -59,6 +60,7 @@ class KafkaServer:
         limits: Limits,
         request_prefix: str,
         log: EventLog,
+        request_log: RequestLog,
         now_s: Callable[[], float],
         now_ns: Callable[[], int],
     ) -> None:
@@ -67,6 +69,7 @@ class KafkaServer:
         self.limits = limits
         self._prefix = request_prefix
         self._log = log
+        self.request_log = request_log
         self.now_s = now_s
         self.now_ns = now_ns
         self._counter = itertools.count(1)

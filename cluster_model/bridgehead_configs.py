@@ -23,6 +23,7 @@ EVIDENCE_DIR: Final = "bridgehead.evidence.dir"
 RUN_ID: Final = "bridgehead.run.id"
 PINNED: Final = "bridgehead.controller.pinned"
 FORWARDING: Final = "bridgehead.forwarding.enable"
+REQUEST_LOG: Final = "bridgehead.request.log"
 REMOTE_PLAINTEXT: Final = "bridgehead.allow.remote.plaintext"
 AUTHORIZER_LOG: Final = "bridgehead.authorizer.log"
 POLICY_TIMEOUT_MS: Final = "bridgehead.policy.timeout.ms"
@@ -185,6 +186,14 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "Whether this broker forwards; else it answers NOT_CONTROLLER away from the controller.",
     ),
     BridgeheadKey(
+        REQUEST_LOG,
+        "DEBUG",
+        True,
+        False,
+        _log_level,
+        "How much goes to kafka-request.log: OFF, INFO (deprecated versions) or DEBUG.",
+    ),
+    BridgeheadKey(
         REMOTE_PLAINTEXT,
         "false",
         True,
@@ -314,6 +323,11 @@ class BridgeheadConfig:
     def policy_timeout_ms(self) -> int:
         """How long a policy may think about one topic, in milliseconds."""
         return int(self._value(POLICY_TIMEOUT_MS))
+
+    @property
+    def request_log(self) -> str:
+        """Return the level of kafka-request.log: OFF, INFO, DEBUG or TRACE."""
+        return self._value(REQUEST_LOG)
 
     def has_quirk(self, name: str) -> bool:
         """Tell whether a misbehaviour was asked for, alone or with all others."""

@@ -79,7 +79,7 @@ class EnvelopeDesk:
         opened = stale or open_envelope(envelope, services.serde, services.apis)
         if isinstance(opened, Refused):
             return self._refuse(envelope, opened)
-        return await self._execute(envelope, opened, loop)
+        return await self._execute(envelope, opened, loop, sender.connection_id)
 
     def _refuse(self, envelope: Envelope, refused: Refused) -> EnvelopeAnswer:
         self._services.log.append(
@@ -104,9 +104,14 @@ class EnvelopeDesk:
         return None
 
     async def _execute(
-        self, envelope: Envelope, opened: Opened, loop: ControllerLoop
+        self,
+        envelope: Envelope,
+        opened: Opened,
+        loop: ControllerLoop,
+        connection_id: str | None,
     ) -> EnvelopeAnswer:
         services = self._services
+        received_s = services.now_s()
         header = opened.header
         answer: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
         self._running[envelope.identity] = answer
@@ -124,22 +129,22 @@ class EnvelopeDesk:
             random=services.random,
             now_ms=services.now_ms(),
         )
-        loop.submit(
-            Work(
-                identity=envelope.identity,
-                context=context,
-                api=opened.api,
-                request=opened.request,
-                correlation_id=header.correlation_id,
-                deadline_s=services.now_s() + envelope.remaining_ms / 1000,
-                answer=answer,
-                attempt=envelope.attempt,
-            )
+        work = Work(
+            identity=envelope.identity,
+            context=context,
+            api=opened.api,
+            request=opened.request,
+            correlation_id=header.correlation_id,
+            deadline_s=received_s + envelope.remaining_ms / 1000,
+            answer=answer,
+            attempt=envelope.attempt,
         )
+        loop.submit(work)
         try:
             return await asyncio.shield(answer)
         finally:
             self._running.pop(envelope.identity, None)
+            services.request_log.completed(work, connection_id, received_s)
 
     def encode_answer(
         self, work: Work, unfinished: frozenset[str], image: MetadataImage
@@ -187,7 +192,7 @@ def _decided(
 
 
 def _relayed(work: Work, message: object, zxid: int, throttle_ms: int = 0) -> EnvelopeAnswer:
-    context = work.context
+    context, work.response = work.context, message
     head = encode_response_header(context.api_key, context.api_version, work.correlation_id)
     body = encode_response(context.api_key, context.api_version, message, dialect=context.dialect)
     return EnvelopeAnswer(int(ErrorCode.NONE), head + body, zxid, throttle_ms)

@@ -204,7 +204,8 @@ class ControllerLoop:
             return image
 
     def _decide(self, work: Work, image: MetadataImage, entries: list[Entry]) -> MetadataImage:
-        if self._shell.now_s() > work.deadline_s:
+        work.decided_s = self._shell.now_s()
+        if work.decided_s > work.deadline_s:
             # Its broker has given up: nothing may happen any more (property D8).
             work.answer.set_result(
                 EnvelopeAnswer(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
@@ -325,7 +326,8 @@ class ControllerLoop:
         if work.wait.what is WaitFor.NOTHING or not succeeded:
             self._answer(work, frozenset())
         elif self._waiting.add(work, succeeded, self.image):
-            timeout_s = min(work.wait.timeout_ms / 1000, work.deadline_s - self._shell.now_s())
+            work.waits_s = self._shell.now_s()
+            timeout_s = min(work.wait.timeout_ms / 1000, work.deadline_s - work.waits_s)
             if timeout_s <= 0:
                 self._time_out(work)
             else:

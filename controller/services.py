@@ -13,6 +13,7 @@ from controller.apis.base import AdminApi, RandomSource
 from controller.background import UncleanElection
 from controller.consultations import Policies
 from controller.publish import Peer
+from controller.request_log import ForwardedRequestLog
 from controller.store.port import Mutant
 from envelope.messages import Hello
 from envelope.principal_serde import PrincipalSerde
@@ -43,6 +44,11 @@ class Sender(Protocol):
         """The broker's own address as text; THIS_PROCESS for the broker beside us."""
         ...
 
+    @property
+    def connection_id(self) -> str | None:
+        """The connection as Kafka writes one; None for the broker in this very process."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -69,6 +75,7 @@ class Services:
     random: RandomSource
     new_topic_id: Callable[[], bytes]
     log: EventLog
+    request_log: ForwardedRequestLog
     now_s: Callable[[], float]
     now_ms: Callable[[], int]
     authorization_failed: Callable[[], None]  # metric

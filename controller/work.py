@@ -48,6 +48,9 @@ class Work:
     # What policies said, and what was drawn on the way to asking them.
     verdicts: dict[QuestionKey, tuple[Question, ApiError | None]] = field(default_factory=dict)
     draws: list[tuple[Any, Any]] = field(default_factory=list)
+    decided_s: float = 0.0  # when it was decided last; 0: it was not
+    waits_s: float = 0.0  # since when its answer waits for the image; 0: it does not
+    response: Any = None  # the message that was answered
 
     def bind(self, bind_authorize: BindAuthorize, acls: AclSet, now_ms: int) -> None:
         """Say as of when the request is decided: its clock, and the rights of its asker."""

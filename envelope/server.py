@@ -34,10 +34,13 @@ IN_FLIGHT_PER_PEER_MAX: Final = 20_000
 class BrokerPeer:
     """A broker at the other end of a stream."""
 
-    def __init__(self, hello: Hello, principal: KafkaPrincipal, host: str) -> None:
+    def __init__(
+        self, hello: Hello, principal: KafkaPrincipal, host: str, connection_id: str
+    ) -> None:
         self.hello = hello
         self.principal = principal
         self.host = host  # its address as text
+        self.connection_id = connection_id
         self.outbox = Outbox()
         self.slots = asyncio.Semaphore(IN_FLIGHT_PER_PEER_MAX)
 
@@ -74,6 +77,8 @@ class _Servicer(ControllerServicer):
     def __init__(self, handler: EnvelopeHandler, served: ApiRanges) -> None:
         self._handler = handler
         self._served = served
+        self._count = 0
+        self.address = ""  # of the server, once it is bound
         # Work outlives its stream: the broker asks again, under the same identity.
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -84,7 +89,9 @@ class _Servicer(ControllerServicer):
         if hello is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a channel begins with Hello")
             return
-        peer = BrokerPeer(hello, ANONYMOUS, _host_of(context.peer()))
+        self._count += 1
+        connection_id = f"{self.address}-{_address(context.peer())}-{self._count}"
+        peer = BrokerPeer(hello, ANONYMOUS, _host_of(context.peer()), connection_id)
         stream = asyncio.current_task()
         assert stream is not None
         # Cancelled, not asked: a frozen broker reads nothing, so we may hang in a write to it.
@@ -140,6 +147,11 @@ class _Servicer(ControllerServicer):
         peer.answer(envelope.identity.sequence, answer)
 
 
+def _address(peer: str) -> str:
+    """Return host and port of gRPC's `ipv4:127.0.0.1:4711` or `ipv6:%5B::1%5D:4711`."""
+    return unquote(peer.partition(":")[2])
+
+
 async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
     """Return what the broker says first; None when it says something else, or nothing."""
     try:
@@ -151,8 +163,8 @@ async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
 
 
 def _host_of(peer: str) -> str:
-    """Return the address of gRPC's `ipv4:127.0.0.1:4711` or `ipv6:%5B::1%5D:4711`."""
-    host, _, _ = unquote(peer).partition(":")[2].rpartition(":")
+    """Return the host of what gRPC calls a peer."""
+    host, _, _ = _address(peer).rpartition(":")
     return host.strip("[]") or peer
 
 
@@ -194,7 +206,8 @@ async def serve_envelopes(
         OSError: the port is taken.
     """
     server = grpc.aio.server(options=[*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)])
-    add_ControllerServicer_to_server(_Servicer(handler, served), server)  # type: ignore[no-untyped-call]
+    servicer = _Servicer(handler, served)
+    add_ControllerServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
     address = f"{host}:{port}"
     try:
         if credentials is None:
@@ -203,5 +216,6 @@ async def serve_envelopes(
             bound = server.add_secure_port(address, credentials)
     except RuntimeError as taken:
         raise OSError(f"cannot listen on {address}: {taken}") from None
+    servicer.address = f"{host}:{bound}"
     await server.start()
     return EnvelopeServer(server, bound)

@@ -1,4 +1,4 @@
-"""The three large parts of a node, built with what they need of it."""
+"""The large parts of a node, built with what they need of it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.logins import Gate, Logins
+from broker_proxy.request_log import RequestLog
 from broker_proxy.server import KafkaServer, Limits
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
+from cluster_model.request_lines import REQUEST_LOGGER
 from controller.apis.create_topics import new_topic_id
 from controller.controller import Controller
+from controller.request_log import ForwardedRequestLog
 from controller.services import Services, Settings
 from controller.store.port import Mutant
+from event_log.clock import SystemClock
+from event_log.text_log import Level, TextLog
+from event_log.writer import FileEventLog
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
 from node.authorization import Authorization
 from node.authorizer_log import OFF, AuthorizerLog, NoAuthorizerLog
@@ -57,6 +63,35 @@ def build_forwarding(node: Node) -> ForwardingManager:
         broker_epoch=lambda: node.broker_epoch,
         redirected=node.metrics.message_redirected,
     )
+
+
+def build_event_log(
+    config: NodeConfig, data_dir: Path, boot: str, clock: SystemClock
+) -> FileEventLog:
+    """Return this boot's event log. Raises OSError: its folder cannot be written."""
+    evidence = config.own.evidence_dir
+    return FileEventLog(
+        Path(evidence) if evidence else data_dir / "events",
+        run_id=config.own.run_id or "run",
+        node=str(config.broker_id),
+        boot=boot,
+        host_boot_id=_host_boot_id(),
+        clock=clock,
+    )
+
+
+def _host_boot_id() -> str:
+    """Events of one host can be ordered by its monotonic clock; this names the clock."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()[:8]
+    except OSError:
+        return "unknown"
+
+
+def build_request_lines(config: NodeConfig, data_dir: Path) -> TextLog:
+    """Return kafka-request.log, in which both halves of the node write."""
+    level = Level[config.own.request_log]
+    return TextLog(data_dir / "logs" / "kafka-request.log", REQUEST_LOGGER, level)
 
 
 def build_watcher(node: Node) -> ZooKeeperWatcher:
@@ -100,6 +135,9 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             random=source,
             new_topic_id=lambda: new_topic_id(source),
             log=node.log,
+            request_log=ForwardedRequestLog(
+                node.request_lines, now_s=time.monotonic, wall_ms=node.clock.wall_ms
+            ),
             now_s=time.monotonic,
             now_ms=node.clock.wall_ms,
             authorization_failed=node.metrics.authorization_failed,
@@ -144,6 +182,9 @@ def build_server(node: Node) -> KafkaServer:
         ),
         request_prefix=f"{config.broker_id}.{node.incarnation}",
         log=node.log,
+        request_log=RequestLog(
+            node.request_lines, now_ns=time.monotonic_ns, wall_ms=node.clock.wall_ms
+        ),
         now_s=time.monotonic,
         now_ns=time.monotonic_ns,
     )

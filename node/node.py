@@ -35,16 +35,17 @@ from envelope.principal_serde import DefaultPrincipalSerde
 from envelope.server import EnvelopeServer, serve_envelopes
 from event_log.clock import SystemClock
 from event_log.events import ImageAdvanced, MetricsSnapshot, Started, Stopped
-from event_log.writer import FileEventLog
 from metrics import names
 from metrics.exposition import MetricsServer
 from metrics.node_metrics import NodeMetrics
 from node.build import (
     build_authorization,
     build_controller,
+    build_event_log,
     build_forwarding,
     build_gates,
     build_policies,
+    build_request_lines,
     build_server,
     build_watcher,
 )
@@ -67,15 +68,8 @@ class Node:
         self._data_dir = data_dir
         self.incarnation = secrets.token_hex(6)
         self.clock = SystemClock()
-        evidence = config.own.evidence_dir
-        self.log = FileEventLog(
-            Path(evidence) if evidence else data_dir / "events",
-            run_id=config.own.run_id or "run",
-            node=str(config.broker_id),
-            boot=self.incarnation,
-            host_boot_id=_host_boot_id(),
-            clock=self.clock,
-        )
+        self.log = build_event_log(config, data_dir, self.incarnation, self.clock)
+        self.request_lines = build_request_lines(config, data_dir)
         registry = prometheus_client.CollectorRegistry()
         self.metrics = NodeMetrics(
             registry,
@@ -201,10 +195,12 @@ class Node:
         self.log.append(Stopped(reason=reason))
         self.log.close()
         self.authorization.close()
+        self.request_lines.close()
 
     def _schedule_flush(self) -> None:
         """Events that no answer waits for reach the file soon as well."""
         self.log.flush()
+        self.request_lines.flush()
         timer = asyncio.get_running_loop().call_later(_FLUSH_EVERY_S, self._schedule_flush)
         self._timers[:1] = [timer]
 
@@ -330,11 +326,3 @@ class Node:
         if controller_id is None:
             return False, "no controller is known"
         return True, f"broker {controller_id} is controller"
-
-
-def _host_boot_id() -> str:
-    """Events of one host can be ordered by its monotonic clock; this names the clock."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()[:8]
-    except OSError:
-        return "unknown"

@@ -44,6 +44,10 @@ class _OwnBroker:
     def host(self) -> str:
         return THIS_PROCESS
 
+    @property
+    def connection_id(self) -> None:
+        return None
+
 
 class LocalLink:
     """The way to the controller in this very process: same identity, same checks, no wire."""

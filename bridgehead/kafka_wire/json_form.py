@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+from functools import cache
 from typing import Any, Final
 
 from bridgehead.kafka_wire.codec import Kind, decode, encode, find_spec, message_type
+from bridgehead.kafka_wire.generate_json import JsonGenerator
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.schema import (
     BOOL,
@@ -48,7 +50,7 @@ def decode_body(
         WireError: the bytes are not that message. No other exception comes from bad input.
     """
     message = decode(api_key, kind, version, data, 0, dialect)
-    return _to_json(message, version)
+    return _generator(version).function(type(message))(message)
 
 
 def encode_body(
@@ -66,28 +68,9 @@ def encode_body(
     return encode(api_key, kind, version, message, dialect)
 
 
-def _to_json(message: Any, version: int) -> dict[str, Any]:
-    body: dict[str, Any] = {}
-    for field in fields_of(type(message)):
-        value = getattr(message, field.name)
-        if version not in field.versions or (field.tag is not None and value == field.default):
-            continue
-        body[field.json_name] = _value_to_json(field.type, value, version)
-    return body
-
-
-def _value_to_json(kind: WireType, value: Any, version: int) -> Any:
-    if value is None:
-        return None
-    if isinstance(kind, Array):
-        return [_value_to_json(kind.of, element, version) for element in value]
-    if isinstance(kind, type):
-        return _to_json(value, version)
-    if kind is UUID:
-        return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
-    if kind is BYTES or kind is RECORDS:
-        return base64.b64encode(value).decode()
-    return value
+@cache
+def _generator(version: int) -> JsonGenerator:
+    return JsonGenerator(version)
 
 
 def _from_json(target: type[Any], body: Any, version: int, place: str) -> Any:

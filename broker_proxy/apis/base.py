@@ -31,7 +31,13 @@ class ClientConnectionInfo:
 class Course:
     """What became of a request, beside its answer. The dispatcher fills it in."""
 
+    message: Any = None  # decoded; None: it could not be
+    response: Any = None  # a message, or a body that was relayed; None: the connection is closed
     throttle_ms: int = 0  # its connection is served no more for so long, once it is answered
+    own_throttle_ms: int = 0  # of that, what the controller in this very process said
+    executed_ns: int = 0  # the times are monotonic
+    handed_on_ns: int = 0  # to the controller; 0: it was not
+    answered_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import struct
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
@@ -27,6 +28,7 @@ from broker_proxy.apis.api_versions import ApiVersions
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager, Target
 from broker_proxy.logins import Gate, Listener, Logins
+from broker_proxy.request_log import RequestLog
 from broker_proxy.routing import DIALECTS
 from broker_proxy.server import KafkaServer, Limits
 from envelope.channel import ControllerChannel
@@ -34,6 +36,7 @@ from envelope.messages import Envelope, EnvelopeAnswer, Hello
 from envelope.principal_serde import DefaultPrincipalSerde
 from envelope.server import BrokerPeer, EnvelopeServer, serve_envelopes
 from event_log.events import Event
+from event_log.text_log import Level, TextLog
 from metrics.node_metrics import NodeMetrics
 
 API_VERSIONS = encode_request_header(RequestHeader(18, 0, 7, "c"))
@@ -117,6 +120,11 @@ class Broker:
             limits=Limits(**chosen),
             request_prefix="2.boot",
             log=self.log,
+            request_log=RequestLog(
+                TextLog(Path("unused"), "", Level.OFF),
+                now_ns=time.monotonic_ns,
+                wall_ms=lambda: int(time.time() * 1000),
+            ),
             now_s=time.monotonic,
             now_ns=time.monotonic_ns,
         )

@@ -1,0 +1,198 @@
+"""What kafka-request.log says of one request, as Kafka's RequestConvertToJson writes it.
+
+Kafka hides the values of sensitive configs alone (kafka-semantics 1.11). Here the bytes of
+credentials, tokens and SASL exchanges are hidden too: no log of ours shows a secret.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import orjson
+
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.codec import decode_response
+from bridgehead.kafka_wire.generate_json import HIDDEN, JsonGenerator
+from bridgehead.kafka_wire.headers import RequestHeader
+from bridgehead.kafka_wire.messages import (
+    alter_user_scram_credentials,
+    create_delegation_token,
+    describe_delegation_token,
+    expire_delegation_token,
+    renew_delegation_token,
+    sasl_authenticate,
+)
+from cluster_model.broker_configs.table import config_key
+from cluster_model.config_types import java_double_text
+from cluster_model.topic_configs import TOPIC_CONFIGS
+
+REQUEST_LOGGER: Final = "kafka.request.logger"
+# Versions that Kafka 3.9 calls deprecated (KIP-896): they are logged one level higher.
+DEPRECATED: Final[Mapping[int, range]] = {
+    2: range(1),  # ListOffsets
+    3: range(4),  # Metadata
+    10: range(1),  # FindCoordinator
+    17: range(1),  # SaslHandshake
+    19: range(2),  # CreateTopics
+    20: range(1),  # DeleteTopics
+    29: range(1),  # DescribeAcls
+    30: range(1),  # CreateAcls
+    31: range(1),  # DeleteAcls
+    32: range(1),  # DescribeConfigs
+    34: range(1),  # AlterReplicaLogDirs
+    35: range(1),  # DescribeLogDirs
+    38: range(1),  # CreateDelegationToken
+    39: range(1),  # RenewDelegationToken
+    40: range(1),  # ExpireDelegationToken
+    41: range(1),  # DescribeDelegationToken
+}
+_SECRETS: Final = {
+    alter_user_scram_credentials.ScramCredentialUpsertion: {"salt", "salted_password"},
+    create_delegation_token.CreateDelegationTokenResponse: {"hmac"},
+    describe_delegation_token.DescribedDelegationToken: {"hmac"},
+    expire_delegation_token.ExpireDelegationTokenRequest: {"hmac"},
+    renew_delegation_token.RenewDelegationTokenRequest: {"hmac"},
+    sasl_authenticate.SaslAuthenticateRequest: {"auth_bytes"},
+    sasl_authenticate.SaslAuthenticateResponse: {"auth_bytes"},
+}
+_ALTER_CONFIGS: Final = (33, 44)
+# Kinds of config resources, as Kafka numbers them; of the others every value is hidden.
+_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS = 2, 4, 8, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long the parts of a request took, in nanoseconds, and its throttle in milliseconds."""
+
+    queue_ns: int = 0  # until it was looked at
+    local_ns: int = 0  # until this node had done its part
+    remote_ns: int = 0  # until somebody else had done theirs
+    response_queue_ns: int = 0  # until the answer's turn came
+    send_ns: int = 0  # until it was handed over
+    throttle_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedRequest:
+    """One request that was answered. `response` is a message, a body, or None: it was closed."""
+
+    is_forwarded: bool
+    header: RequestHeader
+    request: Any
+    response: Any
+    connection_id: str
+    times: Times
+    security_protocol: str
+    principal: str
+    listener_name: str
+    software_name: str = "unknown"
+    software_version: str = "unknown"
+
+
+def is_deprecated(header: RequestHeader) -> bool:
+    """True for a version that the request log names at INFO."""
+    return header.api_version in DEPRECATED.get(header.api_key, ())
+
+
+def request_line(done: CompletedRequest) -> bytes:
+    """Return `Completed request:` and its JSON."""
+    header, times = done.header, done.times
+    parts = (
+        times.queue_ns,
+        times.local_ns,
+        times.remote_ns,
+        times.response_queue_ns,
+        times.send_ns,
+    )
+    queue_ms, local_ms, remote_ms, response_queue_ms, send_ms = map(_milliseconds, parts)
+    described = {
+        "isForwarded": done.is_forwarded,
+        "requestHeader": _header(header),
+        "request": _request(done),
+        "response": _response(done),
+        "connection": done.connection_id,
+        "totalTimeMs": _milliseconds(sum(parts)),
+        "requestQueueTimeMs": queue_ms,
+        "localTimeMs": local_ms,
+        "remoteTimeMs": remote_ms,
+        "throttleTimeMs": times.throttle_ms,
+        "responseQueueTimeMs": response_queue_ms,
+        "sendTimeMs": send_ms,
+        "securityProtocol": done.security_protocol,
+        "principal": done.principal,
+        "listener": done.listener_name,
+        "clientInformation": {
+            "softwareName": done.software_name,
+            "softwareVersion": done.software_version,
+        },
+    }
+    return b"Completed request:" + orjson.dumps(described)
+
+
+def _header(header: RequestHeader) -> dict[str, Any]:
+    spec = API_SPECS[header.api_key]
+    described: dict[str, Any] = {
+        "requestApiKey": header.api_key,
+        "requestApiVersion": header.api_version,
+        "correlationId": header.correlation_id,
+        "clientId": header.client_id,
+        "requestApiKeyName": spec.enum_name,
+    }
+    if is_deprecated(header):
+        described["requestApiVersionDeprecated"] = True
+    return described
+
+
+def _request(done: CompletedRequest) -> Any:
+    if done.request is None:
+        return ""
+    body = _to_json(done.request, done.header.api_version)
+    if done.header.api_key in _ALTER_CONFIGS:
+        for resource in body["resources"]:
+            for config in resource["configs"]:
+                if _is_sensitive(resource["resourceType"], config["name"]):
+                    config["value"] = HIDDEN
+    return body
+
+
+def _response(done: CompletedRequest) -> Any:
+    if done.response is None:
+        return ""
+    response, header = done.response, done.header
+    if isinstance(response, bytes):
+        response = decode_response(header.api_key, header.api_version, response)
+    return _to_json(response, header.api_version)
+
+
+def _to_json(message: Any, version: int) -> dict[str, Any]:
+    return _generator(version).function(type(message))(message)
+
+
+@cache
+def _generator(version: int) -> JsonGenerator:
+    return JsonGenerator(version, _SECRETS, _double)
+
+
+def _is_sensitive(resource_type: int, name: str) -> bool:
+    """True where Kafka's KafkaConfig.loggableValue hides: a password, an unknown name."""
+    if resource_type == _TOPIC:
+        topic_key = TOPIC_CONFIGS.get(name)
+        return topic_key is None or topic_key.sensitive
+    if resource_type == _BROKER:
+        broker_key = config_key(name)
+        return broker_key is None or broker_key.sensitive
+    return resource_type not in (_BROKER_LOGGER, _CLIENT_METRICS)
+
+
+def _double(value: float) -> Any:
+    text = java_double_text(value)
+    return text if math.isnan(value) or math.isinf(value) else orjson.Fragment(text)
+
+
+def _milliseconds(nanoseconds: int) -> float:
+    """Return milliseconds with three decimals, as Kafka cuts them."""
+    return max(nanoseconds, 0) // 1000 / 1000

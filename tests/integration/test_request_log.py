@@ -1,0 +1,110 @@
+"""kafka-request.log on real nodes: a forwarded request has a line at both, and no secret in any."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.headers import RequestHeader, encode_request_header
+from bridgehead.kafka_wire.json_form import encode_body
+from chaos.fidelity import Connection
+
+StartCluster = Callable[..., Cluster]
+LINE = re.compile(
+    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (DEBUG|INFO) Completed request:(\{.*\}) "
+    r"\(kafka\.request\.logger\)\n"
+)
+CREATE_TOPICS, API_VERSIONS, ALTER_CREDENTIALS = 19, 18, 51
+SECRET = base64.b64encode(b"salted-password-of-alice").decode()
+SECONDS = 10.0
+
+
+def ask(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, Any]) -> None:
+    connection = Connection(cluster.bootstrap_server(broker))
+    head = encode_request_header(RequestHeader(key, version, 7, "auditor"))
+    assert isinstance(connection.ask(head + encode_body(key, "request", version, body)), bytes)
+    connection.close()
+
+
+def creation(name: str) -> dict[str, Any]:
+    topic = {
+        "name": name,
+        "numPartitions": 1,
+        "replicationFactor": 1,
+        "assignments": [],
+        "configs": [],
+    }
+    return {"topics": [topic], "timeoutMs": 10_000}
+
+
+def log_of(cluster: Cluster, broker: int) -> Path:
+    return Path(cluster.data_dir) / "nodes" / str(broker) / "logs" / "kafka-request.log"
+
+
+def lines(cluster: Cluster, broker: int, key: int, count: int) -> list[tuple[str, dict[str, Any]]]:
+    """Wait for `count` lines of one API; return their levels and values."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        text = log_of(cluster, broker).read_text()
+        found = [(m[1], json.loads(m[2])) for m in map(LINE.fullmatch, text.splitlines(True)) if m]
+        assert len(found) == text.count("\n")
+        chosen = [each for each in found if each[1]["requestHeader"]["requestApiKey"] == key]
+        if len(chosen) >= count:
+            return chosen
+        assert time.monotonic() < deadline, text
+        time.sleep(0.02)
+
+
+def test_a_forwarded_request_has_a_line_at_the_broker_and_one_at_the_controller(
+    start_cluster: StartCluster,
+) -> None:
+    """Same principal, client id and topic id; who asked at the controller's own broker has one."""
+    cluster = start_cluster(controller=1, brokers=2)
+    ask(cluster, 2, CREATE_TOPICS, 7, creation("elsewhere") | {"validateOnly": False})
+    ask(cluster, 1, CREATE_TOPICS, 1, creation("here") | {"validateOnly": False})
+    ((level, received),) = lines(cluster, 2, CREATE_TOPICS, 1)
+    (_, forwarded), (own_level, own) = lines(cluster, 1, CREATE_TOPICS, 2)
+    assert (level, own_level) == ("DEBUG", "INFO")
+    assert (received["isForwarded"], forwarded["isForwarded"], own["isForwarded"]) == (
+        False,
+        True,
+        False,
+    )
+    for same in ("requestHeader", "request", "response", "principal"):
+        assert received[same] == forwarded[same]
+    assert received["requestHeader"]["clientId"] == "auditor"
+    assert (received["listener"], forwarded["listener"]) == ("PLAINTEXT", "ENVELOPE")
+    assert received["connection"].startswith(cluster.bootstrap_server(2))
+    assert received["remoteTimeMs"] > received["localTimeMs"] > 0
+    assert received["totalTimeMs"] >= forwarded["totalTimeMs"] > 0
+    credentials = {
+        "deletions": [],
+        "upsertions": [
+            {
+                "name": "alice",
+                "mechanism": 1,
+                "iterations": 4096,
+                "salt": SECRET,
+                "saltedPassword": SECRET,
+            }
+        ],
+    }
+    ask(cluster, 2, ALTER_CREDENTIALS, 0, credentials)
+    for broker in (1, 2):
+        ((_, line),) = lines(cluster, broker, ALTER_CREDENTIALS, 1)
+        assert line["response"]["results"][0]["errorCode"] == 0
+        assert line["request"]["upsertions"][0]["saltedPassword"] == "[hidden]"
+        assert SECRET not in log_of(cluster, broker).read_text()
+
+
+def test_the_log_can_be_switched_off(start_cluster: StartCluster) -> None:
+    """Then there is no file at all."""
+    cluster = start_cluster(brokers=1, properties={"bridgehead.request.log": "OFF"})
+    ask(cluster, 1, API_VERSIONS, 0, {})
+    assert not log_of(cluster, 1).exists()
