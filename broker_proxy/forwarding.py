@@ -100,15 +100,16 @@ class ForwardingManager:
     async def forward(self, request: ClientRequest, body: bytes) -> Forwarded:
         """Send one request until it is answered or `request.timeout.ms` have passed.
 
-        Never raises; see `Step` for the ends. `body` is the client's, or what is left of it
-        after this broker has answered its own part (kafka-semantics 1.3).
+        See `Step` for the ends; nothing is raised but what a principal serde of one's own raises.
+        `body` is the client's, or what is left of it after this broker has answered its own part
+        (kafka-semantics 1.3).
         """
         sequence = self._next_sequence
         self._next_sequence += 1
         self._unfinished[sequence] = None
         deadline_s = self._now_s() + self._timeout_s
-        envelope = self._envelope(request, body, sequence)
         try:
+            envelope = self._envelope(request, body, sequence)
             return await self._attempts(envelope, deadline_s)
         finally:
             del self._unfinished[sequence]

@@ -29,6 +29,7 @@ AUTHORIZER_LOG: Final = "bridgehead.authorizer.log"
 POLICY_TIMEOUT_MS: Final = "bridgehead.policy.timeout.ms"
 # What our own policies read themselves, and judge when they are configured.
 POLICY_PREFIXES: Final = ("bridgehead.policy.limits.", "bridgehead.policy.naming.")
+PRINCIPALS: Final = "bridgehead.forwarding.principals"
 
 # Misbehaviour of a real Kafka that is not copied unless it is asked for by name.
 EVERY_QUIRK: Final = "kafka-3.9"
@@ -93,6 +94,10 @@ def _boolean(value: str) -> str | None:
 
 def _log_level(value: str) -> str | None:
     return None if value in _LOG_LEVELS else f"is none of {', '.join(_LOG_LEVELS)}"
+
+
+def _principals(value: str) -> str | None:
+    return None if value in ("real", "fake") else "must be real or fake"
 
 
 def _anything(_value: str) -> str | None:
@@ -217,6 +222,14 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         _timeout_ms,
         "How long a policy may think about one topic before it is refused.",
     ),
+    BridgeheadKey(
+        PRINCIPALS,
+        "real",
+        True,
+        False,
+        _principals,
+        "Who travels in Envelopes: real principals or, to try the path without them, fake ones.",
+    ),
 )
 _KEYS: Final = {key.name: key for key in BRIDGEHEAD_CONFIGS}
 
@@ -328,6 +341,11 @@ class BridgeheadConfig:
     def request_log(self) -> str:
         """Return the level of kafka-request.log: OFF, INFO, DEBUG or TRACE."""
         return self._value(REQUEST_LOG)
+
+    @property
+    def fake_principals(self) -> bool:
+        """Tell whether Envelopes carry fake principals, as in the draft's first stage."""
+        return self._value(PRINCIPALS) == "fake"
 
     def has_quirk(self, name: str) -> bool:
         """Tell whether a misbehaviour was asked for, alone or with all others."""

@@ -1,7 +1,13 @@
 """KafkaPrincipal to bytes and back, versioned. KIP-590 §KafkaPrincipal Serialization.
 
-Default format is Kafka's DefaultPrincipalData: an int16 version, then the flexible message
-(kafka-semantics 1.8). What cannot be read is an error, never a default principal.
+Every format begins with an int16 version, by which formats evolve and are told apart:
+
+    0       Kafka's DefaultPrincipalData, a flexible message (kafka-semantics 1.8)
+    16384   the bytes of a principal builder of one's own, under the builder's name
+    32767   a fake principal, of the draft's first stage: the forwarding path without real ones
+
+A node reads the one format it is configured for. What it cannot read is an error, never a default
+principal: not even bytes that another builder's format happens to share with Kafka's.
 """
 
 from __future__ import annotations
@@ -19,6 +25,9 @@ from cluster_model.principal import KafkaPrincipal
 
 _VERSION: Final = struct.Struct(">h")
 _CURRENT: Final = 0
+_CUSTOM: Final = 0x4000
+_FAKE: Final = 0x7FFF
+FAKE_TYPE: Final = "Fake"
 
 
 class PrincipalDeserializationError(Exception):
@@ -42,14 +51,11 @@ class DefaultPrincipalSerde:
 
     def serialize(self, principal: KafkaPrincipal) -> bytes:
         """See PrincipalSerde. `User:alice` is 0000 05 55736572 06 616c696365 00 00."""
-        kind, name = principal.type.encode(), principal.name.encode()
         return b"".join(
             (
                 _VERSION.pack(_CURRENT),
-                encode_varint(len(kind) + 1),
-                kind,
-                encode_varint(len(name) + 1),
-                name,
+                _text(principal.type),
+                _text(principal.name),
                 b"\1" if principal.token_authenticated else b"\0",
                 b"\0",
             )
@@ -58,10 +64,7 @@ class DefaultPrincipalSerde:
     def deserialize(self, data: bytes) -> KafkaPrincipal:
         """See PrincipalSerde."""
         try:
-            (version,) = _VERSION.unpack_from(data)
-            if version != _CURRENT:
-                raise PrincipalDeserializationError(f"Invalid principal data version {version}")
-            kind, at = _read_text(data, _VERSION.size)
+            kind, at = _read_text(data, _after_version(data, _CURRENT))
             name, at = _read_text(data, at)
             token = data[at]
             tags, at = decode_varint(data, at + 1)
@@ -71,6 +74,91 @@ class DefaultPrincipalSerde:
         if at != len(data) or token > 1 or not kind:
             raise PrincipalDeserializationError("principal bytes: not a principal")
         return KafkaPrincipal(kind, name, token_authenticated=token == 1)
+
+
+class PrincipalCodec(Protocol):
+    """What a principal builder of one's own brings, if its principals are more than type and name.
+
+    KIP-590's draft has both methods on the builder; Kafka has them on KafkaPrincipalSerde.
+    """
+
+    def serialize(self, principal: KafkaPrincipal) -> bytes:
+        """Return the principal's bytes."""
+        ...
+
+    def deserialize(self, data: bytes) -> KafkaPrincipal:
+        """Return the principal; raise anything at all when these bytes are none."""
+        ...
+
+
+class CustomPrincipalSerde:
+    """A builder's own bytes, under its name: another builder's are refused, not tried."""
+
+    def __init__(self, name: str, codec: PrincipalCodec) -> None:
+        self._head = _VERSION.pack(_CUSTOM) + _text(name)
+        self._name = name
+        self._codec = codec
+
+    def serialize(self, principal: KafkaPrincipal) -> bytes:
+        """See PrincipalSerde. Raises what the builder raises."""
+        return self._head + self._codec.serialize(principal)
+
+    def deserialize(self, data: bytes) -> KafkaPrincipal:
+        """See PrincipalSerde."""
+        try:
+            name, at = _read_text(data, _after_version(data, _CUSTOM))
+        except (struct.error, WireError, UnicodeDecodeError) as wrong:
+            raise PrincipalDeserializationError(f"principal bytes: {wrong}") from None
+        if name != self._name:
+            raise PrincipalDeserializationError("principal bytes of another principal builder")
+        try:
+            principal = self._codec.deserialize(data[at:])
+        except Exception as wrong:  # Anybody's code: whatever it raises, these bytes are nobody.
+            raise PrincipalDeserializationError(
+                f"principal bytes: {type(wrong).__name__} in {self._name}"
+            ) from wrong
+        if not isinstance(principal, KafkaPrincipal):
+            raise PrincipalDeserializationError(f"{self._name} returned no principal")
+        return principal
+
+
+class FakePrincipalSerde:
+    """The draft's first stage (KIP-590 §Compatibility): the path is tried, nobody real travels.
+
+    Every principal arrives as `Fake:<name>`, which no user's ACL names; nodes of the second stage
+    refuse the format, and a fake node refuses theirs.
+    """
+
+    def __init__(self) -> None:
+        self._inner = DefaultPrincipalSerde()
+
+    def serialize(self, principal: KafkaPrincipal) -> bytes:
+        """See PrincipalSerde."""
+        fake = KafkaPrincipal(FAKE_TYPE, principal.name)
+        return _VERSION.pack(_FAKE) + self._inner.serialize(fake)[_VERSION.size :]
+
+    def deserialize(self, data: bytes) -> KafkaPrincipal:
+        """See PrincipalSerde."""
+        try:
+            at = _after_version(data, _FAKE)
+        except struct.error as wrong:
+            raise PrincipalDeserializationError(f"principal bytes: {wrong}") from None
+        principal = self._inner.deserialize(_VERSION.pack(_CURRENT) + data[at:])
+        if principal.type != FAKE_TYPE:
+            raise PrincipalDeserializationError("principal bytes: a real principal in disguise")
+        return principal
+
+
+def _after_version(data: bytes, expected: int) -> int:
+    (version,) = _VERSION.unpack_from(data)
+    if version != expected:
+        raise PrincipalDeserializationError(f"Invalid principal data version {version}")
+    return _VERSION.size
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return encode_varint(len(data) + 1) + data
 
 
 def _read_text(data: bytes, at: int) -> tuple[str, int]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from broker_proxy.authentication.listener_security import Sources, build_gate
-from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager
-from broker_proxy.logins import Gate, Logins
+from broker_proxy.logins import Logins
 from broker_proxy.request_log import RequestLog
 from broker_proxy.server import KafkaServer, Limits
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
@@ -29,7 +26,7 @@ from event_log.writer import FileEventLog
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
 from node.authorization import Authorization
 from node.authorizer_log import OFF, AuthorizerLog, NoAuthorizerLog
-from node.config import NodeConfig, NodeConfigError
+from node.config import NodeConfig
 from node.policies import NodePolicies, load_policies, load_record_policies
 
 if TYPE_CHECKING:
@@ -188,23 +185,3 @@ def build_server(node: Node) -> KafkaServer:
         now_s=time.monotonic,
         now_ns=time.monotonic_ns,
     )
-
-
-def build_gates(node: Node) -> Mapping[str, Gate]:
-    """Return what the clients of each listener have to pass, by its name.
-
-    Raises:
-        NodeConfigError: a key store or a principal builder cannot be used.
-    """
-    sources = Sources(
-        users=node.users,
-        tokens=None,
-        new_nonce=lambda: secrets.token_urlsafe(24),
-        wall_ms=node.clock.wall_ms,
-    )
-    try:
-        return {
-            name: build_gate(security, sources) for name, security in node.config.security.items()
-        }
-    except SecurityConfigError as wrong:
-        raise NodeConfigError(str(wrong)) from wrong

@@ -91,6 +91,11 @@ def read_config(text: str) -> NodeConfig:
         authorizer = load_authorizer(properties)
     except AuthorizerConfigError as wrong:
         raise NodeConfigError(str(wrong)) from wrong
+    if own.fake_principals and properties.get("authorizer.class.name", "").strip():
+        raise NodeConfigError(
+            "bridgehead.forwarding.principals=fake is for trying the path without an authorizer: "
+            "leave authorizer.class.name out, or say real."
+        )
     protocols = _protocol_map(properties.get("listener.security.protocol.map", ""))
     listeners = tuple(
         _listener(name, host, port, protocols, own)

@@ -31,7 +31,6 @@ from cluster_model.znodes import DEFAULT_ENTITY, NodeAddress, encode_uuid
 from controller.services import Office
 from controller.store.port import Mutant
 from envelope.messages import Hello, MetadataUpdate
-from envelope.principal_serde import DefaultPrincipalSerde
 from envelope.server import EnvelopeServer, serve_envelopes
 from event_log.clock import SystemClock
 from event_log.events import ImageAdvanced, MetricsSnapshot, Started, Stopped
@@ -43,7 +42,6 @@ from node.build import (
     build_controller,
     build_event_log,
     build_forwarding,
-    build_gates,
     build_policies,
     build_request_lines,
     build_server,
@@ -51,6 +49,7 @@ from node.build import (
 )
 from node.config import NodeConfig
 from node.office import OfficeFollower
+from node.security import build_gates, build_serde
 
 _log = logging.getLogger(__name__)
 _SNAPSHOT_EVERY_S: Final = 10.0
@@ -77,7 +76,7 @@ class Node:
             samples=config.broker.int("metrics.num.samples"),
             window_ms=config.broker.int("metrics.sample.window.ms"),
         )
-        self.serde = DefaultPrincipalSerde()
+        self.serde = build_serde(config)
         self.cache = MetadataCache(self._metadata_changed)
         self.users = UserCredentialCache()
         self.effective = EffectiveBrokerConfig.of(config.broker)

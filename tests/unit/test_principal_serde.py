@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
-from envelope.principal_serde import DefaultPrincipalSerde, PrincipalDeserializationError
+from envelope.principal_serde import (
+    CustomPrincipalSerde,
+    DefaultPrincipalSerde,
+    FakePrincipalSerde,
+    PrincipalDeserializationError,
+    PrincipalSerde,
+)
 
 ALICE = bytes.fromhex("0000 05 55736572 06 616c696365 00 00")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
@@ -81,3 +89,77 @@ def test_every_truncation_is_refused() -> None:
     for end in range(len(data)):
         with pytest.raises(PrincipalDeserializationError):
             DefaultPrincipalSerde().deserialize(data[:end])
+
+
+@dataclass(frozen=True, slots=True)
+class Member(KafkaPrincipal):
+    """A principal of one's own: it knows its group."""
+
+    group: str = ""
+
+
+class Members:
+    """A builder's codec; `broken` makes it return what is no principal."""
+
+    def __init__(self, broken: object = None) -> None:
+        self._broken = broken
+
+    def serialize(self, principal: KafkaPrincipal) -> bytes:
+        assert isinstance(principal, Member)
+        return f"{principal.name}/{principal.group}".encode()
+
+    def deserialize(self, data: bytes) -> KafkaPrincipal:
+        if self._broken is not None:
+            return self._broken  # type: ignore[return-value]
+        name, group = data.decode().split("/")
+        return Member("User", name, group=group)
+
+
+def test_a_builder_of_ones_own_brings_its_own_bytes() -> None:
+    """What it adds to type and name travels too."""
+    serde = CustomPrincipalSerde("my.Members", Members())
+    back = serde.deserialize(serde.serialize(Member("User", "alice", group="admins")))
+    assert isinstance(back, Member)
+    assert (back.name, back.group) == ("alice", "admins")
+
+
+def test_formats_are_never_mistaken_for_one_another() -> None:
+    """Only the configuration that wrote them reads them: no other stage, no other builder."""
+    serdes: list[PrincipalSerde] = [
+        DefaultPrincipalSerde(),
+        CustomPrincipalSerde("my.Members", Members()),
+        CustomPrincipalSerde("your.Members", Members()),
+        FakePrincipalSerde(),
+    ]
+    alice = Member("User", "alice", group="admins")
+    for writer in serdes:
+        for reader in serdes:
+            if reader is writer:
+                assert reader.deserialize(writer.serialize(alice)).name == "alice"
+            else:
+                with pytest.raises(PrincipalDeserializationError):
+                    reader.deserialize(writer.serialize(alice))
+
+
+@pytest.mark.parametrize("broken", [ANONYMOUS.name, 5, [], False])
+def test_a_codec_that_returns_no_principal_is_refused(broken: object) -> None:
+    """And one that raises, whatever it raises."""
+    good = CustomPrincipalSerde("my.Members", Members())
+    data = good.serialize(Member("User", "alice", group="admins"))
+    with pytest.raises(PrincipalDeserializationError):
+        CustomPrincipalSerde("my.Members", Members(broken)).deserialize(data)
+    for end in range(len(data) - len("alice/admins") + len("alice/")):
+        with pytest.raises(PrincipalDeserializationError):
+            good.deserialize(data[:end])
+
+
+def test_a_fake_principal_is_nobody_real() -> None:
+    """Its type is no user's, and real bytes under the fake version are refused."""
+    serde = FakePrincipalSerde()
+    data = serde.serialize(KafkaPrincipal("User", "alice", token_authenticated=True))
+    assert str(serde.deserialize(data)) == "Fake:alice"
+    with pytest.raises(PrincipalDeserializationError, match="disguise"):
+        serde.deserialize(b"\x7f\xff" + ALICE[2:])
+    for end in range(len(data)):
+        with pytest.raises(PrincipalDeserializationError):
+            serde.deserialize(data[:end])

@@ -1,0 +1,61 @@
+"""What logins and principals of this node are made with, built from its properties."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from broker_proxy.authentication.listener_security import Sources, build_gate
+from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
+from broker_proxy.authentication.sasl_server import SecurityConfigError
+from broker_proxy.logins import Gate
+from envelope.principal_serde import (
+    CustomPrincipalSerde,
+    DefaultPrincipalSerde,
+    FakePrincipalSerde,
+    PrincipalCodec,
+    PrincipalSerde,
+)
+from node.config import NodeConfig, NodeConfigError
+
+if TYPE_CHECKING:
+    from node.node import Node
+
+
+def build_serde(config: NodeConfig) -> PrincipalSerde:
+    """Return how principals travel: as the principal builder says, if it says anything.
+
+    Raises:
+        NodeConfigError: the builder cannot be used.
+    """
+    if config.own.fake_principals:
+        return FakePrincipalSerde()
+    name = config.broker.string("principal.builder.class") or DEFAULT_BUILDER
+    try:
+        builder = load_builder(name, "DEFAULT", config.broker.originals)
+    except SecurityConfigError as wrong:
+        raise NodeConfigError(str(wrong)) from wrong
+    if hasattr(builder, "serialize") and hasattr(builder, "deserialize"):
+        return CustomPrincipalSerde(name, cast(PrincipalCodec, builder))
+    return DefaultPrincipalSerde()
+
+
+def build_gates(node: Node) -> Mapping[str, Gate]:
+    """Return what the clients of each listener have to pass, by its name.
+
+    Raises:
+        NodeConfigError: a key store or a principal builder cannot be used.
+    """
+    sources = Sources(
+        users=node.users,
+        tokens=None,
+        new_nonce=lambda: secrets.token_urlsafe(24),
+        wall_ms=node.clock.wall_ms,
+    )
+    try:
+        return {
+            name: build_gate(security, sources) for name, security in node.config.security.items()
+        }
+    except SecurityConfigError as wrong:
+        raise NodeConfigError(str(wrong)) from wrong

@@ -1,0 +1,171 @@
+"""What a listener demands is read from Kafka's own names, or refused without showing a secret."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker_proxy.authentication.jaas import format_jaas, parse_jaas
+from broker_proxy.authentication.listener_security import (
+    Sources,
+    build_mechanisms,
+    read_security,
+    told_order,
+)
+from broker_proxy.authentication.sasl_server import SaslResult, SecurityConfigError
+from node.config import NodeConfigError, read_config
+from tests.unit.authentication.clients import Credentials
+
+PACKAGE = "org.apache.kafka.common.security"
+PLAIN = f'{PACKAGE}.plain.PlainLoginModule required username="b" password="s" user_alice="pw;\\"x";'
+SCRAM = f"{PACKAGE}.scram.ScramLoginModule required;"
+NODE = "broker.id=1\nzookeeper.connect=127.0.0.1:2181\n"
+
+
+def sasl(**more: str) -> dict[str, str]:
+    return {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": PLAIN,
+        "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": SCRAM,
+        **more,
+    }
+
+
+def test_users_of_plain_are_those_of_its_login_module() -> None:
+    """Quotation marks and semicolons within a password included."""
+    security = read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", sasl())
+    sources = Sources(Credentials(), None, lambda: "n", lambda: 0)
+    mechanisms = build_mechanisms(security, sources)
+    assert list(mechanisms) == ["PLAIN", "SCRAM-SHA-256"]
+    server = mechanisms["PLAIN"].new_server()
+    server.evaluate(b'\0alice\0pw;"x')
+    assert server.result == SaslResult("alice")
+    assert not security.admits_strangers
+
+
+def test_clients_are_told_mechanisms_in_the_order_of_a_java_set() -> None:
+    """As recorded, whatever the order of the property."""
+    wanted = ["SCRAM-SHA-256", "PLAIN", "SCRAM-SHA-512", "PLAIN"]
+    assert told_order(wanted) == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]
+
+
+def test_a_listeners_own_setting_goes_before_the_common_one() -> None:
+    """And a mechanism's own before the listener's."""
+    own = sasl(
+        **{
+            "connections.max.reauth.ms": "1",
+            "listener.name.sasl_plaintext.connections.max.reauth.ms": "2",
+            "listener.name.sasl_plaintext.plain.connections.max.reauth.ms": "3",
+            "listener.name.other.connections.max.reauth.ms": "4",
+        }
+    )
+    security = read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", own)
+    assert {name: each.max_reauth_ms for name, each in security.sasl.items()} == {
+        "PLAIN": 3,
+        "SCRAM-SHA-256": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ({}, "enables GSSAPI, which is not served"),
+        ({"sasl.enabled.mechanisms": ""}, "GSSAPI"),
+        ({"sasl.enabled.mechanisms": "PLAIN"}, "without a login module: set listener.name.sasl_p"),
+        ({"sasl.enabled.mechanisms": "PLAIN", "sasl.jaas.config": PLAIN}, "without a login module"),
+        (
+            {
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.sasl_plaintext.plain.sasl.jaas.config": SCRAM,
+            },
+            "names org.apache.kafka.common.security.scram",
+        ),
+        (
+            {
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.sasl_plaintext.plain.sasl.jaas.config": PLAIN.rstrip(";"),
+            },
+            "must read",
+        ),
+        (
+            {
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.sasl_plaintext.plain.sasl.jaas.config": PLAIN + '"',
+            },
+            "without its partner",
+        ),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(properties: dict[str, str], says: str) -> None:
+    """With what to set instead, and without the value: it may be a secret."""
+    with pytest.raises(SecurityConfigError, match=says) as refused:
+        read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", properties)
+    assert "pw;" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ({"ssl.keystore.location": "/keys.jks"}, "keytool"),
+        ({"ssl.keystore.type": "PEM", "ssl.truststore.location": "/t.jks"}, "ssl.truststore.type"),
+        ({"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}, "leave it out"),
+        ({"ssl.enabled.protocols": "TLSv1.1,TLSv1.2"}, "TLSv1.2, TLSv1.3"),
+        ({"ssl.enabled.protocols": ","}, "TLSv1.2, TLSv1.3"),
+    ],
+)
+def test_tls_that_python_cannot_do_is_refused(properties: dict[str, str], says: str) -> None:
+    """JKS, Java's names of ciphers, dead versions."""
+    with pytest.raises(SecurityConfigError, match=says):
+        read_security("SSL", "SSL", properties)
+
+
+def test_on_sasl_ssl_only_the_listeners_own_client_auth_counts() -> None:
+    """KIP-684: the common setting is for SSL listeners."""
+    common = sasl(**{"ssl.client.auth": "required"})
+    common |= {k.replace("plaintext", "ssl"): v for k, v in sasl().items()}
+    tls = read_security("SASL_SSL", "SASL_SSL", common).tls
+    assert tls is not None
+    assert tls.client_auth == "none"
+    own = common | {"listener.name.sasl_ssl.ssl.client.auth": "required"}
+    tls = read_security("SASL_SSL", "SASL_SSL", own).tls
+    assert tls is not None
+    assert tls.client_auth == "required"
+
+
+@pytest.mark.parametrize(
+    ("listener", "more", "open_to_strangers"),
+    [
+        ("PLAINTEXT://0.0.0.0:0", "", True),
+        ("PLAINTEXT://192.0.2.1:0", "", True),
+        ("PLAINTEXT://some.host:0", "", True),
+        ("PLAINTEXT://[::]:0", "", True),
+        ("SSL://0.0.0.0:0", "ssl.client.auth=requested\n", True),
+        ("SSL://0.0.0.0:0", "ssl.client.auth=required\n", False),
+        ("PLAINTEXT://127.0.0.1:0", "", False),
+        ("PLAINTEXT://127.9.9.9:0", "", False),
+        ("PLAINTEXT://[::1]:0", "", False),
+        ("PLAINTEXT://localhost:0", "", False),
+        ("PLAINTEXT://:0", "", False),
+    ],
+)
+def test_strangers_are_served_on_loopback_only(
+    listener: str, more: str, open_to_strangers: bool
+) -> None:
+    """Unless the operator says so."""
+    text = f"{NODE}listeners={listener}\n{more}"
+    if open_to_strangers:
+        with pytest.raises(NodeConfigError, match="--allow-remote-plaintext"):
+            read_config(text)
+    read_config(text + "bridgehead.allow.remote.plaintext=true")
+
+
+def test_login_modules_show_no_password() -> None:
+    """Whatever prints them."""
+    security = read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", sasl())
+    assert "pw;" not in repr(security)
+    assert "pw;" not in str(read_config(NODE).security)
+
+
+def test_a_login_module_is_written_as_it_is_read() -> None:
+    """Any characters in a password."""
+    options = {"user_a": 'q"uo\\te; =', "user_b": "ü"}
+    assert parse_jaas(format_jaas("M", options), "x").options == options
