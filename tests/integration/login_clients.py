@@ -1,0 +1,162 @@
+"""Three released clients that log in: one way to ask, whatever each calls its options.
+
+Read first: `LOGINS[client](login)` connects, logs in, and returns how many brokers it was told of;
+`RefusedLoginError` when the broker would not have it. Nothing is retried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import json
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import aiokafka.errors
+import kafka.errors
+from aiokafka.abc import AbstractTokenProvider as AiokafkaTokenProvider
+from aiokafka.admin import AIOKafkaAdminClient
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient
+from kafka.net.sasl.oauth import AbstractTokenProvider
+
+_TIMEOUT_S: Final = 10
+# librdkafka and kafka-python try again and again; this long is enough on loopback.
+_REFUSED_WITHIN_S: Final = 3
+_REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
+
+
+class RefusedLoginError(Exception):
+    """The broker refused; the text is the client's own."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Login:
+    """Who logs in where, and how. `certificate`: a file with a certificate and its key."""
+
+    bootstrap_servers: str
+    protocol: str
+    mechanism: str = ""
+    user: str = ""
+    password: str = ""
+    ca: Path | None = None
+    certificate: Path | None = None
+
+    @property
+    def token(self) -> str:
+        """An unsecured token of the user, good for a minute."""
+        now = int(time.time())
+        parts = {"alg": "none"}, {"sub": self.user, "iat": now - 1, "exp": now + 60}
+        texts = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
+        return ".".join(text.decode().rstrip("=") for text in texts) + "."
+
+    def tls(self) -> ssl.SSLContext | None:
+        if self.ca is None:
+            return None
+        context = ssl.create_default_context(cafile=self.ca)
+        if self.certificate is not None:
+            context.load_cert_chain(self.certificate)
+        return context
+
+
+def with_confluent(login: Login) -> int:
+    errors: list[KafkaError] = []
+    options: dict[str, Any] = {
+        "bootstrap.servers": login.bootstrap_servers,
+        "security.protocol": login.protocol,
+        "error_cb": errors.append,
+        "log_level": 0,
+    }
+    if login.mechanism:
+        options["sasl.mechanism"] = login.mechanism
+    if login.mechanism == "OAUTHBEARER":
+        options["oauth_cb"] = lambda _: (login.token, time.time() + 60)
+    elif login.mechanism:
+        options |= {"sasl.username": login.user, "sasl.password": login.password}
+    if login.ca is not None:
+        options["ssl.ca.location"] = str(login.ca)
+    if login.certificate is not None:
+        options["ssl.certificate.location"] = str(login.certificate)
+        options["ssl.key.location"] = str(login.certificate)
+    admin = AdminClient(options)
+    deadline = time.monotonic() + _REFUSED_WITHIN_S
+    while True:
+        try:
+            return len(admin.list_topics(timeout=1).brokers)
+        except KafkaException as failed:
+            admin.poll(0)
+            refused = [
+                e for e in errors if e.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)
+            ]
+            if refused or time.monotonic() > deadline:
+                raise RefusedLoginError(str(refused or failed)) from failed
+
+
+def with_kafka_python(login: Login) -> int:
+    class Provider(AbstractTokenProvider):
+        def token(self) -> str:
+            return login.token
+
+    options: dict[str, Any] = {}
+    if login.mechanism == "OAUTHBEARER":
+        options["sasl_oauth_token_provider"] = Provider()
+    elif login.mechanism:
+        options |= {"sasl_plain_username": login.user, "sasl_plain_password": login.password}
+    try:
+        admin = KafkaAdminClient(
+            bootstrap_servers=login.bootstrap_servers,
+            security_protocol=login.protocol,
+            sasl_mechanism=login.mechanism or None,
+            ssl_context=login.tls(),
+            bootstrap_timeout_ms=_REFUSED_WITHIN_S * 1000,
+            **options,
+        )
+    except kafka.errors.KafkaError as refused:
+        raise RefusedLoginError(str(refused)) from refused
+    try:
+        return len(admin.describe_cluster()["brokers"])
+    finally:
+        admin.close()
+
+
+def with_aiokafka(login: Login) -> int:
+    return asyncio.run(_with_aiokafka(login))
+
+
+async def _with_aiokafka(login: Login) -> int:
+    class Provider(AiokafkaTokenProvider):
+        async def token(self) -> str:
+            return login.token
+
+    options: dict[str, Any] = {}
+    if login.mechanism == "OAUTHBEARER":
+        options["sasl_oauth_token_provider"] = Provider()
+    elif login.mechanism:
+        options |= {"sasl_plain_username": login.user, "sasl_plain_password": login.password}
+    admin = AIOKafkaAdminClient(
+        bootstrap_servers=login.bootstrap_servers,
+        security_protocol=login.protocol,
+        sasl_mechanism=login.mechanism or "PLAIN",
+        ssl_context=login.tls(),
+        request_timeout_ms=_TIMEOUT_S * 1000,
+        **options,
+    )
+    try:
+        await admin.start()
+        return len((await admin.describe_cluster())["brokers"])
+    except aiokafka.errors.KafkaError as refused:
+        raise RefusedLoginError(str(refused)) from refused
+    finally:
+        await admin.close()
+
+
+LOGINS: Final[Mapping[str, Callable[[Login], int]]] = {
+    "confluent-kafka": with_confluent,
+    "kafka-python": with_kafka_python,
+    "aiokafka": with_aiokafka,
+}

@@ -1,0 +1,197 @@
+"""A cluster with every kind of listener, its certificates, and what a test asks of both."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import trustme
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialAlteration,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+
+from bridgehead.cluster import Cluster
+from tests.integration.login_clients import LOGINS, Login, RefusedLoginError
+
+PACKAGE: Final = "org.apache.kafka.common.security"
+PASSWORDS: Final = {"admin": "admin-secret", "alice": "alice-secret"}
+_SCRAMS: Final = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
+
+
+def jaas(listener: str) -> dict[str, str]:
+    """The login modules of one listener."""
+    users = " ".join(f'user_{user}="{word}"' for user, word in PASSWORDS.items())
+    modules = {
+        "plain": f"{PACKAGE}.plain.PlainLoginModule required {users};",
+        "scram-sha-256": f"{PACKAGE}.scram.ScramLoginModule required;",
+        "scram-sha-512": f"{PACKAGE}.scram.ScramLoginModule required;",
+        "oauthbearer": f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule required;",
+    }
+    return {
+        f"listener.name.{listener}.{mechanism}.sasl.jaas.config": text
+        for mechanism, text in modules.items()
+    }
+
+
+class Secured:
+    """The cluster, running."""
+
+    def __init__(self, cluster: Cluster, folder: Path, ca: trustme.CA) -> None:
+        self.cluster = cluster
+        self._folder = folder
+        self._ca = ca
+        self.ca_file = folder / "ca.pem"
+        ca.cert_pem.write_to_path(self.ca_file)
+
+    @staticmethod
+    @contextmanager
+    def start(folder: Path, **more: str) -> Iterator[Secured]:
+        """Three brokers; `more` are properties with _ for their dots."""
+        ca = trustme.CA()
+        broker = ca.issue_cert("127.0.0.1", "localhost")
+        properties = {
+            "listeners": ",".join(
+                f"{name}://127.0.0.1:0"
+                for name in ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
+            ),
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+            **jaas("sasl_plaintext"),
+            **jaas("sasl_ssl"),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": broker.cert_chain_pems[0].bytes().decode(),
+            "ssl.keystore.key": broker.private_key_pem.bytes().decode(),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": ca.cert_pem.bytes().decode(),
+            "listener.name.ssl.ssl.client.auth": "required",
+            "ssl.principal.mapping.rules": "RULE:^CN=(.*?),.*$/$1/, DEFAULT",
+            **{name.replace("_", "."): value for name, value in more.items()},
+        }
+        with Cluster(properties=properties) as cluster:
+            yield Secured(cluster, folder, ca)
+
+    def login(
+        self,
+        broker: int,
+        protocol: str,
+        mechanism: str = "",
+        user: str = "",
+        password: str = "",
+        certificate: Path | None = None,
+    ) -> Login:
+        """A login at one broker's listener."""
+        return Login(
+            self.cluster.bootstrap_server(broker, protocol),
+            protocol,
+            mechanism,
+            user,
+            password,
+            self.ca_file if protocol.endswith("SSL") else None,
+            certificate,
+        )
+
+    def certificate(self, name: str) -> Path:
+        """A file with a certificate of this cluster's authority, and its key."""
+        return self._issue(self._ca, name, self._folder / f"{name}.pem")
+
+    def strangers_certificate(self, name: str) -> Path:
+        """The same name from another authority."""
+        return self._issue(trustme.CA(), name, self._folder / f"{name}-stranger.pem")
+
+    def _issue(self, ca: trustme.CA, name: str, file: Path) -> Path:
+        leaf = ca.issue_cert(f"{name}@example.org", common_name=name)
+        leaf.private_key_and_cert_chain_pem.write_to_path(file)
+        return file
+
+    def _admin(self) -> AdminClient:
+        return AdminClient(
+            {
+                "bootstrap.servers": self.cluster.bootstrap_server(2, "SASL_PLAINTEXT"),
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": "admin",
+                "sasl.password": PASSWORDS["admin"],
+            }
+        )
+
+    def set_password(self, user: str, password: str) -> None:
+        """For both SCRAMs."""
+        changes: list[UserScramCredentialAlteration] = [
+            UserScramCredentialUpsertion(user, ScramCredentialInfo(each, 4096), password.encode())
+            for each in _SCRAMS
+        ]
+        self._alter(changes)
+
+    def delete_user(self, user: str) -> None:
+        """Both SCRAMs."""
+        self._alter([UserScramCredentialDeletion(user, each) for each in _SCRAMS])
+
+    def _alter(self, changes: list[UserScramCredentialAlteration]) -> None:
+        admin = self._admin()
+        for done in admin.alter_user_scram_credentials(changes).values():
+            done.result(timeout=10)
+
+    def until_it_works(self, login: Login) -> None:
+        """A broker learns of a password soon after it was set."""
+        self._until(lambda: self._may(login))
+
+    def until_it_is_refused(self, login: Login) -> None:
+        """...and of a user's end."""
+        self._until(lambda: not self._may(login))
+
+    @staticmethod
+    def _may(login: Login) -> bool:
+        try:
+            LOGINS["aiokafka"](login)
+        except RefusedLoginError:
+            return False
+        return True
+
+    @staticmethod
+    def _until(condition: Callable[[], bool], within_s: float = 10.0) -> None:
+        deadline = time.monotonic() + within_s
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def metric(self, broker: int, name: str) -> float:
+        """The metric of a broker whose name ends so."""
+        with urllib.request.urlopen(self.cluster.brokers[broker].metrics_url) as page:
+            lines = page.read().decode().splitlines()
+        (value,) = [
+            float(line.split()[-1])
+            for line in lines
+            if not line.startswith("#") and line.split()[0].endswith(name)
+        ]
+        return value
+
+    def events(self, broker: int, kind: str) -> list[dict[str, object]]:
+        """A broker's events of one kind."""
+        folder = self.cluster.data_dir / "nodes" / str(broker) / "events"
+        return [
+            event
+            for file in sorted(folder.glob("*.jsonl"))
+            for line in file.read_text().splitlines()
+            if f'"{kind}"' in line and (event := json.loads(line))["kind"] == kind
+        ]
+
+    def principals(self, broker: int) -> set[object]:
+        """Everybody who proved who they are to a broker."""
+        return {event["principal"] for event in self.events(broker, "authenticated")}
+
+    def client_tls(self, certificate: Path | None = None) -> ssl.SSLContext:
+        """What a client of this cluster trusts."""
+        context = ssl.create_default_context(cafile=self.ca_file)
+        if certificate is not None:
+            context.load_cert_chain(certificate)
+        return context

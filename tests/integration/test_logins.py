@@ -1,0 +1,73 @@
+"""Released clients log in, over plain connections and TLS; whoever may not, is not let in."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.login_clients import LOGINS, RefusedLoginError
+from tests.integration.secured import Secured
+
+CLIENTS = tuple(LOGINS)
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL")
+BROKERS = 3
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """Three brokers with every kind of listener."""
+    with Secured.start(tmp_path_factory.mktemp("certificates")) as running:
+        running.set_password("alice", "alice-secret")
+        yield running
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_logs_in(secured: Secured, client: str, mechanism: str, protocol: str) -> None:
+    """At broker 2, which is not asked for more than what the cluster looks like."""
+    login = secured.login(2, protocol, mechanism, "alice", "alice-secret")
+    assert LOGINS[client](login) == BROKERS
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS[:3])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_wrong_password_is_refused(secured: Secured, client: str, mechanism: str) -> None:
+    """By every broker alike, and counted."""
+    before = secured.metric(2, "failed_authentication_total")
+    with pytest.raises(RefusedLoginError):
+        LOGINS[client](secured.login(2, "SASL_PLAINTEXT", mechanism, "alice", "wrong"))
+    assert secured.metric(2, "failed_authentication_total") > before
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_certificate_is_an_identity(secured: Secured, client: str) -> None:
+    """Mutual TLS: its name, mapped by the rules, is the principal; a stranger's is refused."""
+    known = secured.login(1, "SSL", certificate=secured.certificate("carol"))
+    assert LOGINS[client](known) == BROKERS
+    assert "User:carol" in secured.principals(1)
+    for certificate in (secured.strangers_certificate("carol"), None):
+        with pytest.raises(RefusedLoginError):
+            LOGINS[client](dataclasses.replace(known, certificate=certificate))
+
+
+def test_a_changed_password_is_refused_on_every_broker_and_the_new_one_is_good(
+    secured: Secured,
+) -> None:
+    """ZooKeeper tells all of them; so it is when the user is deleted."""
+    secured.set_password("dave", "first-secret")
+    for word, other in (("first-secret", "second-secret"), ("second-secret", "first-secret")):
+        secured.set_password("dave", word)
+        for broker in range(1, BROKERS + 1):
+            for mechanism in MECHANISMS[1:3]:
+                login = secured.login(broker, "SASL_PLAINTEXT", mechanism, "dave", word)
+                secured.until_it_works(login)
+                with pytest.raises(RefusedLoginError):
+                    LOGINS["aiokafka"](dataclasses.replace(login, password=other))
+    secured.delete_user("dave")
+    for broker in range(1, BROKERS + 1):
+        login = secured.login(broker, "SASL_PLAINTEXT", "SCRAM-SHA-256", "dave", "second-secret")
+        secured.until_it_is_refused(login)
