@@ -31,7 +31,7 @@ _PATIENCE_S = 60.0
 def events_of(folder: Path, kind: str, since_ms: float) -> list[dict[str, Any]]:
     """Return the events of one kind, of all nodes, not older than `since_ms`, oldest first."""
     found = []
-    for path in folder.glob("nodes/*/events/*.jsonl"):
+    for path in folder.glob("evidence/run=*/node=*/*.jsonl"):
         for line in path.read_bytes().splitlines():
             if f'"kind":"{kind}"'.encode() in line:
                 event = json.loads(line)

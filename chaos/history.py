@@ -1,56 +1,59 @@
-"""Evidence as values: what brokers and controllers said, and what ZooKeeper did.
+"""What was read, joined: who answered what, what was committed for it, who held office when.
 
-A run's folder, as `bridgehead up` leaves it: `nodes/<id>/events/*.jsonl`, `cluster.json` (which
-names ZooKeeper's data folder and chroot), or `zookeeper/` beside them. Outcomes are read out of
-the transaction log, where the controller wrote them; so a claim is checked against an effect, not
-against another claim.
+A pure view of `chaos.evidence.reading.Evidence`. Outcomes come from the transaction log, where
+the controller wrote them; so a claim is checked against an effect, not against another claim.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
-from chaos.witness import LoggedOperation, Transaction, read_transactions
+from chaos.evidence.reading import Event as Event  # the properties take it from here
+from chaos.evidence.reading import Evidence
+from event_log.commits import WRITES, CommitLine, CommitOperation, CommitOutcome
 
-OUTCOMES: Final = "/bridgehead/outcomes/"
 TOPICS: Final = "/brokers/topics/"
-_NEVER: Final = 1 << 62
-_NONE: Final = 0
+CONTROLLER: Final = "/controller"
+EPOCH: Final = "/controller_epoch"
+NEVER: Final = 1 << 62
+NONE: Final = 0
 
 Identity = tuple[int, str, int]
-
-
-class EvidenceError(Exception):
-    """The folder cannot be judged. Its text is one sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedOutcome:
-    """One element of one request, as a committed multi says it ended."""
-
-    zxid: int
-    identity: Identity
-    request_id: str
-    element: str
-    error: int
+Boot = tuple[str, str]  # node, boot
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A write request that a client was answered, element by element."""
+    """A write request whose decision was relayed to a client, element by element."""
 
     request_id: str
     identity: Identity
     api_key: int
     elements: tuple[tuple[str, int], ...]
+    unchanged: frozenset[str]
+    error: int
     image_zxid: int  # the decision looked at this image
     zxid: int  # and the answer stands for this transaction
     validate_only: bool
+    decided: Event
+    answered: Event
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOperation:
+    """What a workload asked and was told; `elements` is empty when it never heard."""
+
+    op_id: str
+    api_key: int
+    asked: tuple[str, ...]
+    outcome: str  # ok, fail, info
+    elements: tuple[tuple[str, int], ...]
+    invoked: Event
+    completed: Event | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,207 +66,218 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """One controller's office, from its election to the next one."""
+
+    epoch: int
+    session: str
+    zxid: int
+    until: int  # the next election's zxid
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOwner:
+    """Whose a ZooKeeper session is, as its process says."""
+
+    node: str
+    boot: str
+    role: str  # broker, controller
+
+
+def identity_of(outcome: CommitOutcome) -> Identity:
+    """Return the identity of the request that an outcome belongs to."""
+    return outcome.broker_id, outcome.incarnation, outcome.sequence
+
+
+def boot_of(event: Event) -> Boot:
+    """Return which life of which process wrote an event."""
+    return event["node"], event["boot"]
+
+
+def place_of(event: Event) -> str:
+    """Return an event's place as keys of violations have it."""
+    return f"{event['node']}/{event['boot']}/{event['seq']}"
+
+
+def row_of(event: Event) -> str:
+    """Return an event's place as rows of violations have it."""
+    return f"event/{place_of(event)}"
+
+
+def writes_of(commit: CommitLine, *roles: str) -> list[CommitOperation]:
+    """Return the operations of a transaction that wrote a path of one of these roles."""
+    return [o for o in commit.operations if o.kind in WRITES and o.role in roles]
+
+
 class History:
-    """Everything that is judged. `holes` are sentences about missing evidence."""
+    """Everything that is judged; what is derived is derived once, when it is first asked for."""
 
-    transactions: Sequence[Transaction]
-    events: Sequence[Mapping[str, Any]]
-    holes: tuple[str, ...] = ()
-    torn_lines: int = 0  # last lines that killed nodes had begun
-    outcomes: tuple[CommittedOutcome, ...] = field(init=False)
-    answers: tuple[Answer, ...] = field(init=False)
-    topics: Mapping[str, tuple[Lifetime, ...]] = field(init=False)
-    # When an element of a request was decided for good: a resend is answered with that.
-    settled: Mapping[tuple[Identity, str], int] = field(init=False)
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.run = evidence.run
+        self.events: Sequence[Event] = evidence.events
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "outcomes", tuple(_outcomes(self.transactions)))
-        settled: dict[tuple[Identity, str], int] = {}
-        for outcome in self.outcomes:
-            settled.setdefault((outcome.identity, outcome.element), outcome.zxid)
-        object.__setattr__(self, "settled", settled)
-        object.__setattr__(self, "answers", tuple(_answers(self.events)))
-        object.__setattr__(self, "topics", _topics(self.transactions))
+    @cached_property
+    def applied(self) -> tuple[CommitLine, ...]:
+        """Transactions of this run that changed something, in their order."""
+        first = self.evidence.first_zxid
+        return tuple(c for c in self.evidence.commits if c.zxid > first and not c.failed)
 
+    @cached_property
+    def outcomes(self) -> tuple[tuple[CommitLine, CommitOutcome], ...]:
+        """Every element of every request that a committed transaction names."""
+        return tuple((commit, outcome) for commit in self.applied for outcome in commit.outcomes)
 
-def _outcomes(transactions: Sequence[Transaction]) -> Iterator[CommittedOutcome]:
-    for transaction in transactions:
-        if transaction.failed:
-            continue
-        for operation in transaction.operations:
-            for entry in _entries(operation):
-                for element, error, *_ in entry["elements"]:
-                    yield CommittedOutcome(
-                        transaction.zxid, _identity(entry["id"]), entry["request"], element, error
-                    )
+    @cached_property
+    def committed(self) -> Mapping[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]:
+        """Outcomes by request and element, in the order of their zxids."""
+        found: dict[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]
+        found = defaultdict(list)
+        for commit, outcome in self.outcomes:
+            found[identity_of(outcome), outcome.element].append((commit, outcome))
+        return dict(found)
 
+    @cached_property
+    def of_kind(self) -> Mapping[str, list[Event]]:
+        """Events by their kind; a kind that did not occur has an empty list."""
+        found: dict[str, list[Event]] = defaultdict(list)
+        for event in self.events:
+            found[event["kind"]].append(event)
+        return found
 
-def _entries(operation: LoggedOperation) -> Sequence[Mapping[str, Any]]:
-    """Return what an outcome znode lists: one entry for each request; nothing for others."""
-    if operation.kind != "create" or not operation.path.startswith(OUTCOMES):
-        return ()
-    entries: Sequence[Mapping[str, Any]] = json.loads(operation.data or b"{}")["outcomes"]
-    return entries
+    @cached_property
+    def received(self) -> Mapping[str, Event]:
+        """`request_received` by request id."""
+        return {e["request_id"]: e for e in self.of_kind["request_received"]}
 
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """Every answer that a broker relayed, joined with the decision behind it."""
+        decided: dict[tuple[str, int], Event] = {}
+        for event in self.of_kind["request_decided"]:
+            decided.setdefault((event["request_id"], event["zxid"]), event)
+        return tuple(self._answers(decided))
 
-def _identity(parts: Sequence[Any]) -> Identity:
-    broker_id, incarnation, sequence = parts
-    return broker_id, incarnation, sequence
+    def _answers(self, decided: Mapping[tuple[str, int], Event]) -> Iterator[Answer]:
+        for event in self.of_kind["answered"]:
+            decision = decided.get((event["request_id"], event["zxid"]))
+            if decision is None or event["closed"] or event["error"] is not None:
+                continue
+            broker_id, incarnation, sequence = decision["identity"]
+            yield Answer(
+                decision["request_id"],
+                (broker_id, incarnation, sequence),
+                decision["api_key"],
+                tuple((element, error) for element, error in decision["elements"]),
+                frozenset(decision["unchanged"]),
+                decision["error"],
+                decision["image_zxid"],
+                decision["zxid"],
+                decision["validate_only"],
+                decision,
+                event,
+            )
 
-
-def _answers(events: Sequence[Mapping[str, Any]]) -> Iterator[Answer]:
-    """Join what a broker told its client with what the controller had decided."""
-    decided: dict[tuple[str, int], Mapping[str, Any]] = {}
-    for event in events:
-        if event["kind"] == "request_decided":
-            decided[event["request_id"], event["zxid"]] = event
-    for event in events:
-        if event["kind"] != "answered" or event["error"] is not None or event["closed"]:
-            continue
-        decision = decided.get((event["request_id"], event["zxid"]))
-        if decision is None:
-            continue
-        yield Answer(
-            event["request_id"],
-            _identity(decision["identity"]),
-            decision["api_key"],
-            tuple((element, error) for element, error in decision["elements"]),
-            decision["image_zxid"],
-            decision["zxid"],
-            decision["validate_only"],
+    @cached_property
+    def operations(self) -> tuple[ClientOperation, ...]:
+        """The clients' history: each invocation with its completion."""
+        completed: dict[str, Event] = {}
+        for event in self.evidence.clients:
+            if event["kind"] == "client_completed":
+                completed.setdefault(event["op_id"], event)
+        return tuple(
+            _operation(event, completed.get(event["op_id"]))
+            for event in self.evidence.clients
+            if event["kind"] == "client_invoked"
         )
 
+    @cached_property
+    def effects(self) -> Mapping[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]]:
+        """Committed successes by API and element: what a client's operation can be matched with."""
+        found: dict[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]] = defaultdict(list)
+        for commit, outcome in self.outcomes:
+            request = self.received.get(outcome.request_id)
+            if request is not None and outcome.error == NONE:
+                found[request["api_key"], outcome.element].append((commit, outcome))
+        return dict(found)
 
-def _topics(transactions: Sequence[Transaction]) -> Mapping[str, tuple[Lifetime, ...]]:
-    lives: dict[str, list[Lifetime]] = defaultdict(list)
-    for transaction in transactions:
-        if transaction.failed:
-            continue
-        creators: dict[str, Identity] = {}
-        for operation in transaction.operations:
-            for entry in _entries(operation):
-                for element, error, *_ in entry["elements"]:
-                    if error == _NONE:  # Growing it, or finding it there, comes after.
-                        creators.setdefault(element, _identity(entry["id"]))
-        for operation in transaction.operations:
-            name = _topic_of(operation)
-            if name is None:
-                continue
-            if operation.kind == "create":
-                lives[name].append(Lifetime(transaction.zxid, _NEVER, creators.get(name)))
-            elif operation.kind == "delete" and lives[name]:
-                last = lives[name][-1]
-                lives[name][-1] = Lifetime(last.born, transaction.zxid, last.creator)
-    return {name: tuple(found) for name, found in lives.items()}
+    @cached_property
+    def named_once(self) -> frozenset[tuple[int, str]]:
+        """What one operation alone asked for, so that an effect can be told to be its own."""
+        asked: dict[tuple[int, str], int] = defaultdict(int)
+        for operation in self.operations:
+            for element in operation.asked:
+                asked[operation.api_key, element] += 1
+        return frozenset(name for name, times in asked.items() if times == 1)
 
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Every term of office: the one that was held when the run began, then each election."""
+        elected: list[tuple[int, str, int]] = []
+        held, epoch = self.evidence.first.get(CONTROLLER), self.evidence.first.get(EPOCH)
+        if held is not None and epoch is not None and held.ephemeral_owner is not None:
+            elected.append((epoch_of(epoch.data), held.ephemeral_owner, held.czxid))
+        for commit in self.applied:
+            created = [o for o in writes_of(commit, "controller") if o.kind == "create"]
+            raised = [o for o in writes_of(commit, "epoch") if o.kind == "set"]
+            if created and raised:
+                elected.append((epoch_of(raised[0].data), commit.session, commit.zxid))
+        ends = [zxid for _, _, zxid in elected[1:]] + [NEVER]
+        return tuple(Term(*each, end) for each, end in zip(elected, ends, strict=False))
 
-def _topic_of(operation: LoggedOperation) -> str | None:
-    if not operation.path.startswith(TOPICS):
-        return None
-    name = operation.path[len(TOPICS) :]
-    return None if "/" in name else name
+    @cached_property
+    def sessions(self) -> Mapping[str, SessionOwner]:
+        """ZooKeeper sessions by their id."""
+        return {
+            e["session"]: SessionOwner(e["node"], e["boot"], e["role"])
+            for e in self.of_kind["session_opened"]
+        }
 
-
-def read_history(folder: Path) -> History:
-    """Read a run's folder.
-
-    Raises:
-        EvidenceError: there is nothing to judge. TornLogError: ZooKeeper's log is damaged.
-    """
-    if not folder.is_dir():
-        raise EvidenceError(f"{folder} is not a folder: name the data directory of a run.")
-    events, holes, torn = _read_events(folder)
-    data_dir, chroot = _zookeeper(folder)
-    if not events:
-        raise EvidenceError(f"{folder} holds no events: name the data directory of a run.")
-    transactions: list[Transaction] = []
-    if data_dir is None:
-        holes.append("the transaction log of one ZooKeeper member is not in the folder")
-    else:
-        transactions = read_transactions(data_dir)
-        holes += _jumps(transactions)
-        transactions = [_without_chroot(each, chroot) for each in transactions]
-    try:
-        holes += _undecided(events)
-        return History(transactions, events, tuple(holes), torn)
-    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
-        raise EvidenceError(f"An event or an outcome is not as it should be: {wrong!r}.") from wrong
-
-
-def _jumps(transactions: Sequence[Transaction]) -> Iterator[str]:
-    """Name transactions that are missing: an epoch of ZooKeeper's counts from 1 without a gap."""
-    previous = 0
-    for transaction in transactions:
-        zxid = transaction.zxid
-        begins_epoch = zxid & 0xFFFFFFFF == 1 and zxid > previous
-        if zxid != previous + 1 and not begins_epoch:
-            if previous:
-                yield f"ZooKeeper's log jumps from zxid {previous} to {zxid}"
-            else:
-                yield f"ZooKeeper's log begins at zxid {zxid}"
-        previous = zxid
+    @cached_property
+    def topics(self) -> Mapping[str, tuple[Lifetime, ...]]:
+        """The lives of every topic znode, in order."""
+        lives: dict[str, list[Lifetime]] = defaultdict(list)
+        for path, line in self.evidence.first.items():
+            if (name := _topic_of(path)) is not None:
+                lives[name].append(Lifetime(line.czxid, NEVER, None))
+        for commit in self.applied:
+            creators: dict[str, Identity] = {}
+            for outcome in commit.outcomes:
+                if outcome.error == NONE:  # Growing it, or finding it there, comes after.
+                    creators.setdefault(outcome.element, identity_of(outcome))
+            for operation in commit.operations:
+                name = _topic_of(operation.path)
+                if name is None:
+                    continue
+                if operation.kind == "create":
+                    lives[name].append(Lifetime(commit.zxid, NEVER, creators.get(name)))
+                elif operation.kind == "delete" and lives[name]:
+                    last = lives[name][-1]
+                    lives[name][-1] = Lifetime(last.born, commit.zxid, last.creator)
+        return {name: tuple(found) for name, found in lives.items()}
 
 
-def _undecided(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Name relayed answers whose decision no controller's log holds: they cannot be judged."""
-    decided = {(e["request_id"], e["zxid"]) for e in events if e["kind"] == "request_decided"}
-    relayed = {
-        e["request_id"] for e in events if e["kind"] == "forward_answered" and e["error"] == _NONE
-    }
-    for event in events:
-        if event["kind"] != "answered" or event["error"] is not None or event["closed"]:
-            continue
-        request_id = event["request_id"]
-        if request_id in relayed and (request_id, event["zxid"]) not in decided:
-            yield f"the decision behind the answer to {request_id} is missing"
-
-
-def _zookeeper(folder: Path) -> tuple[Path | None, str]:
-    document: dict[str, Any] = {}
-    for name in ("cluster.json", "last-cluster.json"):
-        if (folder / name).exists():
-            document = json.loads((folder / name).read_text(encoding="utf-8"))
-            break
-    _, slash, chroot = str(document.get("zookeeper_connect", "")).partition("/")
-    named = (document.get("zookeeper") or {}).get("data_dir")
-    for candidate in filter(None, (named, folder / "zookeeper")):
-        logs = [path.parent for path in sorted(Path(candidate).rglob("version-2"))]
-        if len(logs) == 1:
-            return logs[0], slash + chroot
-    return None, slash + chroot
-
-
-def _without_chroot(transaction: Transaction, chroot: str) -> Transaction:
-    if not chroot:
-        return transaction
-    operations = tuple(
-        replace(operation, path=operation.path.removeprefix(chroot))
-        for operation in transaction.operations
-        if not operation.path or operation.path.startswith(f"{chroot}/")
+def _operation(invoked: Event, completed: Event | None) -> ClientOperation:
+    told = completed["elements"] if completed is not None else ()
+    return ClientOperation(
+        invoked["op_id"],
+        invoked["api_key"],
+        tuple(invoked["elements"]),
+        completed["outcome"] if completed is not None else "info",
+        tuple((element, error) for element, error in told),
+        invoked,
+        completed,
     )
-    return replace(transaction, operations=operations)
 
 
-def _read_events(folder: Path) -> tuple[list[Mapping[str, Any]], list[str], int]:
-    """Return events, holes in `seq` or in the lines, and the count of torn last lines."""
-    events: list[Mapping[str, Any]] = []
-    holes: list[str] = []
-    torn = 0
-    expected: dict[tuple[str, str], int] = defaultdict(int)
-    for path in sorted(folder.glob("nodes/*/events/*.jsonl")):
-        lines = path.read_bytes().split(b"\n")
-        # A killed node's last line; what it spoke of was never answered.
-        torn += 1 if lines.pop() else 0
-        for number, line in enumerate(lines, start=1):
-            try:
-                event = json.loads(line)
-                key = (event["node"], event["boot"])
-                sequence = event["seq"]
-            except (ValueError, KeyError, TypeError):
-                holes.append(f"{path.name}:{number} is not an event")
-                continue
-            if sequence != expected[key]:
-                holes.append(f"node {key[0]} boot {key[1]}: {expected[key]} to {sequence} missing")
-            expected[key] = sequence + 1
-            events.append(event)
-    return events, holes, torn
+def epoch_of(data: Any) -> int:
+    """Return the epoch that a content names; -1 for one that is no number."""
+    text = str(data)
+    return int(text) if text.isdecimal() and len(text) < 12 else -1
+
+
+def _topic_of(path: str) -> str | None:
+    if not path.startswith(TOPICS):
+        return None
+    name = path[len(TOPICS) :]
+    return None if "/" in name else name

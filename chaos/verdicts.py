@@ -1,13 +1,17 @@
-"""Verdicts and what they mean to whoever runs the judge (chaos reference 2.3). Pure."""
+"""Verdicts and what they mean to whoever runs the judge (chaos reference 2.3). Pure.
+
+The rules stand in `event_log.promises`: both judges follow them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from chaos.history import History
+from event_log.promises import EXIT_CODES, PROMISES, VERDICTS, Promise, VerdictRow, Violation
 
 
 class Verdict(Enum):
@@ -21,75 +25,113 @@ class Verdict(Enum):
     PASS = "PASS"  # noqa: S105  # no password
 
 
-_ORDER: Final = tuple(Verdict)
-_EXIT_CODES: Final = {
-    Verdict.PASS: 0,
-    Verdict.FAIL: 1,
-    Verdict.HANG: 1,
-    Verdict.UNKNOWN: 2,
-    Verdict.NODATA: 2,
-    Verdict.CRASHED: 2,
-}
+assert tuple(each.value for each in Verdict) == VERDICTS
+
+_BY_ID: Final[Mapping[str, Promise]] = {each.id: each for each in PROMISES}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a property saw: how many rows it judged, and its counter-examples as sentences."""
+    """What a property saw: how many rows it judged, and its counter-examples."""
 
     judged: int
-    violations: tuple[str, ...]
+    violations: tuple[Violation, ...] = ()
+    # A sentence where the property does not apply to this run at all: then it is NODATA.
+    does_not_apply: str = ""
+    # A sentence where its own rows are not certain: then it cannot pass.
+    uncertain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A promise, and the function that looks for its breach."""
+    """A promise's id, and the function that looks for its breach."""
 
-    id: str  # W2
-    name: str  # every_write_is_fenced
-    promise: str
+    id: str
     check: Callable[[History], Finding]
-    argues_from_absence: bool  # then a hole in the evidence makes PASS impossible
+
+    @property
+    def promise(self) -> Promise:
+        """What the registry says of it."""
+        return _BY_ID[self.id]
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """One property's verdict on one history."""
 
-    property: Property
+    property: Promise
     verdict: Verdict
     judged: int
-    violations: tuple[str, ...]
+    violations: tuple[Violation, ...]
     why: str
+    decides: bool
+
+    def row(self) -> VerdictRow:
+        """Return it as both judges write it down."""
+        of = self.property
+        return VerdictRow(
+            property=of.id,
+            name=of.name,
+            verdict=self.verdict.value,
+            judged=self.judged,
+            violations=len(self.violations),
+            decides=self.decides,
+            why=self.why,
+        )
 
 
 def judge(history: History, properties: Iterable[Property]) -> Iterator[Judgement]:
     """Yield one judgement for each property."""
+    expected = history.run.expected
     for each in properties:
+        promise = each.promise
         try:
             finding = each.check(history)
         except Exception as broken:  # A bug of the judge is no finding about the system.
-            yield Judgement(each, Verdict.CRASHED, 0, (), f"the property broke: {broken!r}")
-            continue
-        verdict, why = _verdict(each, finding, history)
-        yield Judgement(each, verdict, finding.judged, finding.violations, why)
+            finding = Finding(0)
+            verdict, why = Verdict.CRASHED, f"the property broke: {broken!r}"
+        else:
+            verdict, why = _verdict(promise, finding, history)
+        if expected is not None:
+            decides = promise.id in expected
+        else:
+            # Nothing gave occasion to judge it; a witness that is out of reach is another thing.
+            had_occasion = finding.judged > 0 or bool(_out_of_reach(promise, history))
+            decides = verdict is not Verdict.NODATA or had_occasion
+        yield Judgement(promise, verdict, finding.judged, finding.violations, why, decides)
 
 
-def _verdict(of: Property, finding: Finding, history: History) -> tuple[Verdict, str]:
+def _out_of_reach(promise: Promise, history: History) -> str:
+    reasons = history.evidence.out_of_reach
+    return next((reasons[each] for each in promise.needs if each in reasons), "")
+
+
+def _verdict(promise: Promise, finding: Finding, history: History) -> tuple[Verdict, str]:
+    if unreachable := _out_of_reach(promise, history):
+        return Verdict.NODATA, unreachable
+    if finding.does_not_apply:
+        return Verdict.NODATA, finding.does_not_apply
+    holes = history.evidence.holes
+    hole = next((holes[each][0] for each in promise.needs if holes.get(each)), "")
     if finding.violations:
-        return Verdict.FAIL, finding.violations[0]
-    if history.holes and of.argues_from_absence:
-        return Verdict.UNKNOWN, history.holes[0]
+        if hole and promise.absence_accuses:
+            return Verdict.UNKNOWN, hole
+        return Verdict(promise.breach), finding.violations[0].sentence
+    if hole and promise.absence_clears:
+        return Verdict.UNKNOWN, hole
+    if finding.uncertain:
+        return Verdict.UNKNOWN, finding.uncertain
     if finding.judged == 0:
         return Verdict.NODATA, "nothing of that kind happened"
     return Verdict.PASS, ""
 
 
-def worst(judgements: Iterable[Judgement]) -> Verdict:
-    """Return the verdict of a run."""
-    found = {judgement.verdict for judgement in judgements}
-    return next((verdict for verdict in _ORDER if verdict in found), Verdict.NODATA)
+def worst(judgements: Sequence[Judgement]) -> Verdict:
+    """Return the verdict of a run: the worst of those that decide."""
+    found = {judgement.verdict for judgement in judgements if judgement.decides}
+    return next((verdict for verdict in Verdict if verdict in found), Verdict.NODATA)
 
 
 def exit_code(verdict: Verdict) -> int:
     """0 held, 1 failed or hung, 2 unknown or nothing to judge."""
-    return _EXIT_CODES[verdict]
+    return EXIT_CODES[verdict.value]

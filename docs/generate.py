@@ -30,8 +30,8 @@ def events_page() -> str:
     page = ["# Events", "", _GENERATED, "", *_sentences(inspect.getdoc(events))]
     page += [
         "",
-        "A node appends them to `nodes/<id>/events/*.jsonl` in its data directory, one JSON object",
-        f"a line; `schema_version` is {events.SCHEMA_VERSION}.",
+        "A node appends them to `node=<id>/` in the run's folder ([evidence.md](evidence.md)), one",
+        f"JSON object a line; `schema_version` is {events.SCHEMA_VERSION}.",
         "",
     ]
     for event in events.Event.__args__:

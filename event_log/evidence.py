@@ -8,6 +8,7 @@
         harness=<name>/events-<boot>-<nnnn>.jsonl   what was broken on purpose, which process ended
         zookeeper/member=<n>/log.<zxid>         every member's own transaction log
         zookeeper/first.jsonl  final.jsonl      all znodes when the run began, when it was sealed
+        zookeeper/dumps.json                    as of which zxid each of them is
         zookeeper/commits.jsonl                 the logs decoded and merged (event_log.commits)
 
 Lines of events and of commits end with a newline each; a last line without one was cut off.
@@ -26,6 +27,7 @@ RUN: Final = "run.json"
 COMMITS: Final = "zookeeper/commits.jsonl"
 FIRST_DUMP: Final = "zookeeper/first.jsonl"
 FINAL_DUMP: Final = "zookeeper/final.jsonl"
+DUMPS: Final = "zookeeper/dumps.json"  # a dump's path to the zxid as of which it is
 EVENT_SOURCES: Final = ("node", "client", "harness")
 FILE_KINDS: Final = (*EVENT_SOURCES, "commits", "dump", "log", "run")
 
@@ -50,6 +52,7 @@ class RunDescription:
     started_ms: int = 0
     brokers: int = 0
     session_timeout_ms: int = 0
+    operations_min: int = 0  # T1: so many must succeed before and after the faults
     chroot: str = ""  # "" or "/…": what lies outside is somebody else's
     log_folders: list[str] | None = None  # where each member keeps its log; None: out of reach
     super_users: list[str] | None = None  # of the authorizer; None: there is no authorizer

@@ -5,14 +5,15 @@ to the same verdict, the same number of rows judged and the same keys of violati
 
 Verdict of one property, in this order:
 1. NODATA   a witness in `needs` is out of reach (its files were never part of the run)
-2. FAIL     a violation was found; UNKNOWN instead where `absence_accuses` and a needed witness has
-            a hole: what seems to be missing may be in the hole
-3. UNKNOWN  a needed witness has a hole and `absence_clears`: a violation may be in the hole
-4. NODATA   nothing was judged: no row of that kind was there
-5. PASS
+2. NODATA   it does not apply: A1 without an authorizer, T1 outside of scenarios
+3. FAIL     a violation was found (T1: NODATA); UNKNOWN instead where `absence_accuses` and a
+            needed witness has a hole: what seems to be missing may be in the hole
+4. UNKNOWN  a needed witness has a hole and `absence_clears`: a violation may be in the hole
+5. NODATA   nothing was judged: no row of that kind was there
+6. PASS
 CRASHED is a judge that broke. A run's verdict is the worst of the properties that decide (order of
 VERDICTS): those that the run's manifest expects; where it expects none in particular, all but
-those that are NODATA by rule 4, and NODATA when none is left.
+those that are NODATA by rule 2 or 5, and NODATA when none is left.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Promise:
     key: str  # form of a violation's key
     absence_clears: bool  # a PASS rests on something that is not there
     absence_accuses: bool  # a violation rests on something that is not there
+    breach: str = "FAIL"  # what a violation makes of the verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +140,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
         id="D1",
         name="acknowledged_is_kept",
         promise="what was acknowledged is committed, was so before the answer, and is still there",
-        needs=("commits", "events"),
+        needs=("commits", "events", "clients"),
         judged="acknowledged elements of brokers' answers and of clients, znodes of the final dump",
         key="<request id>/<element>, <op id>/<element> or znode<path>",
         absence_clears=True,
@@ -148,7 +150,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
         id="D2",
         name="refused_leaves_no_trace",
         promise="what was refused was not done",
-        needs=("commits", "events"),
+        needs=("commits", "events", "clients"),
         judged="refused elements of brokers' answers and of clients",
         key="<request id>/<element> or <op id>/<element>",
         absence_clears=True,
@@ -168,7 +170,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
         id="D4",
         name="unknown_is_resolved",
         promise="what nobody was told the end of took effect once or not at all, and it is known",
-        needs=("commits", "events"),
+        needs=("commits", "events", "clients"),
         judged="write requests and clients' operations whose end nobody was told",
         key="<request id> or <op id>",
         absence_clears=True,
@@ -259,7 +261,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
         id="K3",
         name="log_is_complete",
         promise="every boot's events are there without a hole, up to its end, and written by one",
-        needs=("events",),
+        needs=("events", "clients"),
         judged="boots",
         key="<node>/<boot>/<seq>",
         absence_clears=True,
@@ -279,10 +281,11 @@ PROMISES: Final[tuple[Promise, ...]] = (
         id="T1",
         name="the_scenario_has_teeth",
         promise="the fault bit, was healed, and work was done before, during and after it",
-        needs=("events",),
+        needs=("events", "clients"),
         judged="faults of a scenario; none outside of scenarios",
         key="<node>/<boot>/<seq>",
         absence_clears=True,
         absence_accuses=True,
+        breach="NODATA",  # a scenario that did not bite proves nothing
     ),
 )

@@ -128,7 +128,7 @@ class NodeMetrics(Collector):
             values[metric.name] = self._login_counts[metric]
         for (api, version), count in self._requests.items():
             values[f'{names.REQUESTS.name}{{request="{api}",version="{version}"}}'] = count
-        values |= {metric.name: read() for metric, read in self._gauges.items()}
+        values |= {metric.name: float(read()) for metric, read in self._gauges.items()}
         return values
 
     def collect(self) -> Iterable[Family]:

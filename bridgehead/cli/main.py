@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import bridgehead
-from bridgehead.cli import controller, judge, node, status, up, zookeeper
+from bridgehead.cli import controller, evidence, judge, node, status, up, zookeeper
 from bridgehead.cli.options import say, say_aside
 from bridgehead.cluster.errors import ClusterError
 
@@ -24,7 +24,12 @@ def version() -> None:
 
 
 COMMANDS = (up.up, status.status, status.down, status.logs, judge.judge, version)
-GROUPS = (("node", node.app), ("controller", controller.app), ("zookeeper", zookeeper.app))
+GROUPS = (
+    ("node", node.app),
+    ("controller", controller.app),
+    ("zookeeper", zookeeper.app),
+    ("evidence", evidence.app),
+)
 
 
 def build_app() -> typer.Typer:

@@ -80,6 +80,7 @@ class Cluster:
             properties=dict(properties or {}),
             node_properties={node: dict(own) for node, own in (node_properties or {}).items()},
             node_command=tuple(node_command),
+            keep_evidence=not self._temporary,
         )
         self._client = ClusterClient(self.data_dir)
         self._supervisor: subprocess.Popen[bytes] | None = None

@@ -6,7 +6,7 @@ lock with the process, so a stale pid file never keeps anybody out.
     cluster.json            once the cluster is ready, until it stops
     supervisor.pid  supervisor.log  control.sock
     nodes/ID/               node.properties node.log node.out node.pid ready.json control.sock
-    nodes/ID/events/        the node's part of the evidence
+    evidence/run=…/         what one run has left, for the judge (docs/evidence.md)
     zookeeper/              zoo.cfg zookeeper.log zookeeper.pid version-2/
 """
 

@@ -13,6 +13,7 @@ import re
 import secrets
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.settings import ClusterSettings
@@ -121,9 +122,14 @@ def parse_listeners(value: str, key: str = "listeners") -> tuple[Listener, ...]:
 
 
 def plan_nodes(
-    settings: ClusterSettings, ports: Ports, *, zookeeper_connect: str, run_id: str
+    settings: ClusterSettings,
+    ports: Ports,
+    *,
+    zookeeper_connect: str,
+    run_id: str,
+    evidence: Path | None = None,
 ) -> tuple[NodePlan, ...]:
-    """The properties of every node, all ports decided.
+    """The properties of every node, all ports decided. `evidence`: the folder of this run.
 
     Raises:
         ClusterError: a demanded port is taken, or `listeners` cannot be read.
@@ -131,6 +137,7 @@ def plan_nodes(
     shape = parse_listeners(settings.properties.get("listeners", "PLAINTEXT://:0"))
     advertised = _advertised_hosts(settings)
     base_port = settings.base_port or shape[0].port or DEFAULT_BASE_PORT
+    folder = evidence or settings.data_dir.resolve() / "evidence" / f"run={run_id}"
     given: list[list[Listener]] = [[] for _ in range(settings.brokers)]
     for position, listener in enumerate(shape):
         for index in range(settings.brokers):
@@ -150,6 +157,7 @@ def plan_nodes(
                 **_own_properties(settings, index, given[index], advertised, ports),
                 "zookeeper.connect": zookeeper_connect,
                 "bridgehead.run.id": run_id,
+                "bridgehead.evidence.dir": str(folder / f"node={index + 1}"),
                 **settings.node_properties.get(index + 1, {}),
             },
         )
@@ -178,9 +186,6 @@ def _own_properties(
         ),
         "bridgehead.grpc.listener": f"{LOOPBACK}:0",
         "bridgehead.metrics.listener": f"{LOOPBACK}:{metrics_port}",
-        "bridgehead.evidence.dir": str(
-            settings.data_dir.resolve() / "nodes" / str(node) / "events"
-        ),
     }
     if settings.controller is not None:
         own["bridgehead.controller.pinned"] = str(settings.controller)

@@ -29,6 +29,8 @@ class ClusterSettings:
     zookeeper_heap_mib: int = 1024
     properties: dict[str, str] = dataclasses.field(default_factory=dict)
     node_properties: dict[int, dict[str, str]] = dataclasses.field(default_factory=dict)
+    keep_evidence: bool = True
+    """Dump and seal at the end; False where the folder is thrown away."""
     node_command: tuple[str, ...] = ()
     """What starts a node instead of `python -m node`; for tests of supervision."""
 

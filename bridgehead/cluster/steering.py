@@ -73,6 +73,7 @@ async def _down(supervisor: Supervisor, _: Message) -> Message:
 async def _node_start(supervisor: Supervisor, message: Message) -> Message:
     """Waits until the broker serves and knows the controller, as `up` does."""
     node = _node(supervisor, message)
+    supervisor.record.note_ends([node])
     node.start()
     deadline = asyncio.get_running_loop().time() + _START_TIMEOUT_S
     while (ready := node.ready()) is None or not await _knows_controller(node):
@@ -94,6 +95,7 @@ async def _knows_controller(node: NodeProcess) -> bool:
 async def _node_stop(supervisor: Supervisor, message: Message) -> Message:
     node = _running_node(supervisor, message)
     pid = node.pid
+    supervisor.record.fault_injected("stop", node.id)
     await asyncio.to_thread(node.stop)
     return {"id": node.id, "pid": pid}
 
@@ -101,6 +103,7 @@ async def _node_stop(supervisor: Supervisor, message: Message) -> Message:
 async def _node_kill(supervisor: Supervisor, message: Message) -> Message:
     node = _running_node(supervisor, message)
     pid = node.pid
+    supervisor.record.fault_injected("kill", node.id)
     node.kill()
     return {"id": node.id, "pid": pid}
 
@@ -119,6 +122,7 @@ async def _controller_show(supervisor: Supervisor, _: Message) -> Message:
 async def _controller_kill(supervisor: Supervisor, _: Message) -> Message:
     node = await _controller_node(supervisor)
     pid = node.pid
+    supervisor.record.fault_injected("kill", node.id)
     node.kill()
     return {"id": node.id, "pid": pid}
 
@@ -126,6 +130,7 @@ async def _controller_kill(supervisor: Supervisor, _: Message) -> Message:
 async def _controller_freeze(supervisor: Supervisor, message: Message) -> Message:
     seconds = float(message.get("seconds", 5.0))
     node = await _controller_node(supervisor)
+    supervisor.record.fault_injected("freeze", node.id)
     node.freeze()
     supervisor.thaw_later(node, seconds)
     return {"id": node.id, "pid": node.pid, "seconds": seconds}
@@ -133,6 +138,7 @@ async def _controller_freeze(supervisor: Supervisor, message: Message) -> Messag
 
 async def _controller_expire(supervisor: Supervisor, _: Message) -> Message:
     node = await _controller_node(supervisor)
+    supervisor.record.fault_injected("expire", node.id)
     await node.command({"command": "expire", "session": "controller"})
     return {"id": node.id, "pid": node.pid}
 

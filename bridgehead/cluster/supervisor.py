@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +22,7 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_process import NodeProcess, clear_stray_node
 from bridgehead.cluster.plan import DEFAULT_ZOOKEEPER_PORT, LOOPBACK, Ports, plan_nodes
+from bridgehead.cluster.run_record import RunRecord
 from bridgehead.cluster.settings import ClusterSettings
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, stop_stray_zookeeper
 
@@ -45,6 +45,7 @@ class Supervisor:
         self.directory = DataDirectory(settings.data_dir)
         self.nodes: dict[int, NodeProcess] = {}
         self.zookeeper: EmbeddedZooKeeper | None = None
+        self.record = RunRecord(self.directory.root, settings, announce)
         self.pinned = settings.controller
         """The broker that is controller whenever it is there; None: whoever comes first."""
         self.phase = "starting"
@@ -124,20 +125,39 @@ class Supervisor:
             zookeeper_connect=self.settings.zookeeper_connect
             or (embedded and embedded.connect)
             or "",
-            run_id=secrets.token_hex(8),
+            run_id=self.record.run_id,
+            evidence=self.record.folder,
         )
+        is_new = embedded is not None and not embedded.has_history()
         if embedded is not None:
             self.zookeeper = embedded
             embedded.start()
             await self._until_serving(embedded)
         else:
             await self._until_reachable(self.settings.zookeeper_connect or "")
+        await self._begin_record(is_new)
         for plan in plans:
             node = NodeProcess(plan, self.directory.node(plan.id), self.settings.node_command)
             self.nodes[plan.id] = node
             node.start()
         await self._until_ready()
         await self.write_document()
+
+    async def _begin_record(self, is_new: bool) -> None:
+        """What stands in ZooKeeper already is not this run's doing."""
+        _, slash, chroot = self._zookeeper_connect().partition("/")
+        members = None if self.zookeeper is None else self.zookeeper.members
+        folders = None if members is None else [member.folder for member in members]
+        self.record.begin(chroot=slash + chroot, log_folders=folders)
+        if is_new:
+            self.record.begin_empty()
+        elif self.settings.keep_evidence:
+            await self.record.dump(self._zookeeper_connect(), "first")
+
+    def _zookeeper_connect(self) -> str:
+        if self.settings.zookeeper_connect is not None:
+            return self.settings.zookeeper_connect
+        return self.zookeeper.connect if self.zookeeper is not None else ""
 
     def _zookeeper_ports(self, ports: Ports) -> list[int]:
         if self.settings.zookeeper_members > 1:
@@ -257,10 +277,9 @@ class Supervisor:
             "bootstrap_servers": ",".join(
                 next(iter(broker["listeners"].values())) for broker in brokers
             ),
-            "zookeeper_connect": self.settings.zookeeper_connect
-            or (self.zookeeper.connect if self.zookeeper is not None else ""),
+            "zookeeper_connect": self._zookeeper_connect(),
             "controller_id": controller["id"] if controller is not None else None,
-            "evidence_dir": str(self.directory.root),
+            "evidence_dir": str(self.record.folder),
             "brokers": brokers,
             "zookeeper": self._zookeeper_document(),
         }
@@ -288,6 +307,7 @@ class Supervisor:
         async def thaw() -> None:
             await asyncio.sleep(seconds)
             node.thaw()
+            self.record.fault_healed("freeze", node.id)
             self._announce(f"Broker {node.id} goes on after {seconds:g} s.")
 
         task = asyncio.create_task(thaw())
@@ -297,6 +317,7 @@ class Supervisor:
     async def _watch_nodes(self) -> None:
         """Says when a node ends by itself; its death is news, not an emergency."""
         while True:
+            self.record.note_ends(self.nodes.values())
             for node in self.nodes.values():
                 status = node.exit_status()
                 if status is not None and node.condition in ("running", "frozen"):
@@ -316,8 +337,14 @@ class Supervisor:
         for node in self.nodes.values():
             node.ask_to_stop()
         await asyncio.gather(*(asyncio.to_thread(node.stop) for node in self.nodes.values()))
+        self.record.note_ends(self.nodes.values())
+        if self.settings.keep_evidence and self.nodes:
+            await self.record.dump(self._zookeeper_connect(), "final")
         if self.zookeeper is not None:
             await asyncio.to_thread(self.zookeeper.stop)
+        if self.settings.keep_evidence:
+            await self.record.seal()
+        self.record.close()
         self.directory.cluster_json.unlink(missing_ok=True)
 
     def _obey_signals(self) -> None:

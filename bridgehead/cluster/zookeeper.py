@@ -154,6 +154,10 @@ class EmbeddedZooKeeper:
         """`host:port[,host:port]...`, for `zookeeper.connect`."""
         return ",".join(f"{LOOPBACK}:{member.port}" for member in self.members)
 
+    def has_history(self) -> bool:
+        """Whether a member's folder holds what an earlier run has written."""
+        return any((member.folder / "version-2").is_dir() for member in self.members)
+
     def pid(self, member_id: int = 1) -> int | None:
         """The process id of a member that was started."""
         process = self._processes.get(member_id)

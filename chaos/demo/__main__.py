@@ -13,10 +13,12 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.table import Table
 
-from bridgehead.cluster import Cluster, ClusterError
+from bridgehead.cluster import ClientHistory, Cluster, ClusterError
 from chaos.demo.clients import Load, admin, alter_config, create_topic
 from chaos.demo.stops import last_write_of, read_events, stops_of
-from chaos.history import read_history
+from chaos.evidence.finding import read_run
+from chaos.evidence.reading import EvidenceError
+from chaos.history import History
 from chaos.properties import PROPERTIES
 from chaos.verdicts import Verdict, exit_code, judge, worst
 from chaos.witness import read_transactions
@@ -53,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _run(console, options.data_dir)
         return _judge(console, options.data_dir)
-    except (DemoFailedError, ClusterError, KafkaException) as failed:
+    except (DemoFailedError, ClusterError, EvidenceError, KafkaException) as failed:
         console.print(f"[bold red]The demo did not hold:[/] {failed}")
         return exit_code(Verdict.FAIL)
 
@@ -151,7 +153,8 @@ def _failover(console: Console, cluster: Cluster, controller: int) -> None:
         f"The controller's process is killed while clients write (kill -9, {controller})",
     )
     others = [cluster.bootstrap_server(each) for each in cluster.brokers if each != controller]
-    load = Load(others)
+    history = ClientHistory(cluster.evidence_dir, "demo")
+    load = Load(others, history)
     load.start()
     with console.status("Clients create topics through the two other brokers ..."):
         warm = load.wait_for_more(50, timeout_s=30)
@@ -163,6 +166,7 @@ def _failover(console: Console, cluster: Cluster, controller: int) -> None:
         took_s = time.monotonic() - killed
         resumed = load.wait_for_more(50, timeout_s=30)
     load.stop()
+    history.close()
     if not warm or not resumed:
         raise DemoFailedError("the clients did not get on; see the nodes' logs")
     if load.refused:
@@ -183,11 +187,10 @@ def _judge(console: Console, data_dir: Path) -> int:
         6,
         "The judge reads what the brokers and ZooKeeper wrote, and believes neither alone",
     )
-    history = read_history(data_dir)
-    judgements = list(judge(history, PROPERTIES))
+    judgements = list(judge(History(read_run(data_dir)), PROPERTIES))
     table = Table("verdict", "property", "judged", "what it promises")
     for each in judgements:
-        colour = "green" if each.verdict is Verdict.PASS else "red"
+        colour = "green" if each.verdict is Verdict.PASS else "red" if each.decides else "dim"
         table.add_row(
             f"[{colour}]{each.verdict.value}[/]",
             f"{each.property.id} {each.property.name}",

@@ -18,7 +18,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs r
     NewTopic,
 )
 
+from bridgehead.cluster import ClientHistory
+
 ANSWER_TIMEOUT_S = 30
+CREATE_TOPICS = 19
+_REQUEST_TIMED_OUT = 7
 
 
 def admin(bootstrap: str) -> AdminClient:
@@ -44,11 +48,18 @@ def alter_config(client: AdminClient, topic: str, configs: Mapping[str, str]) ->
     future.result(ANSWER_TIMEOUT_S)
 
 
+def _code(refused: KafkaException) -> int:
+    """Return Kafka's code; librdkafka's own are negative, and mean that nobody knows."""
+    code = int(refused.args[0].code())
+    return code if code > 0 else _REQUEST_TIMED_OUT
+
+
 @dataclass(slots=True)
 class Load:
     """Clients in threads of their own, each creating topics one after another."""
 
     bootstrap: list[str]
+    history: ClientHistory
     threads_per_broker: int = 2
     acknowledged: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -69,11 +80,14 @@ class Load:
         while not self._stop.is_set():
             name = f"load-{next(self._names)}"
             began = time.monotonic()
-            try:
-                create_topic(client, name, partitions=1, replicas=2)
-                self.acknowledged.append(name)
-            except KafkaException as refused:
-                self.refused.append(f"{name}: {refused}")
+            with self.history.operation(CREATE_TOPICS, [name]) as operation:
+                try:
+                    create_topic(client, name, partitions=1, replicas=2)
+                    operation.told({name: 0})
+                    self.acknowledged.append(name)
+                except KafkaException as refused:
+                    operation.told({name: _code(refused)})
+                    self.refused.append(f"{name}: {refused}")
             self.longest_wait_s = max(self.longest_wait_s, time.monotonic() - began)
 
     def wait_for_more(self, count: int, timeout_s: float) -> bool:

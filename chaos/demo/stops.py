@@ -33,9 +33,9 @@ _WORDS: Mapping[str, Callable[[Event], str]] = {
 }
 
 
-def read_events(data_dir: Path) -> Iterator[Event]:
-    """Yield every event written so far, whole lines only."""
-    for path in sorted(data_dir.glob("nodes/*/events/*.jsonl")):
+def read_events(run: Path) -> Iterator[Event]:
+    """Yield every event of a run's nodes written so far, whole lines only."""
+    for path in sorted(run.glob("node=*/*.jsonl")):
         for line in path.read_bytes().split(b"\n")[:-1]:
             yield json.loads(line)
 

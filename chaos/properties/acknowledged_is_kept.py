@@ -1,69 +1,79 @@
-"""D1: what a client was told is done stands in ZooKeeper's log, at its answer's zxid or before."""
+"""D1: what a client was told is done stands in ZooKeeper's log, and still stands at the end.
+
+Two independent paths on purpose: each acknowledgement must have its committed outcome and its
+effect; and the transactions, replayed from the first dump, must give the final dump.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
-from chaos.history import TOPICS, Answer, CommittedOutcome, History
+from chaos.history import NONE, TOPICS, Answer, History, row_of
+from chaos.properties.breach import violation, zxid
 from chaos.verdicts import Finding, Property
+from event_log.commits import CommitLine, CommitOutcome
+from event_log.promises import OK_CODES, Violation
 
-NONE: Final = 0
 TOPIC_RESOURCE, BROKER_RESOURCE = "2", "4"
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS = 33, 44
+# Somebody else's deletion may be joined: then nothing of this request is committed, and D5 judges
+# that the topic has gone.
+JOINS_OTHERS: Final = frozenset({DELETE_TOPICS})
 
 
 def check(history: History) -> Finding:
-    """Judge every element that was answered NONE and was no dry run."""
-    committed: dict[tuple[object, str], list[CommittedOutcome]] = defaultdict(list)
-    for outcome in history.outcomes:
-        if outcome.error != NONE:
-            continue  # A committed refusal is no effect.
-        committed[outcome.identity, outcome.element].append(outcome)
+    """Judge acknowledgements of brokers, those of clients, and the final dump."""
     written = {
-        transaction.zxid: {operation.path for operation in transaction.operations}
-        for transaction in history.transactions
-        if not transaction.failed
+        commit.zxid: {operation.path for operation in commit.operations}
+        for commit in history.applied
     }
-    judged = 0
-    violations = []
+    judged: list[Violation | None] = []
     for answer in history.answers:
         if answer.validate_only:
             continue
         for element, error in answer.elements:
-            if error != NONE:
-                continue
-            judged += 1
-            found = committed[answer.identity, element]
-            violation = _violation(answer, element, found, history, written)
-            if violation is not None:
-                violations.append(violation)
-    return Finding(judged, tuple(violations))
+            if error in OK_CODES and element not in answer.unchanged:
+                judged.append(_answered(answer, element, history, written))
+    judged += _told(history)
+    judged += _replayed(history)
+    return Finding(len(judged), tuple(each for each in judged if each is not None))
 
 
-def _violation(
+def _answered(
+    answer: Answer, element: str, history: History, written: Mapping[int, Set[str]]
+) -> Violation | None:
+    """Judge one element; `written` are the paths that each transaction touched."""
+    outcomes = history.committed.get((answer.identity, element), [])
+    found = [(commit, outcome) for commit, outcome in outcomes if outcome.error == NONE]
+    wrong = _wrong(answer, element, found, history, written)
+    if wrong is None:
+        return None
+    rows = [row_of(answer.answered), row_of(answer.decided)]
+    rows += [zxid(commit.zxid) for commit, _ in found]
+    key = f"{answer.request_id}/{element}"
+    return violation("D1", key, rows, f"{answer.request_id}: {element} was acknowledged {wrong}")
+
+
+def _wrong(
     answer: Answer,
     element: str,
-    found: list[CommittedOutcome],
+    found: list[tuple[CommitLine, CommitOutcome]],
     history: History,
     written: Mapping[int, Set[str]],
 ) -> str | None:
-    """Judge one element; `written` are the paths that each transaction touched."""
     if not found:
-        if answer.api_key == DELETE_TOPICS:
-            return None  # Somebody else's deletion was joined; D5 judges that it is gone.
-        return f"{answer.request_id}: {element} was acknowledged and never committed"
-    if all(outcome.zxid > answer.zxid for outcome in found):
-        return f"{answer.request_id}: {element} was acknowledged before it was committed"
+        return None if answer.api_key in JOINS_OTHERS else "and never committed"
+    if all(commit.zxid > answer.zxid for commit, _ in found):
+        return "before it was committed"
     if answer.api_key == CREATE_TOPICS:
         lives = history.topics.get(element, ())
         if not any(life.creator == answer.identity for life in lives):
-            return f"{answer.request_id}: topic {element} was acknowledged and is not there"
+            return "and its topic was not made"
     path = _effect(answer.api_key, element)
-    if path is not None and not any(path in written[outcome.zxid] for outcome in found):
-        return f"{answer.request_id}: {element} was acknowledged and {path} was not written"
+    if path is not None and not any(path in written[commit.zxid] for commit, _ in found):
+        return f"and {path} was not written"
     return None
 
 
@@ -81,10 +91,57 @@ def _effect(api_key: int, element: str) -> str | None:
     return None  # A broker's log levels are in no znode.
 
 
-PROPERTY: Final = Property(
-    "D1",
-    "acknowledged_is_kept",
-    "what was acknowledged is committed, and was so before the answer",
-    check,
-    argues_from_absence=True,
-)
+def _told(history: History) -> Iterator[Violation | None]:
+    """Judge what clients were told, by the names that they used once."""
+    unchanged = {
+        (answer.api_key, element) for answer in history.answers for element in answer.unchanged
+    }
+    for operation in history.operations:
+        for element, error in operation.elements:
+            name = (operation.api_key, element)
+            if error not in OK_CODES or name not in history.named_once:
+                continue
+            if name in unchanged or operation.api_key in JOINS_OTHERS:
+                continue
+            if name in history.effects:
+                yield None
+                continue
+            assert operation.completed is not None
+            rows = [row_of(operation.invoked), row_of(operation.completed)]
+            sentence = f"{operation.op_id}: {element} was acknowledged and never committed"
+            yield violation("D1", f"{operation.op_id}/{element}", rows, sentence)
+
+
+def _replayed(history: History) -> Iterator[Violation | None]:
+    """Judge every znode of the final dump, and every one that should be in it."""
+    evidence = history.evidence
+    if evidence.final is None or evidence.final_zxid is None:
+        return
+    replayed: dict[str, tuple[int, str]] = {
+        path: (line.version, line.digest) for path, line in evidence.first.items()
+    }
+    last = {path: line.mzxid for path, line in evidence.first.items()}
+    for commit in history.applied:
+        if commit.zxid > evidence.final_zxid:
+            break
+        for operation in commit.operations:
+            if operation.kind in ("create", "set"):
+                replayed[operation.path] = (operation.version, operation.digest or "")
+                last[operation.path] = commit.zxid
+            elif operation.kind == "delete":
+                replayed.pop(operation.path, None)
+                last[operation.path] = commit.zxid
+    final = {path: (line.version, line.digest) for path, line in evidence.final.items()}
+    for path in sorted(replayed.keys() | final.keys()):
+        expected, found = replayed.get(path), final.get(path)
+        if expected == found:
+            yield None
+            continue
+        what = "is not there" if found is None else "is there"
+        if expected is not None and found is not None:
+            what = "holds something else"
+        sentence = f"{path} {what}, though ZooKeeper's log says otherwise"
+        yield violation("D1", f"znode{path}", [f"znode{path}", zxid(last.get(path, 0))], sentence)
+
+
+PROPERTY: Final = Property("D1", check)

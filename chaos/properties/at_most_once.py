@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Final
 
 from chaos.history import History
+from chaos.properties.breach import violation, zxid
 from chaos.verdicts import Finding, Property
 
 
 def check(history: History) -> Finding:
     """Judge every element that was committed."""
-    commits: dict[tuple[object, str], list[int]] = defaultdict(list)
-    for outcome in history.outcomes:
-        commits[outcome.identity, outcome.element].append(outcome.zxid)
-    violations = tuple(
-        f"{element} of request {identity} was committed at {', '.join(map(str, zxids))}"
-        for (identity, element), zxids in commits.items()
-        if len(zxids) > 1
-    )
-    return Finding(len(commits), violations)
+    violations = []
+    for (identity, element), found in history.committed.items():
+        zxids = sorted({commit.zxid for commit, _ in found})
+        if len(zxids) < 2:
+            continue
+        key = "/".join((*map(str, identity), element))
+        request_id = found[0][1].request_id
+        sentence = f"{request_id}: {element} was committed at {', '.join(map(str, zxids))}"
+        violations.append(violation("D3", key, [zxid(each) for each in zxids], sentence))
+    return Finding(len(history.committed), tuple(violations))
 
 
-PROPERTY: Final = Property(
-    "D3",
-    "at_most_once",
-    "a request that was sent twice took effect once",
-    check,
-    argues_from_absence=False,
-)
+PROPERTY: Final = Property("D3", check)

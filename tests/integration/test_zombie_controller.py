@@ -27,7 +27,7 @@ def events(cluster: Cluster, node: int, kind: str) -> list[dict[str, object]]:
     """Of a node at work: its last line may be half written."""
     lines = [
         json.loads(line)
-        for path in sorted((cluster.evidence_dir / "nodes" / str(node) / "events").glob("*.jsonl"))
+        for path in sorted((cluster.evidence_dir / f"node={node}").glob("*.jsonl"))
         for line in path.read_text().splitlines(keepends=True)
         if line.endswith("\n")
     ]
@@ -86,7 +86,7 @@ def _wrote(cluster: Cluster, controller: int, elected: int) -> list[int]:
         for each in events(cluster, controller, "commit_answered")
         if isinstance(each["zxid"], int)
     }
-    document = json.loads((cluster.evidence_dir / "cluster.json").read_text())
+    document = json.loads((cluster.data_dir / "cluster.json").read_text())
     folder = Path(document["zookeeper"]["data_dir"])
     return [
         each.zxid

@@ -1,81 +1,203 @@
-"""The judge reads a folder: what is missing in it is a hole, never green, never a finding."""
+"""From folders to verdicts: runs are found, sealed and read; logs are merged; nothing vanishes."""
 
 from __future__ import annotations
 
 import json
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chaos.history import EvidenceError, read_history
+from chaos.evidence.__main__ import main as evidence_main
+from chaos.evidence.finding import find_runs, read_run
+from chaos.evidence.lines import parse_object
+from chaos.evidence.merge import merge
+from chaos.evidence.reading import EvidenceError, read_sealed
+from chaos.evidence.sealing import without_tail
 from chaos.judge import main
-from chaos.witness import Transaction
-from tests.unit.judged_histories import (
-    NONE,
-    W2,
-    create,
-    multi,
-    told,
-)
+from chaos.witness import LoggedOperation, Transaction
+from event_log.evidence import MANIFEST, RunDescription
+from tests import golden_histories
+
+RECORDED = Path(__file__).parents[1] / "data" / "zookeeper_transactions.bin"
 
 
-def _run_folder(folder: Path, lines: Sequence[Mapping[str, Any]], torn: str = "") -> Path:
-    events = folder / "nodes" / "1" / "events"
-    events.mkdir(parents=True)
-    text = "".join(json.dumps(line) + "\n" for line in lines) + torn
-    (events / "events-abc-0000.jsonl").write_text(text, encoding="utf-8")
+def _log(zxids: Sequence[int], paths: Sequence[str] = ()) -> bytes:
+    """Plain creates as ZooKeeper would log them."""
+    data = struct.pack(">4siq", b"ZKLG", 2, 0)
+    for zxid, name in zip(zxids, paths or ["/x"] * len(zxids), strict=True):
+        path = name.encode()
+        record = struct.pack(">qiqqi", 0xA, 0, zxid, 0, 1)
+        record += struct.pack(">i", len(path)) + path + struct.pack(">iiBi", 0, 0, 0, 1)
+        data += struct.pack(">qi", zlib.adler32(record), len(record)) + record + b"B"
+    return data + bytes(4096)
+
+
+def _run(folder: Path, *, logs: Sequence[bytes] = (), **fields: Any) -> Path:
+    """A cluster's folder with one run that is not sealed: a boot in good order, members' logs."""
+    run = folder / "evidence" / "run=r"
+    members = [folder / "zookeeper" / str(number) for number in range(len(logs))]
+    for member, log in zip(members, logs, strict=True):
+        (member / "version-2").mkdir(parents=True)
+        (member / "version-2" / "log.1").write_bytes(log)
+    (run / "node=1").mkdir(parents=True)
+    event = {"run_id": "r", "node": "1", "boot": "a", "host_boot_id": "h", "schema_version": 1}
+    line = {**event, "kind": "stopped", "seq": 0, "mono_ns": 1, "wall_ms": 1, "reason": "asked"}
+    (run / "node=1" / "events-a-0000.jsonl").write_text(json.dumps(line) + "\n")
+    described = RunDescription(
+        run_id="r", log_folders=[str(member) for member in members] or None, **fields
+    )
+    (run / "run.json").write_text(json.dumps(asdict(described)))
+    (run / "zookeeper").mkdir()
+    (run / "zookeeper" / "first.jsonl").touch()
+    (run / "zookeeper" / "dumps.json").write_text('{"zookeeper/first.jsonl": 0}')
     return folder
 
 
-def _line(seq: int) -> dict[str, Any]:
-    return {"kind": "stopped", "node": "1", "boot": "abc", "seq": seq, "reason": "asked"}
+def test_the_last_run_of_a_cluster_is_meant(tmp_path: Path) -> None:
+    """A second `up` in the same folder leaves a second run; each can be named itself."""
+    first = _run(tmp_path, started_ms=1) / "evidence" / "run=r"
+    second = tmp_path / "evidence" / "run=a"
+    second.mkdir()
+    (second / "run.json").write_text(json.dumps(asdict(RunDescription(run_id="a", started_ms=2))))
+    assert find_runs(tmp_path) == [first, second]
+    assert find_runs(first) == [first]
+    with pytest.raises(EvidenceError, match="holds no run"):
+        find_runs(first / "node=1")
 
 
-def test_a_missing_line_is_a_hole_and_a_torn_one_is_counted(tmp_path: Path) -> None:
-    """`seq` is dense in a boot; the last line may be cut off by a kill."""
-    history = read_history(_run_folder(tmp_path, [_line(0), _line(2)], '{"kind":"st'))
-    assert history.holes[0] == "node 1 boot abc: 1 to 2 missing"
-    assert history.torn_lines == 1
-    assert len(history.events) == 2
+def test_a_run_is_sealed_with_everything_that_is_in_it(tmp_path: Path) -> None:
+    """Logs are copied without their preallocated tails and decoded; then nothing may change."""
+    _run(tmp_path, logs=[_log([1, 2, 3])])
+    assert evidence_main(["seal", str(tmp_path)]) == 0
+    (run,) = find_runs(tmp_path)
+    manifest = json.loads((run / MANIFEST).read_text())
+    assert {each["path"] for each in manifest["files"]} == {
+        *("run.json", "node=1/events-a-0000.jsonl", "zookeeper/commits.jsonl"),
+        *("zookeeper/dumps.json", "zookeeper/first.jsonl", "zookeeper/member=1/log.1"),
+    }
+    assert [commit.zxid for commit in read_sealed(run).commits] == [1, 2, 3]
+    assert (run / "zookeeper" / "member=1" / "log.1").stat().st_size < 300
 
 
-def test_a_relayed_answer_without_its_decision_is_a_hole(tmp_path: Path) -> None:
-    """The controller's evidence is gone, and with it what the client was told."""
-    answered = {"kind": "answered", "request_id": "r1", "error": None, "closed": False, "zxid": 3}
-    relayed = {"kind": "forward_answered", "request_id": "r1", "error": 0}
-    lines = [_line(0) | relayed, _line(1) | answered]
-    holes = read_history(_run_folder(tmp_path, lines)).holes
-    assert "the decision behind the answer to r1 is missing" in holes
+def test_a_sealed_run_outlives_its_cluster(tmp_path: Path) -> None:
+    """Sealed again from the logs that were copied, it says the same."""
+    _run(tmp_path, logs=[_log([1, 2, 3])])
+    assert evidence_main(["seal", str(tmp_path)]) == 0
+    (run,) = find_runs(tmp_path)
+    before = read_sealed(run).commits
+    (tmp_path / "zookeeper" / "0" / "version-2" / "log.1").unlink()
+    assert evidence_main(["seal", str(run)]) == 0
+    assert read_sealed(run).commits == before
 
 
-def _logged(folder: Path, *transactions: Transaction, chroot: str = "") -> None:
-    """Write plain creates as ZooKeeper would, with a cluster.json that names the chroot."""
-    data = struct.pack(">4siq", b"ZKLG", 2, 0)
-    for each in transactions:
-        (operation,) = each.operations
-        path = operation.path.encode()
-        record = struct.pack(">qiqqi", each.session, 0, each.zxid, 0, 1)
-        record += struct.pack(">i", len(path)) + path + struct.pack(">iiBi", 0, 0, 0, 1)
-        data += struct.pack(">qi", zlib.adler32(record), len(record)) + record + b"B"
-    log = folder / "zookeeper" / "version-2" / "log.1"
-    log.parent.mkdir(parents=True)
-    log.write_bytes(data + bytes(64))
-    document = {"zookeeper_connect": f"127.0.0.1:2181{chroot}"}
-    (folder / "cluster.json").write_text(json.dumps(document), encoding="utf-8")
+def test_an_unsealed_run_is_judged_as_it_is_and_left_alone(tmp_path: Path) -> None:
+    """Its cluster may go on writing."""
+    _run(tmp_path, logs=[_log([1])])
+    evidence = read_run(tmp_path)
+    assert evidence.unsealed
+    assert len(evidence.commits) == 1
+    assert not list(tmp_path.rglob(MANIFEST))
 
 
 def test_another_tenant_of_the_same_zookeeper_is_not_judged(tmp_path: Path) -> None:
     """Only what lies below the chroot is the cluster's; /kafka2 does not lie below /kafka."""
     paths = ("/kafka", "/kafka2", "/kafka2/config/topics/a", "/kafka/config/topics/b")
-    made = [multi(zxid, create(path)) for zxid, path in enumerate(paths, start=1)]
-    _logged(_run_folder(tmp_path, [_line(0)]), *made, chroot="/kafka")
-    finding = W2.check(read_history(tmp_path))
-    assert finding.judged == 1
-    assert "/config/topics/b" in finding.violations[0]
+    _run(tmp_path, logs=[_log([1, 2, 3, 4], paths)], chroot="/kafka")
+    commits = read_run(tmp_path).commits
+    found = [operation.path for commit in commits for operation in commit.operations]
+    assert found == ["/config/topics/b"]
+    assert [commit.zxid for commit in commits] == [1, 2, 3, 4]
+
+
+def test_what_was_there_before_the_run_is_not_judged(tmp_path: Path) -> None:
+    """A reused data directory: the first dump says as of when the run begins."""
+    run = _run(tmp_path, logs=[_log([1, 2, 3])]) / "evidence" / "run=r"
+    (run / "zookeeper" / "dumps.json").write_text('{"zookeeper/first.jsonl": 2}')
+    evidence = read_run(tmp_path)
+    assert [commit.zxid for commit in evidence.commits] == [3]
+    assert not evidence.holes["commits"]
+
+
+def test_logs_that_are_out_of_reach_can_be_named_later(tmp_path: Path) -> None:
+    """An external ZooKeeper: first NODATA, then what its members' folders say."""
+    _run(tmp_path)
+    assert "commits" in read_run(tmp_path).out_of_reach
+    logs = tmp_path / "elsewhere"
+    logs.mkdir()
+    (logs / "log.1").write_bytes(_log([1]))
+    arguments = ["seal", str(tmp_path), "--zookeeper-logs", str(logs)]
+    assert evidence_main(arguments) == 0
+    assert len(read_run(tmp_path).commits) == 1
+
+
+def test_a_damaged_log_is_a_hole(tmp_path: Path) -> None:
+    """The member's other records are not believed either."""
+    log = bytearray(_log([1, 2]))
+    log[40] ^= 1
+    _run(tmp_path, logs=[bytes(log)])
+    assert "a damaged record" in read_run(tmp_path).holes["commits"][0]
+
+
+def test_a_real_log_is_decoded_and_its_tail_is_nothing(tmp_path: Path) -> None:
+    """A real server's log, with outcomes; cutting the zeros off loses no transaction."""
+    _run(tmp_path, logs=[RECORDED.read_bytes()])
+    evidence = read_run(tmp_path)
+    assert any(commit.outcomes for commit in evidence.commits)
+    assert any(operation.role == "epoch" for c in evidence.commits for operation in c.operations)
+    assert without_tail(RECORDED.read_bytes() + bytes(1 << 16)).rstrip(b"\0") == (
+        RECORDED.read_bytes().rstrip(b"\0")
+    )
+
+
+def _member(*zxids: int) -> list[Transaction]:
+    return [
+        Transaction(zxid, 1, 0, 0, "create", (LoggedOperation("create", f"/{zxid}"),))
+        for zxid in zxids
+    ]
+
+
+A, B = 0x100000000, 0x200000000
+
+
+def test_what_a_majority_holds_is_committed() -> None:
+    """One member was away for a while."""
+    merged = merge([_member(A + 1, A + 2), _member(A + 1, A + 2), _member(A + 1)], first_zxid=0)
+    assert [t.zxid for t in merged.transactions] == [A + 1, A + 2]
+    assert merged.holes == ()
+
+
+def test_the_tail_of_a_deposed_leader_is_no_truth() -> None:
+    """Its proposals stay in its file; another member went straight into the next epoch."""
+    members = [_member(A + 1, A + 2, A + 3, B + 1), _member(A + 1, B + 1), _member(A + 1, B + 1)]
+    merged = merge(members, first_zxid=0)
+    assert [t.zxid for t in merged.transactions] == [A + 1, B + 1]
+    assert (merged.denied, merged.holes) == (2, ())
+
+
+def test_a_proposal_that_nobody_denies_is_not_known() -> None:
+    """The last entry of one log, and nothing after it anywhere."""
+    merged = merge([_member(A + 1, A + 2), _member(A + 1), _member(A + 1)], first_zxid=0)
+    assert [t.zxid for t in merged.transactions] == [A + 1]
+    assert merged.holes == (f"whether zxid {A + 2} was committed cannot be told from the logs",)
+
+
+def test_the_final_dump_tells_of_a_proposal_that_nobody_denies() -> None:
+    """Its znode stands there."""
+    members = [_member(A + 1, A + 2), _member(A + 1), _member(A + 1)]
+    merged = merge(members, first_zxid=0, final_zxids={f"/{A + 2}": (A + 2, A + 2)})
+    assert [t.zxid for t in merged.transactions] == [A + 1, A + 2]
+    assert merged.holes == ()
+
+
+def test_members_that_disagree_are_a_hole() -> None:
+    """Two logs hold different things under one zxid."""
+    other = [Transaction(A + 1, 2, 0, 0, "create", (LoggedOperation("create", "/y"),))]
+    assert "disagree" in merge([_member(A + 1), other, other], first_zxid=0).holes[0]
 
 
 @pytest.mark.parametrize(
@@ -86,53 +208,61 @@ def test_another_tenant_of_the_same_zookeeper_is_not_judged(tmp_path: Path) -> N
         ((1, 2, 0x100000002), "ZooKeeper's log jumps from zxid 2 to 4294967298"),
     ],
 )
-def test_a_log_with_missing_transactions_is_a_hole(
-    tmp_path: Path, zxids: Sequence[int], hole: str
-) -> None:
+def test_a_log_with_missing_transactions_is_a_hole(zxids: Sequence[int], hole: str) -> None:
     """What was written in between cannot be known, so that absence proves nothing."""
-    _logged(_run_folder(tmp_path, [_line(0)]), *(multi(z, create("/x")) for z in zxids))
-    holes = read_history(tmp_path).holes
-    assert len(holes) == 1
-    assert hole in holes[0]
+    assert merge([_member(*zxids)], first_zxid=0).holes == (hole,)
 
 
-def test_a_new_epoch_of_an_ensemble_is_no_hole(tmp_path: Path) -> None:
+def test_a_new_epoch_of_an_ensemble_is_no_hole() -> None:
     """A new leader counts from 1 again, below a higher epoch."""
-    zxids = (0x100000001, 0x100000002, 0x200000001)
-    _logged(_run_folder(tmp_path, [_line(0)]), *(multi(z, create("/x")) for z in zxids))
-    assert read_history(tmp_path).holes == ()
+    assert merge([_member(A + 1, A + 2, B + 1)], first_zxid=0).holes == ()
 
 
-def test_an_outcome_that_is_not_understood_is_not_judged(
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"\xff", "utf8"),
+        (b'{"a":1,}', "not_json"),
+        (b'{"a":Infinity}', "not_json"),
+        (b"[" * 100_000, "not_json"),
+        (b"7", "not_an_object"),
+        (b'{"a":{"b":1,"b":1}}', "duplicate_key"),
+        (b'{"a":' + b"9" * 10_000 + b"}", "overflow"),
+        (b'{"a":-9223372036854775809}', "overflow"),
+    ],
+)
+def test_a_hostile_line_has_its_reason(line: bytes, reason: str) -> None:
+    """None of them is read as something that it is not, and none takes the judge down."""
+    assert parse_object(line) == reason
+
+
+def test_the_command_prints_what_both_judges_say(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One sentence and exit 2: neither green nor a finding."""
-    _run_folder(tmp_path, [{"kind": "request_decided", "node": "1", "boot": "a", "seq": 0}])
-    assert main([str(tmp_path)]) == 2
-    assert "request_id" in capsys.readouterr().err
+    """As JSON: verdicts with their rows, files with their lines, holes."""
+    golden = golden_histories.load("a_hole_in_a_boot")
+    golden_histories.expand(golden, tmp_path)
+    assert main([str(tmp_path), "--json"]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "UNKNOWN"
+    assert document["holes"] == {"events": ["node 1 boot a: 7 to 7 missing"]}
+    assert [row["property"] for row in document["properties"] if row["verdict"] == "PASS"] == [
+        *("W1", "W2", "W4", "W5", "D3", "R2", "K6"),
+    ]
+
+
+def test_the_command_names_the_counter_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 1, and the sentence that says where to look."""
+    golden_histories.expand(golden_histories.load("a_write_without_the_fence"), tmp_path)
+    assert main([str(tmp_path)]) == 1
+    assert "zxid 5: session 0xa wrote /bridgehead/commit without" in capsys.readouterr().out
 
 
 def test_the_command_says_no_data_and_exits_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run that proves nothing is not green."""
-    with pytest.raises(EvidenceError, match="holds no events"):
-        read_history(tmp_path)
+    """A folder that proves nothing is not green."""
     assert main([str(tmp_path)]) == 2
-    assert "holds no events" in capsys.readouterr().err
-
-
-def test_the_command_judges_a_real_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A real server's log, and the answer that one node's events tell of."""
-    log = tmp_path / "zookeeper" / "version-2" / "log.1"
-    log.parent.mkdir(parents=True)
-    recorded = Path(__file__).parents[1] / "data" / "zookeeper_transactions.bin"
-    log.write_bytes(recorded.read_bytes())
-    made = next(iter(read_history(_run_folder(tmp_path, [_line(0)])).outcomes))
-    answers = told(NONE, zxid=made.zxid, identity=made.identity)
-    events = tmp_path / "nodes" / "1" / "events" / "events-abc-0000.jsonl"
-    lines = [_line(number) | dict(event) for number, event in enumerate(answers)]
-    events.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    assert main([str(tmp_path), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert {each["verdict"] for each in document["properties"]} == {"PASS"}
+    assert "holds no run" in capsys.readouterr().err

@@ -1,0 +1,79 @@
+"""Events as lines of JSON, for those who are no node: the harness, and workloads.
+
+Read first: the form is that of the nodes' own events (docs/events.md); a line is with the operating
+system before `append` returns. It may be used by several threads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import bridgehead
+
+SCHEMA_VERSION: Final = 1
+
+
+class EventLines:
+    """One boot of one process: `<source>=<name>/events-<boot>-0000.jsonl` in a run's folder."""
+
+    def __init__(self, run_folder: Path, run_id: str, source: str, name: str) -> None:
+        """`source` is `harness` or `client`.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        self.boot = secrets.token_hex(6)
+        folder = run_folder / f"{source}={name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"events-{self.boot}-0000.jsonl"
+        self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        self._common = {
+            "run_id": run_id,
+            "node": f"{source}-{name}",
+            "boot": self.boot,
+            "host_boot_id": host_boot_id(),
+            "schema_version": SCHEMA_VERSION,
+        }
+        self._seq = 0
+        self._lock = threading.Lock()
+        version = bridgehead.__version__
+        self.append("started", incarnation=self.boot, version=version, pid=os.getpid())
+
+    def append(self, kind: str, **fields: Any) -> None:
+        """Adds one event; nothing after `close`."""
+        with self._lock:
+            if self._file is None:
+                return
+            event = {
+                "kind": kind,
+                "seq": self._seq,
+                "mono_ns": time.monotonic_ns(),
+                "wall_ms": time.time_ns() // 1_000_000,
+                **self._common,
+                **fields,
+            }
+            os.write(self._file, json.dumps(event).encode() + b"\n")
+            self._seq += 1
+
+    def close(self, reason: str | None) -> None:
+        """Says that this is the end; None: without saying so. May be called twice."""
+        if reason is not None:
+            self.append("stopped", reason=reason)
+        with self._lock:
+            if self._file is not None:
+                os.close(self._file)
+                self._file = None
+
+
+def host_boot_id() -> str:
+    """As nodes write it: events of one boot of a host share its monotonic clock."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()[:8]
+    except OSError:
+        return "unknown"

@@ -1,0 +1,161 @@
+"""The folder of one run: what the harness itself says in it, and how it is sealed at the end.
+
+Read first: docs/evidence.md tells the layout. The nodes write their own events into it; here are
+`run.json`, the lines of the harness (what was broken on purpose, which process ended how), and the
+two things that programs of the application tree do: dumping ZooKeeper, and sealing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import bridgehead
+from bridgehead.application import module_command, module_environment
+from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines, host_boot_id
+from bridgehead.cluster.node_process import NodeProcess
+from bridgehead.cluster.settings import ClusterSettings
+
+_HARNESS: Final = "supervisor"
+# A dump of 300,000 znodes takes some seconds; a ZooKeeper that is gone is found sooner.
+_DUMP_TIMEOUT_S: Final = 60.0
+_SEAL_TIMEOUT_S: Final = 600.0
+
+
+class RunRecord:
+    """One run, from before its first node until it is sealed."""
+
+    def __init__(self, data_dir: Path, settings: ClusterSettings, announce: Callable[[str], None]):
+        self.run_id = secrets.token_hex(8)
+        self.folder = data_dir / "evidence" / f"run={self.run_id}"
+        self._settings = settings
+        self._announce = announce
+        self._noted: set[tuple[int, str]] = set()
+        self._lines: EventLines | None = None
+
+    def begin(self, *, chroot: str, log_folders: list[Path] | None) -> None:
+        """Writes run.json and opens the harness's own log.
+
+        Raises:
+            OSError: the folder cannot be written; a cluster without evidence is not started.
+        """
+        self.folder.mkdir(parents=True)
+        document = {
+            **self._description(),
+            "chroot": chroot,
+            "log_folders": None if log_folders is None else [str(each) for each in log_folders],
+        }
+        _write(self.folder / "run.json", document)
+        self._lines = EventLines(self.folder, self.run_id, "harness", _HARNESS)
+
+    def _description(self) -> dict[str, Any]:
+        properties = self._settings.properties
+        authorizer = properties.get("authorizer.class.name", "").strip()
+        super_users = [each.strip() for each in properties.get("super.users", "").split(";")]
+        no_acl = properties.get("allow.everyone.if.no.acl.found", "false").strip().lower()
+        return {
+            "run_id": self.run_id,
+            "scenario": None,
+            "seed": None,
+            "expected": None,
+            "versions": {
+                "bridgehead": bridgehead.__version__,
+                "python": platform.python_version(),
+                "events": str(SCHEMA_VERSION),
+            },
+            "host_boot_id": host_boot_id(),
+            "started_ms": time.time_ns() // 1_000_000,
+            "brokers": self._settings.brokers,
+            "session_timeout_ms": int(properties.get("zookeeper.session.timeout.ms", "6000")),
+            "super_users": [each for each in super_users if each] if authorizer else None,
+            "allow_if_no_acl": no_acl == "true",
+        }
+
+    def node_folder(self, node_id: int) -> Path:
+        """Where a node puts its events."""
+        return self.folder / f"node={node_id}"
+
+    def fault_injected(self, action: str, node_id: int) -> None:
+        """Something is broken on purpose now."""
+        self._note("fault_injected", action=action, target=str(node_id))
+
+    def fault_healed(self, action: str, node_id: int) -> None:
+        """...and is mended."""
+        self._note("fault_healed", action=action, target=str(node_id))
+
+    def note_ends(self, nodes: Iterable[NodeProcess]) -> None:
+        """Writes down which lives of which nodes have ended since it was asked last."""
+        for node in nodes:
+            status = node.exit_status()
+            if status is None:
+                continue
+            for path in sorted(self.node_folder(node.id).glob("events-*-0000.jsonl")):
+                boot = path.name.removeprefix("events-").removesuffix("-0000.jsonl")
+                if (node.id, boot) not in self._noted:
+                    self._noted.add((node.id, boot))
+                    self._note(
+                        "node_ended", ended_node=str(node.id), ended_boot=boot, status=status
+                    )
+
+    def begin_empty(self) -> None:
+        """A new ZooKeeper holds nothing: that needs no asking."""
+        (self.folder / "zookeeper").mkdir()
+        (self.folder / "zookeeper" / "first.jsonl").touch()
+        _write(self.folder / "zookeeper" / "dumps.json", {"zookeeper/first.jsonl": 0})
+
+    async def dump(self, connect: str, name: str) -> None:
+        """Writes down every znode; one that cannot be reached is said to be missing."""
+        said = await _run("chaos.evidence", "dump", connect, str(self.folder), name)
+        if said:
+            self._announce(f"ZooKeeper could not be dumped ({name}): {said}")
+
+    async def seal(self) -> None:
+        """Ends the harness's log and seals the folder; what is unsealed can be sealed later."""
+        if self._lines is None:
+            return
+        self._lines.close("the run is over")
+        said = await _run("chaos.evidence", "seal", str(self.folder), timeout_s=_SEAL_TIMEOUT_S)
+        if said:
+            self._announce(f"{self.folder} is not sealed: {said}")
+
+    def close(self) -> None:
+        """Ends the harness's log without sealing: nobody will read this run."""
+        if self._lines is not None:
+            self._lines.close(None)
+
+    def _note(self, kind: str, **fields: Any) -> None:
+        if self._lines is not None:
+            self._lines.append(kind, **fields)
+
+
+async def _run(module: str, *arguments: str, timeout_s: float = _DUMP_TIMEOUT_S) -> str:
+    """Runs a program of the application tree; its last words when it failed, else nothing."""
+    process = await asyncio.create_subprocess_exec(
+        *module_command(module, *arguments),
+        env=module_environment(),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C ends the cluster, not the writing down of what it did
+    )
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, stderr = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return f"it took longer than {timeout_s:g} s"
+    if process.returncode == 0:
+        return ""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else f"it ended with status {process.returncode}"
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,1 @@
+"""What a run leaves behind: gathered, sealed, and read again without losing a line."""

@@ -1,0 +1,281 @@
+"""Golden histories: small runs by hand, each with the verdicts that both judges must give.
+
+A file of tests/golden is one run, told in YAML and short of everything that does not matter there;
+`expand` makes the sealed folder of it that a judge reads. tests/golden/README.md tells the form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import yaml
+
+from chaos.evidence.sealing import write_manifest
+from event_log.commits import CommitLine, CommitOperation, CommitOutcome, DumpLine, role_of
+from event_log.events import SCHEMA_VERSION, Event
+from event_log.evidence import (
+    COMMITS,
+    FINAL_DUMP,
+    FIRST_DUMP,
+    MANIFEST,
+    RunDescription,
+    ZooKeeperEvidence,
+)
+
+FOLDER: Final = Path(__file__).parent / "golden"
+RUN_ID: Final = "golden"
+_KINDS: Final = {event.kind: event for event in get_args(Event)}
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "str": "",
+    "int": 0,
+    "bool": False,
+    "float": 0.0,
+    "str | None": None,
+    "int | None": None,
+    "Identity": [1, "a", 1],
+    "list[str]": [],
+    "list[tuple[str, int]]": [],
+    "dict[str, float]": {},
+}
+_OPERATION: Final = re.compile(
+    r"(?P<kind>create|ephemeral|set|check|delete|set_acl|error)"
+    r"(?: (?P<path>/\S+))?(?: v(?P<version>-?\d+))?(?: = (?P<data>.*))?"
+)
+
+
+def names() -> list[str]:
+    """Return the names of all golden histories."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def load(name: str) -> dict[str, Any]:
+    """Return one golden history, with what it changes of another one done."""
+    text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    document: dict[str, Any] = yaml.safe_load(text)
+    if "like" not in document:
+        return document
+    base = load(document["like"])
+    for change in document.get("changes", []):
+        _change(base, change)
+    expect = {**base["expect"], **document["expect"]}
+    own = {key: value for key, value in document.items() if key not in ("like", "changes")}
+    return {**base, **own, "expect": expect}
+
+
+def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
+    """Change the first item `at` (a kind or a zxid) of the list `in` (a boot or zookeeper).
+
+    `with` sets fields of it, `put` replaces it by a list, `before` and `after` add items beside it;
+    `add` adds at the end of the list.
+    """
+    items = _items(golden, change["in"])
+    if "add" in change:
+        items += change["add"]
+        return
+    at = next(index for index, item in enumerate(items) if _is_at(item, change["at"]))
+    item = items[at]
+    if "with" in change:
+        fields_of = item if "zxid" in item else item[change["at"]]
+        fields_of |= change["with"]
+    items[at : at + 1] = [
+        *change.get("before", []),
+        *change.get("put", [item]),
+        *change.get("after", []),
+    ]
+
+
+def _items(golden: dict[str, Any], name: str) -> list[Any]:
+    if name == "zookeeper":
+        found: list[Any] = golden["zookeeper"]
+        return found
+    for key in ("nodes", "clients", "harness"):
+        if name in golden.get(key, {}):
+            items: list[Any] = golden[key][name]
+            return items
+    raise KeyError(name)
+
+
+def _is_at(item: Any, at: Any) -> bool:
+    if not isinstance(item, dict):
+        return bool(item == at)
+    return item.get("zxid") == at or at in item
+
+
+def expand(golden: Mapping[str, Any], folder: Path) -> Path:
+    """Write the sealed run of a golden history into `folder` and return it."""
+    run = RunDescription(run_id=RUN_ID, **golden.get("run", {}))
+    for source, key in (("node", "nodes"), ("client", "clients"), ("harness", "harness")):
+        for boot, items in golden.get(key, {}).items():
+            _write_boot(folder, source, boot, items)
+    zookeeper = ZooKeeperEvidence(logs=False)
+    if golden.get("zookeeper") is not None:
+        zookeeper = _write_zookeeper(folder, golden)
+    write_manifest(folder, run, zookeeper, sealed_ms=0)
+    _spoil(folder, golden.get("after_sealing", {}))
+    return folder
+
+
+def _write_boot(folder: Path, source: str, name: str, items: Sequence[Any]) -> None:
+    """Write one boot's segments; `- segment` begins the next one."""
+    process, _, boot = name.partition("/")
+    node = process if source == "node" else f"{source}-{process}"
+    target = folder / f"{source}={process}"
+    target.mkdir(parents=True, exist_ok=True)
+    segment, seq, lines = 0, 0, list[bytes]()
+    for item in [*items, "segment"]:
+        if item == "segment":
+            path = target / f"events-{boot}-{segment:04}.jsonl"
+            path.write_bytes(b"".join(lines))
+            segment, lines = segment + 1, []
+        elif "line" in item:
+            lines.append(item["line"].encode("latin-1") + b"\n")
+        elif "cut" in item:
+            lines.append(item["cut"].encode())
+        else:
+            event = _event(item, node, boot, seq)
+            seq = event["seq"] + 1
+            lines.append(json.dumps(event).encode() + b"\n")
+
+
+def _event(item: Mapping[str, Any], node: str, boot: str, seq: int) -> dict[str, Any]:
+    """Return an event: what all have, then its kind's defaults, then what the history says."""
+    ((kind, told),) = item.items()
+    told = dict(told or {})
+    at_ms = told.pop("at_ms", seq)
+    event: dict[str, Any] = {
+        "kind": kind,
+        "seq": seq,
+        "mono_ns": at_ms * 1_000_000,
+        "wall_ms": 1_700_000_000_000 + at_ms,
+        "run_id": RUN_ID,
+        "node": node,
+        "boot": boot,
+        "host_boot_id": "host",
+        "schema_version": SCHEMA_VERSION,
+    }
+    if kind in _KINDS:
+        event |= {each.name: _DEFAULTS[str(each.type)] for each in fields(_KINDS[kind])}
+    without = told.pop("without", [])
+    event |= told
+    return {name: value for name, value in event.items() if name not in without}
+
+
+def _write_zookeeper(folder: Path, golden: Mapping[str, Any]) -> ZooKeeperEvidence:
+    (folder / "zookeeper").mkdir(parents=True)
+    lines = [_commit(each) for each in golden["zookeeper"]]
+    _write_lines(folder / COMMITS, lines)
+    first = golden.get("first", {})
+    _write_lines(folder / FIRST_DUMP, [_znode(path, told) for path, told in sorted(first.items())])
+    if "final" in golden:
+        final = [_znode(path, told) for path, told in sorted(golden["final"].items())]
+        _write_lines(folder / FINAL_DUMP, final)
+    last = lines[-1]["zxid"] if lines else 0
+    return ZooKeeperEvidence(
+        logs=True,
+        members=1,
+        first_zxid=golden.get("first_zxid", 0),
+        last_zxid=last,
+        final_zxid=last if "final" in golden else None,
+        holes=golden.get("zookeeper_holes", []),
+    )
+
+
+def _write_lines(path: Path, lines: Sequence[Any]) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def _commit(told: Mapping[str, Any]) -> dict[str, Any]:
+    line = CommitLine(
+        zxid=told["zxid"],
+        session=told.get("session", "0xa"),
+        time_ms=0,
+        kind=told.get("kind", "multi"),
+        failed=told.get("failed", False),
+    )
+    line.operations.extend(map(_operation, told.get("do", [])))
+    for broker_id, incarnation, sequence, request_id, element, error in told.get("outcomes", []):
+        line.outcomes.append(
+            CommitOutcome(
+                broker_id=broker_id,
+                incarnation=incarnation,
+                sequence=sequence,
+                request_id=request_id,
+                element=element,
+                error=error,
+            )
+        )
+    return _plain(line)
+
+
+def _operation(text: str) -> CommitOperation:
+    """Read `create /path = data`, `set /path v2 = data`, `check /path v1`, `delete /path`."""
+    match = _OPERATION.fullmatch(text)
+    assert match is not None, text
+    kind = "create" if match["kind"] == "ephemeral" else match["kind"]
+    path, with_data = match["path"] or "", kind in ("create", "set")
+    data = (match["data"] or "") if with_data else None
+    return CommitOperation(
+        kind=kind,
+        path=path,
+        role=role_of(kind, path),
+        version=int(match["version"]) if match["version"] else (0 if kind == "create" else -1),
+        ephemeral=match["kind"] == "ephemeral",
+        data=data,
+        digest=_digest(data) if data is not None else None,
+    )
+
+
+def _znode(path: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    data = str(told.get("data", ""))
+    return _plain(
+        DumpLine(
+            path=path,
+            czxid=told.get("czxid", 0),
+            mzxid=told.get("mzxid", told.get("czxid", 0)),
+            version=told.get("version", 0),
+            ephemeral_owner=told.get("owner"),
+            digest=_digest(data),
+            data=data,
+        )
+    )
+
+
+def _digest(data: str) -> str:
+    return hashlib.sha256(data.encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    """Return a dataclass as the object that its line holds."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    return value
+
+
+def _spoil(folder: Path, told: Mapping[str, Any]) -> None:
+    """Do what no honest run does to its evidence once it is sealed."""
+    for name, text in told.get("append", {}).items():
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write(text)
+    for name, count in told.get("cut_off_bytes", {}).items():
+        data = (folder / name).read_bytes()
+        (folder / name).write_bytes(data[:-count])
+    for name, (before, after) in told.get("replace", {}).items():
+        text = (folder / name).read_text(encoding="utf-8")
+        assert before in text
+        (folder / name).write_text(text.replace(before, after), encoding="utf-8")
+    for name in told.get("remove", []):
+        (folder / name).unlink()
+    for name, text in told.get("add", {}).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for name, value in told.get("manifest", {}).items():
+        document = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        document[name] = value
+        (folder / MANIFEST).write_text(json.dumps(document), encoding="utf-8")
