@@ -1,0 +1,178 @@
+"""The shape of the tables, and how a row becomes requests and is held against answers.
+
+Read first: a case is asked in every version that it names, once through a broker that forwards and
+once through the controller. Strings may hold `{n}`, which is another one for each asking and of
+one length, `{topic}`, which is a topic made for that asking with `Topic`, `{mine}` and `{other}`,
+which are keys that the asked broker and another one coordinate. Fields that a version lacks are
+left out of the request, and out of what is expected.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.codec import decode_response, encode_response
+from bridgehead.kafka_wire.headers import decode_response_header
+from bridgehead.kafka_wire.schema import Array, fields_of
+from broker_proxy.coordinators import partition_of
+from chaos.fidelity import FREE
+
+# Two keys of one length; of two partitions of an internal topic each has one.
+KEYS: Final = ("coordinated-g", "coordinated-h")
+# Who leads the two partitions of both internal topics.
+COORDINATORS: Final = (1, 2)
+ALL: Final = range(100)
+CLOSED: Final = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that is there before the case is asked; the asked broker leads every partition."""
+
+    partitions: int = 1
+    replicas: int = 1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A row. `answer` names what is looked at: other fields must only be the same both ways."""
+
+    name: str
+    body: Mapping[str, Any]
+    answer: Mapping[str, Any] | str  # or CLOSED
+    versions: range = ALL
+    topic: Topic | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One API's cases. `source` is where kafka-semantics has them."""
+
+    key: int
+    source: str
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One case in one version through one broker. `number` makes its names its own."""
+
+    case: Case
+    key: int
+    version: int
+    broker: int
+    number: int
+
+    @property
+    def marker(self) -> str:
+        """What `{n}` stands for: of one length for all askings."""
+        return f"{self.number:05d}"
+
+    @property
+    def topic_name(self) -> str:
+        """What `{topic}` stands for."""
+        return f"there-{self.marker}"
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What each placeholder stands for."""
+        mine = next(key for key in KEYS if COORDINATORS[partition_of(key, 2)] == self.broker)
+        (other,) = set(KEYS) - {mine}
+        return {
+            "{n}": self.marker,
+            "{topic}": self.topic_name,
+            "{mine}": mine,
+            "{other}": other,
+        }
+
+    def filled(self, value: Any) -> Any:
+        """Return a row's value with this asking's names."""
+        if isinstance(value, str):
+            for placeholder, name in self.names.items():
+                value = value.replace(placeholder, name)
+            return value
+        if isinstance(value, Mapping):
+            return {key: self.filled(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.filled(each) for each in value]
+        return value
+
+    def message(self) -> Any:
+        """Return the request."""
+        return _build(API_SPECS[self.key].request, self.filled(self.case.body), self.version)
+
+
+def _build(kind: Any, value: Any, version: int) -> Any:
+    if value is None:
+        return None
+    if isinstance(kind, Array):
+        return [_build(kind.of, each, version) for each in value]
+    if not isinstance(kind, type):
+        return value
+    fields = {each.json_name: each for each in fields_of(kind)}
+    unknown = set(value) - set(fields)
+    assert not unknown, f"{kind.__name__} has no {sorted(unknown)}"
+    return kind(
+        **{
+            fields[name].name: _build(fields[name].type, each, version)
+            for name, each in value.items()
+        }
+    )
+
+
+def lacking(expected: Any, got: Any, place: str = "answer") -> str | None:
+    """Say where an answer lacks what is expected; what the version has not is not expected."""
+    if isinstance(expected, Mapping):
+        if not isinstance(got, Mapping):
+            return f"{place} is {got!r}"
+        found = (
+            lacking(each, got[key], f"{place}.{key}")
+            for key, each in expected.items()
+            if key in got
+        )
+        return next((each for each in found if each), None)
+    if isinstance(expected, list):
+        if not isinstance(got, list) or len(got) != len(expected):
+            return f"{place} has not {len(expected)} elements: {got!r}"
+        pairs = enumerate(zip(expected, got, strict=True))
+        found = (lacking(each, there, f"{place}[{at}]") for at, (each, there) in pairs)
+        return next((each for each in found if each), None)
+    if isinstance(expected, str) and expected.endswith("…"):
+        text = str(got)
+        return None if text.startswith(expected[:-1]) else f"{place} is {got!r}, not {expected!r}"
+    return None if got == expected else f"{place} is {got!r}, not {expected!r}"
+
+
+def comparable_bytes(asking: Asking, answer: bytes) -> tuple[int, bytes]:
+    """Return an answer's length, and its bytes without names, ids and times of its own."""
+    key, version = asking.key, asking.version
+    if key == 18 and answer[4:6] == b"\0\x23":
+        version = 0  # ApiVersions answers an unsupported version in version 0.
+    _, at = decode_response_header(key, version, answer)
+    message = decode_response(key, version, answer, at)
+    again = encode_response(key, version, message)
+    assert again == answer[at:], "the answer is not as this codec writes it"
+    return len(answer), encode_response(key, version, _without_own(message, asking.names))
+
+
+def _without_own(value: Any, names: Mapping[str, str]) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changes = {}
+        for each in fields_of(type(value)):
+            there = getattr(value, each.name)
+            if each.json_name in FREE and there is not None:
+                changes[each.name] = type(there)() if not isinstance(there, bytes) else bytes(16)
+            else:
+                changes[each.name] = _without_own(there, names)
+        return dataclasses.replace(value, **changes)
+    if isinstance(value, list):
+        return [_without_own(each, names) for each in value]
+    if isinstance(value, str):
+        for placeholder, name in names.items():
+            value = value.replace(name, placeholder)
+    return value

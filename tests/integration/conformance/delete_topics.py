@@ -1,0 +1,72 @@
+"""DeleteTopics: by name up to version 5, by name or id from 6 on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.conformance.case import Case, Table, Topic
+
+OLD, NEW = range(6), range(6, 7)
+UNKNOWN_ID = "bWlzc2luZyBtaXNzaW5nIA"
+NO_ID = "A" * 22
+
+
+def body(*names: str, timeout: int = 10_000) -> dict[str, Any]:
+    """A request that every version can make."""
+    return {
+        "topicNames": list(names),
+        "topics": [{"name": name, "topicId": bytes(16)} for name in names],
+        "timeoutMs": timeout,
+    }
+
+
+def by_id(name: str | None, topic_id: bytes) -> dict[str, Any]:
+    """A request of the newest version."""
+    return {"topics": [{"name": name, "topicId": topic_id}], "timeoutMs": 10_000}
+
+
+def told(*codes: tuple[str, int]) -> dict[str, Any]:
+    """Codes by name; the text is never set."""
+    return {
+        "responses": [
+            {"name": name, "errorCode": code, "errorMessage": None} for name, code in codes
+        ]
+    }
+
+
+TABLE = Table(
+    20,
+    "3.4",
+    (
+        Case("deleted", body("{topic}"), told(("{topic}", 0)), topic=Topic(partitions=2)),
+        Case("no time", body("{topic}", timeout=0), told(("{topic}", 7)), topic=Topic()),
+        Case("nothing asked", body(), {"responses": []}),
+        Case("unknown", body("none-{n}"), told(("none-{n}", 3))),
+        Case("empty name", body(""), told(("", 3))),
+        Case("illegal name", body("bad name"), told(("bad name", 3))),
+        Case(
+            "one good, one bad",
+            body("{topic}", "none-{n}"),
+            told(("{topic}", 0), ("none-{n}", 3)),
+            topic=Topic(),
+        ),
+        Case(
+            "unknown id",
+            by_id(None, b"missing missing "),
+            {"responses": [{"name": None, "topicId": UNKNOWN_ID, "errorCode": 100}]},
+            NEW,
+        ),
+        Case(
+            "neither name nor id",
+            by_id(None, bytes(16)),
+            {"responses": [{"name": None, "topicId": NO_ID, "errorCode": 29}]},
+            NEW,
+        ),
+        Case(
+            "name and id",
+            by_id("none-{n}", b"missing missing "),
+            {"responses": [{"name": "none-{n}", "errorCode": 42, "errorMessage": None}]},
+            NEW,
+        ),
+    ),
+)
