@@ -237,6 +237,7 @@ class Dispatcher:
                 return _Done(body, forwarded.zxid)
             except WireError as wrong:
                 _log.warning("%s: the inner answer is malformed: %s", request.request_id, wrong)
+        self._metrics.forwarding_failed()
         if forwarded.step is Step.CLOSE:
             request.course.response = None
             return _Done(None, 0, int(ErrorCode.UNSUPPORTED_VERSION))

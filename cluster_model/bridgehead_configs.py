@@ -19,6 +19,7 @@ DIALECT: Final = "bridgehead.dialect"
 GRPC_LISTENER: Final = "bridgehead.grpc.listener"
 GRPC_ADVERTISED: Final = "bridgehead.grpc.advertised.listener"
 METRICS_LISTENER: Final = "bridgehead.metrics.listener"
+METRICS_DIALECT: Final = "bridgehead.metrics.dialect"
 EVIDENCE_DIR: Final = "bridgehead.evidence.dir"
 RUN_ID: Final = "bridgehead.run.id"
 PINNED: Final = "bridgehead.controller.pinned"
@@ -82,6 +83,11 @@ def _dialect(value: str) -> str | None:
 def _listener(value: str) -> str | None:
     host, _, port = value.rpartition(":")
     return None if host and port.isdigit() else "is not a host:port"
+
+
+def _metrics_dialect(value: str) -> str | None:
+    known = ("confluent", "strimzi", "both")
+    return None if value in known else f"must be one of {', '.join(known)}"
 
 
 def _pinned(value: str) -> str | None:
@@ -171,6 +177,15 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         False,
         _listener,
         "Where this node serves /metrics and /health.",
+    ),
+    BridgeheadKey(
+        METRICS_DIALECT,
+        "confluent",
+        True,
+        False,
+        _metrics_dialect,
+        "How Kafka's own counters are spelt for Prometheus: confluent (requestspersec), strimzi "
+        "(requests_total) or both.",
     ),
     BridgeheadKey(EVIDENCE_DIR, "", True, False, _anything, "Where this node writes its events."),
     BridgeheadKey(RUN_ID, "", True, False, _anything, "The name of the run in every event."),
@@ -300,6 +315,11 @@ class BridgeheadConfig:
     def metrics_listener(self) -> str:
         """Return host:port for /metrics."""
         return self._value(METRICS_LISTENER)
+
+    @property
+    def metrics_dialect(self) -> str:
+        """Return confluent, strimzi or both."""
+        return self._value(METRICS_DIALECT)
 
     @property
     def evidence_dir(self) -> str:

@@ -47,14 +47,22 @@ def metrics_page() -> str:
     page = ["# Metrics", "", _GENERATED, "", *_sentences(names.__doc__), ""]
     page += [
         "Every node serves them over HTTP as Prometheus text; `bridgehead status --json` and",
-        "`cluster.json` name each node's `metrics_url`. There a counter's name ends in `_total`,",
-        "and a metric of kind *quantiles* has one gauge for each value of its label `quantile`.",
+        "`cluster.json` name each node's `metrics_url`. A metric of kind *quantiles* has one gauge",
+        "for each value of its label `quantile`. Two dialects are in use for Kafka's own counters:",
+        "`bridgehead.metrics.dialect` chooses `confluent`, `strimzi` or `both`; where a row has",
+        "two names, they stand in that order.",
         "",
         "| name | original name | kind | labels | meaning |",
         "|---|---|---|---|---|",
     ]
     page += [
-        _row(each.name, each.original, each.kind.value, ", ".join(each.labels), each.help)
+        _row(
+            "` `".join(names.exposed_names(each, names.Dialect.BOTH)),
+            each.original,
+            each.kind.value,
+            ", ".join(each.labels),
+            each.help,
+        )
         for each in names.METRICS
     ]
     return "\n".join([*page, ""])

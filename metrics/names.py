@@ -28,6 +28,35 @@ class Metric(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
+class Dialect(Enum):
+    """Which of the two spellings that dashboards assume Kafka's own counters get.
+
+    `CONFLUENT`: as in the jmx-monitoring-stacks, `…requestspersec`. `STRIMZI`: as in jmx_exporter's
+    own examples, `…requests_total`. What the KIP names, and gauges, are spelt the same in both.
+    """
+
+    CONFLUENT = "confluent"
+    STRIMZI = "strimzi"
+    BOTH = "both"
+
+
+def exposed_names(metric: Metric, dialect: Dialect) -> tuple[str, ...]:
+    """Return the names under which a scrape finds a metric."""
+    domain, _, rest = metric.original.partition(":type=")
+    if metric.kind is not Kind.COUNTER:
+        return (metric.name,)
+    if not rest.endswith("PerSec"):
+        return (f"{metric.name.removesuffix('_total')}_total",)
+    base = "_".join((domain.replace(".", "_"), *rest.split(",name="))).lower()
+    confluent, strimzi = base, f"{base.removesuffix('persec')}_total"
+    chosen = {
+        Dialect.CONFLUENT: (confluent,),
+        Dialect.STRIMZI: (strimzi,),
+        Dialect.BOTH: (confluent, strimzi),
+    }
+    return chosen[dialect]
+
+
 CLIENTS_FORWARDING: Final = Metric(
     "num_client_forwarding_to_controller_count",
     "num-client-forwarding-to-controller-count",
@@ -69,6 +98,13 @@ NOT_CONTROLLER: Final = Metric(
     "",
     Kind.COUNTER,
     "Requests that this broker answered NOT_CONTROLLER",
+)
+FORWARDING_FAILURES: Final = Metric(
+    "forwarding_failures_count",
+    "",
+    Kind.COUNTER,
+    "Forwarded requests that ended without the controller's answer: the client was told "
+    "REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR by this broker, or its connection was closed",
 )
 FORWARDING_QUEUE: Final = Metric(
     "kafka_server_forwardingmanager_queuelength",
@@ -167,6 +203,7 @@ METRICS: Final = (
     AUTHORIZATION_FAILED,
     ACTIVE_CONTROLLER,
     NOT_CONTROLLER,
+    FORWARDING_FAILURES,
     FORWARDING_QUEUE,
     FORWARDING_QUEUE_TIME,
     FORWARDING_REMOTE_TIME,

@@ -6,18 +6,23 @@ Every counter equals the number of its events in the evidence; a property checks
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    UnknownMetricFamily,
+)
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from metrics import names
-from metrics.names import Kind, Metric
+from metrics.names import Dialect, Kind, Metric
 from metrics.windows import Quantiles, Rate
 
+_Family = CounterMetricFamily | GaugeMetricFamily | UnknownMetricFamily
 QUANTILES: Final = (0.5, 0.99, 0.999)
 _LOGIN_COUNTERS: Final = (
     names.LOGINS,
@@ -38,15 +43,18 @@ class NodeMetrics(Collector):
         now_s: Callable[[], float],
         samples: int = 2,
         window_ms: int = 30_000,
+        dialect: Dialect = Dialect.CONFLUENT,
     ) -> None:
         """`samples` and `window_ms` are Kafka's metrics.num.samples, metrics.sample.window.ms."""
         self._now_s = now_s
+        self._dialect = dialect
         self._pending: Counter[str] = Counter()  # connection -> forwarded requests pending
         self._began = Rate(samples, window_ms)
         self._redirected = Rate(samples, window_ms)
         self._redirected_count = 0
         self._authorization_failed_count = 0
         self._not_controller_count = 0
+        self._forwarding_failure_count = 0
         self._login_counts: Counter[Metric] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._times: dict[str, Quantiles] = {}
@@ -89,6 +97,10 @@ class NodeMetrics(Collector):
         """An Envelope's sender lacks the right to send Envelopes."""
         self._authorization_failed_count += 1
 
+    def forwarding_failed(self) -> None:
+        """A forwarded request ended without the controller's answer."""
+        self._forwarding_failure_count += 1
+
     def not_controller_answered(self) -> None:
         """A client was told NOT_CONTROLLER."""
         self._not_controller_count += 1
@@ -123,6 +135,7 @@ class NodeMetrics(Collector):
             names.MESSAGES_REDIRECTED_RATE.name: self._redirected.measure(now_s),
             names.AUTHORIZATION_FAILED.name: self._authorization_failed_count,
             names.NOT_CONTROLLER.name: self._not_controller_count,
+            names.FORWARDING_FAILURES.name: self._forwarding_failure_count,
         }
         for metric in _LOGIN_COUNTERS:
             values[metric.name] = self._login_counts[metric]
@@ -131,19 +144,28 @@ class NodeMetrics(Collector):
         values |= {metric.name: float(read()) for metric, read in self._gauges.items()}
         return values
 
+    def _families(self, metric: Metric) -> Iterator[_Family]:
+        """One for each name that the dialect gives a metric, still without a number."""
+        for name in names.exposed_names(metric, self._dialect):
+            if metric.kind is Kind.GAUGE:
+                yield GaugeMetricFamily(name, _help(metric), labels=metric.labels)
+            elif name.endswith("_total"):
+                yield CounterMetricFamily(name, _help(metric), labels=metric.labels)
+            else:  # A counter whose name does not end as Prometheus wants: its type stays unsaid.
+                yield UnknownMetricFamily(name, _help(metric), labels=metric.labels)
+
     def collect(self) -> Iterable[Family]:
         """Called by the registry."""
         values = self.snapshot()
         for metric in names.METRICS:
             if metric.name in values:
-                kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
-                yield kind(metric.name, _help(metric), value=values[metric.name])
-        requests = CounterMetricFamily(
-            names.REQUESTS.name, _help(names.REQUESTS), labels=names.REQUESTS.labels
-        )
-        for (api, version), count in sorted(self._requests.items()):
-            requests.add_metric([api, str(version)], count)
-        yield requests
+                for family in self._families(metric):
+                    family.add_metric([], values[metric.name])
+                    yield family
+        for family in self._families(names.REQUESTS):
+            for (api, version), count in sorted(self._requests.items()):
+                family.add_metric([api, str(version)], count)
+            yield family
         times = GaugeMetricFamily(
             names.REQUEST_TIME.name, _help(names.REQUEST_TIME), labels=names.REQUEST_TIME.labels
         )

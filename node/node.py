@@ -75,6 +75,7 @@ class Node:
             now_s=time.monotonic,
             samples=config.broker.int("metrics.num.samples"),
             window_ms=config.broker.int("metrics.sample.window.ms"),
+            dialect=names.Dialect(config.own.metrics_dialect),
         )
         self.serde = build_serde(config)
         self.cache = MetadataCache(self._metadata_changed)

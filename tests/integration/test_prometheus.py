@@ -1,0 +1,179 @@
+"""A real Prometheus scrapes a real cluster: rules and dashboards name only what is there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bridgehead.cluster import Cluster
+from bridgehead.cluster.plan import Ports
+from tests.integration.admin_clients import ConfluentHand
+
+MONITORING = Path(__file__).parent.parent.parent / "monitoring"
+READY_WITHIN_S = 30.0
+NAME = re.compile(r"[a-z_][a-z0-9_]*(?=[{)\[ ]|$)")
+FUNCTIONS = {"sum", "by", "rate", "increase", "max", "count", "absent", "or"}
+
+
+@pytest.fixture(scope="module")
+def prometheus_program() -> str:
+    program = shutil.which("prometheus")
+    if program is None and os.environ.get("CI"):
+        pytest.fail("prometheus is not installed, and CI must run it: apt-get install prometheus")
+    if program is None:
+        pytest.skip("NOT TESTED: prometheus is not installed (apt-get install prometheus)")
+    return program
+
+
+class Prometheus:
+    """A running server and its HTTP interface."""
+
+    def __init__(self, port: int) -> None:
+        self.address = f"http://127.0.0.1:{port}"
+
+    def ask(self, path: str, **parameters: str) -> Any:
+        """The `data` of an answer."""
+        url = f"{self.address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            document = json.load(answer)
+        assert document["status"] == "success", document
+        return document["data"]
+
+    def wait_for(self, holds: Callable[[], bool], what: str) -> None:
+        """Until it holds; errors of a server that starts are not yet errors."""
+        deadline = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < deadline:
+            try:
+                if holds():
+                    return
+            except OSError:
+                pass
+            time.sleep(0.1)
+        raise AssertionError(f"{what} did not come about within {READY_WITHIN_S:g} s")
+
+
+@pytest.fixture(scope="module")
+def prometheus(
+    prometheus_program: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
+    """Scraping three brokers that were asked for something, with our rules."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    with Cluster(brokers=3, properties={"bridgehead.metrics.dialect": "both"}) as cluster:
+        ConfluentHand(cluster.bootstrap_servers).create("orders", 1, 1, {})
+        with scraping(cluster, prometheus_program, folder) as server:
+            yield server
+
+
+@contextlib.contextmanager
+def scraping(cluster: Cluster, program: str, folder: Path) -> Iterator[Prometheus]:
+    """A server that has scraped every broker at least once."""
+    configuration = yaml.safe_load((MONITORING / "prometheus.yml").read_text())
+    configuration["global"] = {"scrape_interval": "200ms", "evaluation_interval": "200ms"}
+    configuration["rule_files"] = [str(MONITORING / "rules.yml")]
+    targets = [urllib.parse.urlsplit(each.metrics_url).netloc for each in cluster.brokers.values()]
+    configuration["scrape_configs"][0]["static_configs"] = [{"targets": targets}]
+    configuration["scrape_configs"][0]["scrape_timeout"] = "200ms"
+    file = folder / "prometheus.yml"
+    file.write_text(yaml.safe_dump(configuration))
+    port = Ports().choose()
+    with (folder / "prometheus.log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                program,
+                f"--config.file={file}",
+                f"--storage.tsdb.path={folder / 'data'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            server = Prometheus(port)
+            server.wait_for(lambda: len(server.ask("query", query="up == 1")["result"]) == 3, "up")
+            yield server
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def rule_queries() -> list[str]:
+    groups = yaml.safe_load((MONITORING / "rules.yml").read_text())["groups"]
+    return [rule["expr"] for group in groups for rule in group["rules"]]
+
+
+def dashboard_queries() -> list[str]:
+    found = []
+    for path in sorted((MONITORING / "grafana" / "dashboards").glob("*.json")):
+        for panel in json.loads(path.read_text())["panels"]:
+            found += [target["expr"] for target in panel["targets"]]
+    return found
+
+
+def names_in(query: str) -> set[str]:
+    """Metrics that a query names: neither its functions nor what stands in braces or after by."""
+    bare = re.sub(r"\{[^}]*\}|by \([^)]*\)|\[[^]]*\]", " ", query)
+    return {name for name in NAME.findall(bare) if name not in FUNCTIONS}
+
+
+def test_every_query_of_rules_and_dashboards_finds_what_it_names(prometheus: Prometheus) -> None:
+    """A renamed metric would leave an alert silent and a panel empty for good."""
+    queries = rule_queries() + dashboard_queries()
+    assert len(queries) > 20
+    scraped = set(prometheus.ask("label/__name__/values"))
+    missing = {name for query in queries for name in names_in(query)} - scraped
+    assert missing == set()
+    for query in queries:
+        prometheus.ask("query", query=query)
+
+
+def test_one_controller_is_seen_and_no_alert_is_raised(prometheus: Prometheus) -> None:
+    """The rules look at a cluster in order and find it so."""
+    query = "sum(kafka_controller_kafkacontroller_activecontrollercount)"
+    prometheus.wait_for(
+        lambda: prometheus.ask("query", query=query)["result"][0]["value"][1] == "1", "one"
+    )
+    prometheus.wait_for(
+        lambda: all(
+            rule["health"] == "ok" and rule["state"] == "inactive"
+            for group in prometheus.ask("rules")["groups"]
+            for rule in group["rules"]
+        ),
+        "every rule evaluated and quiet",
+    )
+
+
+def test_both_dialects_have_both_spellings(prometheus: Prometheus) -> None:
+    """Dashboards in the wild assume one or the other."""
+    scraped = set(prometheus.ask("label/__name__/values"))
+    assert "kafka_network_requestmetrics_requestspersec" in scraped
+    assert "kafka_network_requestmetrics_requests_total" in scraped
+
+
+def test_each_alert_is_raised_when_it_should_be(prometheus_program: str) -> None:
+    """By promtool, over series that were written for it."""
+    promtool = str(Path(prometheus_program).with_name("promtool"))
+    done = subprocess.run(
+        [promtool, "test", "rules", str(MONITORING / "rules_test.yml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    groups = yaml.safe_load((MONITORING / "rules.yml").read_text())["groups"]
+    alerts = {rule["alert"] for group in groups for rule in group["rules"]}
+    assert alerts == set(
+        re.findall(r"alertname: (\w+)", (MONITORING / "rules_test.yml").read_text())
+    )
