@@ -78,7 +78,7 @@ image-offline: setup ## the same where no image registry is reachable: from Debi
 	@$(BIN)/python -m containers.offline
 	@$(MAKE) --no-print-directory image IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm"
 
-docs: setup ## generate docs/events.md and docs/metrics.md from the code
+docs: setup ## generate docs/apis.md, events.md and metrics.md from the code
 	@PYTHONPATH=. $(BIN)/python -m docs.generate
 
 PROTOC = $(BIN)/python -m grpc_tools.protoc -Ienvelope/_pb=proto

@@ -7,7 +7,6 @@ credentials, tokens and SASL exchanges are hidden too: no log of ours shows a se
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -31,25 +30,6 @@ from cluster_model.config_types import java_double_text
 from cluster_model.topic_configs import TOPIC_CONFIGS
 
 REQUEST_LOGGER: Final = "kafka.request.logger"
-# Versions that Kafka 3.9 calls deprecated (KIP-896): they are logged one level higher.
-DEPRECATED: Final[Mapping[int, range]] = {
-    2: range(1),  # ListOffsets
-    3: range(4),  # Metadata
-    10: range(1),  # FindCoordinator
-    17: range(1),  # SaslHandshake
-    19: range(2),  # CreateTopics
-    20: range(1),  # DeleteTopics
-    29: range(1),  # DescribeAcls
-    30: range(1),  # CreateAcls
-    31: range(1),  # DeleteAcls
-    32: range(1),  # DescribeConfigs
-    34: range(1),  # AlterReplicaLogDirs
-    35: range(1),  # DescribeLogDirs
-    38: range(1),  # CreateDelegationToken
-    39: range(1),  # RenewDelegationToken
-    40: range(1),  # ExpireDelegationToken
-    41: range(1),  # DescribeDelegationToken
-}
 _SECRETS: Final = {
     alter_user_scram_credentials.ScramCredentialUpsertion: {"salt", "salted_password"},
     create_delegation_token.CreateDelegationTokenResponse: {"hmac"},
@@ -94,8 +74,8 @@ class CompletedRequest:
 
 
 def is_deprecated(header: RequestHeader) -> bool:
-    """True for a version that the request log names at INFO."""
-    return header.api_version in DEPRECATED.get(header.api_key, ())
+    """True for a version that the request log names at INFO (KIP-896)."""
+    return header.api_version <= API_SPECS[header.api_key].deprecated_through
 
 
 def request_line(done: CompletedRequest) -> bytes:
