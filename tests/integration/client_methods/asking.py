@@ -1,0 +1,43 @@
+"""What the three files of methods have in common: waiting, names, and why a method is left out."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+WITHIN_S: Final = 15.0
+DESCRIBE_ACLS: Final = 29
+# Why a method is left alone: the API that it needs, or words.
+Reason = int | str
+OFFSET_COMMIT, LEAVE_GROUP, WRITE_TXN_MARKERS = 8, 13, 27
+DESCRIBE_QUORUM, CLIENT_METRICS, DESCRIBE_TOPIC_PARTITIONS = 55, 74, 75
+_numbers = itertools.count()
+
+
+def fresh(prefix: str) -> str:
+    """Return a name that nothing has yet."""
+    return f"{prefix}-{next(_numbers)}"
+
+
+def until(look: Callable[[], T], is_good: Callable[[T], bool]) -> T:
+    """Look again until it is good; what a broker may not know yet, it knows soon."""
+    deadline = time.monotonic() + WITHIN_S
+    while not is_good(seen := look()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert is_good(seen), seen
+    return seen
+
+
+def soon(ask: Callable[[], T], *meanwhile: type[Exception]) -> T:
+    """Ask again while the answer is one of these exceptions."""
+    deadline = time.monotonic() + WITHIN_S
+    while True:
+        try:
+            return ask()
+        except meanwhile:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)

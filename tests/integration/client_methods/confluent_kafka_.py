@@ -1,0 +1,181 @@
+"""confluent-kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import confluent_kafka
+import confluent_kafka.admin as confluent
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from broker_proxy.routing import SHIPPED
+from tests.integration.client_methods.asking import (
+    DESCRIBE_ACLS,
+    OFFSET_COMMIT,
+    WITHIN_S,
+    Reason,
+    fresh,
+    until,
+)
+
+
+class Confluent:
+    """confluent-kafka (librdkafka): everything is a future."""
+
+    OUT_OF_SCOPE: ClassVar[Mapping[str, Reason]] = {
+        "alter_consumer_group_offsets": OFFSET_COMMIT,
+        "poll": "serves callbacks, asks nothing of a broker",
+        "set_sasl_credentials": "keeps a password, asks nothing of a broker",
+    }
+    CLIENT = confluent.AdminClient
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.admin = confluent.AdminClient({"bootstrap.servers": bootstrap_servers})
+
+    def end(self) -> None:
+        del self.admin  # its threads end with it
+
+    def topic(self, partitions: int = 1) -> str:
+        name = fresh("confluent")
+        self.admin.create_topics([confluent.NewTopic(name, partitions, 3)])[name].result(WITHIN_S)
+        until(lambda: self.partitions(name), lambda count: count == partitions)
+        return name
+
+    def partitions(self, name: str) -> int:
+        return len(self.admin.list_topics(name, timeout=WITHIN_S).topics[name].partitions)
+
+    def create_topics(self) -> None:
+        assert self.partitions(self.topic(2)) == 2
+
+    def list_topics(self) -> None:
+        assert self.topic() in self.admin.list_topics(timeout=WITHIN_S).topics
+
+    def delete_topics(self) -> None:
+        name = self.topic()
+        self.admin.delete_topics([name])[name].result(WITHIN_S)
+        until(
+            lambda: self.admin.list_topics(timeout=WITHIN_S).topics, lambda all_: name not in all_
+        )
+
+    def create_partitions(self) -> None:
+        name = self.topic()
+        self.admin.create_partitions([confluent.NewPartitions(name, 3)])[name].result(WITHIN_S)
+        until(lambda: self.partitions(name), lambda count: count == 3)
+
+    def describe_topics(self) -> None:
+        name = self.topic()
+        wanted = confluent_kafka.TopicCollection([name])
+        told = self.admin.describe_topics(wanted)[name].result(WITHIN_S)
+        assert sorted(node.id for node in told.partitions[0].replicas) == [1, 2, 3]
+
+    def describe_cluster(self) -> None:
+        told = self.admin.describe_cluster().result(WITHIN_S)
+        assert (told.controller.id, len(told.nodes)) == (1, 3)
+
+    def cluster_id(self) -> None:
+        told = self.admin.describe_cluster().result(WITHIN_S)
+        assert self.admin.cluster_id(WITHIN_S) == told.cluster_id
+
+    def configs(self, name: str) -> dict[str, str]:
+        resource = confluent.ConfigResource("topic", name)
+        told = self.admin.describe_configs([resource])[resource].result(WITHIN_S)
+        return {key: entry.value for key, entry in told.items()}
+
+    def describe_configs(self) -> None:
+        assert self.configs(self.topic())["cleanup.policy"] == "delete"
+
+    def alter_configs(self) -> None:
+        name = self.topic()
+        resource = confluent.ConfigResource("topic", name, set_config={"retention.ms": "1000"})
+        self.admin.alter_configs([resource])[resource].result(WITHIN_S)
+        assert self.configs(name)["retention.ms"] == "1000"
+
+    def incremental_alter_configs(self) -> None:
+        name = self.topic()
+        operation = confluent.AlterConfigOpType.APPEND
+        entry = confluent.ConfigEntry("cleanup.policy", "compact", incremental_operation=operation)
+        resource = confluent.ConfigResource("topic", name, incremental_configs=[entry])
+        self.admin.incremental_alter_configs([resource])[resource].result(WITHIN_S)
+        assert self.configs(name)["cleanup.policy"] == "delete,compact"
+
+    def elect_leaders(self) -> None:
+        partition = confluent_kafka.TopicPartition(self.topic(), 0)
+        preferred = confluent_kafka.ElectionType.PREFERRED
+        told = self.admin.elect_leaders(preferred, [partition]).result(WITHIN_S)
+        (error,) = told.values()
+        assert error.code() == 84
+
+    def list_offsets(self) -> None:
+        partition = confluent_kafka.TopicPartition(self.topic(), 0)
+        future = self.admin.list_offsets({partition: confluent.OffsetSpec.latest()})[partition]
+        assert future.result(WITHIN_S).offset == 0
+
+    def delete_records(self) -> None:
+        partition = confluent_kafka.TopicPartition(self.topic(), 0, 0)
+        told = self.admin.delete_records([partition])[partition].result(WITHIN_S)
+        assert told.low_watermark == 0
+
+    def list_groups(self) -> None:
+        assert self.admin.list_groups(timeout=WITHIN_S) == []
+
+    def list_consumer_groups(self) -> None:
+        told = self.admin.list_consumer_groups().result(WITHIN_S)
+        assert (told.valid, told.errors) == ([], [])
+
+    def describe_consumer_groups(self) -> None:
+        told = self.admin.describe_consumer_groups(["g"])["g"].result(WITHIN_S)
+        assert told.state is confluent_kafka.ConsumerGroupState.DEAD
+
+    def delete_consumer_groups(self) -> None:
+        with pytest.raises(KafkaException) as refused:
+            self.admin.delete_consumer_groups(["g"])["g"].result(WITHIN_S)
+        assert refused.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
+
+    def list_consumer_group_offsets(self) -> None:
+        asked = [confluent_kafka.ConsumerGroupTopicPartitions("g")]
+        told = self.admin.list_consumer_group_offsets(asked)["g"].result(WITHIN_S)
+        assert told.topic_partitions == []
+
+    def alter_user_scram_credentials(self) -> None:
+        user = fresh("user")
+        kind = confluent.ScramCredentialInfo(confluent.ScramMechanism.SCRAM_SHA_256, 4096)
+        made = confluent.UserScramCredentialUpsertion(user, kind, b"secret")
+        self.admin.alter_user_scram_credentials([made])[user].result(WITHIN_S)
+        told = self.admin.describe_user_scram_credentials([user])[user].result(WITHIN_S)
+        assert [info.iterations for info in told.scram_credential_infos] == [4096]
+
+    def describe_user_scram_credentials(self) -> None:
+        with pytest.raises(KafkaException) as refused:
+            self.admin.describe_user_scram_credentials(["nobody"])["nobody"].result(WITHIN_S)
+        assert refused.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
+
+    def acl(self, kind: Any) -> Any:
+        return kind(
+            confluent.ResourceType.TOPIC,
+            "t",
+            confluent.ResourcePatternType.LITERAL,
+            "User:alice",
+            "*",
+            confluent.AclOperation.READ,
+            confluent.AclPermissionType.ALLOW,
+        )
+
+    def refused(self, future: Any) -> None:
+        with pytest.raises(KafkaException) as refused:
+            future.result(WITHIN_S)
+        served = DESCRIBE_ACLS in SHIPPED
+        expected = KafkaError.SECURITY_DISABLED if served else KafkaError._UNSUPPORTED_FEATURE
+        assert refused.value.args[0].code() == expected
+
+    def create_acls(self) -> None:
+        acl = self.acl(confluent.AclBinding)
+        self.refused(self.admin.create_acls([acl])[acl])
+
+    def describe_acls(self) -> None:
+        self.refused(self.admin.describe_acls(self.acl(confluent.AclBindingFilter)))
+
+    def delete_acls(self) -> None:
+        acl = self.acl(confluent.AclBindingFilter)
+        self.refused(self.admin.delete_acls([acl])[acl])

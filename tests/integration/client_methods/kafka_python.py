@@ -1,0 +1,244 @@
+"""kafka-python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import kafka.admin
+import kafka.errors
+import pytest
+from kafka import KafkaAdminClient
+from kafka.structs import TopicPartition
+
+from broker_proxy.routing import SHIPPED
+from tests.integration.client_methods.asking import (
+    CLIENT_METRICS,
+    DESCRIBE_ACLS,
+    DESCRIBE_QUORUM,
+    DESCRIBE_TOPIC_PARTITIONS,
+    LEAVE_GROUP,
+    OFFSET_COMMIT,
+    WRITE_TXN_MARKERS,
+    Reason,
+    fresh,
+    soon,
+    until,
+)
+
+
+class KafkaPython:
+    """kafka-python."""
+
+    OUT_OF_SCOPE: ClassVar[Mapping[str, Reason]] = {
+        "DEFAULT_CONFIG": "not a method",
+        "abort_transaction": WRITE_TXN_MARKERS,
+        "alter_group_offsets": OFFSET_COMMIT,
+        "describe_metadata_quorum": DESCRIBE_QUORUM,
+        "describe_topic_partitions": DESCRIBE_TOPIC_PARTITIONS,
+        "list_config_resources": CLIENT_METRICS,
+        "remove_group_members": LEAVE_GROUP,
+        "reset_group_offsets": OFFSET_COMMIT,
+    }
+    CLIENT = KafkaAdminClient
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._servers = bootstrap_servers.split(",")
+        self.admin = KafkaAdminClient(bootstrap_servers=self._servers)
+
+    def end(self) -> None:
+        self.admin.close()
+
+    def topic(self, partitions: int = 1) -> str:
+        name = fresh("kafka-python")
+        self.admin.create_topics({name: {"num_partitions": partitions, "replication_factor": 3}})
+        self.admin.wait_for_topics([name])
+        until(lambda: self.described(name), lambda told: len(told) == partitions)
+        return name
+
+    def described(self, name: str) -> list[dict[str, Any]]:
+        (topic,) = self.admin.describe_topics([name])
+        partitions: list[dict[str, Any]] = topic["partitions"]
+        return partitions
+
+    def resource(self, name: str, **configs: str | None) -> kafka.admin.ConfigResource:
+        named = {key.replace("_", "."): value for key, value in configs.items()}
+        return kafka.admin.ConfigResource("TOPIC", name, named)
+
+    def close(self) -> None:
+        KafkaAdminClient(bootstrap_servers=self._servers).close()
+
+    def api_versions(self) -> None:
+        assert {int(key) for key in self.admin.api_versions()} == set(SHIPPED)
+
+    def get_broker_version_data(self) -> None:
+        assert self.admin.get_broker_version_data(2) is not None
+
+    def create_topics(self) -> None:
+        assert len(self.described(self.topic(2))) == 2
+
+    def wait_for_topics(self) -> None:
+        self.admin.wait_for_topics([self.topic()])
+
+    def create_partitions(self) -> None:
+        name = self.topic(1)
+        self.admin.create_partitions({name: 3})
+        until(lambda: self.described(name), lambda told: len(told) == 3)
+
+    def delete_topics(self) -> None:
+        name = self.topic()
+        self.admin.delete_topics([name])
+        until(self.admin.list_topics, lambda names: name not in names)
+
+    def list_topics(self) -> None:
+        assert self.topic() in self.admin.list_topics()
+
+    def describe_topics(self) -> None:
+        (partition,) = self.described(self.topic())
+        assert sorted(partition["replica_nodes"]) == [1, 2, 3]
+
+    def describe_cluster(self) -> None:
+        told = self.admin.describe_cluster()
+        assert (told["controller_id"], len(told["brokers"])) == (1, 3)
+
+    def alter_configs(self) -> None:
+        name = self.topic()
+        self.admin.alter_configs([self.resource(name, retention_ms="1000")])
+        assert self.configs(name) == {"retention.ms": "1000"}
+
+    def configs(self, name: str) -> dict[str, str]:
+        found = self.admin.describe_configs([self.resource(name)])["topic"][name]
+        return {key: entry["value"] for key, entry in found.items()}
+
+    def describe_configs(self) -> None:
+        name = self.topic()
+        resource = self.resource(name)
+        found = self.admin.describe_configs([resource], config_filter="all")["topic"][name]
+        assert found["cleanup.policy"]["value"] == "delete"
+
+    def reset_configs(self) -> None:
+        name = self.topic()
+        self.admin.alter_configs([self.resource(name, retention_ms="1000")])
+        self.admin.reset_configs([self.resource(name, retention_ms=None)])
+        assert self.configs(name) == {}
+
+    def alter_partition_reassignments(self) -> None:
+        partition = TopicPartition(self.topic(), 0)
+        assert self.admin.alter_partition_reassignments({partition: [1, 2]}) == {partition: None}
+        until(
+            lambda: self.described(partition.topic)[0]["replica_nodes"],
+            lambda replicas: replicas == [1, 2],
+        )
+
+    def list_partition_reassignments(self) -> None:
+        assert self.admin.list_partition_reassignments() == {}
+
+    def elect_leaders(self) -> None:
+        name = self.topic()
+        told = self.admin.elect_leaders(0, {name: [0]}, raise_errors=False)
+        assert "84" in str(told) or "ElectionNotNeeded" in str(told)
+
+    def alter_replica_log_dirs(self) -> None:
+        name = self.topic()
+        told = self.admin.alter_replica_log_dirs({(name, 0, 2): "/logs-b"})
+        assert list(told.values()) == [kafka.errors.NoError]
+
+    def describe_log_dirs(self) -> None:
+        told = self.admin.describe_log_dirs()
+        assert sorted(broker["broker"] for broker in told) == [1, 2, 3]
+        paths = {each["log_dir"] for broker in told for each in broker["log_dirs"]}
+        assert paths == {"/logs-a", "/logs-b"}
+
+    def delete_records(self) -> None:
+        partition = TopicPartition(self.topic(), 0)
+        told = self.admin.delete_records({partition: 0})
+        assert told[partition]["low_watermark"] == 0
+
+    def list_partition_offsets(self) -> None:
+        partition = TopicPartition(self.topic(), 0)
+        assert self.admin.list_partition_offsets({partition: -1})[partition].offset == 0
+
+    def describe_producers(self) -> None:
+        partition = TopicPartition(self.topic(), 0)
+        assert self.admin.describe_producers([partition])[partition].active_producers == []
+
+    def find_hanging_transactions(self) -> None:
+        assert self.admin.find_hanging_transactions() == []
+
+    def list_transactions(self) -> None:
+        assert self.admin.list_transactions() == {1: [], 2: [], 3: []}
+
+    def describe_transactions(self) -> None:
+        unavailable = kafka.errors.CoordinatorNotAvailableError
+        with pytest.raises(kafka.errors.TransactionalIdNotFoundError):
+            soon(lambda: self.admin.describe_transactions(["t"]), unavailable)
+
+    def list_groups(self) -> None:
+        assert self.admin.list_groups() == []
+
+    def describe_groups(self) -> None:
+        unavailable = kafka.errors.CoordinatorNotAvailableError
+        told = soon(lambda: self.admin.describe_groups(["g"]), unavailable)
+        assert "Dead" in str(told)
+
+    def delete_groups(self) -> None:
+        unavailable = kafka.errors.CoordinatorNotAvailableError
+        told = soon(lambda: self.admin.delete_groups(["g"]), unavailable)
+        assert told == {"g": "GroupIdNotFoundError"}
+
+    def list_group_offsets(self) -> None:
+        unavailable = kafka.errors.CoordinatorNotAvailableError
+        told = soon(lambda: self.admin.list_group_offsets({"g": None}), unavailable)
+        assert told == {"g": {}}
+
+    def delete_group_offsets(self) -> None:
+        unavailable = kafka.errors.CoordinatorNotAvailableError
+        partitions = [TopicPartition(self.topic(), 0)]
+        with pytest.raises(kafka.errors.GroupIdNotFoundError):
+            soon(lambda: self.admin.delete_group_offsets("g", partitions), unavailable)
+
+    def alter_user_scram_credentials(self) -> None:
+        mechanism = kafka.admin.ScramMechanism.SCRAM_SHA_256
+        user = fresh("user")
+        made = kafka.admin.UserScramCredentialUpsertion(user, mechanism, "secret", iterations=4096)
+        told = self.admin.alter_user_scram_credentials([made])
+        assert list(told) == [user]
+        assert user in str(self.admin.describe_user_scram_credentials([user]))
+
+    def describe_user_scram_credentials(self) -> None:
+        told = self.admin.describe_user_scram_credentials(["nobody"])
+        assert "nobody" in str(told)
+
+    def describe_features(self) -> None:
+        assert self.admin.describe_features() == {}
+
+    def update_features(self) -> None:
+        assert self.admin.update_features({}) == {}
+
+    def without_authorizer(self) -> type[Exception]:
+        if DESCRIBE_ACLS in SHIPPED:
+            return kafka.errors.SecurityDisabledError  # type: ignore[no-any-return]
+        return kafka.errors.IncompatibleBrokerVersion  # type: ignore[no-any-return]
+
+    def acl(self, kind: Any) -> Any:
+        pattern = kafka.admin.ResourcePattern(kafka.admin.ResourceType.TOPIC, "t")
+        operation, allow = kafka.admin.ACLOperation.READ, kafka.admin.ACLPermissionType.ALLOW
+        return kind("User:alice", "*", operation, allow, pattern)
+
+    def create_acls(self) -> None:
+        self.refused(lambda: self.admin.create_acls([self.acl(kafka.admin.ACL)]))
+
+    def describe_acls(self) -> None:
+        self.refused(lambda: self.admin.describe_acls(self.acl(kafka.admin.ACLFilter)))
+
+    def delete_acls(self) -> None:
+        self.refused(lambda: self.admin.delete_acls([self.acl(kafka.admin.ACLFilter)]))
+
+    def refused(self, ask: Callable[[], Any]) -> None:
+        """Without an authorizer, raised or told: by the client's own choice."""
+        expected = self.without_authorizer()
+        try:
+            told = str(ask())
+        except expected:
+            return
+        assert expected.__name__ in told
