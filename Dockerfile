@@ -1,5 +1,5 @@
-# Three images: `node` (a broker; neither Java nor Spark), `zookeeper` (one server) and `tools`
-# (everything: ZooKeeper, the judge, the pipeline, the command line).
+# Images: `node` (a broker; neither Java nor Spark), `zookeeper` (one server), `cluster` (both, as
+# one container) and `tools` (everything: the judge, the pipeline on Spark, the command line).
 # `make image` builds them on a registry's Python image, `make image-offline` on a base and wheels
 # made on this machine. Nothing here needs BuildKit.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
@@ -59,6 +59,12 @@ EXPOSE 2181 2888 3888
 HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
     CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/containers/healthcheck.py", "zookeeper"]
 CMD ["bridgehead", "zookeeper", "run"]
+
+# ZooKeeper and brokers in one container, for test suites: bridgehead.testing.BridgeheadContainer.
+FROM zookeeper AS cluster
+EXPOSE 9092
+CMD ["bridgehead", "up", "--override=listeners=PLAINTEXT://0.0.0.0:0", \
+     "--override=bridgehead.allow.remote.plaintext=true"]
 
 FROM base AS tools
 COPY --from=tools-packages /opt/bridgehead /opt/bridgehead

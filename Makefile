@@ -69,8 +69,8 @@ up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.brid
 down: setup ## stop them
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
 
-image: ## build the images node, zookeeper and tools on a registry's Python image
-	@for target in node zookeeper tools; do \
+image: ## build the images on a registry's Python image
+	@for target in node zookeeper cluster tools; do \
 		docker build $(IMAGE_ARGS) --target $$target --tag bridgehead-$$target:latest . || exit 1; \
 	done
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import os
 import socket
 import subprocess
 import time
@@ -58,12 +59,15 @@ class Member:
 
 
 def class_path(jars: Path | None = None) -> str:
-    """What the server needs, out of the PySpark wheel's jars (or the folder `jars`).
+    """What the server needs, out of the PySpark wheel's jars.
+
+    Or out of the folder `jars`, or the one that BRIDGEHEAD_ZOOKEEPER_JARS names.
 
     Raises:
         ClusterError: PySpark is not installed, or its jars hold no ZooKeeper.
     """
-    folder = jars or _pyspark_jars()
+    named = os.environ.get("BRIDGEHEAD_ZOOKEEPER_JARS")
+    folder = jars or (Path(named) if named else _pyspark_jars())
     found = [sorted(folder.glob(pattern)) for pattern in _JARS]
     if not all(found):
         missing = next(pattern for pattern, paths in zip(_JARS, found, strict=True) if not paths)
