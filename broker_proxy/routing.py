@@ -37,6 +37,10 @@ SHIPPED: Final[Mapping[int, Route]] = {
     35: Route.LOCAL,  # DescribeLogDirs
     36: Route.LOCAL,  # SaslAuthenticate
     37: Route.FORWARD,  # CreatePartitions
+    38: Route.FORWARD,  # CreateDelegationToken
+    39: Route.FORWARD,  # RenewDelegationToken
+    40: Route.FORWARD,  # ExpireDelegationToken
+    41: Route.LOCAL,  # DescribeDelegationToken
     42: Route.LOCAL,  # DeleteGroups
     43: Route.FORWARD,  # ElectLeaders
     44: Route.FORWARD,  # IncrementalAlterConfigs

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from broker_proxy.registration import registration_operations
+from broker_proxy.token_cache import TokenCache
+from broker_proxy.token_follower import TokenFollower
 from cluster_model.image import BrokerRegistration
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError, SessionState
@@ -58,6 +60,7 @@ class Callbacks:
     users_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # all of them, by stored name
     registered: Callable[[int], None]  # the broker epoch
     session_changed: Callable[[SessionState], None]
+    tokens: TokenCache | None = None  # None: there are no delegation tokens
 
 
 class ZooKeeperWatcher:
@@ -85,6 +88,7 @@ class ZooKeeperWatcher:
         self._told: list[ControllerAddress | None] = []  # the last thing told, if any
         self._tasks: set[asyncio.Task[None]] = set()
         self._users_read_in: ZooKeeperSession | None = None
+        self._tokens = TokenFollower(callbacks.tokens) if callbacks.tokens is not None else None
         self._stopped = False
 
     @property
@@ -116,9 +120,9 @@ class ZooKeeperWatcher:
         """Have ZooKeeper expire the broker session (chaos)."""
         await self._live.expire()
 
-    async def has_start_up_paths(self) -> bool:
+    async def has_start_up_paths(self, more: Sequence[str] = ()) -> bool:
         """True when some node has created what brokers need before they can register."""
-        paths = ("/brokers/ids", *BRIDGEHEAD_PATHS, "/cluster")
+        paths = ("/brokers/ids", *more, *BRIDGEHEAD_PATHS, "/cluster")
         found = await self._live.read([ReadChildren(path) for path in paths])
         return all(children is not None for children in found)
 
@@ -190,6 +194,7 @@ class ZooKeeperWatcher:
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             self._users_read_in = self._session
         await self._read_config_changes()
+        await self._follow_tokens()
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one entity, straight from ZooKeeper."""
@@ -274,6 +279,10 @@ class ZooKeeperWatcher:
 
     def _configs_moved(self) -> None:
         self._start(self._read_config_changes)
+
+    async def _follow_tokens(self) -> None:
+        if self._tokens is not None:
+            await self._tokens.follow(self._live, lambda: self._start(self._follow_tokens))
 
     async def _read_controller(self) -> None:
         """Follow /controller and the node it names; both are watched from this reading on."""

@@ -21,6 +21,7 @@ from cluster_model.config_steps import (
     user_and_client,
     user_of_clients,
 )
+from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import (
     NO_STATE,
@@ -33,6 +34,8 @@ from cluster_model.records import (
     PartitionState,
     Record,
     Replicas,
+    TokenRecord,
+    TokenRemovalRecord,
     TopicIdRecord,
     TopicRecord,
     TopicRemovalRecord,
@@ -103,6 +106,7 @@ class MetadataImage:
     # Of `configs`, what limits creations and deletions: few, and asked for with each of them.
     mutation_rates: Map[ConfigResource, float] = field(default_factory=Map)
     acls: AclSet = NO_ACLS
+    tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one config entity; empty when there are none."""
@@ -125,6 +129,7 @@ class _Replay:
         self._user_clients = image.user_clients.mutate()
         self._mutation_rates = image.mutation_rates.mutate()
         self._deletions = set(image.deletions)
+        self._tokens = image.tokens
         # Partition states arrive in runs of one topic: each topic's tuple is rebuilt once.
         self._states: dict[str, list[PartitionState]] = {}
 
@@ -151,6 +156,10 @@ class _Replay:
                     self._deletions.discard(name)
                 case TopicRemovalRecord(name):
                     self._remove(name)
+                case TokenRecord(token):
+                    self._tokens = self._tokens.set(token.token_id, token)
+                case TokenRemovalRecord(token_id):
+                    self._tokens = self._tokens.delete(token_id)
                 case _:
                     assert_never(record)
         for name in list(self._states):
@@ -163,6 +172,7 @@ class _Replay:
             configs=self._configs.finish(),
             user_clients=self._user_clients.finish(),
             deletions=frozenset(self._deletions),
+            tokens=self._tokens,
             mutation_rates=self._mutation_rates.finish(),
         )
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from cluster_model.delegation_tokens import DelegationToken
+
 NO_LEADER: Final = -1
 NO_STATE_ZNODE: Final = -1
 
@@ -113,6 +115,20 @@ class TopicRemovalRecord:
     topic: str
 
 
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """A delegation token is issued, or lives longer or shorter; brokers are told."""
+
+    token: DelegationToken
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRemovalRecord:
+    """A delegation token is gone; brokers are told."""
+
+    token_id: str
+
+
 Record = (
     TopicRecord
     | AssignmentRecord
@@ -122,4 +138,6 @@ Record = (
     | DeletionMarkerRecord
     | DeletionMarkerRemovalRecord
     | TopicRemovalRecord
+    | TokenRecord
+    | TokenRemovalRecord
 )

@@ -23,6 +23,7 @@ from cluster_model.records import (
     DeletionMarkerRemovalRecord,
     PartitionRecord,
     Record,
+    TokenRemovalRecord,
     TopicIdRecord,
     TopicRemovalRecord,
 )
@@ -34,6 +35,8 @@ UncleanElection = Callable[[MetadataImage, str], bool]
 _PARTITIONS_PER_MULTI: Final = 160
 # A look at 100,000 healthy partitions must not hold up heartbeats: some 10 ms between turns.
 _TOPICS_PER_TURN: Final = 50
+# Each takes two operations: its znode goes, and a notification comes.
+_TOKENS_PER_MULTI: Final = 200
 
 
 def sweep(image_now: ImageNow, names: Iterable[str], unclean: UncleanElection) -> Job:
@@ -156,6 +159,16 @@ def _leaving(image: MetadataImage, name: str) -> list[Record]:
             changes[partition] = PartitionAssignment(assignment.target)
             states.append(PartitionRecord(name, partition, after))
     return [reassigned(topic, changes), *states] if topic is not None and states else []
+
+
+def remove_expired_tokens(image_now: ImageNow, now_ms: int) -> Job:
+    """Remove the delegation tokens that have expired by now (kafka-semantics 3.11)."""
+    gone = sorted(t.token_id for t in image_now().tokens.values() if t.is_expired(now_ms))
+    for start in range(0, len(gone), _TOKENS_PER_MULTI):
+        tokens = image_now().tokens
+        batch = gone[start : start + _TOKENS_PER_MULTI]
+        # Meanwhile one may have been removed by a request; none comes to life again.
+        yield [TokenRemovalRecord(token_id) for token_id in batch if token_id in tokens]
 
 
 def tidy_up(

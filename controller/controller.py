@@ -22,7 +22,14 @@ from cluster_model.image import MetadataImage
 from cluster_model.session_state import ConnectionLostError, SessionState
 from cluster_model.znode_operations import Create
 from cluster_model.znodes import FeatureZnode
-from controller.background import Job, complete_reassignments, delete_topics, sweep, tidy_up
+from controller.background import (
+    Job,
+    complete_reassignments,
+    delete_topics,
+    remove_expired_tokens,
+    sweep,
+    tidy_up,
+)
 from controller.handle_envelope import EnvelopeDesk
 from controller.loop import ControllerLoop
 from controller.mutation_quotas import MutationQuotas
@@ -107,7 +114,7 @@ class Controller:
     async def prepare(self, cluster_id: str) -> str:
         """Open the controller session and create the start-up paths; return the cluster id."""
         store = await self._open_store()
-        return await store.ensure_start_up_paths(cluster_id)
+        return await store.ensure_start_up_paths(cluster_id, self._settings.start_up_paths)
 
     async def _open_store(self) -> ZooKeeperStore:
         if self._store is None:
@@ -248,6 +255,7 @@ class Controller:
         self._enter(Office.ACTIVE)
         asyncio.get_running_loop().call_later(_PRUNE_EVERY_S, self._prune, loop)
         asyncio.get_running_loop().call_later(_PURGE_EVERY_S, self._purge, loop)
+        self._expire_tokens(loop)
 
     def _start_sweep(self) -> None:
         """Look over all topics: leaders and ISRs for the brokers of now, deletions that may go."""
@@ -313,6 +321,13 @@ class Controller:
         if self._store is not None:
             with contextlib.suppress(ConnectionLostError):  # The next round tries again.
                 await purge_notifications(self._store.read, loop, self._services.now_ms())
+
+    def _expire_tokens(self, loop: ControllerLoop) -> None:
+        if loop is self._loop:
+            now_ms = self._services.now_ms()
+            loop.start_job(remove_expired_tokens(lambda: loop.image, now_ms))
+            interval_s = self._settings.token_check_interval_ms / 1000
+            asyncio.get_running_loop().call_later(interval_s, self._expire_tokens, loop)
 
     def _prune(self, loop: ControllerLoop) -> None:
         if loop is self._loop:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from cluster_model.token_znodes import TokenChangeZnode
 from cluster_model.znode_operations import Delete
 from cluster_model.znodes import ConfigChangeZnode
 from controller.loop import OPERATIONS_PER_CHUNK, ControllerLoop
 from controller.store.load import ReadMany
 from zookeeper_client.wire import ReadChildren, ReadData, ZnodeData
 
+NOTIFICATION_PARENTS: Final = (ConfigChangeZnode.parent, TokenChangeZnode.parent)
 EXPIRE_AFTER_MS: Final = 15 * 60 * 1000
 
 
@@ -28,9 +30,14 @@ def expired(znodes: Mapping[str, ZnodeData | None], now_ms: int) -> list[str]:
 
 async def purge_notifications(read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
     """Delete expired notifications, in fenced multis. Raises ConnectionLostError."""
-    (children,) = await read([ReadChildren(ConfigChangeZnode.parent)])
+    for parent in NOTIFICATION_PARENTS:
+        await _purge(parent, read, loop, now_ms)
+
+
+async def _purge(parent: str, read: ReadMany, loop: ControllerLoop, now_ms: int) -> None:
+    (children,) = await read([ReadChildren(parent)])
     oldest = sorted(cast(Sequence[str], children or ()))[:OPERATIONS_PER_CHUNK]
-    paths = [f"{ConfigChangeZnode.parent}/{name}" for name in oldest]
+    paths = [f"{parent}/{name}" for name in oldest]
     if not paths:
         return
     found = cast(list[ZnodeData | None], await read([ReadData(path) for path in paths]))

@@ -20,6 +20,8 @@ DENIED: Final[Mapping[str, str]] = {
     "GROUP": "GROUP_AUTHORIZATION_FAILED",
     "TRANSACTIONAL_ID": "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
     "CLUSTER": "CLUSTER_AUTHORIZATION_FAILED",
+    "DELEGATION_TOKEN": "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
+    "USER": "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
 }
 ALWAYS: Final[Mapping[Route, tuple[str, ...]]] = {
     Route.LOCAL: ("UNKNOWN_SERVER_ERROR",),
@@ -42,6 +44,13 @@ class ApiFacts:
 _NOTHING: Final = "nothing is asked"
 _OMITTED: Final = "left out of the answer"
 _29, _30, _31, _53 = (DENIED[key] for key in ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID"))
+_NO_TOKENS: Final = ("DELEGATION_TOKEN_AUTH_DISABLED", "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")
+_TOKEN_ERRORS: Final = (
+    "DELEGATION_TOKEN_EXPIRED",
+    "DELEGATION_TOKEN_NOT_FOUND",
+    "DELEGATION_TOKEN_OWNER_MISMATCH",
+)
+_OWN_TOKENS: Final = "only the owner and the renewers of a token may"
 _CONFIGS: Final = (
     "INVALID_CONFIG",
     "INVALID_REQUEST",
@@ -168,6 +177,18 @@ API_FACTS: Final[Mapping[int, ApiFacts]] = {
             "THROTTLING_QUOTA_EXCEEDED",
             "UNKNOWN_TOPIC_OR_PARTITION",
         ),
+    ),
+    38: ApiFacts(
+        (("CREATE_TOKENS", "USER"),),
+        f"{DENIED['USER']}; asked for another owner only",
+        (*_NO_TOKENS, "INVALID_PRINCIPAL_TYPE"),
+    ),
+    39: ApiFacts((), _OWN_TOKENS, (*_NO_TOKENS, *_TOKEN_ERRORS)),
+    40: ApiFacts((), _OWN_TOKENS, (*_NO_TOKENS, *_TOKEN_ERRORS)),
+    41: ApiFacts(
+        (("DESCRIBE", "DELEGATION_TOKEN"), ("DESCRIBE_TOKENS", "USER")),
+        f"{_OMITTED}; asked for tokens of others only, and one of the two is enough",
+        _NO_TOKENS,
     ),
     42: ApiFacts((("DELETE", "GROUP"),), _30, ("GROUP_ID_NOT_FOUND", "NOT_COORDINATOR")),
     43: ApiFacts(

@@ -46,7 +46,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """A broker read a request's header. `body_sha256` is there for writes."""
+    """A broker read a request's header. `body_sha256` is there for writes without secrets."""
 
     kind: ClassVar[str] = "request_received"
     request_id: str

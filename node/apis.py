@@ -24,6 +24,7 @@ from broker_proxy.apis.delete_records import DeleteRecords
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.describe_configs import DescribeConfigs
+from broker_proxy.apis.describe_delegation_token import DescribeDelegationToken
 from broker_proxy.apis.describe_groups import DescribeGroups
 from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
 from broker_proxy.apis.describe_producers import DescribeProducers
@@ -44,7 +45,7 @@ from broker_proxy.coordinators import Coordinators
 from broker_proxy.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
-from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.principal import ANONYMOUS
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
@@ -52,15 +53,19 @@ from controller.apis.alter_partition_reassignments import AlterPartitionReassign
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
 from controller.apis.base import AdminApi
 from controller.apis.config_changes import ConfigChanges
+from controller.apis.create_delegation_token import CreateDelegationToken
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.create_topics import CreateTopics
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.elect_leaders import ElectLeaders
+from controller.apis.expire_delegation_token import ExpireDelegationToken
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from controller.apis.list_partition_reassignments import ListPartitionReassignments
+from controller.apis.renew_delegation_token import RenewDelegationToken
+from controller.apis.token_changes import TokenFinder
 from controller.apis.topic_config_rules import TopicConfigRules
 from controller.apis.update_features import UpdateFeatures
-from node.config import LOOPBACK
+from node.config import LOOPBACK, NodeConfig
 
 if TYPE_CHECKING:
     from node.node import Node
@@ -68,10 +73,14 @@ if TYPE_CHECKING:
 Current = Callable[[], EffectiveBrokerConfig]
 
 
-def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, AdminApi]:
+def build_admin_apis(node_config: NodeConfig, current: Current) -> Mapping[int, AdminApi]:
     """Return every admin write API of the controller, by key."""
+    config, secret = node_config.broker, node_config.token_secret
     rules = TopicConfigRules(current)
     changes = ConfigChanges(config)
+    token_lifetime_ms = config.long("delegation.token.max.lifetime.ms")
+    token_expiry_ms = config.long("delegation.token.expiry.time.ms")
+    token_finder = TokenFinder(secret)
     apis: tuple[AdminApi, ...] = (
         CreateTopics(config, check_configs=rules.check, show_configs=rules.show),
         DeleteTopics(config),
@@ -84,6 +93,9 @@ def build_admin_apis(config: BrokerConfig, current: Current) -> Mapping[int, Adm
         UpdateFeatures(),
         AlterClientQuotas(),
         AlterUserScramCredentials(),
+        CreateDelegationToken(secret, token_lifetime_ms, token_expiry_ms),
+        RenewDelegationToken(token_finder, token_expiry_ms),
+        ExpireDelegationToken(token_finder),
     )
     return {api.api_key: api for api in apis}
 
@@ -136,6 +148,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         ListOffsets(node.config.broker_id, node.cache, may, _now_ms),
         DescribeClientQuotas(node.watcher, may),
         DescribeUserScramCredentials(node.watcher, may),
+        DescribeDelegationToken(node.tokens, may),
     )
     return {api.api_key: api for api in apis}
 

@@ -13,12 +13,14 @@ from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.logins import Logins
 from broker_proxy.request_log import RequestLog
 from broker_proxy.server import KafkaServer, Limits
+from broker_proxy.token_cache import TokenCache, Tokens
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
 from cluster_model.request_lines import REQUEST_LOGGER
+from cluster_model.token_znodes import TOKEN_PATHS
 from controller.apis.create_topics import new_topic_id
 from controller.controller import Controller
 from controller.request_log import ForwardedRequestLog
-from controller.services import Services, Settings
+from controller.services import Office, Services, Settings
 from controller.store.port import Mutant
 from event_log.clock import SystemClock
 from event_log.text_log import Level, TextLog
@@ -91,6 +93,21 @@ def build_request_lines(config: NodeConfig, data_dir: Path) -> TextLog:
     return TextLog(data_dir / "logs" / "kafka-request.log", REQUEST_LOGGER, level)
 
 
+def build_tokens(node: Node) -> TokenCache:
+    """Return the delegation tokens that this broker knows, for logins and descriptions."""
+
+    def in_office() -> Tokens | None:
+        image = node.controller.image if node.controller.office is Office.ACTIVE else None
+        return None if image is None else image.tokens
+
+    return TokenCache(node.config.token_secret, new_salt=secrets.token_bytes, in_office=in_office)
+
+
+def start_up_paths(node: Node) -> tuple[str, ...]:
+    """Return the paths that only some clusters need."""
+    return TOKEN_PATHS if node.tokens.secret is not None else ()
+
+
 def build_watcher(node: Node) -> ZooKeeperWatcher:
     """Return the broker session: it registers, reads and is told of changes."""
     config = node.config
@@ -104,6 +121,7 @@ def build_watcher(node: Node) -> ZooKeeperWatcher:
             users_read=node.users.replace_all,
             registered=node.registered,
             session_changed=node.session_changed,
+            tokens=node.tokens if node.tokens.secret is not None else None,
         ),
         log=node.log,
         now_ms=node.clock.wall_ms,
@@ -120,11 +138,13 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             session_timeout_ms=config.session_timeout_ms,
             connection_timeout_ms=config.connection_timeout_ms,
             request_timeout_ms=config.broker.int("request.timeout.ms"),
+            start_up_paths=start_up_paths(node),
+            token_check_interval_ms=config.broker.long("delegation.token.expiry.check.interval.ms"),
             mutation_quota_samples=config.broker.int("controller.quota.window.num"),
             mutation_quota_window_s=config.broker.int("controller.quota.window.size.seconds"),
         ),
         Services(
-            apis=build_admin_apis(config.broker, lambda: node.effective),
+            apis=build_admin_apis(config, lambda: node.effective),
             serde=node.serde,
             may_send_envelopes=node.authorization.may_send_envelopes,
             bind_authorize=node.authorization.bind,

@@ -17,15 +17,12 @@ from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.logins import Listener
 from cluster_model.bridgehead_configs import BridgeheadConfig
 from cluster_model.broker_configs import BrokerConfig
+from cluster_model.delegation_tokens import TokenSecret
 from node.authorization import AuthorizerConfigError, load_authorizer
 
 LOOPBACK = "127.0.0.1"
 # What Kafka would obey and we cannot yet: ignoring it would let through what it should refuse.
-NOT_SERVED_YET = (
-    "authorizer.class.name",
-    "delegation.token.secret.key",
-    "delegation.token.master.key",
-)
+NOT_SERVED_YET = ("authorizer.class.name",)
 
 
 class NodeConfigError(Exception):
@@ -63,6 +60,13 @@ class NodeConfig:
         """zookeeper.connection.timeout.ms, by default the session's."""
         value = self.broker.value("zookeeper.connection.timeout.ms")
         return value if isinstance(value, int) else self.session_timeout_ms
+
+    @property
+    def token_secret(self) -> TokenSecret | None:
+        """delegation.token.secret.key or its old name; None: there are no delegation tokens."""
+        name, old_name = "delegation.token.secret.key", "delegation.token.master.key"
+        key = self.broker.string(name) or self.broker.string(old_name)
+        return TokenSecret(key) if key else None
 
     @property
     def zookeeper_connect(self) -> str:

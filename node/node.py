@@ -45,7 +45,9 @@ from node.build import (
     build_policies,
     build_request_lines,
     build_server,
+    build_tokens,
     build_watcher,
+    start_up_paths,
 )
 from node.config import NodeConfig
 from node.office import OfficeFollower
@@ -80,6 +82,7 @@ class Node:
         self.serde = build_serde(config)
         self.cache = MetadataCache(self._metadata_changed)
         self.users = UserCredentialCache()
+        self.tokens = build_tokens(self)
         self.effective = EffectiveBrokerConfig.of(config.broker)
         self._learned_acls = NO_ACLS
         self._stored: dict[str, Mapping[str, str]] = {}
@@ -129,7 +132,7 @@ class Node:
             grpc_host, int(grpc_port), self.controller, served=self.controller.api_ranges
         )
         await self.watcher.open()
-        if not await self.watcher.has_start_up_paths():
+        if not await self.watcher.has_start_up_paths(start_up_paths(self)):
             await self.controller.prepare(encode_uuid(uuid.uuid4().bytes))
         self.cluster_id = await self.watcher.cluster_id()
         for name in (DEFAULT_ENTITY, str(self.config.broker_id)):

@@ -49,7 +49,7 @@ def build_gates(node: Node) -> Mapping[str, Gate]:
     """
     sources = Sources(
         users=node.users,
-        tokens=None,
+        tokens=node.tokens,
         new_nonce=lambda: secrets.token_urlsafe(24),
         wall_ms=node.clock.wall_ms,
     )

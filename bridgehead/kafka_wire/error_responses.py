@@ -36,6 +36,7 @@ from bridgehead.kafka_wire.messages import (
     sasl_handshake,
     update_features,
 )
+from bridgehead.kafka_wire.token_error_responses import TOKEN_ERROR_RESPONSES
 
 ErrorResponse = Callable[[Any, int, ErrorCode, str | None], Any]
 
@@ -353,6 +354,7 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     57: _update_features,
     60: _describe_cluster,
     **GROUP_ERROR_RESPONSES,
+    **TOKEN_ERROR_RESPONSES,
 }
 
 

@@ -29,6 +29,7 @@ class Outcome:
     error: ErrorCode
     message: str | None = None
     topic_id: bytes | None = None  # 16 bytes, for the elements that name a topic
+    times_ms: tuple[int, ...] = ()  # what an answer tells of a delegation token's life
 
     @property
     def succeeded(self) -> bool:

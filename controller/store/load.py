@@ -28,6 +28,7 @@ from cluster_model.znodes import (
     ZnodeContentError,
 )
 from controller.store.outcomes import OutcomeIndex, decode_outcomes
+from zookeeper_client.token_reading import read_tokens
 from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
 
 # Topics parsed between two looks at the loop: some 10 ms at 100 partitions each.
@@ -65,6 +66,8 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     brokers = await load_brokers(read, refused)
     configs, user_clients = await _load_configs(read, refused)
     topics, without_id = await _load_topics(read, topic_names, refused)
+    tokens, unread = await read_tokens(read)
+    refused += unread
     outcomes = await _load_outcomes(read, commits, floors, refused)
     image = MetadataImage(
         controller_epoch=controller_epoch,
@@ -76,6 +79,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         user_clients=user_clients,
         deletions=frozenset(markers) & frozenset(topics),
         mutation_rates=Map(_mutation_rates(configs)),
+        tokens=Map(tokens),
     )
     return Loaded(
         image,

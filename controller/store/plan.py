@@ -15,10 +15,13 @@ from cluster_model.records import (
     DeletionMarkerRemovalRecord,
     PartitionRecord,
     Record,
+    TokenRecord,
+    TokenRemovalRecord,
     TopicIdRecord,
     TopicRecord,
     TopicRemovalRecord,
 )
+from cluster_model.token_znodes import TokenChangeZnode, TokenZnode
 from cluster_model.znode_operations import Create, Delete, Operation, SetData
 from cluster_model.znodes import (
     ConfigChangeZnode,
@@ -64,9 +67,21 @@ def plan_operations(records: Iterable[Record], image: MetadataImage) -> list[Ope
                 operations.append(Delete(DeletionMarkerZnode.path(name)))
             case TopicRemovalRecord(name):
                 operations += _remove_topic(image.topics[name], image)
+            case TokenRecord(token):
+                path, content = TokenZnode.path(token.token_id), TokenZnode.encode(token)
+                is_new = token.token_id not in image.tokens
+                operations.append(Create(path, content) if is_new else SetData(path, content))
+                operations.append(_token_change(token.token_id))
+            case TokenRemovalRecord(token_id):
+                operations.append(Delete(TokenZnode.path(token_id)))
+                operations.append(_token_change(token_id))
             case _:
                 assert_never(record)
     return operations
+
+
+def _token_change(token_id: str) -> Operation:
+    return Create(TokenChangeZnode.prefix, token_id.encode(), sequential=True)
 
 
 def _topic(name: str) -> ConfigResource:

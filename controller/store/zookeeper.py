@@ -115,14 +115,14 @@ class ZooKeeperStore:
             and silent_s * 1000 < self._session_timeout_ms * 2 / 3
         )
 
-    async def ensure_start_up_paths(self, cluster_id: str) -> str:
+    async def ensure_start_up_paths(self, cluster_id: str, more: Sequence[str] = ()) -> str:
         """Create what Kafka creates at start-up and our own parents; return the cluster id.
 
         The loser of a race for /cluster/id reads the winner's.
         """
         await self._session.create_root()
         wanted: list[Operation] = []
-        for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
+        for path in (*START_UP_PATHS, *more, *BRIDGEHEAD_PATHS):
             parts = path.split("/")[1:]
             for depth in range(1, len(parts) + 1):
                 parent = Create("/" + "/".join(parts[:depth]))

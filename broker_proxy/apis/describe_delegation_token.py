@@ -1,0 +1,74 @@
+"""DescribeDelegationToken, key 41: answered by every broker from its own cache, HMACs included.
+
+Whoever may not see a token does not learn that it is there (kafka-semantics 3.11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.token_cache import TokenCache
+from cluster_model.authorization import Authorize
+from cluster_model.delegation_tokens import DelegationToken, may_ask_for_tokens
+from cluster_model.principal import KafkaPrincipal
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDelegationToken:
+    """See LocalApi."""
+
+    cache: TokenCache
+    authorize_for: AuthorizeFor
+    api_key: ClassVar[int] = 41
+
+    async def answer(self, request: ClientRequest, message: DescribeDelegationTokenRequest) -> Any:
+        """Answer all tokens that the asker may see; of those owners and renewers, if named."""
+        connection = request.connection
+        if not may_ask_for_tokens(connection.security_protocol, connection.principal):
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+        secret = self.cache.secret
+        if secret is None:
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+        owners = None
+        if message.owners is not None:
+            owners = [KafkaPrincipal(o.principal_type, o.principal_name) for o in message.owners]
+        authorize = self.authorize_for(request)
+        found = [
+            _described(token, secret.hmac(token.token_id))
+            for token in self.cache.tokens.values()
+            if (owners is None or any(token.concerns(owner) for owner in owners))
+            and _may_see(token, connection.principal, authorize)
+        ]
+        return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=found)
+
+
+def _may_see(token: DelegationToken, principal: KafkaPrincipal, authorize: Authorize) -> bool:
+    return (
+        token.concerns(principal)
+        or authorize("DESCRIBE", "DELEGATION_TOKEN", token.token_id)
+        or authorize("DESCRIBE_TOKENS", "USER", str(token.owner))
+    )
+
+
+def _described(token: DelegationToken, proof: bytes) -> DescribedDelegationToken:
+    return DescribedDelegationToken(
+        principal_type=token.owner.type,
+        principal_name=token.owner.name,
+        token_requester_principal_type=token.requester.type,
+        token_requester_principal_name=token.requester.name,
+        issue_timestamp=token.issue_ms,
+        expiry_timestamp=token.expiry_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.token_id,
+        hmac=proof,
+        renewers=[DescribedDelegationTokenRenewer(r.type, r.name) for r in token.renewers],
+    )

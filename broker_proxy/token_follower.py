@@ -1,0 +1,66 @@
+"""Follows /delegation_token: reads all tokens once per session, then what notifications name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from broker_proxy.token_cache import TokenCache
+from cluster_model.token_znodes import TokenChangeZnode
+from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
+from zookeeper_client.token_reading import StoredTokens, read_some_tokens, read_tokens
+from zookeeper_client.wire import ReadData, ZnodeData
+
+_log = logging.getLogger(__name__)
+
+
+class TokenFollower:
+    """Keeps one cache as ZooKeeper's notifications say."""
+
+    def __init__(self, cache: TokenCache) -> None:
+        self._cache = cache
+        self._last_change = ""
+        self._read_in: ZooKeeperSession | None = None
+
+    async def follow(self, session: ZooKeeperSession, again: Callable[[], None]) -> None:
+        """Watch the notifications, call `again` at the next one, and take over what is new.
+
+        Notifications are purged when they are old, so each new session reads every token.
+
+        Raises:
+            ConnectionLostError: nothing is lost; the reconnect follows anew.
+        """
+        try:
+            names = sorted(await session.children(TokenChangeZnode.parent, again))
+        except NoSuchZnodeError:
+            _log.error(
+                "%s is missing: restart this node, which creates it", TokenChangeZnode.parent
+            )
+            return
+        fresh = [name for name in names if name > self._last_change]
+        if self._read_in is not session:
+            found = await read_tokens(session.read)
+            self._cache.replace_all(found.tokens)
+            self._read_in = session
+        else:
+            changes = await session.read(
+                [ReadData(f"{TokenChangeZnode.parent}/{name}") for name in fresh]
+            )
+            ids = {
+                (change.data or b"").decode(errors="replace"): None
+                for change in changes
+                if isinstance(change, ZnodeData)
+            }
+            # A name with a slash would be somebody else's znode.
+            wanted = [each for each in ids if each and "/" not in each and "\0" not in each]
+            found = await read_some_tokens(session.read, wanted)
+            for token_id in wanted:
+                self._cache.update(token_id, found.tokens.get(token_id))
+        self._say(found)
+        if fresh:
+            self._last_change = fresh[-1]
+
+    @staticmethod
+    def _say(found: StoredTokens) -> None:
+        for text in found.refused:
+            _log.error("a token was not understood and is left out: %s", text)

@@ -1,0 +1,162 @@
+"""Delegation tokens on real nodes: issued by any broker, known to all, gone when they expire."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+
+from bridgehead.cluster import Cluster
+from bridgehead.cluster.properties import parse_properties
+from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.delegation_tokens import TokenSecret
+from node.config import NOT_SERVED_YET
+from tests.integration.token_clients import (
+    EXPIRE,
+    RENEW,
+    Client,
+    eventually,
+    logs_in,
+)
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+KEY = "token-master-key"
+BROKERS = (1, 2, 3)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the cluster keeps everything."""
+    return tmp_path_factory.mktemp("tokens")
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """Started with the recorded properties; expired tokens go within a second."""
+    text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
+    properties = {n: v for n, v in parse_properties(text).items() if n not in NOT_SERVED_YET}
+    properties |= {
+        "delegation.token.expiry.check.interval.ms": "500",
+        "zookeeper.session.timeout.ms": "2000",
+    }
+    with Cluster(data_dir=folder, controller=1, properties=properties) as running:
+        yield running
+
+
+@pytest.fixture
+def zookeeper(cluster: Cluster) -> Iterator[KazooClient]:
+    client = KazooClient(cluster.zookeeper_connect)
+    client.start()
+    yield client
+    client.stop()
+    client.close()
+
+
+def issued(cluster: Cluster, broker: int, *renewers: str, **more: Any) -> Any:
+    with Client(cluster, broker).log_in("alice") as alice:
+        answer = alice.create(*renewers, **more)
+    assert answer["errorCode"] == 0
+    return answer
+
+
+def test_a_token_from_any_broker_is_described_by_all_and_logs_in_on_all(
+    cluster: Cluster, zookeeper: KazooClient
+) -> None:
+    """Brokers 1 (the controller) and 2 (which forwards): the same answers, the same znodes."""
+    for broker in (1, 2):
+        token = issued(cluster, broker, "bob")
+        proof = base64.b64decode(token["hmac"])
+        assert proof == TokenSecret(KEY).hmac(token["tokenId"])
+        data, _ = zookeeper.get(f"/delegation_token/tokens/{token['tokenId']}")
+        stored = json.loads(data)
+        assert list(stored) == [
+            *("issueTimestamp", "renewers", "tokenRequester", "tokenId", "owner"),
+            *("expiryTimestamp", "maxTimestamp", "version"),
+        ]
+        assert (stored["owner"], stored["renewers"]) == ("User%3Aalice", ["User%3Abob"])
+        for each in BROKERS:
+            with Client(cluster, each).log_in("bob") as bob:
+                assert eventually(lambda bob=bob, token=token: token["tokenId"] in bob.described())
+                assert bob.described()[token["tokenId"]]["hmac"] == token["hmac"]
+            assert logs_in(cluster, each, token)
+            assert not logs_in(cluster, each, {**token, "hmac": "x" * 88})
+
+
+def test_who_logged_in_with_a_token_is_its_owner_and_gets_no_further_token(
+    cluster: Cluster,
+) -> None:
+    """The controller sees through the Envelope how the client had proved itself."""
+    token = issued(cluster, 2)
+    assert eventually(lambda: logs_in(cluster, 3, token))
+    for broker in (1, 3):
+        with Client(cluster, broker) as client:
+            assert client.log_in_with_token(token["tokenId"], token["hmac"])
+            answer = client.create()
+            assert ErrorCode(answer["errorCode"]).name == "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
+            assert answer["principalName"] == "alice"
+
+
+def test_a_removed_token_is_refused_on_every_broker(cluster: Cluster) -> None:
+    """ZooKeeper tells all of them."""
+    token = issued(cluster, 2)
+    assert all(eventually(lambda b=b: logs_in(cluster, b, token)) for b in BROKERS)
+    with Client(cluster, 3).log_in("alice") as alice:
+        gone = alice.ask(EXPIRE, {"hmac": token["hmac"], "expiryTimePeriodMs": -1})
+        assert gone["errorCode"] == 0
+        again = alice.ask(RENEW, {"hmac": token["hmac"], "renewPeriodMs": -1})
+        assert ErrorCode(again["errorCode"]).name == "DELEGATION_TOKEN_NOT_FOUND"
+    assert all(eventually(lambda b=b: not logs_in(cluster, b, token)) for b in BROKERS)
+
+
+def test_an_expired_token_is_removed_by_the_controller(
+    cluster: Cluster, zookeeper: KazooClient
+) -> None:
+    """Its znode goes, and every broker forgets it; one that was renewed stays."""
+    short, kept = issued(cluster, 2, lifetime_ms=1), issued(cluster, 2)
+    path = "/delegation_token/tokens/"
+    assert eventually(lambda: zookeeper.exists(path + short["tokenId"]) is None)
+    for each in BROKERS:
+        with Client(cluster, each).log_in("alice") as alice:
+            assert eventually(lambda alice=alice: kept["tokenId"] in alice.described())
+            assert eventually(lambda alice=alice: short["tokenId"] not in alice.described())
+
+
+def test_tokens_outlive_their_controller(cluster: Cluster) -> None:
+    """The next one knows them from ZooKeeper, and renews what its predecessor issued."""
+    token = issued(cluster, 2)
+    cluster.kill_node(1)
+    with Client(cluster, 2).log_in("alice") as alice:
+        renewed = alice.ask(RENEW, {"hmac": token["hmac"], "renewPeriodMs": 3_600_000})
+        assert renewed["errorCode"] == 0
+        assert renewed["expiryTimestampMs"] > time.time() * 1000
+        assert alice.create()["errorCode"] == 0
+    cluster.start_node(1)
+    assert eventually(lambda: logs_in(cluster, 1, token))
+
+
+def test_no_evidence_holds_what_proves_a_token(
+    cluster: Cluster, folder: Path, zookeeper: KazooClient
+) -> None:
+    """Logs, events, outcomes and znodes: neither the key nor an HMAC, in any spelling."""
+    tokens = [issued(cluster, broker) for broker in BROKERS]
+    with Client(cluster, 2).log_in("alice") as alice:
+        alice.ask(RENEW, {"hmac": tokens[0]["hmac"], "renewPeriodMs": -1})
+    secrets = [KEY.encode()]
+    for token in tokens:
+        proof = base64.b64decode(token["hmac"])
+        secrets += [token["hmac"].encode(), proof.hex().encode(), proof]
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert {"nodes", "zookeeper"} <= {file.relative_to(folder).parts[0] for file in files}
+    for file in files:
+        if file.suffix != ".properties":  # There the operator wrote the key.
+            content = file.read_bytes()
+            assert not [secret for secret in secrets if secret in content], file
+    for number in zookeeper.get_children("/bridgehead/outcomes"):
+        data, _ = zookeeper.get(f"/bridgehead/outcomes/{number}")
+        assert not [s for s in secrets if s in data]

@@ -1,0 +1,325 @@
+"""Delegation tokens: who may have, renew and expire them, what is stored, what a login needs."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+)
+from bridgehead.kafka_wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from bridgehead.kafka_wire.messages.renew_delegation_token import RenewDelegationTokenRequest
+from broker_proxy.token_cache import TokenCache
+from cluster_model.delegation_tokens import (
+    DelegationToken,
+    TokenIndex,
+    TokenSecret,
+    may_ask_for_tokens,
+)
+from cluster_model.image import MetadataImage
+from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from cluster_model.token_znodes import TokenZnode
+from cluster_model.znode_operations import Create, Delete, SetData
+from controller.apis.base import AdminApi, Outcome, RequestContext
+from controller.apis.create_delegation_token import CreateDelegationToken
+from controller.apis.expire_delegation_token import ExpireDelegationToken
+from controller.apis.renew_delegation_token import RenewDelegationToken
+from controller.apis.token_changes import TokenFinder
+from controller.background import remove_expired_tokens
+from controller.store.outcomes import RequestOutcomes, decode_outcomes, encode_outcomes
+from controller.store.plan import plan_operations
+from envelope.messages import RequestIdentity
+from tests.unit.authorizing import Rule, saying
+
+KEY, NOW, DAY = "token-master-key", 1_700_000_000_000, 86_400_000
+LONG_MAX = 2**63 - 1
+SECRET = TokenSecret(KEY)
+ALICE, BOB, CAROL = (KafkaPrincipal("User", name) for name in ("alice", "bob", "carol"))
+ZNODES = Path(__file__).parents[1] / "recordings" / "znodes-direct-secured.jsonl.gz"
+
+
+class Cluster:
+    """One controller's decisions, one after another; the clock moves by hand."""
+
+    def __init__(self, secret: TokenSecret | None = SECRET) -> None:
+        finder = TokenFinder(secret)
+        self.apis: Mapping[int, AdminApi] = {
+            38: CreateDelegationToken(secret, 7 * DAY, DAY),
+            39: RenewDelegationToken(finder, DAY),
+            40: ExpireDelegationToken(finder),
+        }
+        self.image, self.now_ms, self.source = MetadataImage(), NOW, random.Random(7)
+        self.outcomes: dict[str, Outcome] = {}
+        self.planned: list[Any] = []
+
+    def ask(
+        self,
+        key: int,
+        request: Any,
+        principal: KafkaPrincipal = ALICE,
+        *,
+        protocol: str = "SASL_SSL",
+        rule: Rule | bool = False,
+        settled: Mapping[str, Outcome] | None = None,
+    ) -> Any:
+        context = RequestContext(
+            request_id="r",
+            api_key=key,
+            api_version=2,
+            dialect="shipped",
+            principal=principal,
+            client_host="127.0.0.1",
+            client_id=None,
+            listener_name="SASL",
+            security_protocol=protocol,
+            authorize=saying(rule),
+            random=self.source,
+            now_ms=self.now_ms,
+        )
+        api = self.apis[key]
+        decision = api.decide(context, request, self.image, settled or {})
+        self.outcomes = dict(settled or {}) | {e.element: e.outcome for e in decision.elements}
+        for each in decision.elements:
+            self.planned = plan_operations(each.records, self.image)
+            self.image = self.image.replay(each.records)
+        return api.answer(context, request, self.outcomes, self.image, frozenset())
+
+    def issue(self, principal: KafkaPrincipal = ALICE, *renewers: str, **fields: Any) -> Any:
+        return self.ask(38, creation(*renewers, **fields), principal, rule=True)
+
+    def token(self, token_id: str) -> DelegationToken:
+        return self.image.tokens[token_id]
+
+
+def creation(*renewers: str, **fields: Any) -> CreateDelegationTokenRequest:
+    named = [CreatableRenewers(*each.split(":", 1)) for each in renewers]
+    said = {"owner_principal_type": None, "owner_principal_name": None, "max_lifetime_ms": -1}
+    return CreateDelegationTokenRequest(renewers=named, **{**said, **fields})
+
+
+def renewal(proof: bytes, period_ms: int = -1) -> RenewDelegationTokenRequest:
+    return RenewDelegationTokenRequest(proof, period_ms)
+
+
+def expiry(proof: bytes, period_ms: int = -1) -> ExpireDelegationTokenRequest:
+    return ExpireDelegationTokenRequest(proof, period_ms)
+
+
+def name_of(answer: Any) -> str:
+    return ErrorCode(answer.error_code).name.removeprefix("DELEGATION_TOKEN_")
+
+
+def test_a_token_is_issued_with_kafkas_times() -> None:
+    """Both lives are bounded; what is asked beyond them is not given."""
+    cluster = Cluster()
+    answer = cluster.issue(ALICE, "User:bob")
+    assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (
+        NOW,
+        NOW + DAY,
+        NOW + 7 * DAY,
+    )
+    assert (answer.principal_name, answer.token_requester_principal_name) == ("alice", "alice")
+    assert answer.hmac == SECRET.hmac(answer.token_id)
+    assert len(base64.urlsafe_b64decode(answer.token_id + "==")) == 16
+    assert cluster.token(answer.token_id).renewers == (BOB,)
+    short, long = cluster.issue(max_lifetime_ms=5), cluster.issue(max_lifetime_ms=LONG_MAX)
+    assert (short.expiry_timestamp_ms, short.max_timestamp_ms) == (NOW + 5, NOW + 5)
+    assert long.max_timestamp_ms == cluster.issue(max_lifetime_ms=0).max_timestamp_ms
+
+
+def test_a_token_and_its_notification_are_written_together() -> None:
+    """Issued: created. Renewed: set. Removed: deleted. Each time brokers are told its id."""
+    cluster = Cluster()
+    answer = cluster.issue()
+    path, change = TokenZnode.path(answer.token_id), "/delegation_token/token_changes/token_change_"
+    created, told = cluster.planned
+    assert (type(created), created.path) == (Create, path)
+    assert told == Create(change, answer.token_id.encode(), sequential=True)
+    cluster.ask(39, renewal(answer.hmac))
+    assert [type(cluster.planned[0]), cluster.planned[0].path] == [SetData, path]
+    cluster.ask(40, expiry(answer.hmac))
+    assert cluster.planned == [Delete(path), told]
+    assert not cluster.image.tokens
+
+
+@pytest.mark.parametrize(
+    ("protocol", "principal", "allowed"),
+    [
+        ("PLAINTEXT", ALICE, False),
+        ("SSL", ANONYMOUS, False),
+        ("SSL", ALICE, True),
+        ("SASL_PLAINTEXT", ALICE, True),
+        ("SASL_SSL", KafkaPrincipal("User", "alice", token_authenticated=True), False),
+    ],
+)
+def test_tokens_are_for_those_who_have_proved_who_they_are(
+    protocol: str, principal: KafkaPrincipal, allowed: bool
+) -> None:
+    """And not with a token: nobody makes more of one."""
+    assert may_ask_for_tokens(protocol, principal) is allowed
+    answer = Cluster().ask(38, creation(), principal, protocol=protocol)
+    assert name_of(answer) == ("NONE" if allowed else "REQUEST_NOT_ALLOWED")
+
+
+def test_a_token_for_somebody_else_needs_a_right_on_that_user() -> None:
+    """The resource is the whole principal; the checks stand in Kafka's order."""
+    cluster, asked = Cluster(), []
+
+    def rule(operation: str, kind: str, name: str) -> bool:
+        asked.append((operation, kind, name))
+        return False
+
+    for_bob = creation("Group:x", owner_principal_type="User", owner_principal_name="bob")
+    answer = cluster.ask(38, for_bob, rule=rule)
+    assert name_of(answer) == "AUTHORIZATION_FAILED"
+    assert asked == [("CREATE_TOKENS", "USER", "User:bob")]
+    assert (answer.principal_name, answer.token_requester_principal_name) == ("bob", "alice")
+    assert (answer.issue_timestamp_ms, answer.token_id, answer.hmac) == (-1, "", b"")
+    assert name_of(cluster.ask(38, for_bob, rule=True)) == "INVALID_PRINCIPAL_TYPE"
+    own = creation(owner_principal_type="User", owner_principal_name="alice")
+    assert name_of(cluster.ask(38, own, rule=rule)) == "NONE"
+    assert len(asked) == 1
+    nobody = creation(owner_principal_type=None, owner_principal_name="bob")
+    assert name_of(cluster.ask(38, nobody)) == "UNKNOWN_SERVER_ERROR"
+
+
+def test_without_a_secret_key_there_are_no_tokens() -> None:
+    """Whoever may ask hears so; who may not hears that first."""
+    cluster = Cluster(None)
+    for key, request in ((38, creation()), (39, renewal(b"x")), (40, expiry(b"x"))):
+        assert name_of(cluster.ask(key, request)) == "AUTH_DISABLED"
+        assert name_of(cluster.ask(key, request, protocol="PLAINTEXT")) == "REQUEST_NOT_ALLOWED"
+
+
+def test_owner_and_renewers_change_a_token_and_nobody_else() -> None:
+    """Not even the one who asked for it."""
+    cluster = Cluster()
+    answer = cluster.issue(
+        CAROL, "User:bob", owner_principal_type="User", owner_principal_name="alice"
+    )
+    for principal, told in ((ALICE, "NONE"), (BOB, "NONE"), (CAROL, "OWNER_MISMATCH")):
+        assert name_of(cluster.ask(39, renewal(answer.hmac, 10), principal)) == told
+        assert name_of(cluster.ask(40, expiry(answer.hmac, 10), principal)) == told
+    for proof in (b"", b"y" * 64, answer.hmac[:-1]):
+        assert name_of(cluster.ask(39, renewal(proof), ALICE)) == "NOT_FOUND"
+
+
+def test_a_renewal_reaches_no_further_than_the_maximum() -> None:
+    """No period means the configured one; 0 is obeyed; Java's sums are Java's."""
+    cluster = Cluster()
+    answer = cluster.issue()
+    token = answer.token_id
+
+    def renewed(period_ms: int) -> int:
+        told = cluster.ask(39, renewal(answer.hmac, period_ms))
+        assert name_of(told) == "NONE"
+        assert cluster.token(token).expiry_ms == told.expiry_timestamp_ms
+        return int(told.expiry_timestamp_ms) - NOW
+
+    assert [renewed(each) for each in (1000, -1, 30 * DAY, 0)] == [1000, DAY, 7 * DAY, 0]
+    cluster.now_ms += 1
+    assert name_of(cluster.ask(39, renewal(answer.hmac))) == "EXPIRED"
+    other = cluster.issue()
+    assert cluster.ask(39, renewal(other.hmac, LONG_MAX)).expiry_timestamp_ms < 0
+
+
+def test_an_expired_token_can_only_be_removed() -> None:
+    """KAFKA-13771: a negative period removes it whatever its age."""
+    cluster = Cluster()
+    answer = cluster.issue(max_lifetime_ms=5)
+    cluster.now_ms += 6
+    assert name_of(cluster.ask(40, expiry(answer.hmac, 10))) == "EXPIRED"
+    removed = cluster.ask(40, expiry(answer.hmac, -1))
+    assert (name_of(removed), removed.expiry_timestamp_ms) == ("NONE", cluster.now_ms)
+    again = cluster.ask(40, expiry(answer.hmac, -1))
+    assert (name_of(again), again.expiry_timestamp_ms) == ("NOT_FOUND", -1)
+
+
+def test_expiring_shortens_a_life_and_lengthens_it_no_further_than_the_maximum() -> None:
+    """0 ends it now; it is kept until it is cleaned up."""
+    cluster = Cluster()
+    answer = cluster.issue()
+    for period_ms, left_ms in ((1000, 1000), (30 * DAY, 7 * DAY), (0, 0)):
+        told = cluster.ask(40, expiry(answer.hmac, period_ms))
+        assert told.expiry_timestamp_ms - NOW == left_ms
+    assert answer.token_id in cluster.image.tokens
+
+
+def test_a_request_that_comes_again_gets_the_same_answer_from_the_next_controller() -> None:
+    """Made of its outcome as ZooKeeper holds it, which has no secret, though the token is gone."""
+    first = Cluster()
+    made = first.issue(ALICE, "User:bob")
+    identity = RequestIdentity(2, "life", 7)
+    stored = encode_outcomes(5, [RequestOutcomes(identity, "r", first.outcomes)])
+    for form in (made.hmac, base64.b64encode(made.hmac), made.hmac.hex().encode(), KEY.encode()):
+        assert form not in stored
+    ((_, _, settled),) = decode_outcomes("/x", stored)
+    second = Cluster()
+    second.now_ms += 5000
+    again = second.ask(38, creation("User:bob"), settled=settled)
+    assert again == made
+    assert not second.image.tokens
+    removal = first.ask(40, expiry(made.hmac))
+    stored = encode_outcomes(5, [RequestOutcomes(identity, "r", first.outcomes)])
+    ((_, _, settled),) = decode_outcomes("/x", stored)
+    assert second.ask(40, expiry(made.hmac), settled=settled) == removal
+
+
+def test_outcomes_of_before_have_no_times() -> None:
+    """What an earlier release left is read as well."""
+    text = b'{"epoch":1,"outcomes":[{"id":[1,"x",2],"request":"r","elements":[["t",0,null,null]]}]}'
+    ((_, _, elements),) = decode_outcomes("/x", text)
+    assert elements == {"t": Outcome(ErrorCode.NONE)}
+
+
+def test_a_node_without_the_key_does_not_make_up_an_hmac() -> None:
+    """Nodes of one cluster may differ by mistake: the answer is an error, and nothing breaks."""
+    outcome = Outcome(ErrorCode.NONE, times_ms=(1, 2, 3))
+    answer = Cluster(None).ask(38, creation(), settled={"id": outcome})
+    assert (name_of(answer), answer.hmac, answer.token_id) == ("AUTH_DISABLED", b"", "")
+
+
+def test_expired_tokens_are_removed_in_pieces_that_fit_a_multi() -> None:
+    """And those that still live are not; one that went meanwhile holds nothing up."""
+    cluster = Cluster()
+    short = sorted(cluster.issue(max_lifetime_ms=5).token_id for _ in range(450))
+    lasting = cluster.issue().token_id
+    removed: list[str] = []
+    for records in remove_expired_tokens(lambda: cluster.image, NOW + 6):
+        assert len(plan_operations(records, cluster.image)) <= 480
+        removed += [each.token_id for each in records]  # type: ignore[union-attr]
+        cluster.image = cluster.image.replay(records)
+        if short[-1] in cluster.image.tokens:
+            cluster.image = cluster.image.replay(
+                [type(records[0])(short[-1])]  # type: ignore[call-arg, arg-type]
+            )
+    assert (removed, set(cluster.image.tokens)) == (short[:-1], {lasting})
+
+
+def test_a_proof_is_found_again_after_any_change() -> None:
+    """The index only remembers: new tokens are found, removed ones are not."""
+    cluster, index = Cluster(), TokenIndex(SECRET)
+    first = cluster.issue()
+    assert index.find(first.hmac, cluster.image.tokens) == cluster.token(first.token_id)
+    second = cluster.issue()
+    for answer in (first, second):
+        assert index.find(answer.hmac, cluster.image.tokens) == cluster.token(answer.token_id)
+    before = cluster.image.tokens
+    cluster.ask(40, expiry(first.hmac))
+    assert index.find(first.hmac, cluster.image.tokens) is None
+    assert index.find(first.hmac, before) is not None
+
+
+def test_a_secret_shows_in_no_text() -> None:
+    """Neither the key nor anything made of it."""
+    cache = TokenCache(SECRET, new_salt=random.randbytes)
+    shown = repr(SECRET) + str(SECRET) + repr(cache) + repr(Cluster().apis)
+    assert KEY not in shown

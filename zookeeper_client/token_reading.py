@@ -1,0 +1,41 @@
+"""Delegation tokens out of ZooKeeper, for controllers and brokers alike."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from cluster_model.delegation_tokens import DelegationToken
+from cluster_model.token_znodes import TokenZnode
+from cluster_model.znodes import ZnodeContentError
+from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
+
+ReadMany = Callable[[Sequence[Read]], Awaitable[list[ReadResult]]]
+
+
+class StoredTokens(NamedTuple):
+    """What was found. `refused` says which znodes could not be understood."""
+
+    tokens: dict[str, DelegationToken]  # by id
+    refused: tuple[str, ...]
+
+
+async def read_tokens(read: ReadMany) -> StoredTokens:
+    """Return all tokens; none where tokens were never enabled. Raises ConnectionLostError."""
+    (names,) = await read([ReadChildren(TokenZnode.parent)])
+    return await read_some_tokens(read, sorted(names) if isinstance(names, list) else ())
+
+
+async def read_some_tokens(read: ReadMany, token_ids: Iterable[str]) -> StoredTokens:
+    """Return those of the named tokens that are there. Raises ConnectionLostError."""
+    wanted = list(token_ids)
+    found = await read([ReadData(TokenZnode.path(token_id)) for token_id in wanted])
+    tokens: dict[str, DelegationToken] = {}
+    refused = []
+    for token_id, znode in zip(wanted, found, strict=True):
+        if isinstance(znode, ZnodeData):
+            try:
+                tokens[token_id] = TokenZnode.decode(token_id, znode.data)
+            except ZnodeContentError as wrong:
+                refused.append(str(wrong))
+    return StoredTokens(tokens, tuple(refused))
