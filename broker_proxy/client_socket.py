@@ -234,6 +234,8 @@ class ClientSocket(asyncio.Protocol):
             assert self._transport is not None
             self._write(ready, self._transport)
         answer = await server.dispatcher.answer(request)
+        if request.course.is_left:  # Until the client gives up, or is idle for too long.
+            await self._be_mute(server.limits.idle_ms_max)
         self._completed.append(request)
         return answer, request.course.throttle_ms
 

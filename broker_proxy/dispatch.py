@@ -24,7 +24,7 @@ from bridgehead.kafka_wire.error_responses import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_response_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
-from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
+from broker_proxy.apis.base import ClientRequest, LocalApi, NeverAnsweredError, SplitApi
 from broker_proxy.attempt import Step
 from broker_proxy.forwarding import Forwarded, ForwardingManager
 from broker_proxy.routing import DIALECTS, Route, route
@@ -184,6 +184,9 @@ class Dispatcher:
                 return await self._forward(request, message, request.body)
             self._metrics.not_controller_answered()
             return self._refuse(request, message, ErrorCode.NOT_CONTROLLER, None)
+        except NeverAnsweredError:
+            request.course.is_left = True
+            return _CLOSE
         except ApiError as refused:
             return self._refuse(request, message, refused.error, refused.message)
         except Exception:

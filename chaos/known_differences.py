@@ -73,6 +73,14 @@ def _refused_instead_of_silence(step: Mapping[str, Any], kafkas: Any, ours: Any)
     return step["body"].get("users", ()) is None and kafkas == "timeout" and told == (31, [])
 
 
+def _existence_hidden(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    """The only differing elements: no name, 29 in Kafka's answer and 100 in ours."""
+    told, here = kafkas.get("responses", []), ours.get("responses", [])
+    pairs = [(a, b) for a, b in zip(told, here, strict=True) if a != b]
+    hidden = [{**a, "errorCode": 100} == b and a["errorCode"] == 29 for a, b in pairs]
+    return bool(hidden) and all(hidden) and all(a["name"] is None for a, _ in pairs)
+
+
 def _envelope_of_a_client(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     return bool(step["raw"].startswith("003a") and kafkas.endswith("002900") and ours == "closed")
 
@@ -135,7 +143,7 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         "alter-configs-duplicate",
         "ALTER_CONFIGS",
         "A resource that is named twice is INVALID_REQUEST; Kafka never answers. "
-        "`bridgehead.quirks=alter-configs-duplicate-hangs` brings that back.",
+        "The quirk alter-configs-duplicate-hangs brings that back.",
         _named_twice,
     ),
     Difference(
@@ -163,6 +171,13 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         "Who asks for all users without the right is told CLUSTER_AUTHORIZATION_FAILED; Kafka "
         "never answers.",
         _refused_instead_of_silence,
+    ),
+    Difference(
+        "delete-topics-by-id-denied",
+        "DELETE_TOPICS",
+        "Who may not describe a topic is told UNKNOWN_TOPIC_ID for its id, as for an id that "
+        "nobody has; Kafka tells which ids exist.",
+        _existence_hidden,
     ),
     Difference(
         "describe-configs-learned-sooner",

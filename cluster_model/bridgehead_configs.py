@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cluster_model.quirks import QUIRKS, refuse_unknown
+
 BLOCKING: Final = "bridgehead.metadata.blocking"
 CONTROLLER_ID: Final = "bridgehead.metadata.controller.id"
 DELAY_MS: Final = "bridgehead.metadata.delay.ms"
-QUIRKS: Final = "bridgehead.quirks"
 DIALECT: Final = "bridgehead.dialect"
 GRPC_LISTENER: Final = "bridgehead.grpc.listener"
 GRPC_ADVERTISED: Final = "bridgehead.grpc.advertised.listener"
@@ -32,15 +33,6 @@ POLICY_TIMEOUT_MS: Final = "bridgehead.policy.timeout.ms"
 POLICY_PREFIXES: Final = ("bridgehead.policy.limits.", "bridgehead.policy.naming.")
 PRINCIPALS: Final = "bridgehead.forwarding.principals"
 
-# Misbehaviour of a real Kafka that is not copied unless it is asked for by name.
-EVERY_QUIRK: Final = "kafka-3.9"
-ALTER_CONFIGS_DUPLICATE_HANGS: Final = "alter-configs-duplicate-hangs"
-KNOWN_QUIRKS: Final[Mapping[str, str]] = {
-    EVERY_QUIRK: "All of them.",
-    ALTER_CONFIGS_DUPLICATE_HANGS: (
-        "AlterConfigs that names a resource twice is never answered; its connection stays open."
-    ),
-}
 
 _LOG_LEVELS: Final = ("OFF", "INFO", "DEBUG", "TRACE")
 _LISTENER: Final = re.compile(r"listener\.name\.([^.]+)\.(bridgehead\..+)")
@@ -65,13 +57,6 @@ def _delay_ms(value: str) -> str | None:
 def _timeout_ms(value: str) -> str | None:
     good = re.fullmatch(r"[0-9]{1,7}", value) and int(value)
     return None if good else "must be a number of milliseconds above 0"
-
-
-def _quirks(value: str) -> str | None:
-    unknown = [name for name in _split(value) if name not in KNOWN_QUIRKS]
-    if not unknown:
-        return None
-    return f"has no quirk named {', '.join(unknown)}; there are {', '.join(KNOWN_QUIRKS)}"
 
 
 def _dialect(value: str) -> str | None:
@@ -148,7 +133,12 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "How long this broker waits before it believes new metadata.",
     ),
     BridgeheadKey(
-        QUIRKS, "", True, False, _quirks, "Misbehaviour of a real Kafka to bring back, by name."
+        QUIRKS,
+        "",
+        True,
+        False,
+        refuse_unknown,
+        "Misbehaviour of a real Kafka to bring back, by name.",
     ),
     BridgeheadKey(
         DIALECT, "shipped", False, True, _dialect, "What a listener speaks: as Kafka shipped it."
@@ -366,13 +356,3 @@ class BridgeheadConfig:
     def fake_principals(self) -> bool:
         """Tell whether Envelopes carry fake principals, as in the draft's first stage."""
         return self._value(PRINCIPALS) == "fake"
-
-    def has_quirk(self, name: str) -> bool:
-        """Tell whether a misbehaviour was asked for, alone or with all others."""
-        assert name in KNOWN_QUIRKS
-        chosen = _split(self._value(QUIRKS))
-        return name in chosen or EVERY_QUIRK in chosen
-
-
-def _split(value: str) -> list[str]:
-    return [name.strip() for name in value.split(",") if name.strip()]

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
 from cluster_model.authorization import nothing_is_allowed
 from cluster_model.image import MetadataImage
+from cluster_model.quirks import (
+    DENIAL_DUMPS_REQUEST,
+    DumpedRequest,
+    denial_text,
+    tell_denial,
+)
 from controller.apis.base import RequestContext
 from controller.loop import ControllerLoop
 from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
@@ -139,6 +146,8 @@ class EnvelopeDesk:
             answer=answer,
             attempt=envelope.attempt,
         )
+        if DENIAL_DUMPS_REQUEST in services.quirks:
+            work.denial = self._dump(envelope, connection_id)
         loop.submit(work)
         try:
             return await asyncio.shield(answer)
@@ -146,12 +155,29 @@ class EnvelopeDesk:
             self._running.pop(envelope.identity, None)
             services.request_log.completed(work, connection_id, received_s)
 
+    def _dump(self, envelope: Envelope, connection_id: str | None) -> str:
+        size = len(envelope.request_header) + len(envelope.request_data)
+        inner = DumpedRequest(
+            connection_id or envelope.request_id,
+            envelope.listener_name,
+            envelope.security_protocol,
+            session=self._services.random.randbytes(4).hex(),
+            size=size,
+        )
+        if connection_id is None:
+            return denial_text(inner, None)
+        around = len(envelope.principal) + len(envelope.client_host)
+        session = self._services.random.randbytes(4).hex()
+        return denial_text(inner, replace(inner, session=session, size=size + around))
+
     def encode_answer(
         self, work: Work, unfinished: frozenset[str], image: MetadataImage
     ) -> EnvelopeAnswer:
         """Build the answer of a request that is decided and committed."""
         context = work.context
         message = work.api.answer(context, work.request, work.outcomes, image, unfinished)
+        if work.denial is not None:
+            tell_denial(context.api_key, message, work.denial)
         throttle_ms = work.charges.throttle_left_ms(self._services.now_ms())
         if throttle_ms:
             message.throttle_time_ms = throttle_ms

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from cluster_model.authorization import BindAuthorize
 from cluster_model.principal import KafkaPrincipal
+from cluster_model.quirks import NO_QUIRKS, Quirks
 from controller.apis.base import AdminApi, RandomSource
 from controller.background import UncleanElection
 from controller.consultations import Policies
@@ -86,3 +87,4 @@ class Services:
     own_broker: Peer
     policies: Policies | None = None  # None: none is configured
     mutants: frozenset[Mutant] = frozenset()
+    quirks: Quirks = NO_QUIRKS

@@ -51,6 +51,7 @@ class Work:
     decided_s: float = 0.0  # when it was decided last; 0: it was not
     waits_s: float = 0.0  # since when its answer waits for the image; 0: it does not
     response: Any = None  # the message that was answered
+    denial: str | None = None  # what a quirk tells who lacks the right
 
     def bind(self, bind_authorize: BindAuthorize, acls: AclSet, now_ms: int) -> None:
         """Say as of when the request is decided: its clock, and the rights of its asker."""

@@ -47,6 +47,7 @@ from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.principal import ANONYMOUS
+from cluster_model.quirks import quirks_of
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
@@ -116,6 +117,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         choose=random.randrange,
     )
     coordinators = Coordinators(node.cache, node.config.broker_id)
+    quirks = quirks_of(broker.originals)
     auto_topics = _auto_topics(node, current)
     creates = broker.value("auto.create.topics.enable") is True
     apis: tuple[LocalApi, ...] = (
@@ -138,7 +140,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         DescribeGroups(coordinators, may),
         ListGroups(),
         DeleteGroups(coordinators, may),
-        OffsetFetch(coordinators, may),
+        OffsetFetch(coordinators, may, quirks),
         OffsetDelete(coordinators, may),
         ConsumerGroupDescribe(),
         ConsumerGroupHeartbeat(),
@@ -147,7 +149,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         ListTransactions(),
         ListOffsets(node.config.broker_id, node.cache, may, _now_ms),
         DescribeClientQuotas(node.watcher, may),
-        DescribeUserScramCredentials(node.watcher, may),
+        DescribeUserScramCredentials(node.watcher, may, quirks),
         DescribeDelegationToken(node.tokens, may),
     )
     return {api.api_key: api for api in apis}
@@ -179,7 +181,11 @@ def build_split_apis(node: Node, current: Current) -> Mapping[int, SplitApi]:
     """Return the forwarded APIs of which the receiving broker answers a part, by key."""
     may = node.authorization.for_client
     checks = ConfigChecks(current, node.watcher, LoggerLevels(), may)
-    apis: tuple[SplitApi, ...] = (AlterConfigsSplit(checks), IncrementalAlterConfigsSplit(checks))
+    quirks = quirks_of(node.config.broker.originals)
+    apis: tuple[SplitApi, ...] = (
+        AlterConfigsSplit(checks, quirks),
+        IncrementalAlterConfigsSplit(checks),
+    )
     return {api.api_key: api for api in apis}
 
 

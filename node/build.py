@@ -15,6 +15,7 @@ from broker_proxy.request_log import RequestLog
 from broker_proxy.server import KafkaServer, Limits
 from broker_proxy.token_cache import TokenCache, Tokens
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
+from cluster_model.quirks import quirks_of
 from cluster_model.request_lines import REQUEST_LOGGER
 from cluster_model.token_znodes import TOKEN_PATHS
 from controller.apis.create_topics import new_topic_id
@@ -162,6 +163,7 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             own_broker=node,
             policies=node.policies,
             mutants=mutants,
+            quirks=quirks_of(config.broker.originals),
         ),
     )
 

@@ -8,7 +8,6 @@ as in Kafka.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,10 +16,9 @@ from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages import alter_configs, incremental_alter_configs
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
 from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig
 from broker_proxy.logger_levels import LEVELS, ROOT, LoggerLevels
-from cluster_model.bridgehead_configs import ALTER_CONFIGS_DUPLICATE_HANGS, BridgeheadConfig
 from cluster_model.broker_configs.dynamic import validate_dynamic_configs
 from cluster_model.broker_configs.table import BROKER_CONFIGS
 from cluster_model.config_operations import (
@@ -30,6 +28,7 @@ from cluster_model.config_operations import (
     refuse_unknown_operations,
 )
 from cluster_model.config_types import ConfigException
+from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS, NO_QUIRKS, Quirks
 
 # Per resource of the request, in its order: what is answered here, or None where it is forwarded.
 LocalAnswers = Sequence[ApiError | None]
@@ -225,6 +224,7 @@ class AlterConfigsSplit:
     """The receiving broker's part of AlterConfigs; see SplitApi."""
 
     checks: ConfigChecks
+    quirks: Quirks = NO_QUIRKS
     api_key: ClassVar[int] = 33
 
     async def split(
@@ -232,14 +232,9 @@ class AlterConfigsSplit:
     ) -> tuple[LocalAnswers, Any | None]:
         """See SplitApi.split. A resource named twice is refused; a real Kafka never answers."""
         names = [_name_of(resource) for resource in message.resources]
-        if len(set(names)) < len(names) and self._hangs_on_duplicates():
-            # What the quirk asks for: no answer, until the connection's end cancels this task.
-            await asyncio.get_running_loop().create_future()
+        if len(set(names)) < len(names) and ALTER_CONFIGS_DUPLICATE_HANGS in self.quirks:
+            raise NeverAnsweredError
         return await _split(self.checks, request, message, incremental=False)
-
-    def _hangs_on_duplicates(self) -> bool:
-        ours = BridgeheadConfig(self.checks.current().static.originals)
-        return ours.has_quirk(ALTER_CONFIGS_DUPLICATE_HANGS)
 
     def merge(
         self,

@@ -27,6 +27,10 @@ class ClientConnectionInfo:
     software_version: str = "unknown"
 
 
+class NeverAnsweredError(Exception):
+    """A quirk was asked for: this request gets no answer; its connection stays as it is."""
+
+
 @dataclass(slots=True)
 class Course:
     """What became of a request, beside its answer. The dispatcher fills it in."""
@@ -35,6 +39,7 @@ class Course:
     response: Any = None  # a message, or a body that was relayed; None: the connection is closed
     throttle_ms: int = 0  # its connection is served no more for so long, once it is answered
     own_throttle_ms: int = 0  # of that, what the controller in this very process said
+    is_left: bool = False  # never answered, as a quirk asks for
     executed_ns: int = 0  # the times are monotonic
     handed_on_ns: int = 0  # to the controller; 0: it was not
     answered_ns: int = 0

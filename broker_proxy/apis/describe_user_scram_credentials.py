@@ -17,9 +17,10 @@ from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
 from broker_proxy.apis.config_ports import ConfigReader, EntityReader
 from cluster_model.entity_names import desanitize, sanitize
+from cluster_model.quirks import DESCRIBE_SCRAM_DENIED_HANGS, NO_QUIRKS, Quirks
 from cluster_model.scram import MECHANISM_NAMES, credential_iterations
 
 _NOT_THERE: Final = "Attempt to describe a user credential that does not exist: "
@@ -37,6 +38,7 @@ class DescribeUserScramCredentials:
 
     reader: CredentialReader
     authorize_for: AuthorizeFor
+    quirks: Quirks = NO_QUIRKS
     api_key: ClassVar[int] = 50
 
     async def answer(
@@ -44,6 +46,8 @@ class DescribeUserScramCredentials:
     ) -> Any:
         """Answer each named user once; all users, sorted, when none is named."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", "kafka-cluster"):
+            if message.users is None and DESCRIBE_SCRAM_DENIED_HANGS in self.quirks:
+                raise NeverAnsweredError
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         names = [user.name for user in message.users or ()]
         results = await self._named(names) if names else await self._all()

@@ -28,8 +28,9 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
 from broker_proxy.coordinators import Coordinators
+from cluster_model.quirks import NO_QUIRKS, OFFSET_FETCH_NO_GROUPS_HANGS, Quirks
 
 _NOTHING_COMMITTED: Final = -1
 _MANY_GROUPS_FROM: Final = 8
@@ -46,12 +47,15 @@ class OffsetFetch:
 
     coordinators: Coordinators
     authorize_for: AuthorizeFor
+    quirks: Quirks = NO_QUIRKS
     api_key: ClassVar[int] = 9
 
     async def answer(self, request: ClientRequest, message: OffsetFetchRequest) -> Any:
         """Answer each group, in the order of the request."""
         if request.header.api_version < _MANY_GROUPS_FROM:
             return self._one_group(request, message)
+        if not message.groups and OFFSET_FETCH_NO_GROUPS_HANGS in self.quirks:
+            raise NeverAnsweredError
         groups = []
         for asked in message.groups:
             error, topics = self._look(request, asked.group_id, asked.topics)

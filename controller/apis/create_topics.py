@@ -29,6 +29,7 @@ from cluster_model.broker_configs import BrokerConfig
 from cluster_model.elections import elect_new
 from cluster_model.image import MetadataImage
 from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas
+from cluster_model.quirks import UNUSABLE_ASSIGNMENT_ACCEPTED, quirks_of
 from cluster_model.records import PartitionRecord, Record, Replicas, TopicRecord
 from cluster_model.topic_names import (
     CLUSTER_METADATA_TOPIC,
@@ -109,6 +110,7 @@ class CreateTopics:
         """`check_configs` raises ApiError INVALID_CONFIG; `show_configs` fills v5 answers."""
         self._default_partitions = config.int("num.partitions")
         self._default_factor = config.int("default.replication.factor")
+        self._takes_unusable = UNUSABLE_ASSIGNMENT_ACCEPTED in quirks_of(config.originals)
         self._check_configs = check_configs
         self._show_configs = show_configs
 
@@ -190,7 +192,7 @@ class CreateTopics:
             assignment = self._place(context, topic, order, len(image.brokers))
         self._check_name(name, image, created)
         if assignment is None:
-            assignment = manual_assignment(topic, image)
+            assignment = manual_assignment(topic, image, unusable_too=self._takes_unusable)
         self._check_configs(configs)
         check_room(name, assignment, configs)
         return _Plan(assignment, configs, generated=not topic.assignments)

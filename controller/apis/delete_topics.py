@@ -23,6 +23,7 @@ from bridgehead.kafka_wire.messages.delete_topics import (
 )
 from cluster_model.broker_configs import BrokerConfig
 from cluster_model.image import MetadataImage
+from cluster_model.quirks import DELETE_BY_ID_TELLS_EXISTENCE, quirks_of
 from cluster_model.records import DeletionMarkerRecord
 from cluster_model.znodes import encode_uuid
 from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext, Wait, WaitFor
@@ -55,6 +56,10 @@ class DeleteTopics:
 
     def __init__(self, config: BrokerConfig) -> None:
         self._is_enabled = config.boolean("delete.topic.enable")
+        # Who may not know of a topic cannot tell its id from one that nobody has.
+        tells = DELETE_BY_ID_TELLS_EXISTENCE in quirks_of(config.originals)
+        denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        self._hidden = Outcome(denied if tells else ErrorCode.UNKNOWN_TOPIC_ID)
 
     def decide(
         self,
@@ -120,7 +125,7 @@ class DeleteTopics:
             if name is None:
                 return Outcome(ErrorCode.UNKNOWN_TOPIC_ID)
             if not context.authorize("DESCRIBE", "TOPIC", name):
-                return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                return self._hidden
             known_as = name
         else:
             known_as = None

@@ -41,11 +41,14 @@ def check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str
         )
 
 
-def manual_assignment(topic: CreatableTopic, image: MetadataImage) -> tuple[Replicas, ...]:
+def manual_assignment(
+    topic: CreatableTopic, image: MetadataImage, *, unusable_too: bool = False
+) -> tuple[Replicas, ...]:
     """Return the assignment a client gave, checked.
 
     Kafka takes negative ids, no ids at all, and ids of which no broker lives; its controller then
-    chokes on the topic (kafka-semantics 9.7). Those are refused here: docs/differences.md.
+    chokes on the topic (kafka-semantics 9.7). Those are refused here, unless the quirk is asked
+    for (`unusable_too`): docs/differences.md.
     """
     # Where a partition comes twice the last one counts, as in Kafka.
     by_number = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
@@ -60,7 +63,7 @@ def manual_assignment(topic: CreatableTopic, image: MetadataImage) -> tuple[Repl
         raise _assignment(f"Duplicate replica assignment found: {_scala(doubled)}")
     if sorted(by_number) != list(range(len(by_number))):
         raise _assignment("partitions should be a consecutive 0-based integer sequence")
-    for number, replicas in sorted(by_number.items()):
+    for number, replicas in () if unusable_too else sorted(by_number.items()):
         if not replicas:
             raise _assignment(f"Partition {number} has no replicas.")
         if min(replicas) < 0:

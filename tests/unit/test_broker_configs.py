@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from cluster_model.bridgehead_configs import (
-    ALTER_CONFIGS_DUPLICATE_HANGS,
     BridgeheadConfig,
     bridgehead_config_errors,
 )
@@ -19,6 +18,7 @@ from cluster_model.broker_configs import (
     InvalidBrokerConfigError,
 )
 from cluster_model.config_types import ConfigSource, ConfigType, Synonym
+from cluster_model.quirks import KNOWN_QUIRKS
 from cluster_model.topic_configs import TopicDefaults, effective_topic_configs
 
 LIVE = Path(__file__).parent.parent / "data" / "describe_broker_3.9.1.jsonl.gz"
@@ -82,8 +82,8 @@ def test_every_error_of_a_properties_file_is_told_at_once() -> None:
         "Invalid value x for configuration num.partitions: Not a number of type INT",
         "Invalid value 1 for configuration log.segment.bytes: Value must be at least 14",
         "Invalid value -1 for configuration max.connections: Value must be at least 0",
-        "bridgehead.quirks=nonsense has no quirk named nonsense; there are kafka-3.9, "
-        "alter-configs-duplicate-hangs.",
+        "bridgehead.quirks=nonsense has no quirk named nonsense; there are "
+        f"{', '.join(KNOWN_QUIRKS)}.",
     )
 
 
@@ -191,14 +191,11 @@ def test_our_names_have_defaults_and_listeners_of_their_own() -> None:
     assert (plain.metadata_blocking, plain.metadata_delay_ms) == ("controller", 0)
     assert plain.metadata_controller_id("PLAINTEXT") == "actual"
     assert plain.dialect("PLAINTEXT") == "shipped"
-    assert not plain.has_quirk(ALTER_CONFIGS_DUPLICATE_HANGS)
     said = BridgeheadConfig(
         {
             "bridgehead.metadata.controller.id": "self",
             "listener.name.external.bridgehead.metadata.controller.id": "9",
-            "bridgehead.quirks": "kafka-3.9",
         }
     )
     assert said.metadata_controller_id("EXTERNAL") == "9"
     assert said.metadata_controller_id("PLAINTEXT") == "self"
-    assert said.has_quirk(ALTER_CONFIGS_DUPLICATE_HANGS)
