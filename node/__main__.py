@@ -150,7 +150,11 @@ class _Commands:
             case {"command": "stop"}:
                 self._ask_to_stop("asked to")
             case _:
-                raise control_socket.ControlError(f"unknown command: {message}")
+                answer = await self._node.owner.obey(message)
+                if answer is None:  # Nothing else of it is shown: it may be a secret.
+                    command = message.get("command")
+                    raise control_socket.ControlError(f"unknown command: {command}")
+                return answer
         return {"ok": True}
 
 

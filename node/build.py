@@ -30,6 +30,7 @@ from node.apis import build_admin_apis, build_local_apis, build_split_apis
 from node.authorization import Authorization
 from node.authorizer_log import OFF, AuthorizerLog, NoAuthorizerLog
 from node.config import NodeConfig
+from node.owner_requests import OwnerRequests
 from node.policies import NodePolicies, load_policies, load_record_policies
 
 if TYPE_CHECKING:
@@ -207,3 +208,9 @@ def build_server(node: Node) -> KafkaServer:
         now_s=time.monotonic,
         now_ns=time.monotonic_ns,
     )
+
+
+def build_owner_requests(node: Node, server: KafkaServer) -> OwnerRequests:
+    """Return what the owner of the data directory may ask for, once the server is built."""
+    prefix = f"{node.config.broker_id}.{node.incarnation}"
+    return OwnerRequests(server.dispatcher, node.users, prefix, node.config.listeners[0])

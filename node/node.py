@@ -42,6 +42,7 @@ from node.build import (
     build_controller,
     build_event_log,
     build_forwarding,
+    build_owner_requests,
     build_policies,
     build_request_lines,
     build_server,
@@ -51,6 +52,7 @@ from node.build import (
 )
 from node.config import NodeConfig
 from node.office import OfficeFollower
+from node.owner_requests import OwnerRequests
 from node.security import build_gates, build_serde
 
 _log = logging.getLogger(__name__)
@@ -107,6 +109,7 @@ class Node:
         self._metrics_server = MetricsServer(registry, self._health)
         self._envelopes: EnvelopeServer | None = None
         self._server: KafkaServer | None = None
+        self.owner: OwnerRequests
         self._timers: list[asyncio.TimerHandle] = []
         self.listeners: tuple[Listener, ...] = ()
 
@@ -142,6 +145,7 @@ class Node:
         self.listeners = tuple(
             [await server.bind(each, gates[each.name]) for each in self.config.listeners]
         )
+        self.owner = build_owner_requests(self, server)
         await self.watcher.register(self._registration(), self._address())
         await self.watcher.watch()
         await server.serve()

@@ -49,6 +49,13 @@ def up(
             help="A running ZooKeeper, instead of the embedded one.",
         ),
     ] = None,
+    allow_remote_plaintext: Annotated[
+        bool,
+        typer.Option(
+            "--allow-remote-plaintext",
+            help="Let a listener that asks for no proof listen elsewhere than on loopback.",
+        ),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when ready; `down` stops it.")
     ] = False,
@@ -66,6 +73,7 @@ def up(
         ports_auto=ports == "auto",
         controller=controller,
         zookeeper=zookeeper,
+        allow_remote_plaintext=allow_remote_plaintext,
     )
     _start(settings, data_dir, detach=detach, json_output=json_output)
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.properties import parse_properties
+from bridgehead.cluster.security import SecuritySections
 from bridgehead.cluster.settings import ClusterSettings, check_settings, parse_overrides
 
 
@@ -38,17 +39,16 @@ class ZooKeeperSection(BaseModel):
     heap_mib: Annotated[int, Field(ge=64)] = 1024
 
 
-class ClusterFile(BaseModel):
+class ClusterFile(SecuritySections):
     """cluster.yaml. `properties` hold for every broker, `nodes` for one each, by id."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     brokers: Annotated[int, Field(ge=1, le=100)] | None = None
     ports: Literal["auto"] | Port | None = None
     """`auto`, or the base port."""
     controller: Annotated[int, Field(ge=1)] | None = None
     zookeeper: ZooKeeperSection = ZooKeeperSection()
-    properties: dict[str, PropertyText] = {}
-    nodes: dict[int, dict[str, PropertyText]] = {}
+    properties: dict[str, PropertyText] = Field(default_factory=dict)
+    nodes: dict[int, dict[str, PropertyText]] = Field(default_factory=dict)
 
 
 def load_cluster_file(path: Path) -> ClusterFile:
@@ -63,7 +63,7 @@ def load_cluster_file(path: Path) -> ClusterFile:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ClusterError(f"{path} is no YAML: {' '.join(str(error).split())}.") from error
+        raise ClusterError(f"{path} is no YAML: {_yaml_sentence(error)}.") from None
     if document is not None and not isinstance(document, dict):
         raise ClusterError(f"{path} must hold keys such as `brokers: 3`, not a list or a word.")
     try:
@@ -104,6 +104,7 @@ def load_settings(
     ports_auto: bool = False,
     controller: int | None = None,
     zookeeper: str | None = None,
+    allow_remote_plaintext: bool = False,
 ) -> ClusterSettings:
     """What the command line asks for, over what the `--config` file says.
 
@@ -114,6 +115,9 @@ def load_settings(
         raise ClusterError("--base-port and --ports auto contradict each other: give one of them.")
     file = load_cluster_file(config) if config is not None else ClusterFile()
     shared, per_node = parse_overrides(overrides)
+    if allow_remote_plaintext:
+        shared["bridgehead.allow.remote.plaintext"] = "true"
+    properties = file.merge_into({**file.properties, **shared})
     file_port = file.ports if isinstance(file.ports, int) else None
     settings = ClusterSettings(
         data_dir=data_dir,
@@ -124,14 +128,22 @@ def load_settings(
         zookeeper_connect=zookeeper or file.zookeeper.connect,
         zookeeper_members=file.zookeeper.members,
         zookeeper_heap_mib=file.zookeeper.heap_mib,
-        properties={**file.properties, **shared},
+        properties=properties,
         node_properties={
             node: {**file.nodes.get(node, {}), **per_node.get(node, {})}
             for node in sorted({*file.nodes, *per_node})
         },
+        set_up=file.set_up(properties),
     )
     check_settings(settings)
     return settings
+
+
+def _yaml_sentence(error: yaml.YAMLError) -> str:
+    """What is wrong, and where, without the line itself: it may hold a password."""
+    mark = getattr(error, "problem_mark", None)
+    where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+    return f"{getattr(error, 'problem', None) or 'it cannot be read'}{where}"
 
 
 def _validation_sentence(error: ValidationError) -> str:

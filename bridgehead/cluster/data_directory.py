@@ -7,6 +7,7 @@ lock with the process, so a stale pid file never keeps anybody out.
     supervisor.pid  supervisor.log  control.sock
     nodes/ID/               node.properties node.log node.out node.pid ready.json control.sock
     evidence/run=…/         what one run has left, for the judge (docs/evidence.md)
+    tls/                    ca.pem brokers.pem users/NAME.pem, where certificates are generated
     zookeeper/              zoo.cfg zookeeper.log zookeeper.pid version-2/
 """
 
@@ -31,6 +32,7 @@ class DataDirectory:
         self.supervisor_log = self.root / "supervisor.log"
         self.control_socket = self.root / "control.sock"
         self.zookeeper = self.root / "zookeeper"
+        self.tls = self.root / "tls"
 
     def node(self, node_id: int) -> Path:
         """The folder of one node."""
@@ -88,6 +90,15 @@ class DataDirectory:
         return ClusterError(
             f"{self.root} cannot be written ({error.strerror}): choose another --data-dir."
         )
+
+
+def write_private(file: Path, content: bytes) -> None:
+    """Replace a file by one that was never readable by anybody but its owner."""
+    beside = file.with_name(file.name + ".tmp")
+    beside.unlink(missing_ok=True)
+    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as new:
+        new.write(content)
+    beside.replace(file)
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.child_process import send_signal, start_child, stop_child, stop_stray
 from bridgehead.cluster.control_socket import ControlError, ask
-from bridgehead.cluster.data_directory import read_json
+from bridgehead.cluster.data_directory import read_json, write_private
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.plan import NodePlan
 from bridgehead.cluster.properties import format_properties
@@ -69,8 +69,8 @@ class NodeProcess:
         properties = self.folder / "node.properties"
         clear_stray_node(self.folder)
         (self.folder / "ready.json").unlink(missing_ok=True)
-        properties.write_text(format_properties(self.plan.properties), encoding="utf-8")
-        properties.chmod(0o600)  # it may hold secrets
+        # It may hold secrets.
+        write_private(properties, format_properties(self.plan.properties).encode())
         output = self.folder / "node.out"
         self._output_start = output.stat().st_size if output.exists() else 0
         self._process = start_child(

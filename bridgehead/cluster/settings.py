@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.set_up_plan import SetUp
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class ClusterSettings:
     node_properties: dict[int, dict[str, str]] = dataclasses.field(default_factory=dict)
     keep_evidence: bool = True
     """Dump and seal at the end; False where the folder is thrown away."""
+    set_up: SetUp = dataclasses.field(default_factory=SetUp)
+    """Users, ACLs and certificates of the cluster's file."""
     node_command: tuple[str, ...] = ()
     """What starts a node instead of `python -m node`; for tests of supervision."""
 
@@ -48,6 +51,7 @@ def settings_from_json(document: Mapping[str, Any]) -> ClusterSettings:
     values["data_dir"] = Path(values["data_dir"])
     per_node = values.get("node_properties", {})
     values["node_properties"] = {int(node): dict(given) for node, given in per_node.items()}
+    values["set_up"] = SetUp.from_json(values.get("set_up", {}))
     values["node_command"] = tuple(values.get("node_command", ()))
     return ClusterSettings(**values)
 

@@ -23,6 +23,7 @@ from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_process import NodeProcess, clear_stray_node
 from bridgehead.cluster.plan import DEFAULT_ZOOKEEPER_PORT, LOOPBACK, Ports, plan_nodes
 from bridgehead.cluster.run_record import RunRecord
+from bridgehead.cluster.set_up import set_up, with_certificates
 from bridgehead.cluster.settings import ClusterSettings
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, stop_stray_zookeeper
 
@@ -110,6 +111,7 @@ class Supervisor:
     async def _start(self) -> None:
         self.directory.cluster_json.unlink(missing_ok=True)
         self._clear_strays()
+        settings = with_certificates(self.settings, self.directory.tls)
         ports = Ports()
         embedded = None
         if self.settings.zookeeper_connect is None:
@@ -120,7 +122,7 @@ class Supervisor:
                 heap_mib=self.settings.zookeeper_heap_mib,
             )
         plans = plan_nodes(  # before anything is started: a taken port is found at once
-            self.settings,
+            settings,
             ports,
             zookeeper_connect=self.settings.zookeeper_connect
             or (embedded and embedded.connect)
@@ -141,6 +143,7 @@ class Supervisor:
             self.nodes[plan.id] = node
             node.start()
         await self._until_ready()
+        await set_up(list(self.nodes.values()), self.settings.set_up)
         await self.write_document()
 
     async def _begin_record(self, is_new: bool) -> None:

@@ -65,12 +65,3 @@ def _tokens(text: str, name: str) -> list[str]:
             tokens.append(word or mark)
         at = match.end()
     return tokens
-
-
-def format_jaas(module: str, options: Mapping[str, str]) -> str:
-    """Return the text that `parse_jaas` reads back the same."""
-    parts = [module, "required"]
-    for key, value in options.items():
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        parts.append(f'{key}="{escaped}"')
-    return " ".join(parts) + ";"

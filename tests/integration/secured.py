@@ -177,10 +177,10 @@ class Secured:
 
     def events(self, broker: int, kind: str) -> list[dict[str, object]]:
         """A broker's events of one kind."""
-        folder = self.cluster.data_dir / "nodes" / str(broker) / "events"
+        folder = self.cluster.data_dir / "evidence"
         return [
             event
-            for file in sorted(folder.glob("*.jsonl"))
+            for file in sorted(folder.glob(f"run=*/node={broker}/*.jsonl"))
             for line in file.read_text().splitlines()
             if f'"{kind}"' in line and (event := json.loads(line))["kind"] == kind
         ]

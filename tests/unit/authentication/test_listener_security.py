@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker_proxy.authentication.jaas import format_jaas, parse_jaas
+from bridgehead.cluster.security import format_jaas
+from broker_proxy.authentication.jaas import parse_jaas
 from broker_proxy.authentication.listener_security import (
     Sources,
     build_mechanisms,

@@ -1,0 +1,124 @@
+"""Certificates for a cluster that was given none: one authority, the brokers, the users.
+
+    DIR/tls/           mode 0700, every file in it 0600
+        ca.pem ca.key  the authority, made once
+        brokers.pem    key and certificate of all brokers, for the addresses they listen on
+        users/NAME.pem key and certificate of a user, whose name it says as CN=NAME
+
+Brokers and users get new ones at every start: they are good for a year, the authority for ten.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from bridgehead.cluster.data_directory import write_private
+
+_YEAR: Final = datetime.timedelta(days=365)
+# A clock that is a little behind must not find a certificate of the future.
+_EARLIER: Final = datetime.timedelta(hours=1)
+_PEM: Final = serialization.Encoding.PEM
+
+
+class Authority:
+    """The authority in a folder, made when it is not there yet."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises OSError or ValueError: the folder cannot be used, or holds something else."""
+        self.folder = folder
+        self.certificate_file = folder / "ca.pem"
+        self.brokers_file = folder / "brokers.pem"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key_file = folder / "ca.key"
+        if key_file.exists():
+            key = serialization.load_pem_private_key(key_file.read_bytes(), None)
+            assert isinstance(key, ec.EllipticCurvePrivateKey)
+            self._key = key
+            self._certificate = x509.load_pem_x509_certificate(self.certificate_file.read_bytes())
+        else:
+            self._key = ec.generate_private_key(ec.SECP256R1())
+            self._certificate = self._make_authority()
+            write_private(self.certificate_file, self._certificate.public_bytes(_PEM))
+            write_private(key_file, _key_text(self._key))
+
+    def issue_brokers(self, hosts: Iterable[str]) -> Path:
+        """Make the brokers' certificate, good for these addresses; return its file."""
+        return self._issue(self.brokers_file, "brokers", hosts)
+
+    def issue_user(self, name: str) -> Path:
+        """Make a user's certificate; return its file."""
+        return self._issue(self.folder / "users" / f"{quote(name, safe='')}.pem", name, ())
+
+    def _make_authority(self) -> x509.Certificate:
+        name = _name("Bridgehead, made for this data directory alone")
+        return (
+            _builder(name, name, self._key.public_key(), 10 * _YEAR)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False
+            )
+            .sign(self._key, hashes.SHA256())
+        )
+
+    def _issue(self, file: Path, name: str, hosts: Iterable[str]) -> Path:
+        key = ec.generate_private_key(ec.SECP256R1())
+        usage = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
+        builder = (
+            _builder(_name(name), self._certificate.subject, key.public_key(), _YEAR)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+        )
+        names = [_host_name(host) for host in dict.fromkeys(hosts)]
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        write_private(file, _key_text(key) + certificate.public_bytes(_PEM))
+        return file
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    life: datetime.timedelta,
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _EARLIER)
+        .not_valid_after(now + life)
+    )
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _host_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _key_text(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

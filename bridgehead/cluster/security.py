@@ -1,0 +1,227 @@
+"""Who may reach a cluster and do what, as its file says: `listeners:`, `users:`, `acls:`.
+
+Read first: `SecuritySections` is what a user writes; `merge_into` makes Kafka's own properties of
+it, and `set_up` names what can only be done at the start: passwords for SCRAM, ACLs, certificates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.set_up_plan import AclSetUp, SetUp, UserSetUp
+
+_PACKAGE: Final = "org.apache.kafka.common.security"
+_MODULES: Final = {
+    "PLAIN": f"{_PACKAGE}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_PACKAGE}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_PACKAGE}.scram.ScramLoginModule",
+    "OAUTHBEARER": f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
+}
+AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+_PASSWORD_MECHANISMS: Final[tuple[Mechanism, ...]] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+def _protocol_alone(value: object) -> object:
+    return {"protocol": value} if isinstance(value, str) else value
+
+
+def _password_alone(value: object) -> object:
+    return {"password": value} if isinstance(value, str) else value
+
+
+class ListenerSection(BaseModel):
+    """One of `listeners:`, by its name. A word alone is the protocol."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    protocol: Protocol
+    host: str = "127.0.0.1"
+    mechanisms: list[Mechanism] = list(_PASSWORD_MECHANISMS)
+    client_auth: Literal["none", "requested", "required"] = "none"
+
+
+class UserSection(BaseModel):
+    """One of `users:`, by its name. A word alone is the password."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    password: SecretStr | None = None
+    mechanisms: list[Mechanism] = list(_PASSWORD_MECHANISMS)
+    super: bool = False
+
+
+class AclSection(BaseModel):
+    """One of `acls:`. `resource`: `topic:orders`, `cluster`, `topic:*`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    principal: Annotated[str, Field(pattern=r"^[^:]+:.+$")]
+    operations: list[str]
+    resource: str
+    pattern: Literal["literal", "prefixed"] = "literal"
+    permission: Literal["allow", "deny"] = "allow"
+    host: str = "*"
+
+
+Listener = Annotated[ListenerSection, BeforeValidator(_protocol_alone)]
+User = Annotated[UserSection, BeforeValidator(_password_alone)]
+
+
+class SecuritySections(BaseModel):
+    """The three sections of a cluster's file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    listeners: dict[str, Listener] = Field(default_factory=dict)
+    users: dict[str, User] = Field(default_factory=dict)
+    acls: list[AclSection] | None = None
+
+    def merge_into(self, given: Mapping[str, str]) -> dict[str, str]:
+        """`given` with what the sections mean beside them; what is given wins.
+
+        Raises:
+            ClusterError: the two contradict each other.
+        """
+        if self.listeners and "listeners" in given:
+            raise ClusterError("`listeners` is said twice: as a section and in `properties`.")
+        own: dict[str, str] = {}
+        if self.listeners:
+            own["listeners"] = ",".join(
+                f"{name}://{each.host}:0" for name, each in self.listeners.items()
+            )
+            own["listener.security.protocol.map"] = ",".join(
+                f"{name}:{each.protocol}" for name, each in self.listeners.items()
+            )
+        for name, each in self.listeners.items():
+            own |= self._listener_properties(name, each)
+        supers = [f"User:{name}" for name, each in self.users.items() if each.super]
+        if supers:
+            listed = given.get("super.users", "").strip()
+            own["super.users"] = ";".join([*supers, *([listed] if listed else [])])
+        if supers or self.acls is not None:
+            own["authorizer.class.name"] = AUTHORIZER
+        return {**own, **given, **({"super.users": own["super.users"]} if supers else {})}
+
+    def _listener_properties(self, name: str, each: ListenerSection) -> dict[str, str]:
+        prefix, own = f"listener.name.{name.lower()}", {}
+        if each.protocol.startswith("SASL"):
+            own[f"{prefix}.sasl.enabled.mechanisms"] = ",".join(each.mechanisms)
+            for mechanism in each.mechanisms:
+                options = self._passwords() if mechanism == "PLAIN" else {}
+                own[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = format_jaas(
+                    _MODULES[mechanism], options
+                )
+        if each.protocol.endswith("SSL"):
+            own[f"{prefix}.ssl.client.auth"] = each.client_auth
+        return own
+
+    def _passwords(self) -> dict[str, str]:
+        return {
+            f"user_{name}": each.password.get_secret_value()
+            for name, each in self.users.items()
+            if each.password is not None and "PLAIN" in each.mechanisms
+        }
+
+    def set_up(self, properties: Mapping[str, str]) -> SetUp:
+        """What is to be done once the cluster serves, given its `properties`.
+
+        Raises:
+            ClusterError: an ACL cannot be read, or nobody may create it.
+        """
+        users = tuple(
+            UserSetUp(
+                name,
+                each.password.get_secret_value(),
+                tuple(mechanism for mechanism in each.mechanisms if mechanism.startswith("SCRAM")),
+            )
+            for name, each in self.users.items()
+            if each.password is not None
+        )
+        acls = tuple(_acl(each, word) for each in self.acls or () for word in each.operations)
+        supers = [each.strip() for each in properties.get("super.users", "").split(";")]
+        asker = next(filter(None, supers), "User:ANONYMOUS")
+        needs_right = bool(acls or any(user.mechanisms for user in users))
+        if needs_right and properties.get("authorizer.class.name") and asker == "User:ANONYMOUS":
+            raise ClusterError(
+                "Nobody may set up users and ACLs: say `super: true` for one of `users:`, or set "
+                "`super.users`."
+            )
+        return SetUp(users, acls, asker, self._certificates(properties))
+
+    def _certificates(self, properties: Mapping[str, str]) -> tuple[str, ...] | None:
+        """For whom certificates are generated: none where the user brings his own."""
+        tls = [each for each in self.listeners.values() if each.protocol.endswith("SSL")]
+        if not tls or any(name.startswith("ssl.keystore.") for name in properties):
+            return None
+        wanted = any(each.client_auth != "none" for each in tls)
+        return tuple(self.users) if wanted else ()
+
+
+def format_jaas(module: str, options: Mapping[str, str]) -> str:
+    """A login module as Kafka's `sasl.jaas.config` has it."""
+    parts = [module, "required"]
+    for key, value in options.items():
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        parts.append(f'{key}="{escaped}"')
+    return " ".join(parts) + ";"
+
+
+# Kafka's numbers, in the order of its enums.
+_RESOURCES: Final = {
+    name: number
+    for number, name in enumerate(
+        ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"), 2
+    )
+}
+_OPERATIONS: Final = {
+    name: number
+    for number, name in enumerate(
+        (
+            "ALL",
+            "READ",
+            "WRITE",
+            "CREATE",
+            "DELETE",
+            "ALTER",
+            "DESCRIBE",
+            "CLUSTER_ACTION",
+            "DESCRIBE_CONFIGS",
+            "ALTER_CONFIGS",
+            "IDEMPOTENT_WRITE",
+            "CREATE_TOKENS",
+            "DESCRIBE_TOKENS",
+        ),
+        2,
+    )
+}
+_PERMISSIONS: Final = {"deny": 2, "allow": 3}
+_PATTERNS: Final = {"literal": 3, "prefixed": 4}
+_CLUSTER: Final = "kafka-cluster"
+
+
+def _acl(section: AclSection, operation: str) -> AclSetUp:
+    kind, _, name = section.resource.partition(":")
+    resource_type = _number(_RESOURCES, kind, "resource")
+    if kind.upper() == "CLUSTER":
+        name = _CLUSTER
+    if not name:
+        raise ClusterError(f"`acls`: {section.resource!r} names no resource: write topic:orders.")
+    return AclSetUp(
+        section.principal,
+        section.host,
+        _number(_OPERATIONS, operation, "operation"),
+        _PERMISSIONS[section.permission],
+        resource_type,
+        name,
+        _PATTERNS[section.pattern],
+    )
+
+
+def _number(numbers: Mapping[str, int], word: str, what: str) -> int:
+    number = numbers.get(word.upper().replace("-", "_"))
+    if number is None:
+        known: Iterable[str] = (each.lower() for each in numbers)
+        raise ClusterError(f"`acls`: {word!r} is no {what}; there are {', '.join(known)}.")
+    return number

@@ -1,0 +1,133 @@
+"""`bridgehead up --config` with listeners and users: who is told that it is ready can log in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from bridgehead.cluster.client import ClusterClient
+from tests.integration.login_clients import LOGINS, Login, RefusedLoginError
+
+ROOT = Path(__file__).parents[2]
+FILE = """
+brokers: 2
+ports: auto
+listeners:
+  LOCAL: PLAINTEXT
+  CLIENTS: {protocol: SASL_SSL}
+  MUTUAL: {protocol: SSL, client_auth: required}
+users:
+  admin: planted-admin-secret
+  alice: {password: planted-alice-secret, mechanisms: [PLAIN, SCRAM-SHA-256]}
+"""
+
+
+def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = "from bridgehead.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", command, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of the cluster, which runs; started twice, so that what was there is met again."""
+    folder = tmp_path_factory.mktemp("secured") / "data"
+    file = folder.parent / "cluster.yaml"
+    file.write_text(FILE)
+    for _ in range(2):
+        bridgehead("down", "--data-dir", str(folder))
+        done = bridgehead("up", "--detach", "--config", str(file), "--data-dir", str(folder))
+        assert done.returncode == 0, done.stderr
+    yield folder
+    bridgehead("down", "--data-dir", str(folder))
+
+
+def login(data_dir: Path, broker: int, listener: str, **who: object) -> Login:
+    document = ClusterClient(data_dir).status()
+    (at,) = [each["listeners"] for each in document["brokers"] if each["id"] == broker]
+    protocol = {"CLIENTS": "SASL_SSL", "MUTUAL": "SSL"}[listener]
+    return Login(at[listener], protocol, ca=data_dir / "tls" / "ca.pem", **who)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("broker", [1, 2])
+def test_every_user_can_log_in_at_once(data_dir: Path, broker: int) -> None:
+    """At every broker, by every mechanism that the file gives them and by no other."""
+    passwords = {"admin": "planted-admin-secret", "alice": "planted-alice-secret"}
+    mechanisms = {
+        "admin": {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"},
+        "alice": {"PLAIN", "SCRAM-SHA-256"},
+    }
+    for user, password in passwords.items():
+        for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+            who = login(
+                data_dir, broker, "CLIENTS", mechanism=mechanism, user=user, password=password
+            )
+            if mechanism in mechanisms[user]:
+                assert LOGINS["aiokafka"](who) == 2
+            else:
+                with pytest.raises(RefusedLoginError):
+                    LOGINS["aiokafka"](who)
+
+
+def test_a_users_certificate_was_made_with_the_cluster(data_dir: Path) -> None:
+    """Mutual TLS without a tool in sight."""
+    certificate = data_dir / "tls" / "users" / "alice.pem"
+    assert LOGINS["aiokafka"](login(data_dir, 1, "MUTUAL", certificate=certificate)) == 2
+    events = "".join(
+        file.read_text() for file in (data_dir / "evidence").glob("run=*/node=1/*.jsonl")
+    )
+    assert '"principal":"User:alice"' in events
+
+
+def test_plaintext_far_from_home_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """Before anything serves; the option is named."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(
+        "brokers: 1\nports: auto\nlisteners: {OPEN: {protocol: PLAINTEXT, host: 0.0.0.0}}"
+    )
+    refused = bridgehead("up", "--detach", "--config", str(file), "--data-dir", str(tmp_path / "d"))
+    assert refused.returncode == 2
+    assert "--allow-remote-plaintext" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_no_secret_is_anywhere_but_in_the_nodes_own_properties(data_dir: Path) -> None:
+    """Logs, events, cluster.json, status, process list, metrics; znodes hold no password."""
+    status = bridgehead("status", "--json", "--data-dir", str(data_dir)).stdout
+    processes = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True).stdout
+    assert "node.properties" in processes
+    for text in (status, processes):
+        assert "planted" not in text
+    holders = {
+        str(file.relative_to(data_dir))
+        for file in data_dir.rglob("*")
+        if file.is_file() and b"planted" in file.read_bytes()
+    }
+    assert holders == {"nodes/1/node.properties", "nodes/2/node.properties"}
+    for holder in holders:
+        assert (data_dir / holder).stat().st_mode & 0o077 == 0
+    document = ClusterClient(data_dir).status()
+    zookeeper = KazooClient(document["zookeeper_connect"])
+    zookeeper.start()
+    try:
+        for path in _walk(zookeeper, "/"):
+            assert b"planted" not in (zookeeper.get(path)[0] or b""), path
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+
+
+def _walk(zookeeper: KazooClient, path: str) -> Iterator[str]:
+    yield path
+    for child in zookeeper.get_children(path):
+        yield from _walk(zookeeper, f"{path.rstrip('/')}/{child}")

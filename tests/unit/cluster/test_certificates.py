@@ -1,0 +1,78 @@
+"""Certificates that are made for a cluster that was given none."""
+
+from __future__ import annotations
+
+import ssl
+import stat
+from pathlib import Path
+
+import pytest
+
+from bridgehead.cluster.certificates import Authority
+
+
+def handshake(server_file: Path, client_file: Path, authority: Path, host: str) -> str:
+    """Whom the server sees, over a handshake in memory in which both ask for certificates."""
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(server_file)
+    server_context.verify_mode = ssl.CERT_REQUIRED
+    server_context.load_verify_locations(authority)
+    client_context = ssl.create_default_context(cafile=authority)
+    client_context.load_cert_chain(client_file)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(to_client, to_server, server_hostname=host)
+    server = server_context.wrap_bio(to_server, to_client, server_side=True)
+    sides = [client, server]
+    while sides:
+        side = sides.pop(0)
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            sides.append(side)
+    certificate = server.getpeercert()
+    assert certificate is not None
+    ((_, name),) = certificate["subject"][0]
+    return str(name)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "kafka.example.org"])
+def test_brokers_and_users_believe_each_other(tmp_path: Path, host: str) -> None:
+    """At every address they were made for; the user is named in the certificate."""
+    authority = Authority(tmp_path / "tls")
+    brokers = authority.issue_brokers(["127.0.0.1", "kafka.example.org"])
+    alice = authority.issue_user("alice")
+    assert handshake(brokers, alice, authority.certificate_file, host) == "alice"
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(brokers, alice, authority.certificate_file, "elsewhere.example.org")
+
+
+def test_a_users_certificate_makes_nobody_a_broker(tmp_path: Path) -> None:
+    """It is good for clients alone."""
+    authority = Authority(tmp_path / "tls")
+    alice = authority.issue_user("alice")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(alice, alice, authority.certificate_file, "127.0.0.1")
+
+
+def test_the_authority_stays_and_another_folders_is_a_stranger(tmp_path: Path) -> None:
+    """What was made before a restart is believed after it."""
+    alice = Authority(tmp_path / "tls").issue_user("alice")
+    again = Authority(tmp_path / "tls")
+    brokers = again.issue_brokers(["127.0.0.1"])
+    assert handshake(brokers, alice, again.certificate_file, "127.0.0.1") == "alice"
+    stranger = Authority(tmp_path / "other").issue_user("alice")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(brokers, stranger, again.certificate_file, "127.0.0.1")
+
+
+def test_only_the_owner_can_read_any_of_it(tmp_path: Path) -> None:
+    """Whatever the umask; names that are no file names stay within the folder."""
+    authority = Authority(tmp_path / "tls")
+    authority.issue_brokers(["127.0.0.1"])
+    authority.issue_user("../../etc/passwd")
+    authority.issue_brokers(["127.0.0.1"])
+    for path in (tmp_path / "tls").rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+    assert sorted(each.name for each in (tmp_path / "tls" / "users").iterdir()) == [
+        "..%2F..%2Fetc%2Fpasswd.pem"
+    ]
