@@ -24,6 +24,7 @@ from bridgehead.kafka_wire.error_responses import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_response_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.kafka_wire.request_checks import check_request
 from broker_proxy.apis.base import ClientRequest, LocalApi, NeverAnsweredError, SplitApi
 from broker_proxy.attempt import Step
 from broker_proxy.forwarding import Forwarded, ForwardingManager
@@ -96,6 +97,7 @@ class Dispatcher:
                     request.body,
                     dialect=request.connection.dialect,
                 )
+                check_request(header.api_key, message)
             except WireError as wrong:
                 _log.info("%s is malformed: %s", request.request_id, wrong)
             else:

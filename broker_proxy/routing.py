@@ -31,6 +31,9 @@ SHIPPED: Final[Mapping[int, Route]] = {
     19: Route.FORWARD,  # CreateTopics
     20: Route.FORWARD,  # DeleteTopics
     21: Route.LOCAL,  # DeleteRecords
+    29: Route.LOCAL,  # DescribeAcls
+    30: Route.FORWARD,  # CreateAcls
+    31: Route.FORWARD,  # DeleteAcls
     32: Route.LOCAL,  # DescribeConfigs
     33: Route.FORWARD,  # AlterConfigs
     34: Route.LOCAL,  # AlterReplicaLogDirs

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from broker_proxy.acl_follower import AclFollower, AclListener
 from broker_proxy.registration import registration_operations
 from broker_proxy.token_cache import TokenCache
 from broker_proxy.token_follower import TokenFollower
@@ -61,6 +62,7 @@ class Callbacks:
     registered: Callable[[int], None]  # the broker epoch
     session_changed: Callable[[SessionState], None]
     tokens: TokenCache | None = None  # None: there are no delegation tokens
+    acls: AclListener | None = None  # None: there is no authorizer
 
 
 class ZooKeeperWatcher:
@@ -89,6 +91,7 @@ class ZooKeeperWatcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._users_read_in: ZooKeeperSession | None = None
         self._tokens = TokenFollower(callbacks.tokens) if callbacks.tokens is not None else None
+        self._acls = AclFollower(callbacks.acls) if callbacks.acls is not None else None
         self._stopped = False
 
     @property
@@ -195,6 +198,7 @@ class ZooKeeperWatcher:
             self._users_read_in = self._session
         await self._read_config_changes()
         await self._follow_tokens()
+        await self._follow_acls()
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one entity, straight from ZooKeeper."""
@@ -283,6 +287,10 @@ class ZooKeeperWatcher:
     async def _follow_tokens(self) -> None:
         if self._tokens is not None:
             await self._tokens.follow(self._live, lambda: self._start(self._follow_tokens))
+
+    async def _follow_acls(self) -> None:
+        if self._acls is not None:
+            await self._acls.follow(self._live, lambda: self._start(self._follow_acls))
 
     async def _read_controller(self) -> None:
         """Follow /controller and the node it names; both are watched from this reading on."""

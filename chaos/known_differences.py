@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _BROKERS: Final = frozenset({1, 2, 3})
+_BROKER: Final = 4  # a resource's type
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ def _only_the_controller_alters_quotas(step: Mapping[str, Any], kafkas: Any, our
     return step["to"] == "other" and wrote and set(codes) == {41}
 
 
+def _only_the_controller_has_acls(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    codes, theirs = _codes(ours, "results"), _codes(kafkas, "results")
+    return step["to"] == "other" and set(codes) == {41} and set(theirs) <= {0, 54}
+
+
 def _refused_instead_of_silence(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     told = (ours.get("errorCode"), ours.get("results")) if isinstance(ours, dict) else None
     return step["body"].get("users", ()) is None and kafkas == "timeout" and told == (31, [])
@@ -109,6 +115,21 @@ def _codes(answer: Any, key: str) -> list[int]:
     return [element["errorCode"] for element in elements]
 
 
+def _named_broker_judges(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    """Equal, but for what Kafka's controller says of the broker that was asked to alter itself."""
+    if not isinstance(kafkas, dict) or not isinstance(ours, dict):
+        return False
+    told, here = kafkas["responses"], ours["responses"]
+    others: list[tuple[Any, Any]] = []
+    named: list[tuple[Any, Any]] = []
+    for asked, theirs, mine in zip(step["body"]["resources"], told, here, strict=False):
+        is_named = asked["resourceType"] == _BROKER and asked["resourceName"]
+        (named if is_named else others).append((theirs, mine))
+    refused = all("Unexpected broker id" in (theirs["errorMessage"] or "") for theirs, _ in named)
+    judged = all(mine["errorCode"] in (0, 31) for _, mine in named)
+    return bool(named) and refused and judged and all(a == b for a, b in others)
+
+
 # A row is found by its name in docs/differences.md.
 KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
     Difference(
@@ -147,6 +168,13 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         _named_twice,
     ),
     Difference(
+        "alter-configs-named-broker",
+        "ALTER_CONFIGS",
+        "A broker that is asked to alter itself does so, or says who may not; Kafka's forwards it "
+        "to a controller that refuses every broker but itself.",
+        _named_broker_judges,
+    ),
+    Difference(
         "alter-configs-without-forwarding",
         "ALTER_CONFIGS",
         "Without forwarding a broker that is not the controller answers NOT_CONTROLLER; Kafka's "
@@ -164,6 +192,12 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         "ALTER_CLIENT_QUOTAS",
         "As alter-configs-without-forwarding.",
         _only_the_controller_alters_quotas,
+    ),
+    Difference(
+        "create-acls-without-forwarding",
+        "CREATE_ACLS",
+        "As alter-configs-without-forwarding.",
+        _only_the_controller_has_acls,
     ),
     Difference(
         "describe-user-scram-credentials-denied",

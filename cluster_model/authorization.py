@@ -77,6 +77,10 @@ class Audit(Protocol):
         """Write what the log's level asks for."""
         ...
 
+    def flush(self) -> None:
+        """Hand over what was told."""
+        ...
+
     def close(self) -> None:
         """The node stops."""
         ...
@@ -153,6 +157,33 @@ def bind_authorize(authorizer: Authorizer, audit: Audit) -> BindAuthorize:
         return authorize
 
     return bind
+
+
+def asked_once(authorize: Authorize) -> Authorize:
+    """Return the same, but what was answered is neither asked nor told again."""
+    answers: dict[tuple[str, str, str], bool] = {}
+
+    def ask(
+        operation: Operation,
+        resource_type: ResourceType,
+        resource_name: str,
+        /,
+        *,
+        count: int = 1,
+        log_if_denied: bool = True,
+        log_if_allowed: bool = True,
+    ) -> bool:
+        question = operation, resource_type, resource_name
+        if question not in answers:
+            answers[question] = authorize(
+                *question,
+                count=count,
+                log_if_denied=log_if_denied,
+                log_if_allowed=log_if_allowed,
+            )
+        return answers[question]
+
+    return ask
 
 
 def authorized_operations(

@@ -13,7 +13,8 @@ from typing import assert_never
 
 from immutables import Map
 
-from cluster_model.acls import NO_ACLS, AclSet
+from bridgehead.authorizer import ResourcePattern
+from cluster_model.acls import NO_ACLS, AclSet, Entries
 from cluster_model.config_steps import (
     ConfigStep,
     StepKind,
@@ -25,6 +26,7 @@ from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import (
     NO_STATE,
+    AclRecord,
     AssignmentRecord,
     ConfigRecord,
     ConfigResource,
@@ -107,10 +109,22 @@ class MetadataImage:
     mutation_rates: Map[ConfigResource, float] = field(default_factory=Map)
     acls: AclSet = NO_ACLS
     tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id
+    acl_versions: Map[ResourcePattern, int] = field(default_factory=Map)  # of their znodes
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one config entity; empty when there are none."""
         return self.configs.get(ConfigResource(entity_type, entity_name), {})
+
+    def with_acl(
+        self, pattern: ResourcePattern, entries: Entries, version: int | None
+    ) -> MetadataImage:
+        """Return the image in which a pattern's rules are what somebody else wrote."""
+        versions = self.acl_versions.mutate()
+        versions.pop(pattern, None)
+        if version is not None:
+            versions[pattern] = version
+        acls = self.acls.with_entries(pattern, entries)
+        return replace(self, acls=acls, acl_versions=versions.finish())
 
     def replay(self, records: Iterable[Record]) -> MetadataImage:
         """Return the image after `records`, applied in order."""
@@ -130,6 +144,8 @@ class _Replay:
         self._mutation_rates = image.mutation_rates.mutate()
         self._deletions = set(image.deletions)
         self._tokens = image.tokens
+        self._acls = image.acls
+        self._acl_versions = image.acl_versions.mutate()
         # Partition states arrive in runs of one topic: each topic's tuple is rebuilt once.
         self._states: dict[str, list[PartitionState]] = {}
 
@@ -160,6 +176,11 @@ class _Replay:
                     self._tokens = self._tokens.set(token.token_id, token)
                 case TokenRemovalRecord(token_id):
                     self._tokens = self._tokens.delete(token_id)
+                case AclRecord(pattern, entries):
+                    self._acls = self._acls.with_entries(pattern, entries)
+                    version = self._acl_versions.pop(pattern, -1)
+                    if entries:
+                        self._acl_versions[pattern] = version + 1
                 case _:
                     assert_never(record)
         for name in list(self._states):
@@ -173,6 +194,8 @@ class _Replay:
             user_clients=self._user_clients.finish(),
             deletions=frozenset(self._deletions),
             tokens=self._tokens,
+            acls=self._acls,
+            acl_versions=self._acl_versions.finish(),
             mutation_rates=self._mutation_rates.finish(),
         )
 

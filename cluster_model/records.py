@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from cluster_model.delegation_tokens import DelegationToken
 
 NO_LEADER: Final = -1
@@ -129,6 +130,14 @@ class TokenRemovalRecord:
     token_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class AclRecord:
+    """The rules of one pattern are written whole, and brokers are told; none removes its znode."""
+
+    pattern: ResourcePattern
+    entries: tuple[AccessControlEntry, ...]
+
+
 Record = (
     TopicRecord
     | AssignmentRecord
@@ -140,4 +149,5 @@ Record = (
     | TopicRemovalRecord
     | TokenRecord
     | TokenRemovalRecord
+    | AclRecord
 )

@@ -232,7 +232,7 @@ class ControllerLoop:
                 continue
             planned_operations = plan_operations(decided.records, planned)
             operations = [self._store.encode(operation) for operation in planned_operations]
-            fits = fits_a_multi(operations)
+            fits = fits_a_multi(operations, decided)
             if not decided.records or not fits:
                 work.outcomes[decided.element] = decided.outcome if fits else TOO_LARGE
                 work.without_effect.add(decided.element)

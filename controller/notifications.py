@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from cluster_model.acl_znodes import AclChangeZnode
 from cluster_model.token_znodes import TokenChangeZnode
 from cluster_model.znode_operations import Delete
 from cluster_model.znodes import ConfigChangeZnode
@@ -15,7 +16,11 @@ from controller.loop import OPERATIONS_PER_CHUNK, ControllerLoop
 from controller.store.load import ReadMany
 from zookeeper_client.wire import ReadChildren, ReadData, ZnodeData
 
-NOTIFICATION_PARENTS: Final = (ConfigChangeZnode.parent, TokenChangeZnode.parent)
+NOTIFICATION_PARENTS: Final = (
+    ConfigChangeZnode.parent,
+    TokenChangeZnode.parent,
+    *AclChangeZnode.parents,
+)
 EXPIRE_AFTER_MS: Final = 15 * 60 * 1000
 
 

@@ -16,6 +16,7 @@ from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.codec import decode_request
 from bridgehead.kafka_wire.errors import ErrorCode, WireError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
+from bridgehead.kafka_wire.request_checks import check_request
 from cluster_model.principal import KafkaPrincipal
 from controller.apis.base import AdminApi
 from controller.services import Sender
@@ -76,6 +77,7 @@ def open_envelope(
         request = decode_request(  # 9
             header.api_key, header.api_version, envelope.request_data, dialect=envelope.dialect
         )
+        check_request(header.api_key, request)
     except WireError as wrong:
         return Refused(ErrorCode.UNSUPPORTED_VERSION, str(wrong))
     return Opened(header, principal, host_text(envelope.client_host), api, request)

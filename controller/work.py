@@ -86,9 +86,10 @@ class Entry(NamedTuple):
     operations: Sequence[bytes]
 
 
-def fits_a_multi(operations: Sequence[bytes]) -> bool:
+def fits_a_multi(operations: Sequence[bytes], decided: Decided) -> bool:
     """False for an element that no multi can hold: ZooKeeper hangs up on it, however often."""
-    return len(operations) <= _EFFECTS_MAX and sum(map(len, operations)) <= MULTI_BYTES_MAX
+    size = sum(map(len, operations)) + _outcome_bytes(decided)
+    return len(operations) <= _EFFECTS_MAX and size <= MULTI_BYTES_MAX
 
 
 def cut_into_multis(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
@@ -100,7 +101,7 @@ def cut_into_multis(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
     operations = size = 0
     for entry in entries:
         more = len(entry.operations)
-        bytes_more = sum(map(len, entry.operations)) + _OUTCOME_BYTES + len(entry.decided.element)
+        bytes_more = sum(map(len, entry.operations)) + _outcome_bytes(entry.decided)
         if multi and (operations + more > _EFFECTS_MAX or size + bytes_more > MULTI_BYTES_MAX):
             yield multi
             multi, operations, size = [], 0, 0
@@ -109,6 +110,11 @@ def cut_into_multis(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
         size += bytes_more
     if multi:
         yield multi
+
+
+def _outcome_bytes(decided: Decided) -> int:
+    texts = len(decided.element) + len(decided.outcome.message or "")
+    return _OUTCOME_BYTES + 2 * texts  # Quotes and the like are written with a backslash.
 
 
 def outcomes_of(multi: Sequence[Entry]) -> list[RequestOutcomes]:

@@ -143,9 +143,9 @@ API_FACTS: Final[Mapping[int, ApiFacts]] = {
             "UNKNOWN_TOPIC_OR_PARTITION",
         ),
     ),
-    29: ApiFacts((("DESCRIBE", "CLUSTER"),), _31, ("INVALID_REQUEST", "SECURITY_DISABLED")),
+    29: ApiFacts((("DESCRIBE", "CLUSTER"),), _31, ("SECURITY_DISABLED",)),
     30: ApiFacts((("ALTER", "CLUSTER"),), _31, ("INVALID_REQUEST", "SECURITY_DISABLED")),
-    31: ApiFacts((("ALTER", "CLUSTER"),), _31, ("INVALID_REQUEST", "SECURITY_DISABLED")),
+    31: ApiFacts((("ALTER", "CLUSTER"),), _31, ("SECURITY_DISABLED",)),
     32: ApiFacts(
         (("DESCRIBE_CONFIGS", "CLUSTER"), ("DESCRIBE_CONFIGS", "TOPIC")),
         f"{_31} for a broker and its loggers, {_29} for a topic",

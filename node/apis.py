@@ -21,6 +21,7 @@ from broker_proxy.apis.consumer_group_describe import ConsumerGroupDescribe
 from broker_proxy.apis.consumer_group_heartbeat import ConsumerGroupHeartbeat
 from broker_proxy.apis.delete_groups import DeleteGroups
 from broker_proxy.apis.delete_records import DeleteRecords
+from broker_proxy.apis.describe_acls import DescribeAcls
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.describe_configs import DescribeConfigs
@@ -54,9 +55,11 @@ from controller.apis.alter_partition_reassignments import AlterPartitionReassign
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
 from controller.apis.base import AdminApi
 from controller.apis.config_changes import ConfigChanges
+from controller.apis.create_acls import CreateAcls
 from controller.apis.create_delegation_token import CreateDelegationToken
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.create_topics import CreateTopics
+from controller.apis.delete_acls import DeleteAcls
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.elect_leaders import ElectLeaders
 from controller.apis.expire_delegation_token import ExpireDelegationToken
@@ -92,6 +95,8 @@ def build_admin_apis(node_config: NodeConfig, current: Current) -> Mapping[int, 
         ListPartitionReassignments(),
         ElectLeaders(),
         UpdateFeatures(),
+        CreateAcls(node_config.authorizer is not None),
+        DeleteAcls(node_config.authorizer is not None),
         AlterClientQuotas(),
         AlterUserScramCredentials(),
         CreateDelegationToken(secret, token_lifetime_ms, token_expiry_ms),
@@ -138,6 +143,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         DescribeLogDirs(log_dirs, node.cache, may),
         FindCoordinator(view, coordinators, auto_topics, may),
         DescribeGroups(coordinators, may),
+        DescribeAcls(lambda: node.acls, may, node.authorization.is_on),
         ListGroups(),
         DeleteGroups(coordinators, may),
         OffsetFetch(coordinators, may, quirks),

@@ -82,6 +82,7 @@ class Authorization:
             self.bind = bind_authorize(authorizer, audit)
         self._acls = acls
         self.close = audit.close
+        self.flush = audit.flush
 
     def for_client(self, request: ClientRequest) -> Authorize:
         """See AuthorizeFor."""

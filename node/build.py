@@ -15,6 +15,7 @@ from broker_proxy.request_log import RequestLog
 from broker_proxy.server import KafkaServer, Limits
 from broker_proxy.token_cache import TokenCache, Tokens
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
+from cluster_model.acl_znodes import ACL_PATHS
 from cluster_model.quirks import quirks_of
 from cluster_model.request_lines import REQUEST_LOGGER
 from cluster_model.token_znodes import TOKEN_PATHS
@@ -26,9 +27,9 @@ from controller.store.port import Mutant
 from event_log.clock import SystemClock
 from event_log.text_log import Level, TextLog
 from event_log.writer import FileEventLog
+from node import authorizer_log
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
 from node.authorization import Authorization
-from node.authorizer_log import OFF, AuthorizerLog, NoAuthorizerLog
 from node.config import NodeConfig
 from node.owner_requests import OwnerRequests
 from node.policies import NodePolicies, load_policies, load_record_policies
@@ -39,11 +40,11 @@ if TYPE_CHECKING:
 
 def build_authorization(node: Node, data_dir: Path) -> Authorization:
     """Return who says what is allowed; its log is a file beside the node's events."""
-    level = node.config.own.authorizer_log
-    audit: AuthorizerLog | NoAuthorizerLog = NoAuthorizerLog()
-    if node.config.authorizer is not None and level != OFF:
-        audit = AuthorizerLog(data_dir / "logs", level)
-    return Authorization(node.config.authorizer, lambda: node.acls, audit)
+    authorizer = node.config.authorizer
+    level = Level.OFF if authorizer is None else Level[node.config.own.authorizer_log]
+    lines = TextLog(data_dir / "logs" / authorizer_log.FILE_NAME, authorizer_log.LOGGER, level)
+    audit = authorizer_log.AuthorizerLog(lines, node.clock.wall_ms)
+    return Authorization(authorizer, lambda: node.acls, audit)
 
 
 def build_policies(config: NodeConfig) -> tuple[NodePolicies | None, NodePolicies | None]:
@@ -107,7 +108,8 @@ def build_tokens(node: Node) -> TokenCache:
 
 def start_up_paths(node: Node) -> tuple[str, ...]:
     """Return the paths that only some clusters need."""
-    return TOKEN_PATHS if node.tokens.secret is not None else ()
+    tokens = TOKEN_PATHS if node.tokens.secret is not None else ()
+    return (ACL_PATHS if node.authorization.is_on else ()) + tokens
 
 
 def build_watcher(node: Node) -> ZooKeeperWatcher:
@@ -124,6 +126,7 @@ def build_watcher(node: Node) -> ZooKeeperWatcher:
             registered=node.registered,
             session_changed=node.session_changed,
             tokens=node.tokens if node.tokens.secret is not None else None,
+            acls=node.learned_acls if node.authorization.is_on else None,
         ),
         log=node.log,
         now_ms=node.clock.wall_ms,

@@ -21,8 +21,6 @@ from cluster_model.delegation_tokens import TokenSecret
 from node.authorization import AuthorizerConfigError, load_authorizer
 
 LOOPBACK = "127.0.0.1"
-# What Kafka would obey and we cannot yet: ignoring it would let through what it should refuse.
-NOT_SERVED_YET = ("authorizer.class.name",)
 
 
 class NodeConfigError(Exception):
@@ -87,9 +85,6 @@ def read_config(text: str) -> NodeConfig:
         raise NodeConfigError("broker.id is missing: give this node a number of its own.")
     if not broker.string("zookeeper.connect"):
         raise NodeConfigError("zookeeper.connect is missing: say where ZooKeeper is, host:port.")
-    for name in NOT_SERVED_YET:
-        if properties.get(name, "").strip():
-            raise NodeConfigError(f"{name} is set, which is not served yet: leave it out.")
     own = BridgeheadConfig(properties)
     try:
         authorizer = load_authorizer(properties)

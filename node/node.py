@@ -19,10 +19,11 @@ import prometheus_client
 
 import bridgehead
 from broker_proxy.authentication.user_credentials import UserCredentialCache
+from broker_proxy.learned_acls import LearnedAcls
 from broker_proxy.logins import Listener
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.server import KafkaServer
-from cluster_model.acls import NO_ACLS, AclSet
+from cluster_model.acls import AclSet
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.records import ConfigResource
@@ -86,7 +87,6 @@ class Node:
         self.users = UserCredentialCache()
         self.tokens = build_tokens(self)
         self.effective = EffectiveBrokerConfig.of(config.broker)
-        self._learned_acls = NO_ACLS
         self._stored: dict[str, Mapping[str, str]] = {}
         self._broker_epoch = -1
         self.cluster_id = ""
@@ -94,6 +94,7 @@ class Node:
         self.authorization = build_authorization(self, data_dir)
         self.policies, self.record_policies = build_policies(config)
         self.controller = build_controller(self, mutants)
+        self.learned_acls = LearnedAcls(self.controller.acl_seen, mutants)
         self.forwarding = build_forwarding(self)
         self.office = OfficeFollower(
             broker_id=config.broker_id,
@@ -208,6 +209,7 @@ class Node:
         """Events that no answer waits for reach the file soon as well."""
         self.log.flush()
         self.request_lines.flush()
+        self.authorization.flush()
         timer = asyncio.get_running_loop().call_later(_FLUSH_EVERY_S, self._schedule_flush)
         self._timers[:1] = [timer]
 
@@ -274,7 +276,7 @@ class Node:
     def acls(self) -> AclSet:
         """The ACLs that this node knows: in office the controller's, which are the newest."""
         image = self.controller.image if self.controller.office is Office.ACTIVE else None
-        return self._learned_acls if image is None else image.acls
+        return self.learned_acls.acls if image is None else image.acls
 
     @property
     def broker_epoch(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from bridgehead.kafka_wire.acl_error_responses import ACL_ERROR_RESPONSES
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.group_error_responses import GROUP_ERROR_RESPONSES
@@ -353,6 +354,7 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     51: _alter_user_scram_credentials,
     57: _update_features,
     60: _describe_cluster,
+    **ACL_ERROR_RESPONSES,
     **GROUP_ERROR_RESPONSES,
     **TOKEN_ERROR_RESPONSES,
 }

@@ -28,13 +28,15 @@ from broker_proxy.apis.authorized_operations import cluster_operations, topic_op
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.metadata_cache import CachedPartition, CachedTopic
-from cluster_model.authorization import CLUSTER_NAME, Authorize, allow_everything
+from cluster_model.authorization import CLUSTER_NAME, Authorize, allow_everything, asked_once
 from cluster_model.scala_order import partition_order, set_order
 from cluster_model.topic_names import INTERNAL_TOPICS, check_topic_name
 
 NO_ID: Final = bytes(16)
 NO_LEADER: Final = -1
 _BY_ID_FROM: Final = 12
+# Of these nothing is told; what a topic of any other error allows is, as in Kafka.
+_HIDDEN: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID)
 
 # Asked for topics that are missing, of legal name, where the request allows their creation:
 # answers the error of each (kafka-semantics 4).
@@ -62,16 +64,21 @@ class Metadata:
         """Return the response, or its bytes where the same was asked before."""
         version = request.header.api_version
         self._check(message, version)
+        authorize: Authorize = allow_everything
+        if self._authorize_for is not None:
+            authorize = asked_once(self._authorize_for(request))
         created: Mapping[str, ErrorCode] = {}
         if self._auto_create is not None and message.allow_auto_topic_creation:
-            created = await self._create_missing(self._auto_create, request, message)
+            created = await self._create_missing(self._auto_create, request, message, authorize)
         key = self._key(request, message)
         if key is None or created:
-            return self._build(request, message, created)
+            return self._build(request, message, created, authorize)
         dialect = request.connection.dialect
         return self._view.cache.cached_answer(
             key,
-            lambda: encode_response(3, version, self._build(request, message, {}), dialect),
+            lambda: encode_response(
+                3, version, self._build(request, message, {}, authorize), dialect
+            ),
         )
 
     def _check(self, message: MetadataRequest, version: int) -> None:
@@ -82,10 +89,13 @@ class Metadata:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's NullPointerException.
 
     async def _create_missing(
-        self, auto_create: AutoCreate, request: ClientRequest, message: MetadataRequest
+        self,
+        auto_create: AutoCreate,
+        request: ClientRequest,
+        message: MetadataRequest,
+        authorize: Authorize,
     ) -> Mapping[str, ErrorCode]:
         """Create what is missing and may be created; return what is told of each."""
-        authorize = self._authorize_for(request) if self._authorize_for else allow_everything
         missing = [
             name
             for name in dict.fromkeys(
@@ -99,7 +109,7 @@ class Metadata:
         if not missing:
             return {}
         told: dict[str, ErrorCode] = {}
-        if not authorize("CREATE", "CLUSTER", CLUSTER_NAME):
+        if not authorize("CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False):
             may = [name for name in missing if authorize("CREATE", "TOPIC", name)]
             told = dict.fromkeys(set(missing) - set(may), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             missing = may
@@ -128,21 +138,21 @@ class Metadata:
         request: ClientRequest,
         message: MetadataRequest,
         created: Mapping[str, ErrorCode],
+        authorize: Authorize,
     ) -> MetadataResponse:
         cache, version = self._view.cache, request.header.api_version
         listener = request.connection.listener_name
-        authorize = self._authorize_for(request) if self._authorize_for else allow_everything
         if message.topics is None or (version == 0 and not message.topics):
             topics = [
                 self._topic(topic, version, listener)
                 for topic in cache.topics.values()
-                if authorize("DESCRIBE", "TOPIC", topic.name)
+                if authorize("DESCRIBE", "TOPIC", topic.name, log_if_denied=False)
             ]
         else:
             topics = self._asked(message, version, listener, authorize, created)
         if message.include_topic_authorized_operations:
             for topic in topics:
-                if topic.error_code == ErrorCode.NONE and topic.name is not None:
+                if topic.error_code not in _HIDDEN and topic.name is not None:
                     topic.topic_authorized_operations = topic_operations(authorize, topic.name)
         response = MetadataResponse(
             brokers=[

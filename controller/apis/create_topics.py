@@ -25,6 +25,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.broker_configs import BrokerConfig
 from cluster_model.elections import elect_new
 from cluster_model.image import MetadataImage
@@ -123,7 +124,7 @@ class CreateTopics:
     ) -> Decision:
         """See AdminApi.decide."""
         counts = Counter(topic.name for topic in request.topics)
-        may_create_all = context.authorize("CREATE", "CLUSTER", "kafka-cluster")
+        may_create_all = context.authorize("CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
         order = _order(image)
         elements: list[Decided] = []
         created: dict[str, str] = {}  # collision key -> name, of this request
@@ -161,7 +162,7 @@ class CreateTopics:
             return _PROHIBITED
         if count > 1:
             return _FOUND_TWICE
-        if not may_create_all and not context.authorize("CREATE", "TOPIC", name):
+        if not may_create_all and not context.authorize("CREATE", "TOPIC", name, count=count):
             return _NOT_AUTHORIZED
         return None
 
@@ -307,7 +308,9 @@ class CreateTopics:
         if context.api_version < _SHOWS_CONFIGS_FROM:
             return result
         asks = outcome.succeeded or outcome in _REFUSED_AT_ONCE
-        if asks and not context.authorize("DESCRIBE_CONFIGS", "TOPIC", topic.name):
+        if asks and not context.authorize(
+            "DESCRIBE_CONFIGS", "TOPIC", topic.name, log_if_denied=False
+        ):
             if not late:
                 result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return result

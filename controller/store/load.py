@@ -13,6 +13,9 @@ from typing import Final, cast
 
 from immutables import Map
 
+from bridgehead.authorizer import ResourcePattern
+from cluster_model.acl_znodes import AclZnode
+from cluster_model.acls import Entries
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState
@@ -28,6 +31,7 @@ from cluster_model.znodes import (
     ZnodeContentError,
 )
 from controller.store.outcomes import OutcomeIndex, decode_outcomes
+from zookeeper_client.acl_reading import read_acls, rules_of
 from zookeeper_client.token_reading import read_tokens
 from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
 
@@ -66,6 +70,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     brokers = await load_brokers(read, refused)
     configs, user_clients = await _load_configs(read, refused)
     topics, without_id = await _load_topics(read, topic_names, refused)
+    stored = await read_acls(read)
     tokens, unread = await read_tokens(read)
     refused += unread
     outcomes = await _load_outcomes(read, commits, floors, refused)
@@ -78,6 +83,8 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         configs=configs,
         user_clients=user_clients,
         deletions=frozenset(markers) & frozenset(topics),
+        acls=stored.acls,
+        acl_versions=stored.versions,
         mutation_rates=Map(_mutation_rates(configs)),
         tokens=Map(tokens),
     )
@@ -88,7 +95,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         tuple(sorted(set(markers) - set(topic_names))),
         without_id,
         feature is not None,
-        tuple(refused),
+        (*refused, *stored.refused),
     )
 
 
@@ -169,6 +176,14 @@ def _mutation_rates(
         rate = mutation_rate(resource, values)
         if rate is not None:
             yield resource, rate
+
+
+async def read_acl(read: ReadMany, pattern: ResourcePattern) -> tuple[Entries, int | None]:
+    """Return one pattern's rules and its znode's version; None: it has no znode."""
+    (znode,) = await _data(read, [AclZnode.path(pattern)])
+    if znode is None:
+        return (), None
+    return rules_of(pattern, znode.data, []), znode.stat.version
 
 
 async def _load_topics(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+from cluster_model.acl_znodes import AclChangeZnode, AclZnode
 from cluster_model.config_steps import StepKind, config_steps
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.records import (
+    AclRecord,
     AssignmentRecord,
     ConfigRecord,
     ConfigResource,
@@ -75,6 +77,8 @@ def plan_operations(records: Iterable[Record], image: MetadataImage) -> list[Ope
             case TokenRemovalRecord(token_id):
                 operations.append(Delete(TokenZnode.path(token_id)))
                 operations.append(_token_change(token_id))
+            case AclRecord():
+                operations += _write_acls(record, image)
             case _:
                 assert_never(record)
     return operations
@@ -124,6 +128,20 @@ def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]
         change = ConfigChangeZnode.encode(record.resource)
         operations.append(Create(ConfigChangeZnode.prefix, change, sequential=True))
     return operations
+
+
+def _write_acls(record: AclRecord, image: MetadataImage) -> list[Operation]:
+    """As Kafka: only if the znode is as it was last seen, because others may write it."""
+    path, version = AclZnode.path(record.pattern), image.acl_versions.get(record.pattern)
+    write: Operation
+    if not record.entries:
+        write = Delete(path) if version is None else Delete(path, version)
+    elif version is None:
+        write = Create(path, AclZnode.encode(record.entries))
+    else:
+        write = SetData(path, AclZnode.encode(record.entries), version)
+    change = AclChangeZnode.encode(record.pattern)
+    return [write, Create(AclChangeZnode.prefix(record.pattern), change, sequential=True)]
 
 
 def _remove_topic(topic: Topic, image: MetadataImage) -> list[Operation]:

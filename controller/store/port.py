@@ -57,3 +57,5 @@ class Mutant(Enum):
     """A lost session is replaced, and the multi sent again: the zombie of KAFKA-6082."""
     SKIP_POLICY_ON_RETRY = "skip_policy_on_retry"
     """An Envelope that is sent again is not shown to the policies."""
+    STALE_ACL_CACHE = "stale_acl_cache"
+    """A broker keeps the ACLs that it read first."""

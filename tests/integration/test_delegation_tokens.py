@@ -16,7 +16,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.delegation_tokens import TokenSecret
-from node.config import NOT_SERVED_YET
+from node.authorization import AUTHORIZER_CLASS
 from tests.integration.token_clients import (
     EXPIRE,
     RENEW,
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cluster(folder: Path) -> Iterator[Cluster]:
     """Started with the recorded properties; expired tokens go within a second."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
-    properties = {n: v for n, v in parse_properties(text).items() if n not in NOT_SERVED_YET}
+    properties = {n: v for n, v in parse_properties(text).items() if n != AUTHORIZER_CLASS}
     properties |= {
         "delegation.token.expiry.check.interval.ms": "500",
         "zookeeper.session.timeout.ms": "2000",

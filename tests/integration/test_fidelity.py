@@ -12,7 +12,6 @@ from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from chaos.fidelity import CLOSED, Report, comparable, replay
 from chaos.known_differences import KNOWN_DIFFERENCES
-from node.config import NOT_SERVED_YET
 
 StartCluster = Callable[..., Cluster]
 RECORDINGS = Path(__file__).parent.parent / "recordings"
@@ -37,6 +36,9 @@ ASKED = {
     "RENEW_DELEGATION_TOKEN": 1,
     "EXPIRE_DELEGATION_TOKEN": 1,
     "DESCRIBE_DELEGATION_TOKEN": 1,
+    "CREATE_ACLS": 5,
+    "DELETE_ACLS": 4,
+    "DESCRIBE_ACLS": 4,
 }
 
 
@@ -66,7 +68,7 @@ def test_every_answer_is_kafkas_or_a_known_difference(
 def test_logins_are_answered_as_kafka_answers_them(start_cluster: StartCluster) -> None:
     """Every recorded step of SASL, on a cluster with the recorded properties."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
-    cluster = start_cluster(controller=1, properties=served_properties(text))
+    cluster = start_cluster(controller=1, properties=dict(parse_properties(text)))
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
     sasl = {broker: cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3)}
     for kind, to in (("forwarded", "other"), ("direct", None)):
@@ -78,11 +80,28 @@ def test_logins_are_answered_as_kafka_answers_them(start_cluster: StartCluster) 
         assert report.equal == report.asked.total()
 
 
-def served_properties(text: str) -> dict[str, str]:
-    """The recorded properties without those that this release refuses."""
-    return {
-        name: value for name, value in parse_properties(text).items() if name not in NOT_SERVED_YET
-    }
+# Served with an authorizer, so asked as alice, bob and the super user.
+SECURED = {
+    "CREATE_ACLS": 102,
+    "DELETE_ACLS": 37,
+    "DESCRIBE_ACLS": 58,
+}
+
+
+def test_who_may_do_what_is_answered_as_kafka_answers_it(start_cluster: StartCluster) -> None:
+    """ACLs, refusals and partial rights, asked of the controller."""
+    text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
+    cluster = start_cluster(
+        controller=1,
+        properties=dict(parse_properties(text)) | {"bridgehead.forwarding.enable": "false"},
+        node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
+    )
+    brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
+    sasl = {broker: cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3)}
+    report = replay(RECORDINGS / "direct-secured.jsonl.gz", brokers, sasl=sasl)
+    assert not report.differences, "\n".join(report.differences)
+    assert {api: report.asked[api] for api in SECURED} == SECURED
+    assert report.equal >= 307
 
 
 def test_every_known_difference_is_documented() -> None:

@@ -88,8 +88,14 @@ def test_outcomes_of_a_multi_are_grouped_by_request(loop: asyncio.AbstractEventL
 
 @pytest.mark.parametrize(
     ("operations", "size", "fits"),
-    [(1, MULTI_BYTES_MAX, True), (1, MULTI_BYTES_MAX + 1, False), (497, 1, True), (498, 1, False)],
+    [
+        (1, MULTI_BYTES_MAX - 160, True),
+        (1, MULTI_BYTES_MAX, False),
+        (497, 1, True),
+        (498, 1, False),
+    ],
 )
 def test_an_element_fits_a_multi_or_does_not(operations: int, size: int, fits: bool) -> None:
     """By its operations and by its bytes."""
-    assert fits_a_multi([b"x" * size] * operations) is fits
+    written = Decided("", DONE)
+    assert fits_a_multi([b"x" * size] * operations, written) is fits

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from node.config import NOT_SERVED_YET, NodeConfigError, read_config
+from cluster_model.acl_authorizer import CLASS_NAME
+from node.config import NodeConfigError, read_config
 
 GOOD = "broker.id=1\nzookeeper.connect=127.0.0.1:2181\n"
 
@@ -17,13 +18,21 @@ def test_listeners_default_to_loopback() -> None:
     assert listener.host == "127.0.0.1"
 
 
-@pytest.mark.parametrize("name", NOT_SERVED_YET)
-def test_what_kafka_would_obey_and_we_cannot_is_refused(name: str) -> None:
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ("authorizer.class.name=nowhere.Authorizer", "cannot be imported"),
+        ("authorizer.class.name=nonsense", "cannot be imported"),
+        ("authorizer.class.name=collections.OrderedDict", "has no method authorize"),
+        (f"authorizer.class.name={CLASS_NAME}\nsuper.users=alice", "write User:alice"),
+    ],
+)
+def test_an_authorizer_that_cannot_be_built_is_never_ignored(properties: str, says: str) -> None:
     """
-    A policy or an authorizer that is configured is never silently ignored.
+    Without it everything would be allowed.
     """
-    with pytest.raises(NodeConfigError, match="not served yet"):
-        read_config(f"{GOOD}{name}=anything")
+    with pytest.raises(NodeConfigError, match=says):
+        read_config(GOOD + properties)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from broker_proxy.routing import SHIPPED, Route, route
 from envelope.messages import EnvelopeAnswer
 
 LOCAL, FORWARD, NOT_CONTROLLER = Route.LOCAL, Route.FORWARD, Route.NOT_CONTROLLER
-READS = [2, 3, 9, 10, *range(15, 19), 21, 32, 34, 35, 36, 41, 42, 47, 48, 50, 60, 61]
+READS = [2, 3, 9, 10, *range(15, 19), 21, 29, 32, 34, 35, 36, 41, 42, 47, 48, 50, 60, 61]
 READS += [65, 66, 68, 69]
-WRITES = [19, 20, 33, 37, 38, 39, 40, 43, 44, 45, 46, 49, 51, 57]
+WRITES = [19, 20, 30, 31, 33, 37, 38, 39, 40, 43, 44, 45, 46, 49, 51, 57]
 
 
 @pytest.mark.parametrize("forwarding", [True, False])

@@ -1,0 +1,119 @@
+"""How a broker learns ACLs: all of them when it connects, then each that a notification names.
+
+kazoo forgets watches at every reconnect, and notifications are purged: so everything is read
+again then. Readings follow one another, or an older one could overwrite a newer one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
+
+from bridgehead.authorizer import ResourcePattern
+from cluster_model.acl_znodes import AclChangeZnode, AclZnode
+from cluster_model.acls import Entries
+from cluster_model.znodes import ZnodeContentError
+from zookeeper_client.acl_reading import StoredAcls, read_acls, rules_of
+from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
+from zookeeper_client.wire import ReadData, ZnodeData
+
+_log = logging.getLogger(__name__)
+
+
+# Called once, when a watched znode gets another child.
+Watch = Callable[[], None]
+
+
+class AclListener(Protocol):
+    """Whom the broker session tells what it read. Called on the loop; returns at once."""
+
+    def acls_read(self, stored: StoredAcls) -> None:
+        """Everything was read."""
+        ...
+
+    def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
+        """One pattern was read again; `version` is its znode's, None: it is gone."""
+        ...
+
+
+class AclFollower:
+    """The watcher calls it when it connects and when a watch fires."""
+
+    def __init__(self, listener: AclListener) -> None:
+        self._listener = listener
+        self._last = dict.fromkeys(AclChangeZnode.parents, "")
+        self._read_in: ZooKeeperSession | None = None
+        self._lock = asyncio.Lock()
+
+    async def follow(self, session: ZooKeeperSession, again: Watch) -> None:
+        """Read what is new and watch for more; in a new session everything is read.
+
+        Raises:
+            ConnectionLostError: the session broke; the next call begins where this one did.
+        """
+        async with self._lock:
+            if session is not self._read_in:
+                await self._read_all(session, again)
+                self._read_in = session
+            else:
+                await self._read_changes(session, again)
+
+    async def _read_all(self, session: ZooKeeperSession, again: Watch) -> None:
+        # Watched before it is read: what changes meanwhile is read once more.
+        last = {
+            parent: max(await _children(session, parent, again), default="")
+            for parent in AclChangeZnode.parents
+        }
+        stored = await read_acls(session.read)
+        _tell_refused(stored.refused)
+        self._listener.acls_read(stored)
+        self._last = last
+
+    async def _read_changes(self, session: ZooKeeperSession, again: Watch) -> None:
+        last = dict(self._last)
+        patterns: dict[ResourcePattern, None] = {}
+        for parent in AclChangeZnode.parents:
+            names = sorted(await _children(session, parent, again))
+            new = [name for name in names if name > last[parent]]
+            last[parent] = max(new, default=last[parent])
+            changes = await _data(session, [f"{parent}/{name}" for name in new])
+            for name, znode in zip(new, changes, strict=True):
+                try:
+                    if znode is not None:  # Else purged: everybody had applied it.
+                        patterns[AclChangeZnode.decode(parent, znode.data)] = None
+                except ZnodeContentError as wrong:
+                    _log.error("%s: %s", name, wrong)
+        await self._read_again(session, list(patterns))
+        self._last = last
+
+    async def _read_again(
+        self, session: ZooKeeperSession, patterns: Sequence[ResourcePattern]
+    ) -> None:
+        found = await _data(session, [AclZnode.path(pattern) for pattern in patterns])
+        refused: list[str] = []
+        for pattern, znode in zip(patterns, found, strict=True):
+            if znode is None:
+                self._listener.acl_changed(pattern, (), None)
+            else:
+                entries = rules_of(pattern, znode.data, refused)
+                self._listener.acl_changed(pattern, entries, znode.stat.version)
+        _tell_refused(refused)
+
+
+async def _children(session: ZooKeeperSession, parent: str, again: Watch) -> list[str]:
+    try:
+        return await session.children(parent, again)
+    except NoSuchZnodeError:
+        _log.error("%s is missing: ACLs are read again when this broker reconnects", parent)
+        return []
+
+
+async def _data(session: ZooKeeperSession, paths: Sequence[str]) -> list[ZnodeData | None]:
+    return cast(list[ZnodeData | None], await session.read([ReadData(path) for path in paths]))
+
+
+def _tell_refused(refused: Sequence[str]) -> None:
+    for text in refused:
+        _log.error("%s", text)

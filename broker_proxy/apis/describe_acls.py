@@ -1,0 +1,74 @@
+"""DescribeAcls, key 29, versions 0 to 3 (kafka-semantics 3.8). KIP-140, KIP-290.
+
+Behaviour: answered from what this broker has learned, which may be a moment behind the controller.
+
+Version notes:
+    0: literal patterns only, in the filter and in the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from cluster_model.acl_requests import NO_AUTHORIZER_ON_BROKER, read_filter
+from cluster_model.acls import (
+    PATTERN_TYPE_CODES,
+    PERMISSION_CODES,
+    RESOURCE_TYPE_CODES,
+    AclSet,
+)
+from cluster_model.authorization import CLUSTER_NAME, OPERATION_CODES
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeAcls:
+    """See LocalApi. Without an authorizer there are no ACLs."""
+
+    acls: Callable[[], AclSet]
+    authorize_for: AuthorizeFor
+    has_authorizer: bool
+    api_key: ClassVar[int] = 29
+
+    async def answer(self, request: ClientRequest, message: DescribeAclsRequest) -> Any:
+        """Return what the filter finds, by pattern; nothing found is no error."""
+        if not self.authorize_for(request)("DESCRIBE", "CLUSTER", CLUSTER_NAME):
+            error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            # Kafka's text is a dump of its objects.
+            raise ApiError(error, error.default_text)
+        if not self.has_authorizer:
+            raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_BROKER)
+        wanted = read_filter(message)
+        resources = []
+        for pattern, entries in wanted.patterns(self.acls()):
+            taken = [
+                AclDescription(
+                    principal=entry.principal,
+                    host=entry.host,
+                    operation=OPERATION_CODES[entry.operation],
+                    permission_type=PERMISSION_CODES[entry.permission],
+                )
+                for entry in entries
+                if wanted.takes(entry)
+            ]
+            if taken:
+                resources.append(
+                    DescribeAclsResource(
+                        resource_type=RESOURCE_TYPE_CODES[pattern.resource_type],
+                        resource_name=pattern.name,
+                        pattern_type=PATTERN_TYPE_CODES[pattern.pattern_type],
+                        acls=taken,
+                    )
+                )
+        return DescribeAclsResponse(
+            throttle_time_ms=0, error_code=ErrorCode.NONE, error_message="", resources=resources
+        )

@@ -1,0 +1,167 @@
+"""The znodes of ACLs, as Kafka's AclAuthorizer writes them (kafka-semantics 2.11).
+
+One class per kind of znode, as in `cluster_model.znodes`. Names are not escaped: what no path can
+hold has no znode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args
+
+import orjson
+
+from bridgehead.authorizer import (
+    AccessControlEntry,
+    AclOperation,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    ResourceType,
+)
+from cluster_model.acls import OPERATIONS, PERMISSIONS, Entries
+from cluster_model.znodes import ZnodeContentError
+
+_PARENTS: Final[dict[PatternType, str]] = {
+    "LITERAL": "/kafka-acl",
+    "PREFIXED": "/kafka-acl-extended/prefixed",
+}
+_UPPER: Final = 0x10000
+# ZooKeeper's own rule, over UTF-16 units; the ends of its ranges are allowed.
+_REFUSED_UNITS: Final = (
+    range(0x01, 0x1F),
+    range(0x80, 0x9F),
+    range(0xD801, 0xF8FF),
+    range(0xFFF1, 0xFFFF),
+)
+# A znode that cannot be read may have held a refusal: nobody but a super user passes. Whoever
+# deletes this rule, or makes another, makes the znode readable again.
+UNREADABLE: Final[Entries] = (AccessControlEntry("User:*", "*", "ALL", "DENY"),)
+
+
+def camel_case(word: str) -> str:
+    """Return `DESCRIBE_CONFIGS` as `DescribeConfigs`: how Kafka spells it in znodes and logs."""
+    return "".join(part.capitalize() for part in word.split("_"))
+
+
+_TYPE_NAMES: Final[dict[ResourceType, str]] = {w: camel_case(w) for w in get_args(ResourceType)}
+_OPERATIONS: Final[dict[str, AclOperation]] = {camel_case(w): w for w in OPERATIONS.values()}
+_PERMISSIONS: Final[dict[str, Permission]] = {camel_case(w): w for w in PERMISSIONS.values()}
+
+
+def fits_a_path(name: str) -> bool:
+    """Tell whether ZooKeeper lets a znode have this name."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        return False
+    return not any(
+        ord(each) >= _UPPER or any(ord(each) in units for units in _REFUSED_UNITS) for each in name
+    )
+
+
+class AclZnode:
+    """/kafka-acl/<Type>/<name>, /kafka-acl-extended/prefixed/<Type>/<name>: a pattern's rules."""
+
+    @staticmethod
+    def parents() -> Iterator[tuple[ResourceType, PatternType, str]]:
+        """Yield the path above all patterns of each kind."""
+        for pattern_type, parent in _PARENTS.items():
+            for resource_type, name in _TYPE_NAMES.items():
+                yield resource_type, pattern_type, f"{parent}/{name}"
+
+    @staticmethod
+    def path(pattern: ResourcePattern) -> str:
+        """Return the path of one pattern's rules."""
+        parent = _PARENTS[pattern.pattern_type]
+        return f"{parent}/{_TYPE_NAMES[pattern.resource_type]}/{pattern.name}"
+
+    @staticmethod
+    def encode(entries: Sequence[AccessControlEntry]) -> bytes:
+        """Return the content, version 1; a pattern without rules has no znode."""
+        acls = [
+            {
+                "principal": entry.principal,
+                "permissionType": camel_case(entry.permission),
+                "host": entry.host,
+                "operation": camel_case(entry.operation),
+            }
+            for entry in entries
+        ]
+        return orjson.dumps({"acls": acls, "version": 1})
+
+    @staticmethod
+    def decode(path: str, data: bytes | None) -> Entries:
+        """Read the rules; no data is no rules."""
+        if not data:
+            return ()
+        try:
+            value = orjson.loads(data)
+            if value["version"] != 1:
+                raise ValueError(f"version {value['version']}")
+            # Each once, in the order found.
+            return tuple(dict.fromkeys(_entry(acl) for acl in value["acls"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+            raise ZnodeContentError(f"{path}: {wrong!r}") from None
+
+
+def _entry(acl: Any) -> AccessControlEntry:
+    principal, host = acl["principal"], acl["host"]
+    if not isinstance(principal, str) or not isinstance(host, str):
+        raise TypeError("a principal or a host is no text")
+    return AccessControlEntry(
+        principal, host, _OPERATIONS[acl["operation"]], _PERMISSIONS[acl["permissionType"]]
+    )
+
+
+class AclChangeZnode:
+    """Change notifications: /kafka-acl-changes for literal, …-extended-changes for prefixed."""
+
+    literal: Final = "/kafka-acl-changes"
+    extended: Final = "/kafka-acl-extended-changes"
+    parents: Final = (literal, extended)
+
+    @classmethod
+    def prefix(cls, pattern: ResourcePattern) -> str:
+        """Return the path to which ZooKeeper appends a number."""
+        parent = cls.literal if pattern.pattern_type == "LITERAL" else cls.extended
+        return f"{parent}/acl_changes_"
+
+    @staticmethod
+    def encode(pattern: ResourcePattern) -> bytes:
+        """Return the content: text for a literal pattern, JSON for a prefixed one."""
+        if pattern.pattern_type == "LITERAL":
+            return f"{pattern.resource_type}:{pattern.name}".encode()
+        return orjson.dumps(
+            {
+                "version": 1,
+                "resourceType": pattern.resource_type,
+                "name": pattern.name,
+                "patternType": pattern.pattern_type,
+            }
+        )
+
+    @classmethod
+    def decode(cls, parent: str, data: bytes | None) -> ResourcePattern:
+        """Read either form; the spelling of a literal's type is free, as for Kafka's reader."""
+        try:
+            if parent == cls.literal:
+                word, _, name = (data or b"").decode().partition(":")
+                return ResourcePattern(_resource_type(word), "LITERAL", name)
+            value = orjson.loads(data or b"")
+            if value["patternType"] not in _PARENTS:
+                raise ValueError(f"no pattern is {value['patternType']}")
+            resource_type = _resource_type(value["resourceType"])
+            return ResourcePattern(resource_type, value["patternType"], str(value["name"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+            raise ZnodeContentError(f"{parent}: {wrong!r}") from None
+
+
+def _resource_type(word: str) -> ResourceType:
+    spelled = {name.upper(): resource_type for resource_type, name in _TYPE_NAMES.items()}
+    return spelled[word.replace("_", "").upper()]
+
+
+# Kafka's AclAuthorizer makes sure of these; a cluster without an authorizer has none of them.
+ACL_PATHS: Final = (
+    *(path for _, _, path in AclZnode.parents()),
+    *AclChangeZnode.parents,
+)
