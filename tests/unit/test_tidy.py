@@ -18,7 +18,7 @@ LINES_OF_A_FILE_MAX = 400
 LINES_OF_A_FUNCTION_MAX = 60
 TOP_LEVEL_NAMES = (
     *("cluster_model", "event_log", "metrics", "envelope", "zookeeper_client", "controller"),
-    *("broker_proxy", "node", "chaos", "bench", "docs", "tests"),
+    *("broker_proxy", "node", "chaos", "pipeline", "bench", "docs", "tests"),
 )
 # In two halves each, or this file would break its own rule.
 REGISTRY_HOSTS = re.compile(

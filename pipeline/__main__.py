@@ -1,0 +1,114 @@
+"""`python -m pipeline run --evidence DIR --out DIR`: tables, verdicts, a report.
+
+Exit 0: every promise held; 1: one did not; 2: it cannot be told, or there is nothing to judge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table as Shown
+
+from bridgehead.cluster.errors import ClusterError
+from event_log.promises import VerdictRow
+
+CANNOT_TELL = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what was asked for; return the exit code."""
+    options = _parser().parse_args(arguments)
+    console = Console(highlight=False)
+    if importlib.util.find_spec("pyspark") is None:
+        return _refuse("PySpark is not installed: `pip install 'bridgehead[pipeline]'`.")
+    from pyspark.errors import PySparkException
+
+    from pipeline.evidence import EvidenceError
+    from pipeline.folders import OutputError
+
+    try:
+        return _run(options, console)
+    except (EvidenceError, OutputError, ClusterError) as wrong:
+        return _refuse(str(wrong))
+    except PySparkException as wrong:
+        if options.debug:
+            raise
+        first = str(wrong).strip().splitlines()[0]
+        return _refuse(f"Spark could not do it: {first} (--debug shows where).")
+
+
+def _refuse(sentence: str) -> int:
+    sys.stderr.write(f"{sentence}\n")
+    return CANNOT_TELL
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bridgehead pipeline", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="tables, verdicts and a report out of evidence")
+    run.add_argument("--evidence", type=Path, required=True, help="a cluster's folder, or a run's")
+    run.add_argument("--out", type=Path, required=True, help="where tables and report go")
+    run.add_argument("--master", default="local[*]", help="Spark's master (default: local[*])")
+    run.add_argument("--memory", default="4g", help="of the driver and of executors (default: 4g)")
+    run.add_argument("--debug", action="store_true", help="show stack traces of failures")
+    return parser
+
+
+def _run(options: argparse.Namespace, console: Console) -> int:
+    from pipeline.evidence import find_runs
+    from pipeline.run import Pipeline
+    from pipeline.session import open_session
+    from pipeline.verdicts import exit_code, worst
+
+    runs = find_runs(options.evidence)  # before Spark is started for nothing
+    began = time.monotonic()
+    with Progress(
+        TextColumn("{task.description:24}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    ) as progress:
+        task = progress.add_task("starting Spark", total=None)
+        spark = open_session(options.master, memory=options.memory)
+        try:
+            pipeline = Pipeline(spark, runs, options.out)
+            pipeline.make(
+                progress=lambda name, at, of: progress.update(
+                    task, description=name, completed=at, total=of
+                )
+            )
+            verdicts = pipeline.verdicts()
+            pipeline.write_results(verdicts)
+        finally:
+            spark.stop()
+    for run, rows in verdicts.items():
+        _show(console, run, rows)
+    report = options.out / "report" / "index.html"
+    console.print(f"{time.monotonic() - began:.0f} s; the report is {report}", soft_wrap=True)
+    return exit_code([worst(rows) for rows in verdicts.values()])
+
+
+def _show(console: Console, run: str, rows: Sequence[VerdictRow]) -> None:
+    from pipeline.verdicts import worst
+
+    table = Shown("verdict", "property", "judged", "violations", "why", title=f"run {run}")
+    for row in rows:
+        colour = {"PASS": "green", "NODATA": "dim"}.get(row.verdict, "red")
+        verdict = f"[{colour}]{row.verdict}[/]"
+        judged = (str(row.judged), str(row.violations))
+        table.add_row(verdict, f"{row.property} {row.name}", *judged, row.why)
+    console.print(table)
+    console.print(f"[bold]{worst(rows)}[/]")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

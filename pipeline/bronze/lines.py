@@ -1,0 +1,121 @@
+"""Every line as it stands in its file, and where: the block it was read in and its place there.
+
+Spark tells no line numbers. A text file is read in blocks, each by one task and in order; so the
+number of a line is its place in its block plus the lines of the blocks before. `blocks` counts
+them once, and `numbered` adds the number where a line is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from pipeline.evidence import Run
+from pipeline.table import Frames, Table
+
+KINDS: Final = ("node", "client", "harness", "commits", "dump")
+IS_BLANK: Final = r"line RLIKE '\\A\\s*\\z'"
+FILES_SCHEMA: Final = (
+    "run STRING, file STRING, source STRING, witness STRING, lines BIGINT, bytes BIGINT, "
+    "left_open BOOLEAN, boot STRING, is_there BOOLEAN"
+)
+WITNESS_OF: Final = {"node": "events", "harness": "events", "client": "clients"}
+_SEGMENT: Final = re.compile(r"(?P<of>.*/events-(?P<boot>.+))-[^-/]+\.jsonl")
+
+
+def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
+    """Return what the manifests say of the files that hold lines.
+
+    `left_open`: the last line has no newline, and this is the last segment of its boot.
+    """
+    rows = []
+    for run in runs:
+        held = [f for f in run.manifest.files if f.kind in KINDS]
+        segments = {f.path: _SEGMENT.fullmatch(f.path) for f in held}
+        last: dict[str, str] = {}
+        for path, segment in sorted(segments.items()):
+            if segment:
+                last[segment["of"]] = path
+        for f in held:
+            segment = segments[f.path]
+            left_open = f.cut and (segment is None or last[segment["of"]] == f.path)
+            witness = WITNESS_OF.get(f.kind, "commits")
+            boot = segment["boot"] if segment else None
+            is_there = f.path not in run.missing
+            rows.append(
+                (run.id, f.path, f.kind, witness, f.lines, f.bytes, left_open, boot, is_there)
+            )
+    return spark.createDataFrame(rows, FILES_SCHEMA)
+
+
+def raw_lines(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
+    """Read the files word for word."""
+    places = {
+        str(run.folder / file.path): (run.id, file.path, file.kind)
+        for run in runs
+        for file in run.files(*KINDS)
+    }
+    if not places:
+        return spark.createDataFrame([], LINES.schema)
+    uris = spark.createDataFrame(
+        [(path, *place) for path, place in places.items()],
+        "path STRING, run STRING, file STRING, source STRING",
+    )
+    # `+` is a letter in a path and a blank in a query.
+    path = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
+    lines = (
+        spark.read.option("lineSep", "\n")
+        .text(sorted(places))
+        .select(
+            F.regexp_replace(F.expr(path), "^file:/*", "/").alias("path"),
+            F.col("_metadata.file_block_start").alias("block"),
+            F.monotonically_increasing_id().alias("place"),
+            F.col("value").alias("line"),
+        )
+    )
+    return lines.join(F.broadcast(uris), on="path", how="inner")
+
+
+def _blocks(frames: Frames) -> DataFrame:
+    counted = (
+        frames["bronze/lines"]
+        .groupBy("run", "file", "source", "block")
+        .agg(
+            F.count("*").alias("lines"),
+            F.min("place").alias("first_place"),
+            F.count(F.when(F.expr(IS_BLANK), True)).alias("blank"),
+        )
+    )
+    before = W.partitionBy("run", "file").orderBy("block").rowsBetween(W.unboundedPreceding, -1)
+    earlier = F.coalesce(F.sum("lines").over(before), F.lit(0))
+    return counted.withColumn("first_number", earlier + 1)
+
+
+def numbered(frames: Frames) -> DataFrame:
+    """Return lines with their number, counted from 1."""
+    blocks = frames["bronze/blocks"].select("run", "file", "block", "first_place", "first_number")
+    joined = frames["bronze/lines"].join(
+        F.broadcast(blocks), on=["run", "file", "block"], how="inner"
+    )
+    number = F.col("place") - F.col("first_place") + F.col("first_number")
+    return joined.select("run", "file", "source", number.alias("line_number"), "line")
+
+
+LINES: Final = Table(
+    name="bronze/lines",
+    inputs=("raw",),
+    schema="run STRING, file STRING, source STRING, block BIGINT, place BIGINT, line STRING",
+    build=lambda frames: frames["raw"],
+)
+BLOCKS: Final = Table(
+    name="bronze/blocks",
+    inputs=("bronze/lines",),
+    schema="run STRING, file STRING, source STRING, block BIGINT, lines BIGINT, "
+    "first_place BIGINT, blank BIGINT, first_number BIGINT",
+    build=_blocks,
+)

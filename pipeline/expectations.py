@@ -1,0 +1,112 @@
+"""What a line must be, as rows: a name, whom it concerns, what follows, and a condition in SQL.
+
+All are evaluated in one projection. A condition that is null counts as broken. `quarantine` sets
+the line aside with every name that applies (event_log.evidence.QUARANTINE_REASONS), `fail` refuses
+the run, `count` only counts.
+
+The columns that a condition may use: `line`, the text; `p`, the line as the union of all schemas;
+`v`, the line as a variant (null: no JSON, or a key stands twice); `m`, its top-level values by
+name; `too_large`, whether an integer is beyond 64 bits; `kind`; `run`; the literal maps
+`required` and `allowed` of pipeline.schemas; for lines that are no events `shape`, what they
+should be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from event_log.events import SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One row. `condition` is true for a good line; it is asked only where `applies_to` holds."""
+
+    name: str
+    applies_to: str
+    action: str
+    condition: str
+
+
+_IS_OBJECT: Final = "m IS NOT NULL"
+# A line of another version is not held against this one's kinds.
+_IS_OURS: Final = (
+    f"{_IS_OBJECT} AND NOT coalesce(try_variant_get(m['schema_version'], '$', 'bigint') > "
+    f"{SCHEMA_VERSION} AND schema_of_variant(m['schema_version']) = 'BIGINT', false)"
+)
+_KIND_IS_TEXT: Final = "coalesce(schema_of_variant(m['kind']) = 'STRING', false)"
+_KIND_IS_KNOWN: Final = (
+    # What is no event begins with a slash there.
+    f"{_KIND_IS_TEXT} AND kind RLIKE '^[a-z]' AND map_contains_key(required, kind)"
+)
+# What is asked of a line of unknown kind is what all lines have.
+_SHAPE: Final = f"CASE WHEN {_KIND_IS_KNOWN} THEN kind ELSE '' END"
+
+_IS_TEXT: Final = (
+    Expectation("utf8", "true", "quarantine", "is_valid_utf8(line)"),
+    Expectation(
+        "not_json", "is_valid_utf8(line)", "quarantine", "v IS NOT NULL OR is_json_but_for_keys"
+    ),
+    Expectation("duplicate_key", "is_json_but_for_keys", "quarantine", "v IS NOT NULL"),
+    Expectation("overflow", "v IS NOT NULL", "quarantine", "NOT too_large"),
+    Expectation("not_an_object", "v IS NOT NULL AND NOT too_large", "quarantine", _IS_OBJECT),
+)
+
+
+def _has_all(shape: str) -> str:
+    return f"forall(required[{shape}], f -> map_contains_key(m, f))"
+
+
+def _has_types(of: str, shape: str) -> str:
+    """Every value of the map `of` has the type that its shape says; null counts as VOID."""
+    return (
+        f"forall(map_entries({of}), e -> coalesce(coalesce(schema_of_variant(e.value), 'VOID') "
+        f"RLIKE try_element_at(allowed, concat({shape}, '.', e.key)), true))"
+    )
+
+
+def _list_is_right(name: str, shape: str) -> str:
+    """Every object of a list has the fields of its shape, in their types."""
+    return (
+        f"coalesce(forall(try_variant_get(m['{name}'], '$', 'array<map<string,variant>>'), x -> "
+        f"x IS NOT NULL AND forall(required['{shape}'], f -> map_contains_key(x, f)) AND "
+        f"{_has_types('x', repr(shape))}), NOT map_contains_key(m, '{name}'))"
+    )
+
+
+EVENT_EXPECTATIONS: Final[tuple[Expectation, ...]] = (
+    *_IS_TEXT,
+    Expectation(
+        "wrong_run",
+        f"{_IS_OBJECT} AND schema_of_variant(m['run_id']) = 'STRING'",
+        "fail",
+        "try_variant_get(m['run_id'], '$', 'string') = run",
+    ),
+    Expectation("schema_newer", _IS_OBJECT, "quarantine", _IS_OURS),
+    Expectation("unknown_kind", f"{_IS_OURS} AND {_KIND_IS_TEXT}", "quarantine", _KIND_IS_KNOWN),
+    Expectation("missing_field", _IS_OURS, "quarantine", _has_all(_SHAPE)),
+    Expectation(
+        "wrong_type", _IS_OURS, "quarantine", f"{_has_types('m', _SHAPE)} AND parts_are_right"
+    ),
+    Expectation(
+        "unknown_field",
+        _IS_OURS,
+        "count",
+        "forall(map_keys(m), k -> map_contains_key(allowed, concat(kind, '.', k)))",
+    ),
+)
+COMMIT_EXPECTATIONS: Final[tuple[Expectation, ...]] = (
+    *_IS_TEXT,
+    Expectation("missing_field", _IS_OBJECT, "quarantine", _has_all("shape")),
+    Expectation(
+        "wrong_type",
+        _IS_OBJECT,
+        "quarantine",
+        f"{_has_types('m', 'shape')} AND (shape <> '/commit' OR "
+        f"({_list_is_right('operations', '/operation')} AND "
+        f"{_list_is_right('outcomes', '/outcome')}))",
+    ),
+)
+COUNTED: Final = ("unknown_field",)
+REFUSED: Final = ("wrong_run",)

@@ -1,0 +1,146 @@
+"""Where tables lie, and how one is replaced so that a kill at any moment does no harm.
+
+    OUT/<layer>/<table>/run=<run id>/part-*.parquet, _made.json
+    OUT/.building/<table>/                  what is being written; never read
+
+A table's rows of one run appear by one rename, together with `_made.json`, which says from what
+they were made. A run whose `_made.json` is not there or says something else is made again.
+Everything that is read or written here besides Spark's tables goes through this file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from pipeline.table import Frames, Table, struct_type
+
+MADE: Final = "_made.json"
+_BUILDING: Final = ".building"
+_CODE: Final = Path(__file__).resolve().parent
+
+
+class OutputError(Exception):
+    """The output folder cannot be used. Its text is one sentence."""
+
+
+def code_fingerprint() -> str:
+    """Return what stands for this version of the pipeline: tables of another are made again."""
+    digest = hashlib.sha256()
+    for path in sorted(_CODE.rglob("*.py")):
+        digest.update(path.relative_to(_CODE).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def uri(path: Path) -> str:
+    """Return a folder's name for Spark, which must not look for it in another file system."""
+    return f"file://{path}"
+
+
+class Folders:
+    """The tables below one folder. `sources` says for each run what it is made from."""
+
+    def __init__(self, spark: SparkSession, out: Path, sources: Mapping[str, str]) -> None:
+        self._spark = spark
+        self._out = out.resolve()
+        code = code_fingerprint()
+        self._fingerprints = {run: f"{code}/{digest}" for run, digest in sources.items()}
+        try:
+            self._out.mkdir(parents=True, exist_ok=True)
+        except OSError as wrong:
+            raise OutputError(
+                f"{out} cannot be written ({wrong.strerror}): choose another --out."
+            ) from wrong
+
+    def missing(self, table: str) -> list[str]:
+        """Return the runs whose rows of this table are to be made."""
+        return [run for run in sorted(self._fingerprints) if not self._is_made(table, run)]
+
+    def _is_made(self, table: str, run: str) -> bool:
+        try:
+            made = json.loads((self._folder(table, run) / MADE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return bool(made.get("from") == self._fingerprints[run])
+
+    def _folder(self, table: str, run: str) -> Path:
+        return self._out / table / f"run={run}"
+
+    def write(self, table: Table, frames: Frames, runs: Sequence[str]) -> None:
+        """Make a table's rows of these runs; what was there of them is replaced.
+
+        Raises:
+            PromiseBrokenError: the rows are not what the table promises; nothing is replaced.
+        """
+        building = self._out / _BUILDING / table.name
+        shutil.rmtree(building, ignore_errors=True)
+        made = self._build(table, table.make(frames), building)
+        settled = table.settle(frames, made) if table.settle is not None else None
+        if settled is not None:
+            again = building.with_name(building.name + "-again")
+            shutil.rmtree(again, ignore_errors=True)
+            made = self._build(table, settled.select(*table.columns()), again)
+            shutil.rmtree(building)
+            building = again
+        table.check(made)
+        for run in runs:
+            part = building / f"run={run}"
+            part.mkdir(exist_ok=True)
+            (part / MADE).write_text(json.dumps({"from": self._fingerprints[run]}), "utf-8")
+            target = self._folder(table.name, run)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(part, target)
+        shutil.rmtree(building, ignore_errors=True)
+
+    def _build(self, table: Table, frame: DataFrame, building: Path) -> DataFrame:
+        building.parent.mkdir(parents=True, exist_ok=True)
+        frame.write.partitionBy("run").parquet(uri(building))
+        return self._built(table, building)
+
+    def _built(self, table: Table, building: Path) -> DataFrame:
+        schema = struct_type(table.schema)
+        if not any(building.glob("run=*/*.parquet")):
+            return self._spark.createDataFrame([], schema)
+        return self._spark.read.schema(schema).parquet(uri(building)).select(*schema.names)
+
+    def read(self, table: Table, runs: Iterable[str]) -> DataFrame:
+        """Read a table's rows of these runs."""
+        schema = struct_type(table.schema)
+        paths = [self._folder(table.name, run) for run in runs]
+        held = [uri(path) for path in paths if any(path.glob("*.parquet"))]
+        if not held:
+            return self._spark.createDataFrame([], schema)
+        reader = self._spark.read.schema(schema).option("basePath", uri(self._out / table.name))
+        return reader.parquet(*held).select(*schema.names)
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write a small file, in one step."""
+        path = self._out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.part")
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+        return path
+
+
+def digests(frame: DataFrame) -> dict[str, tuple[int, str]]:
+    """For each run, the number of rows and a sum over them that no order or partition changes."""
+    columns = [
+        F.expr(f"array_sort(map_entries(`{field.name}`))")
+        if isinstance(field.dataType, T.MapType)
+        else F.col(field.name)
+        for field in frame.schema
+    ]
+    hashed = frame.select("run", F.xxhash64(*columns).cast("decimal(38,0)").alias("hash"))
+    rows = hashed.groupBy("run").agg(F.count("*").alias("rows"), F.sum("hash").alias("sum"))
+    return {row["run"]: (row["rows"], str(row["sum"])) for row in rows.collect()}

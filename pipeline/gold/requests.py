@@ -1,0 +1,111 @@
+"""One row for each request that a broker read: its whole way, out of one aggregation.
+
+Times are nanoseconds of the monotonic clock, each pair of one host: where the two ends of a hop
+are on different hosts there is no duration (`host_boot_id` differs).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pipeline.table import Table, query
+
+_REQUESTS: Final = """
+WITH told AS (
+  SELECT run, request_id, kind, node, boot, seq, mono_ns, wall_ms, host_boot_id, connection,
+    api_key, api_version, client_id, principal, client_host, listener, security_protocol, dialect,
+    route, client_software_name, client_software_version, error, closed, attempt, zxid, epoch,
+    local, identity, struct(file, line_number) AS place,
+    struct(node, boot, seq, mono_ns, host_boot_id) AS moment
+  FROM events WHERE request_id IS NOT NULL),
+whole AS (
+  SELECT run, request_id,
+    max_by(struct(node, boot, seq, mono_ns, wall_ms, host_boot_id, connection, api_key,
+      api_version, client_id, principal, client_host, listener, security_protocol, dialect, route,
+      client_software_name, client_software_version), place)
+      FILTER (WHERE kind = 'request_received') AS received,
+    max_by(struct(node, boot, seq, mono_ns, error, closed, zxid, route), place)
+      FILTER (WHERE kind = 'answered') AS answered,
+    count_if(kind = 'request_received') AS times_received,
+    count_if(kind = 'answered') AS times_answered,
+    slice(array_sort(collect_list(struct(file_line.file, file_line.line_number, node, boot, seq))
+      FILTER (WHERE kind = 'request_received')), 1, 4) AS receipts,
+    slice(array_sort(collect_list(struct(file_line.file, file_line.line_number, node, boot, seq))
+      FILTER (WHERE kind = 'answered')), 1, 4) AS answers,
+    count_if(kind = 'forward_sent') AS attempts,
+    count_if(kind = 'forward_sent' AND NOT local) AS remote_attempts,
+    count_if(kind = 'forward_answered') AS times_returned,
+    min(seq) FILTER (WHERE kind = 'forward_sent' AND NOT local) AS first_remote_seq,
+    min(mono_ns) FILTER (WHERE kind = 'forward_sent') AS first_sent_ns,
+    max(mono_ns) FILTER (WHERE kind = 'forward_sent') AS last_sent_ns,
+    max_by(mono_ns, attempt) FILTER (WHERE kind = 'forward_answered') AS last_returned_ns,
+    max_by(identity, attempt) FILTER (WHERE kind = 'forward_sent') AS identity,
+    max_by(moment, mono_ns) FILTER (WHERE kind = 'envelope_received') AS envelope,
+    count_if(kind = 'envelope_refused') AS envelopes_refused,
+    max_by(error, place) FILTER (WHERE kind = 'envelope_refused') AS refused_error,
+    max_by(moment, mono_ns) FILTER (WHERE kind = 'execution_started') AS started,
+    max_by(moment, mono_ns) FILTER (WHERE kind = 'request_decided') AS decided,
+    max_by(epoch, mono_ns) FILTER (WHERE kind = 'request_decided') AS epoch
+  FROM (SELECT *, place AS file_line FROM told) GROUP BY run, request_id)
+SELECT run, request_id, received, answered, times_received, times_answered, receipts, answers,
+  attempts, remote_attempts, times_returned, first_remote_seq, identity, envelopes_refused,
+  refused_error, epoch,
+  envelope.node AS controller,
+  answered.mono_ns - received.mono_ns AS total_ns,
+  last_returned_ns - last_sent_ns AS forward_ns,
+  CASE WHEN envelope.host_boot_id = received.host_boot_id AND envelope.mono_ns >= last_sent_ns
+       THEN envelope.mono_ns - last_sent_ns END AS to_controller_ns,
+  CASE WHEN started.node = envelope.node THEN started.mono_ns - envelope.mono_ns END AS queue_ns,
+  CASE WHEN decided.node = started.node THEN decided.mono_ns - started.mono_ns END AS decide_ns
+FROM whole
+"""
+
+_PLACES: Final = (
+    "ARRAY<STRUCT<file: STRING, line_number: BIGINT, node: STRING, boot: STRING, seq: BIGINT>>"
+)
+_FORWARDS: Final = """
+WITH told AS (
+  SELECT run, request_id, attempt, kind, node, boot, seq, mono_ns, wall_ms, controller_id, local,
+    error, zxid, struct(file, line_number, node, boot, seq) AS at
+  FROM events WHERE kind IN ('forward_sent', 'forward_answered'))
+SELECT run, request_id, attempt,
+  min_by(node, at) AS node,
+  min_by(controller_id, at) FILTER (WHERE kind = 'forward_sent') AS controller_id,
+  min_by(local, at) FILTER (WHERE kind = 'forward_sent') AS local,
+  min(wall_ms) FILTER (WHERE kind = 'forward_sent') AS sent_ms,
+  max_by(error, at) FILTER (WHERE kind = 'forward_answered') AS error,
+  max_by(zxid, at) FILTER (WHERE kind = 'forward_answered') AS zxid,
+  max(mono_ns) FILTER (WHERE kind = 'forward_answered')
+    - min(mono_ns) FILTER (WHERE kind = 'forward_sent') AS took_ns,
+  count_if(kind = 'forward_sent') AS times_sent,
+  count_if(kind = 'forward_answered') AS times_returned,
+  slice(array_sort(collect_list(at) FILTER (WHERE kind = 'forward_sent')), 1, 4) AS sent,
+  slice(array_sort(collect_list(at) FILTER (WHERE kind = 'forward_answered')), 1, 4) AS returned
+FROM told GROUP BY run, request_id, attempt
+"""
+
+REQUESTS: Final = Table(
+    name="gold/requests",
+    inputs=("silver/events",),
+    schema="run STRING, request_id STRING, received STRUCT<node: STRING, boot: STRING, "
+    "seq: BIGINT, mono_ns: BIGINT, wall_ms: BIGINT, host_boot_id: STRING, connection: STRING, "
+    "api_key: BIGINT, api_version: BIGINT, client_id: STRING, principal: STRING, "
+    "client_host: STRING, listener: STRING, security_protocol: STRING, dialect: STRING, "
+    "route: STRING, client_software_name: STRING, client_software_version: STRING>, "
+    "answered STRUCT<node: STRING, boot: STRING, seq: BIGINT, mono_ns: BIGINT, error: BIGINT, "
+    "closed: BOOLEAN, zxid: BIGINT, route: STRING>, times_received BIGINT, "
+    f"times_answered BIGINT, receipts {_PLACES}, answers {_PLACES}, attempts BIGINT, "
+    "remote_attempts BIGINT, times_returned BIGINT, first_remote_seq BIGINT, "
+    "identity STRUCT<broker_id: BIGINT, incarnation: STRING, sequence: BIGINT>, "
+    "envelopes_refused BIGINT, refused_error BIGINT, epoch BIGINT, controller STRING, total_ns BIGINT, forward_ns BIGINT, "
+    "to_controller_ns BIGINT, queue_ns BIGINT, decide_ns BIGINT",
+    build=query(_REQUESTS),
+)
+FORWARDS: Final = Table(
+    name="gold/forwards",
+    inputs=("silver/events",),
+    schema="run STRING, request_id STRING, attempt BIGINT, node STRING, controller_id BIGINT, "
+    "local BOOLEAN, sent_ms BIGINT, error BIGINT, zxid BIGINT, took_ns BIGINT, "
+    f"times_sent BIGINT, times_returned BIGINT, sent {_PLACES}, returned {_PLACES}",
+    build=query(_FORWARDS),
+)

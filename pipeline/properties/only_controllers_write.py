@@ -1,0 +1,36 @@
+"""W6: brokers write their own registration, controllers the metadata, strangers nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pipeline.property import Property
+
+PROPERTY: Final = Property(
+    id="W6",
+    inputs=("silver/commits", "silver/sessions", "runs"),
+    sql="""
+WITH written AS (
+  SELECT c.run, c.zxid, c.session,
+    filter(c.operations, o -> o.kind IN ('create', 'set', 'delete', 'set_acl')
+      AND o.role <> '') AS writes
+  FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
+  WHERE NOT c.failed AND c.kind <> 'close_session'),
+judged AS (
+  SELECT /*+ BROADCAST(s) */ w.run, w.zxid, w.session, s.node, s.role, w.writes,
+    get(filter(w.writes, o -> NOT coalesce(s.node IS NOT NULL AND (
+      o.role = 'start_up' OR
+      (o.role = 'registration' AND s.role = 'broker'
+        AND substring_index(o.path, '/', -1) = s.node) OR
+      (o.role = 'epoch' AND o.kind = 'create') OR
+      (o.role <> 'registration' AND s.role = 'controller')), false)), 0).path AS wrong
+  FROM written w LEFT JOIN sessions s ON w.run = s.run AND w.session = s.session
+  WHERE size(w.writes) > 0)
+SELECT run, CASE WHEN wrong IS NOT NULL THEN CAST(zxid AS STRING) END AS key,
+  array(concat('zxid/', zxid)) AS rows,
+  concat('zxid ', zxid, ': ', CASE WHEN node IS NULL THEN 'a session of no broker'
+    ELSE concat('broker ', node, '''s ', role, ' session') END, ', ', session, ', wrote ', wrong)
+    AS sentence
+FROM judged
+""",
+)

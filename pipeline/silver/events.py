@@ -1,0 +1,124 @@
+"""Typed events, each once. What a killed process had begun to write is no event.
+
+Written in one pass over the lines that look as our writer writes them. Only where a file has more
+lines than events are the others examined; only where a number stands twice in a boot (one bit for
+each tells) are the copies looked for; then the events are written again. Of copies the first in
+the order of files and lines stays.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import Window as W
+from pyspark.sql import functions as F
+
+from pipeline import schemas
+from pipeline.bronze.lines import IS_BLANK, numbered
+from pipeline.silver.reading import exact_events, is_good, parsed_events
+from pipeline.table import Frames, Table
+
+SOURCES: Final = ("node", "client", "harness")
+_KEY: Final = ("run", "node", "boot", "seq")
+_PLACE: Final = ("run", "file", "line_number")
+
+
+def event_lines(frames: Frames) -> DataFrame:
+    """Return the lines that should be events, with their numbers."""
+    lines = numbered(frames)
+    return lines.filter(F.col("source").isin(*SOURCES)).filter(~F.expr(IS_BLANK))
+
+
+def _build(frames: Frames) -> DataFrame:
+    return exact_events(event_lines(frames)).select(*EVENTS.columns())
+
+
+def unaccounted(frames: Frames, kept: DataFrame) -> DataFrame:
+    """Return the files that have more lines than `kept` has rows: run, file."""
+    counted = kept.groupBy("run", "file").agg(F.count("*").alias("kept"))
+    lines = (
+        frames["bronze/blocks"]
+        .groupBy("run", "file", "source")
+        .agg(F.sum(F.col("lines") - F.col("blank")).alias("lines"))
+    )
+    joined = lines.join(counted, on=["run", "file"], how="left")
+    missing = F.col("lines") > F.coalesce(F.col("kept"), F.lit(0))
+    return joined.filter(missing).select("run", "file", "source")
+
+
+def _settle(frames: Frames, exact: DataFrame) -> DataFrame | None:
+    """Add the lines that are right in another form, and take away what is no event after all."""
+    files = unaccounted(frames, exact).filter(F.col("source").isin(*SOURCES))
+    events = exact
+    if files.limit(1).count():
+        lines = event_lines(frames).join(F.broadcast(files), on=["run", "file"], how="left_semi")
+        left = lines.join(exact.select(*_PLACE), on=list(_PLACE), how="left_anti")
+        examined = parsed_events(left).filter(is_good()).select(*EVENTS.columns())
+        # What is here once is looked at several times below.
+        events = exact.unionByName(examined.localCheckpoint())
+    places = superfluous(frames, events)
+    if places is not None:
+        events = events.join(places, on=list(_PLACE), how="left_anti")
+    return None if events is exact else events
+
+
+def left_open(frames: Frames) -> DataFrame:
+    """Return the last lines that a kill may have cut: run, file, number, boot."""
+    files = frames["files"].filter(F.col("left_open") & F.col("is_there"))
+    return files.select(
+        "run", "file", F.col("lines").alias("line_number"), F.col("boot").alias("of")
+    )
+
+
+def cut_lines(frames: Frames, events: DataFrame) -> DataFrame:
+    """Return those whose boot does not say that it stopped: run, file, number."""
+    stopped = (
+        events.filter(F.col("kind") == "stopped").select("run", F.col("boot").alias("of"))
+    ).distinct()
+    cut = left_open(frames).join(stopped, on=["run", "of"], how="left_anti")
+    return cut.select("run", "file", "line_number")
+
+
+def superfluous(frames: Frames, events: DataFrame) -> DataFrame | None:
+    """Return where the rows stand that are no events after all; None, as nearly always: nowhere."""
+    doubled = (
+        events.groupBy("run", "node", "boot", F.expr("bitmap_bucket_number(seq)").alias("bucket"))
+        .agg(
+            F.count("*").alias("rows"),
+            F.expr("bitmap_count(bitmap_construct_agg(bitmap_bit_position(seq)))").alias("numbers"),
+        )
+        .filter(F.col("rows") > F.col("numbers"))
+        .select("run", "node", "boot", "bucket")
+    )
+    cut = cut_lines(frames, events)
+    found = doubled.limit(1).count() + cut.limit(1).count()
+    if not found:
+        return None
+    # A client's and the harness's come after the nodes' in no order that matters.
+    order = W.partitionBy(*_KEY).orderBy("file", "line_number")
+    copies = (
+        events.select(
+            *_KEY, "file", "line_number", F.expr("bitmap_bucket_number(seq)").alias("bucket")
+        )
+        .join(F.broadcast(doubled), on=["run", "node", "boot", "bucket"], how="left_semi")
+        .join(F.broadcast(cut), on=["run", "file", "line_number"], how="left_anti")
+        .withColumn("place", F.row_number().over(order))
+        .filter(F.col("place") > 1)
+        .select("run", "file", "line_number")
+    )
+    return copies.unionByName(cut)
+
+
+EVENTS: Final = Table(
+    name="silver/events",
+    inputs=("files", "bronze/lines", "bronze/blocks"),
+    schema=f"run STRING, file STRING, line_number BIGINT, source STRING, {schemas.table_schema()}, "
+    "ext MAP<STRING, STRING>",
+    build=_build,
+    settle=_settle,
+    expectations={
+        "an event has a place in its boot": "seq >= 0",
+        "an event is of the run that it lies in": "run_id = run",
+    },
+)

@@ -1,0 +1,194 @@
+"""How a line becomes a row: one parse for the good ones, a careful look at all others.
+
+Read first: `exact_events` and `parsed_events`. A line that looks exactly as our writer writes it
+(one regular expression for each kind) is right, and is only parsed. Any other line is taken apart
+as a variant and held against every expectation: the same end, at thirty times the cost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pipeline import schemas
+from pipeline.expectations import (
+    COMMIT_EXPECTATIONS,
+    COUNTED,
+    EVENT_EXPECTATIONS,
+    Expectation,
+)
+
+# Spark's JSON is lenient unless told otherwise.
+STRICT: Final = {
+    "mode": "PERMISSIVE",
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+}
+_STRICT_SQL: Final = "map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')"
+_TOO_LARGE: Final = (
+    "exists(regexp_extract_all(plain, '(-?[0-9]{19,})(?![0-9.eE])', 1), "
+    "x -> try_cast(x AS BIGINT) IS NULL)"
+)
+# Identities, elements and counters hold what they should, where they are there.
+_PARTS_ARE_RIGHT: Final = (
+    "(p.identity IS NULL OR (identity.broker_id IS NOT NULL AND "
+    "identity.incarnation IS NOT NULL AND identity.sequence IS NOT NULL)) AND "
+    "coalesce(forall(elements, e -> e.element IS NOT NULL AND "
+    "(kind = 'client_invoked' OR e.error IS NOT NULL)), true) AND "
+    "coalesce(forall(map_values(values), x -> x IS NOT NULL), true)"
+)
+_CORRUPT: Final = "_corrupt"
+# The most frequent first: the kinds are asked one after the other.
+_ORDER: Final = (
+    *("request_received", "answered", "image_advanced", "forward_sent", "forward_answered"),
+    *("envelope_received", "execution_started", "request_decided", "commit_sent"),
+    *("commit_answered", "client_invoked", "client_completed"),
+)
+
+
+def _looks_exact() -> Column:
+    kinds = [*_ORDER, *(kind for kind in schemas.KINDS if kind not in _ORDER)]
+    exact = None
+    for kind in kinds:
+        pattern = schemas.exact_pattern(kind)
+        is_kind = F.col("p.kind") == kind
+        matches = F.col("line").rlike(pattern)
+        for name in schemas.maps(kind):
+            # A pattern does not see that a key stands twice; the parser keeps one of them.
+            keys = F.regexp_count(F.col("line"), F.lit(schemas.KEY_OF_A_MAP))
+            fields = len(schemas.columns(schemas.COMMON)) + len(
+                schemas.columns(schemas.KINDS[kind])
+            )
+            matches &= keys == F.size(F.array_distinct(F.map_keys(f"p.{name}"))) + fields
+        exact = F.when(is_kind, matches) if exact is None else exact.when(is_kind, matches)
+    assert exact is not None
+    of_this_run = F.col("p.run_id") == F.col("run")
+    is_text = F.expr("is_valid_utf8(line)")  # a pattern sees a replacement where bytes are none
+    return F.coalesce(exact.otherwise(F.lit(False)) & of_this_run & is_text, F.lit(False))
+
+
+def _literal(values: dict[str, str] | dict[str, list[str]], type_: str) -> Column:
+    return F.from_json(F.lit(json.dumps(values)), type_)
+
+
+def _examined(frame: DataFrame) -> DataFrame:
+    """Add what the expectations are asked of. Spark computes it for lines that are not exact."""
+    listed = "concat('[', line, ']')"
+    return (
+        frame.withColumn(
+            "required", _literal(schemas.required_fields(), "MAP<STRING,ARRAY<STRING>>")
+        )
+        .withColumn("allowed", _literal(schemas.allowed_types(), "MAP<STRING,STRING>"))
+        .withColumn(
+            # As the only element of an array: what follows an object would otherwise be ignored.
+            "listed",
+            F.expr(
+                f"CASE WHEN NOT exact AND is_valid_utf8(line) THEN try_parse_json({listed}) END"
+            ),
+        )
+        .withColumn(
+            "v",
+            F.expr(
+                "CASE WHEN try_variant_get(listed, '$[1]', 'variant') IS NULL "
+                "THEN try_variant_get(listed, '$[0]', 'variant') END"
+            ),
+        )
+        .withColumn(
+            "is_json_but_for_keys",
+            F.expr(
+                f"NOT exact AND coalesce(size(from_json({listed}, 'ARRAY<STRING>', "
+                f"{_STRICT_SQL})) = 1, false)"
+            ),
+        )
+        .withColumn(
+            "plain",
+            F.expr(r"""CASE WHEN v IS NOT NULL
+                   THEN regexp_replace(line, '"(?:[^"\\\\]|\\\\.)*+"', '""') END"""),
+        )
+        .withColumn("too_large", F.expr(f"coalesce({_TOO_LARGE}, false)"))
+        .withColumn(
+            "m",
+            F.expr(
+                "CASE WHEN NOT too_large AND schema_of_variant(v) LIKE 'OBJECT<%' "
+                "THEN try_variant_get(v, '$', 'map<string,variant>') END"
+            ),
+        )
+    )
+
+
+def _broken(expectation: Expectation) -> Column:
+    applies = F.coalesce(F.expr(expectation.applies_to), F.lit(False))
+    holds = F.coalesce(F.expr(expectation.condition), F.lit(False))
+    return F.when(applies & ~holds, F.lit(expectation.name))
+
+
+def _names(expectations: Sequence[Expectation]) -> Column:
+    names = F.array_compact(F.array(*(_broken(each) for each in expectations)))
+    return F.when(F.col("exact"), F.array().cast("array<string>")).otherwise(names)
+
+
+def is_good(broken: str = "broken") -> Column:
+    """True for a line that breaks nothing, or only what is merely counted."""
+    counted = F.array(*(F.lit(name) for name in COUNTED))
+    return F.size(F.array_except(broken, counted)) == 0
+
+
+def _structs(lines: DataFrame) -> DataFrame:
+    """Add `p`, the line as the union of all schemas, and `exact`."""
+    schema = f"{schemas.line_schema()}, {_CORRUPT} STRING"
+    options = {**STRICT, "columnNameOfCorruptRecord": _CORRUPT}
+    struct = F.from_json("line", schema, options)
+    return lines.withColumn("p", struct).withColumn("exact", _looks_exact())
+
+
+def exact_events(lines: DataFrame) -> DataFrame:
+    """Parse the lines that look exactly as our writer writes them; leave out all others."""
+    columns = [F.expr(each) for each in schemas.table_columns()]
+    nothing = F.lit(None).cast("map<string,string>").alias("ext")
+    return _structs(lines).filter("exact").select(*lines.columns, *columns, nothing)
+
+
+def parsed_events(lines: DataFrame) -> DataFrame:
+    """Examine lines of events: the columns of a table of events, `broken` and `ext`.
+
+    `lines` has at least `run` and `line`; all its columns stay. `broken` names the expectations
+    that the line breaks; `ext` holds the fields that its kind does not have, as JSON.
+    """
+    kept = lines.columns
+    columns = [F.expr(each) for each in schemas.table_columns()]
+    frame = _examined(_structs(lines).select(*kept, "p", "exact", *columns))
+    frame = frame.withColumn("parts_are_right", F.expr(_PARTS_ARE_RIGHT))
+    ext = F.when(
+        F.array_contains("broken", "unknown_field"),
+        F.expr(
+            "transform_values(map_filter(m, (k, x) -> NOT map_contains_key(allowed, "
+            "concat(kind, '.', k))), (k, x) -> to_json(x))"
+        ),
+    )
+    return (
+        frame.withColumn("broken", _names(EVENT_EXPECTATIONS))
+        .withColumn("ext", ext)
+        .select(*kept, *(f"`{name}`" for name in schemas.union()), "broken", "ext")
+    )
+
+
+def parsed_others(lines: DataFrame, shape: str) -> DataFrame:
+    """Parse lines of commits (`/commit`) or of a dump (`/dump`): their columns, and `broken`.
+
+    A line that comes out as it went in needs no further look.
+    """
+    kept = lines.columns
+    ddl = schemas.OTHERS[shape].replace(" NOT NULL", "")
+    written = F.to_json("p", {"ignoreNullFields": "false"})
+    frame = (
+        lines.withColumn("p", F.from_json("line", ddl, STRICT))
+        .withColumn("exact", F.coalesce(written == F.col("line"), F.lit(False)))
+        .withColumn("shape", F.lit(shape))
+    )
+    columns = [F.col(f"p.{name}") for name in schemas.columns(ddl)]
+    frame = _examined(frame).withColumn("broken", _names(COMMIT_EXPECTATIONS))
+    return frame.select(*kept, *columns, "broken")

@@ -1,0 +1,60 @@
+"""What the manifests say, as small frames beside the lines: runs, files, and holes known before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from event_log.evidence import COMMITS, FINAL_DUMP, FIRST_DUMP
+from pipeline.bronze.lines import files_frame, raw_lines
+from pipeline.evidence import Run
+
+SOURCES: Final = ("raw", "files", "runs", "manifest_holes")
+_RUNS: Final = (
+    "run STRING, first_zxid BIGINT, final_zxid BIGINT, logs BOOLEAN, scenario STRING, "
+    "super_users ARRAY<STRING>, allow_if_no_acl BOOLEAN, operations_min BIGINT, "
+    "started_ms BIGINT, sealed_ms BIGINT"
+)
+
+
+def source_frames(spark: SparkSession, runs: Sequence[Run]) -> dict[str, DataFrame]:
+    """Return the frames that tables are made from, for these runs."""
+    return {
+        "raw": raw_lines(spark, runs),
+        "files": files_frame(spark, runs),
+        "runs": spark.createDataFrame([_row(run) for run in runs], _RUNS),
+        "manifest_holes": spark.createDataFrame(
+            [(run.id, "commits", hole) for run in runs for hole in _holes(run)],
+            "run STRING, witness STRING, sentence STRING",
+        ),
+    }
+
+
+def _row(run: Run) -> tuple[object, ...]:
+    known, zookeeper = run.manifest.run, run.manifest.zookeeper
+    # Without a final dump there is nothing to compare the replay with.
+    final_zxid = (
+        zookeeper.final_zxid if any(f.path == FINAL_DUMP for f in run.files("dump")) else None
+    )
+    return (
+        run.id,
+        zookeeper.first_zxid,
+        final_zxid,
+        zookeeper.logs,
+        known.scenario,
+        known.super_users,
+        known.allow_if_no_acl,
+        getattr(known, "operations_min", 0),
+        known.started_ms,
+        run.manifest.sealed_ms,
+    )
+
+
+def _holes(run: Run) -> list[str]:
+    if not run.manifest.zookeeper.logs:
+        return []
+    named = {each.path for each in run.manifest.files}
+    gone = [f"{name} is missing" for name in (COMMITS, FIRST_DUMP) if name not in named]
+    return [*run.manifest.zookeeper.holes, *gone]
