@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ $(STAMP): requirements/dev.lock Makefile
 
 demo: setup ## the main job, end to end, shown and judged (evidence in .demo)
 	@PYTHONPATH=. $(BIN)/python -m chaos.demo
+
+pipeline: setup ## tables, verdicts and a report of the last demo, made by Spark (in .pipeline)
+	@$(BIN)/bridgehead pipeline run --evidence .demo --out .pipeline $(ARGS)
 
 bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)

@@ -92,8 +92,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             spark.stop()
     for run, rows in verdicts.items():
         _show(console, run, rows)
-    report = options.out / "report" / "index.html"
-    console.print(f"{time.monotonic() - began:.0f} s; the report is {report}", soft_wrap=True)
+    took = f"{time.monotonic() - began:.0f} s"
+    console.print(f"{took}; tables and verdicts are in {options.out}", soft_wrap=True)
     return exit_code([worst(rows) for rows in verdicts.values()])
 
 

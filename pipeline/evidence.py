@@ -126,15 +126,15 @@ def _complaint(folder: Path, file: ManifestFile) -> str | None:
     path = folder / file.path
     size = path.stat().st_size
     if size != file.bytes:
-        verb = "grew" if size > file.bytes else "shrank"
+        verb = "grown" if size > file.bytes else "shrunk"
         return (
-            f"{path} {verb} since it was sealed ({file.bytes} bytes, now {size}): "
-            "the run is refused."
+            f"{path} has {verb} from {file.bytes} to {size} bytes since it was sealed: find out "
+            "who wrote to it; sealing again would judge what is there now."
         )
     digest = hashlib.sha256()
     with path.open("rb") as opened:
         while chunk := opened.read(_CHUNK_BYTES):
             digest.update(chunk)
     if digest.hexdigest() != file.sha256:
-        return f"{path} is not what was sealed (its digest differs): the run is refused."
+        return f"{path} was changed since it was sealed: its digest is another."
     return None

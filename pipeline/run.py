@@ -56,6 +56,9 @@ TABLES: Final[tuple[Table, ...]] = (
 )
 BY_NAME: Final = {table.name: table for table in TABLES}
 
+# Below that, tables are read once and kept: opening many small files costs more than their bytes.
+KEPT_IN_MEMORY_BYTES_MAX: Final = 64 << 20
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -70,6 +73,8 @@ class Pipeline:
         self._spark = spark
         self.runs = runs
         self._by_id = {run.id: run for run in self.runs}
+        self._bytes = sum(file.bytes for run in runs for file in run.manifest.files)
+        self._kept: dict[tuple[str, tuple[str, ...]], DataFrame] = {}
         self.folders = Folders(spark, out, {run.id: run.digest for run in self.runs})
 
     def make(
@@ -101,13 +106,20 @@ class Pipeline:
         if any(name in SOURCES for name in table.inputs):
             given = source_frames(self._spark, [self._by_id[run] for run in runs])
         return {
-            name: given[name] if name in given else self.folders.read(BY_NAME[name], runs)
-            for name in table.inputs
+            name: given[name] if name in given else self._read(name, runs) for name in table.inputs
         }
 
     def read(self, name: str) -> DataFrame:
         """Return a table's rows of all runs."""
-        return self.folders.read(BY_NAME[name], list(self._by_id))
+        return self._read(name, sorted(self._by_id))
+
+    def _read(self, name: str, runs: Sequence[str]) -> DataFrame:
+        if self._bytes > KEPT_IN_MEMORY_BYTES_MAX:
+            return self.folders.read(BY_NAME[name], runs)
+        key = (name, tuple(runs))
+        if key not in self._kept:
+            self._kept[key] = self.folders.read(BY_NAME[name], runs).cache()
+        return self._kept[key]
 
     def verdicts(self) -> dict[str, list[VerdictRow]]:
         """Return the verdict on every property of every run."""
@@ -134,8 +146,9 @@ class Pipeline:
             found = self.read(set_aside.SET_ASIDE.name).filter(
                 f"array_contains(reasons, '{reason}')"
             )
-            for row in found.orderBy("run", "file", "line_number").limit(1).collect():
+            first = found.orderBy("run", "file", "line_number").limit(1)
+            for row in first.selectExpr("*", "get_json_object(line, '$.run_id') AS of").collect():
                 raise EvidenceError(
-                    f"{row['file']}:{row['line_number']} is of another run than {row['run']}: "
-                    "take the file away."
+                    f"{row['file']}:{row['line_number']} is of run {row['of']}, this is "
+                    f"{row['run']}: take the file away."
                 )

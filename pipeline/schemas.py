@@ -32,6 +32,14 @@ KINDS: Final[Mapping[str, str]] = {
     "connected": "connection STRING NOT NULL, listener STRING NOT NULL, "
     "security_protocol STRING NOT NULL, client_host STRING NOT NULL, principal STRING NOT NULL",
     "disconnected": "connection STRING NOT NULL",
+    "authenticated": "connection STRING NOT NULL, mechanism STRING NOT NULL, "
+    "principal STRING NOT NULL, token_authenticated BOOLEAN NOT NULL, renewed BOOLEAN NOT NULL",
+    "authentication_failed": "connection STRING NOT NULL, listener STRING NOT NULL, "
+    "client_host STRING NOT NULL, mechanism STRING, reason STRING NOT NULL, "
+    "renewed BOOLEAN NOT NULL",
+    "session_expired": "connection STRING NOT NULL",
+    "topics_auto_created": "request_id STRING NOT NULL, cause STRING NOT NULL, "
+    "principal STRING NOT NULL, topics ARRAY<STRING> NOT NULL",
     "request_received": "request_id STRING NOT NULL, connection STRING NOT NULL, "
     "api_key BIGINT NOT NULL, api_version BIGINT NOT NULL, correlation_id BIGINT NOT NULL, "
     f"client_id STRING, {_CLIENT}, dialect STRING NOT NULL, route STRING NOT NULL, "

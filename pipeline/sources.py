@@ -46,7 +46,7 @@ def _row(run: Run) -> tuple[object, ...]:
         known.scenario,
         known.super_users,
         known.allow_if_no_acl,
-        getattr(known, "operations_min", 0),
+        known.operations_min,
         known.started_ms,
         run.manifest.sealed_ms,
     )

@@ -78,6 +78,12 @@ FROM judged j LEFT JOIN broken b ON j.run = b.run AND j.property = b.property
 )
 
 
+_DOES_NOT_APPLY: Final = {
+    "A1": "there is no authorizer",
+    "T1": "no scenario: nothing was broken on purpose",
+}
+
+
 def decide(
     run: Run,
     counted: Mapping[str, tuple[int, int, str]],
@@ -95,6 +101,8 @@ def decide(
     for promise in PROMISES:
         judged, violations, first = counted.get(promise.id, (0, 0, ""))
         unreachable = next((out_of_reach[w] for w in promise.needs if w in out_of_reach), "")
+        if not _applies(run, promise):
+            judged, violations = 0, 0
         verdict, why = _verdict(
             run, promise, judged, first if violations else "", holes, unreachable
         )
@@ -102,7 +110,7 @@ def decide(
         if expected is not None:
             decides = promise.id in expected
         else:
-            decides = verdict != "NODATA" or bool(unreachable)
+            decides = verdict != "NODATA" or bool(unreachable) or bool(violations)
         rows.append(
             VerdictRow(
                 property=promise.id,
@@ -126,6 +134,12 @@ def _out_of_reach(run: Run) -> dict[str, str]:
     return found
 
 
+def _applies(run: Run, promise: Promise) -> bool:
+    if promise.id == "A1":
+        return run.manifest.run.super_users is not None
+    return promise.id != "T1" or run.manifest.run.scenario is not None
+
+
 def _verdict(
     run: Run,
     promise: Promise,
@@ -136,15 +150,13 @@ def _verdict(
 ) -> tuple[str, str]:
     if unreachable:
         return "NODATA", unreachable
-    if promise.id == "A1" and run.manifest.run.super_users is None:
-        return "NODATA", "there is no authorizer"
-    if promise.id == "T1" and run.manifest.run.scenario is None:
-        return "NODATA", "no scenario: nothing was broken on purpose"
+    if not _applies(run, promise):
+        return "NODATA", _DOES_NOT_APPLY[promise.id]
     hole = next((holes[each] for each in promise.needs if each in holes), "")
     if violation:
         if hole and promise.absence_accuses:
             return "UNKNOWN", hole
-        return getattr(promise, "breach", "FAIL"), violation
+        return promise.breach, violation
     if hole and promise.absence_clears:
         return "UNKNOWN", hole
     if not judged:

@@ -97,7 +97,8 @@ REQUESTS: Final = Table(
     f"times_answered BIGINT, receipts {_PLACES}, answers {_PLACES}, attempts BIGINT, "
     "remote_attempts BIGINT, times_returned BIGINT, first_remote_seq BIGINT, "
     "identity STRUCT<broker_id: BIGINT, incarnation: STRING, sequence: BIGINT>, "
-    "envelopes_refused BIGINT, refused_error BIGINT, epoch BIGINT, controller STRING, total_ns BIGINT, forward_ns BIGINT, "
+    "envelopes_refused BIGINT, refused_error BIGINT, epoch BIGINT, controller STRING, "
+    "total_ns BIGINT, forward_ns BIGINT, "
     "to_controller_ns BIGINT, queue_ns BIGINT, decide_ns BIGINT",
     build=query(_REQUESTS),
 )

@@ -100,8 +100,8 @@ def _examined(frame: DataFrame) -> DataFrame:
         .withColumn(
             "is_json_but_for_keys",
             F.expr(
-                f"NOT exact AND coalesce(size(from_json({listed}, 'ARRAY<STRING>', "
-                f"{_STRICT_SQL})) = 1, false)"
+                "NOT exact AND is_valid_utf8(line) AND coalesce(size("
+                f"from_json({listed}, 'ARRAY<STRING>', {_STRICT_SQL})) = 1, false)"
             ),
         )
         .withColumn(

@@ -1,0 +1,28 @@
+"""Runs for the pipeline's tests: all golden histories side by side, each under its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests import golden_histories
+
+
+def expand_all(names: Iterable[str], folder: Path) -> Path:
+    """Write sealed runs that one run of the pipeline reads together; a run's id is its name."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            patch.setattr(golden_histories, "RUN_ID", name)
+            golden_histories.expand(golden_histories.load(name), folder / f"run={name}")
+    return folder
+
+
+def accepted() -> list[str]:
+    """The golden histories that no judge refuses to read."""
+    return [
+        name
+        for name in golden_histories.names()
+        if "refused" not in golden_histories.load(name)["expect"]
+    ]
