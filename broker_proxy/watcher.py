@@ -29,6 +29,7 @@ from cluster_model.znodes import (
     ControllerZnode,
     NodeAddress,
     NodeZnode,
+    PartitionZnode,
     ZnodeContentError,
 )
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
@@ -211,6 +212,18 @@ class ZooKeeperWatcher:
     async def read_deletions(self) -> frozenset[str]:
         """Return the names of the topics that are marked for deletion."""
         return frozenset(await self._live.children("/admin/delete_topics"))
+
+    async def read_log_times(
+        self, logs: Sequence[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], int]:
+        """Return when partitions came to be, in ZooKeeper's milliseconds, of those that are."""
+        paths = [PartitionZnode.path(topic, partition) for topic, partition in logs]
+        found = await self._live.read([ReadData(path) for path in paths])
+        return {
+            log: znode.stat.ctime
+            for log, znode in zip(logs, found, strict=True)
+            if isinstance(znode, ZnodeData)
+        }
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
         """Return the stored overrides of all entities of a type; users with their clients."""

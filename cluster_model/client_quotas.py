@@ -7,7 +7,7 @@ An entity is a user, a client id, both, or an ip; a part without a name is the d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
@@ -63,8 +63,10 @@ def in_hash_order(entity: QuotaEntity, capacity: int) -> list[tuple[str, str | N
     return sorted(entity.items(), key=slot)
 
 
-def quota_resource(parts: list[tuple[str, str | None]]) -> ConfigResource:
-    """Return where an entity's quotas are stored.
+def quota_resource(
+    parts: list[tuple[str, str | None]], resolvable: Container[str] = ()
+) -> ConfigResource:
+    """Return where an entity's quotas are stored. `resolvable` hosts may stand for an ip.
 
     Raises:
         ApiError: INVALID_REQUEST with Kafka's text; the first part that is wrong decides.
@@ -80,7 +82,7 @@ def quota_resource(parts: list[tuple[str, str | None]]) -> ConfigResource:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Empty {entity_type} not supported")
         stored[entity_type] = sanitize(name)
     if IP in stored:
-        return _ip_resource(stored)
+        return _ip_resource(stored, resolvable)
     if any(name in (".", "..") for name in stored.values()):
         # No znode can have such a name: Kafka's ZooKeeper client refuses it.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -90,7 +92,14 @@ def quota_resource(parts: list[tuple[str, str | None]]) -> ConfigResource:
     return ConfigResource("users", stored[USER] + (f"/clients/{client}" if client else ""))
 
 
-def _ip_resource(stored: Mapping[str, str]) -> ConfigResource:
+def host_name(parts: Iterable[tuple[str, str | None]]) -> str | None:
+    """Return the name that an entity's ip would have to be looked up by, if it is none itself."""
+    stored = {entity_type: sanitize(name) for entity_type, name in parts if name is not None}
+    ip = stored.get(IP)
+    return None if ip is None or _is_ip(ip) else ip
+
+
+def _ip_resource(stored: Mapping[str, str], resolvable: Container[str]) -> ConfigResource:
     if len(stored) > 1:
         text = (
             "Invalid quota entity combination, IP entity should not be used with "
@@ -98,7 +107,7 @@ def _ip_resource(stored: Mapping[str, str]) -> ConfigResource:
         )
         raise ApiError(ErrorCode.INVALID_REQUEST, text)
     ip = stored[IP]
-    if ip != DEFAULT_ENTITY and not _is_ip(ip):
+    if ip != DEFAULT_ENTITY and not _is_ip(ip) and ip not in resolvable:
         text = f"{ip} is not a valid IP or resolvable host."
         raise ApiError(ErrorCode.INVALID_REQUEST, text)
     return ConfigResource("ips", ip)

@@ -14,7 +14,8 @@ from dataclasses import replace
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
-from cluster_model.authorization import nothing_is_allowed
+from bridgehead.kafka_wire.messages.alter_client_quotas import AlterClientQuotasRequest
+from cluster_model.authorization import CLUSTER_NAME, nothing_is_allowed
 from cluster_model.image import MetadataImage
 from cluster_model.quirks import (
     DENIAL_DUMPS_REQUEST,
@@ -22,7 +23,9 @@ from cluster_model.quirks import (
     denial_text,
     tell_denial,
 )
+from controller.apis.alter_client_quotas import host_names
 from controller.apis.base import RequestContext
+from controller.host_names import resolvable
 from controller.loop import ControllerLoop
 from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
 from controller.services import Sender, Services
@@ -136,6 +139,11 @@ class EnvelopeDesk:
             random=services.random,
             now_ms=services.now_ms(),
         )
+        if isinstance(opened.request, AlterClientQuotasRequest):
+            context = await self._with_hosts(context, opened.request, loop)
+            if self._in_office() is not loop:  # Lost while names were looked up.
+                answer.set_result(EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0))
+                return self._running.pop(envelope.identity).result()
         work = Work(
             identity=envelope.identity,
             context=context,
@@ -154,6 +162,19 @@ class EnvelopeDesk:
         finally:
             self._running.pop(envelope.identity, None)
             services.request_log.completed(work, connection_id, received_s)
+
+    async def _with_hosts(
+        self, context: RequestContext, request: AlterClientQuotasRequest, loop: ControllerLoop
+    ) -> RequestContext:
+        """Look up what the request names, unless its asker may alter no quotas anyway."""
+        names = host_names(request)
+        if not names:
+            return context
+        may = self._services.bind_authorize(context.asker, loop.image.acls)
+        quiet = {"log_if_denied": False, "log_if_allowed": False}  # The loop asks in earnest.
+        if not may("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME, **quiet):
+            return context
+        return replace(context, resolvable=await resolvable(names))
 
     def _dump(self, envelope: Envelope, connection_id: str | None) -> str:
         size = len(envelope.request_header) + len(envelope.request_data)

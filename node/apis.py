@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import random
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -153,7 +152,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         DescribeProducers(node.config.broker_id, node.cache, may),
         DescribeTransactions(coordinators, may),
         ListTransactions(),
-        ListOffsets(node.config.broker_id, node.cache, may, _now_ms),
+        ListOffsets(node.config.broker_id, node.cache, may, node.watcher.read_log_times),
         DescribeClientQuotas(node.watcher, may),
         DescribeUserScramCredentials(node.watcher, may, quirks),
         DescribeDelegationToken(node.tokens, may),
@@ -199,7 +198,3 @@ def _records_policy(node: Node) -> RecordsPolicy | None:
     if node.record_policies is None:
         return None
     return RecordsPolicy(node.record_policies, node.cache, node.watcher)
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

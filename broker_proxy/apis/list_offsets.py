@@ -5,7 +5,7 @@ There is no data plane: every partition is an empty log, so that its first and i
 logs; the partitions of a client without rights come last.
 
 Version notes:
-    0: a list of offsets at segments' ends; a log's one segment counts as of now.
+    0: a list of offsets at segments' ends; a log's one segment counts from when it was made.
     1: one offset with its timestamp; a partition that comes twice is refused.
     2: an isolation level, which changes nothing on an empty log.
     4: the client may say which leader epoch it knows. 7 to 9: more timestamps with a meaning.
@@ -14,7 +14,7 @@ Version notes:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -38,6 +38,9 @@ _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2  # may ask a follower
 _ISOLATION_LEVELS: Final = (0, 1)
 _ANY_EPOCH: Final = -1
+LogName = tuple[str, int]  # topic and partition
+# When logs were made, in milliseconds since 1970; those that are not there are left out.
+LogTimes = Callable[[Sequence[LogName]], Awaitable[Mapping[LogName, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,14 @@ class ListOffsets:
     broker_id: int
     cache: MetadataCache
     authorize_for: AuthorizeFor
-    now_ms: Callable[[], int]
+    log_times: LogTimes
     api_key: ClassVar[int] = 2
 
     async def answer(self, request: ClientRequest, message: ListOffsetsRequest) -> Any:
         """Answer each partition on its own, in the order of the request."""
         version = request.header.api_version
         counts = Counter((t.name, p.partition_index) for t in message.topics for p in t.partitions)
+        times = await self._times(message) if version == 0 else {}
         answered, denied = [], []
         for topic in message.topics:
             if not self.authorize_for(request)("DESCRIBE", "TOPIC", topic.name):
@@ -64,9 +68,22 @@ class ListOffsets:
             results = []
             for asked in topic.partitions:
                 twice = version > 0 and counts[topic.name, asked.partition_index] > 1
-                results.append(self._answer(topic.name, asked, message, version, twice=twice))
+                answer = self._answer(topic.name, asked, message, version, twice=twice)
+                if version == 0 and answer.error_code == ErrorCode.NONE:
+                    answer = _segments(asked, times.get((topic.name, asked.partition_index)))
+                results.append(answer)
             answered.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
         return ListOffsetsResponse(topics=answered + denied)
+
+    async def _times(self, message: ListOffsetsRequest) -> Mapping[LogName, int]:
+        """Ask when the logs were made, of those that this broker knows and a time is given for."""
+        asked = {
+            (topic.name, partition.partition_index)
+            for topic in message.topics
+            for partition in topic.partitions
+            if partition.timestamp >= 0 and self.cache.has_topic(topic.name)
+        }
+        return await self.log_times(sorted(asked)) if asked else {}
 
     def _answer(
         self,
@@ -91,8 +108,6 @@ class ListOffsets:
         error = self._refusal(known, asked.current_leader_epoch, replica_id)
         if error is not ErrorCode.NONE:
             return _refused(asked, error)
-        if version == 0:
-            return self._segments(asked)
         result = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
         if asked.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL):
             result.offset = 0
@@ -112,15 +127,17 @@ class ListOffsets:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.NONE
 
-    def _segments(self, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-        """Version 0: offsets of the segments that were changed no later than the timestamp."""
-        if asked.max_num_offsets < 0:
-            return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
-        is_there = asked.timestamp < 0 or asked.timestamp >= self.now_ms()
-        return ListOffsetsPartitionResponse(
-            partition_index=asked.partition_index,
-            old_style_offsets=[0] if is_there and asked.max_num_offsets > 0 else [],
-        )
+
+def _segments(asked: ListOffsetsPartition, made_ms: int | None) -> ListOffsetsPartitionResponse:
+    """Version 0: offsets of the segments that were changed no later than the timestamp."""
+    if asked.max_num_offsets < 0:
+        return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
+    # An empty log has one segment, which was changed when the log was made.
+    is_there = asked.timestamp < 0 or (made_ms is not None and asked.timestamp >= made_ms)
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        old_style_offsets=[0] if is_there and asked.max_num_offsets > 0 else [],
+    )
 
 
 def _refused(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -1,12 +1,12 @@
 """AlterClientQuotas, key 49: quotas of users, client ids and ips are set and removed.
 
 Each entry is judged on its own and on what the entries before it made (kafka-semantics 3.9). An
-ip must be written as one: a host name would have to be looked up, and a decision looks nothing up.
+ip may be a host name that has an address: it is looked up before, and stored as it was written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -19,7 +19,13 @@ from bridgehead.kafka_wire.messages.alter_client_quotas import (
     AlterClientQuotasResponse,
     EntryData,
 )
-from cluster_model.client_quotas import check_stored, in_hash_order, quota_resource, set_quota
+from cluster_model.client_quotas import (
+    check_stored,
+    host_name,
+    in_hash_order,
+    quota_resource,
+    set_quota,
+)
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord
 from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext
@@ -52,7 +58,7 @@ class AlterClientQuotas:
                 decided.append(Decided(element, Outcome(error, error.default_text)))
                 continue
             try:
-                record = _altered(entry, image)
+                record = _altered(entry, image, context.resolvable)
                 if request.validate_only:
                     decided.append(Decided(element, DONE))
                     continue
@@ -111,9 +117,15 @@ def _element(number: int, entry: EntryData) -> str:
     return f"{number}:{','.join(f'{kind}={name}' for kind, name in _parts(entry))}"
 
 
-def _altered(entry: EntryData, image: MetadataImage) -> ConfigRecord:
+def host_names(request: AlterClientQuotasRequest) -> list[str]:
+    """Return the names in a request that are no addresses themselves."""
+    names = (host_name(_parts(entry)) for entry in request.entries)
+    return [name for name in names if name is not None]
+
+
+def _altered(entry: EntryData, image: MetadataImage, resolvable: Container[str]) -> ConfigRecord:
     """Return an entity with the operations applied in their order; raises ApiError."""
-    resource = quota_resource(_parts(entry))
+    resource = quota_resource(_parts(entry), resolvable)
     configs = dict(image.configs.get(resource, {}))
     for operation in entry.ops:
         if operation.remove:

@@ -103,6 +103,7 @@ class RequestContext:
     authorize: Authorize  # bound by the loop to the ACLs of the image that it decides on
     random: RandomSource
     now_ms: int
+    resolvable: frozenset[str] = frozenset()  # host names of the request that have an address
 
     @property
     def asker(self) -> Asker:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from cluster_model.update_metadata import full_parts
 from envelope.messages import MetadataUpdate
 from tests.unit.authorizing import Rule, saying_to_everybody
 
-NOW_MS = 1_700_000_000_000
+MADE_MS = 1_700_000_000_000
 LED, ELSEWHERE, FOLLOWED, UNKNOWN = 0, 1, 2, 9
 EPOCH = 2
 Told = tuple[int, int, int, list[int]]
@@ -43,7 +44,12 @@ def api(allowed: Rule | bool = True) -> ListOffsets:
     cache = MetadataCache(lambda: None)
     (part,) = full_parts(image, 1)
     cache.apply(MetadataUpdate(1, 1, 1, encode_request(6, 8, part), True, True))
-    return ListOffsets(1, cache, saying_to_everybody(allowed), lambda: NOW_MS)
+    return ListOffsets(1, cache, saying_to_everybody(allowed), times)
+
+
+async def times(logs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """Every log was made at MADE_MS."""
+    return dict.fromkeys(logs, MADE_MS)
 
 
 async def ask(version: int, topics: list[ListOffsetsTopic], api: ListOffsets, **fields: Any) -> Any:
@@ -86,7 +92,7 @@ async def test_an_empty_log_begins_and_ends_at_0_and_has_no_timestamps(version: 
     assert await one(version, -4) == (begins if version >= 8 else unsupported)
     assert await one(version, -5) == (nothing if version >= 9 else unsupported)
     assert await one(version, -6) == unsupported
-    for timestamp in (0, NOW_MS, 10**15):
+    for timestamp in (0, MADE_MS, 10**15):
         assert await one(version, timestamp) == nothing
 
 
@@ -97,6 +103,8 @@ async def test_version_0_lists_the_one_segment() -> None:
     assert await one(0, -2, offsets_max=0) == (0, -1, -1, [])
     assert await one(0, -2, offsets_max=-1) == (-1, -1, -1, [])
     assert await one(0, 10**12) == (0, -1, -1, [])
+    assert await one(0, MADE_MS - 1) == (0, -1, -1, [])
+    assert await one(0, MADE_MS) == (0, -1, -1, [0])
     assert await one(0, 10**15, offsets_max=5) == (0, -1, -1, [0])
     assert await one(0, -3) == (35, -1, -1, [])
 

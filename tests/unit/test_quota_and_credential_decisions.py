@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,9 +27,10 @@ from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.scram import credential_iterations, credential_text
-from controller.apis.alter_client_quotas import AlterClientQuotas
+from controller.apis.alter_client_quotas import AlterClientQuotas, host_names
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
 from controller.apis.base import DONE, Decision, Outcome, RequestContext
+from controller.host_names import HOSTS_MAX, resolvable
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from envelope.messages import RequestIdentity
 from tests.unit.authorizing import saying
@@ -225,6 +228,43 @@ def test_an_ip_is_one_as_java_reads_it(ip: str, good: bool) -> None:
     ((code, text, *_),) = altered(MetadataImage(), entry({"ip": ip}, ("x", None)))
     assert code == (0 if good else 42)
     assert text == (None if good else f"{sanitize(ip)} is not a valid IP or resolvable host.")
+
+
+def test_a_host_that_has_an_address_may_stand_for_an_ip() -> None:
+    """As it was written; whether it has one was looked up before the decision."""
+    request = AlterClientQuotasRequest(
+        entries=[
+            entry({"ip": name}, ("connection_creation_rate", 5.0))
+            for name in ("Localhost", "no-such-host.invalid", "10.0.0.1", "::1")
+        ]
+    )
+    assert host_names(request) == ["Localhost", "no-such-host.invalid", "%3A%3A1"]
+    asks = replace(context(49), resolvable=frozenset({"Localhost"}))
+    decision = QUOTAS.decide(asks, request, MetadataImage(), {})
+    assert [d.outcome.error for d in decision.elements] == [0, 42, 0, 42]
+    (record,) = decision.elements[0].records
+    assert isinstance(record, ConfigRecord)
+    assert record.resource == ConfigResource("ips", "Localhost")
+
+
+async def test_names_are_looked_up_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what can be a name, fifty at most, and not for ever."""
+    asked: list[str] = []
+
+    async def look_up(name: str) -> bool:
+        asked.append(name)
+        if name == "slow":
+            await asyncio.get_running_loop().create_future()
+        return name != "unknown"
+
+    monkeypatch.setattr("controller.host_names._has_address", look_up)
+    monkeypatch.setattr("controller.host_names.WITHIN_S", 0.01)
+    found = await resolvable(["good", "unknown", "%3A%3A1", "a b", "good", "slow", "late"])
+    assert found == {"good"}
+    assert asked == ["good", "unknown", "slow"]
+    asked.clear()
+    await resolvable([f"host-{number}" for number in range(60)])
+    assert len(asked) == HOSTS_MAX
 
 
 @pytest.mark.parametrize("name", [".", ".."])

@@ -15,6 +15,7 @@ from bridgehead.kafka_wire.messages.describe_client_quotas import (
 )
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
+from cluster_model.entity_names import sanitize
 from cluster_model.principal import ANONYMOUS
 from cluster_model.records import ConfigResource
 from tests.unit.authorizing import saying_to_everybody
@@ -105,3 +106,19 @@ async def test_a_stored_quota_that_is_no_number_is_a_fault_not_a_leak() -> None:
     with pytest.raises(ApiError) as refused:
         await found(stored=junk)
     assert (refused.value.error, refused.value.message) == (-1, None)
+
+
+@pytest.mark.parametrize("name", ["a b/c%", "ü", "CN=x,O=y", "*", "a+b~c"])
+async def test_names_are_readable_however_they_are_stored(name: str) -> None:
+    """As a live Kafka told them, whether all or one is asked for; the stored spelling is nobody."""
+    stored = sanitize(name)
+    entities = {
+        ("users", stored): RATE,
+        ("clients", stored): RATE,
+        ("users", f"{stored}/clients/{stored}"): RATE,
+    }
+    everything = await found(stored=entities)
+    assert everything == {f"{name}/-", f"-/{name}", f"{name}/{name}"}
+    assert await found(("user", EXACT, name), stored=entities) == {f"{name}/-", f"{name}/{name}"}
+    if stored != name:
+        assert await found(("user", EXACT, stored), stored=entities) == set()
