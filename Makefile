@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: read-after-write pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ test: setup ## every test that needs no Docker
 
 fidelity: setup ## the recorded answers and znodes of a live Kafka 3.9.1 against a cluster of ours
 	@$(BIN)/python -m pytest tests/integration/test_fidelity.py tests/integration/test_znodes_equal_kafkas.py $(ARGS)
+
+read-after-write: setup ## 10,000 writes, each read at another broker, with controllers killed (ARGS="--pairs N --blocking controller")
+	@PYTHONPATH=. $(BIN)/python -m chaos.read_after_write $(ARGS)
 
 lint: setup ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

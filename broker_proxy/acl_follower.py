@@ -47,8 +47,10 @@ class AclFollower:
         self._read_in: ZooKeeperSession | None = None
         self._lock = asyncio.Lock()
 
-    async def follow(self, session: ZooKeeperSession, again: Watch) -> None:
-        """Read what is new and watch for more; in a new session everything is read.
+    async def follow(self, session: ZooKeeperSession, again: Watch | None) -> None:
+        """Read what is new and, where `again` is given, watch for more.
+
+        In a new session everything is read.
 
         Raises:
             ConnectionLostError: the session broke; the next call begins where this one did.
@@ -60,7 +62,7 @@ class AclFollower:
             else:
                 await self._read_changes(session, again)
 
-    async def _read_all(self, session: ZooKeeperSession, again: Watch) -> None:
+    async def _read_all(self, session: ZooKeeperSession, again: Watch | None) -> None:
         # Watched before it is read: what changes meanwhile is read once more.
         last = {
             parent: max(await _children(session, parent, again), default="")
@@ -71,7 +73,7 @@ class AclFollower:
         self._listener.acls_read(stored)
         self._last = last
 
-    async def _read_changes(self, session: ZooKeeperSession, again: Watch) -> None:
+    async def _read_changes(self, session: ZooKeeperSession, again: Watch | None) -> None:
         last = dict(self._last)
         patterns: dict[ResourcePattern, None] = {}
         for parent in AclChangeZnode.parents:
@@ -102,7 +104,7 @@ class AclFollower:
         _tell_refused(refused)
 
 
-async def _children(session: ZooKeeperSession, parent: str, again: Watch) -> list[str]:
+async def _children(session: ZooKeeperSession, parent: str, again: Watch | None) -> list[str]:
     try:
         return await session.children(parent, again)
     except NoSuchZnodeError:

@@ -29,6 +29,7 @@ from broker_proxy.apis.base import ClientRequest, LocalApi, NeverAnsweredError, 
 from broker_proxy.attempt import Step
 from broker_proxy.forwarding import Forwarded, ForwardingManager
 from broker_proxy.routing import DIALECTS, Route, route
+from broker_proxy.settling import ReadGate
 from event_log.events import Answered, RequestReceived
 from event_log.writer import EventLog
 from metrics.node_metrics import NodeMetrics
@@ -37,6 +38,8 @@ _log = logging.getLogger(__name__)
 _API_VERSIONS = 18
 # Their bodies hold what logs in or is derived from a password: not even a digest is written down.
 _BODIES_WITH_SECRETS = frozenset((39, 40, 51))
+# What these answer does not depend on metadata: SaslHandshake, ApiVersions, SaslAuthenticate.
+_NO_METADATA = frozenset({17, 18, 36})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class Dispatcher:
         forwarding_enabled: bool,
         is_controller: Callable[[], bool],
         image_zxid: Callable[[], int],
+        read_gate: ReadGate | None = None,
         now_ns: Callable[[], int],
         log: EventLog,
         metrics: NodeMetrics,
@@ -73,6 +77,7 @@ class Dispatcher:
         self._forwarding_enabled = forwarding_enabled
         self._is_controller = is_controller
         self._image_zxid = image_zxid
+        self._read_gate = read_gate
         self._now_ns = now_ns
         self._log = log
         self._metrics = metrics
@@ -111,7 +116,8 @@ class Dispatcher:
 
     def may_take_long(self, request: ClientRequest) -> bool:
         """True when the answers before this one should not wait for it."""
-        return DIALECTS[request.connection.dialect].get(request.header.api_key) is Route.FORWARD
+        way = DIALECTS[request.connection.dialect].get(request.header.api_key)
+        return way is Route.FORWARD or self._read_gate is not None
 
     def answer_unsupported(self, request: ClientRequest) -> bytes | None:
         """Answer ApiVersions in version 0 with what there is; close on any other API."""
@@ -178,6 +184,8 @@ class Dispatcher:
         """Have it done; whatever is raised becomes an answer in the API's own shape."""
         try:
             if way is Route.LOCAL:
+                if not await self._is_fresh(request):
+                    return _CLOSE
                 return await self._answer_here(request, message)
             if way is Route.FORWARD:
                 split = self._split_apis.get(request.header.api_key)
@@ -194,6 +202,12 @@ class Dispatcher:
         except Exception:
             _log.exception("a fault while answering %s", request.request_id)
             return self._refuse(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+    async def _is_fresh(self, request: ClientRequest) -> bool:
+        """Wait until a read may be answered; False: better no answer than a stale one."""
+        if self._read_gate is None or request.header.api_key in _NO_METADATA:
+            return True
+        return await self._read_gate.pass_through()
 
     async def _answer_here(self, request: ClientRequest, message: Any) -> _Done:
         header = request.header

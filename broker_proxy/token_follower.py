@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -21,15 +22,21 @@ class TokenFollower:
         self._cache = cache
         self._last_change = ""
         self._read_in: ZooKeeperSession | None = None
+        # Readings follow one another, or an older one could overwrite a newer one.
+        self._lock = asyncio.Lock()
 
-    async def follow(self, session: ZooKeeperSession, again: Callable[[], None]) -> None:
-        """Watch the notifications, call `again` at the next one, and take over what is new.
+    async def follow(self, session: ZooKeeperSession, again: Callable[[], None] | None) -> None:
+        """Take over what is new, and call `again` at the next notification, if it is given.
 
         Notifications are purged when they are old, so each new session reads every token.
 
         Raises:
             ConnectionLostError: nothing is lost; the reconnect follows anew.
         """
+        async with self._lock:
+            await self._follow(session, again)
+
+    async def _follow(self, session: ZooKeeperSession, again: Callable[[], None] | None) -> None:
         try:
             names = sorted(await session.children(TokenChangeZnode.parent, again))
         except NoSuchZnodeError:

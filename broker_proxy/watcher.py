@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -93,7 +94,13 @@ class ZooKeeperWatcher:
         self._users_read_in: ZooKeeperSession | None = None
         self._tokens = TokenFollower(callbacks.tokens) if callbacks.tokens is not None else None
         self._acls = AclFollower(callbacks.acls) if callbacks.acls is not None else None
+        self._reading_changes = asyncio.Lock()
         self._stopped = False
+
+    @property
+    def last_word_s(self) -> float:
+        """Monotonic seconds: when the question was asked that ZooKeeper answered last."""
+        return self._session.last_word_s if self._session is not None else -math.inf
 
     @property
     def _live(self) -> ZooKeeperSession:
@@ -339,10 +346,28 @@ class ZooKeeperWatcher:
             self._told = [controller]
             self._callbacks.controller_changed(controller)
 
+    async def catch_up(self) -> None:
+        """Return when every change that ZooKeeper has notified of by now is applied here.
+
+        Raises:
+            ConnectionLostError: it is not known what there is.
+        """
+        await self._live.sync()
+        async with self._reading_changes:
+            await self._process_config_changes(None)
+        if self._tokens is not None:
+            await self._tokens.follow(self._live, None)
+        if self._acls is not None:
+            await self._acls.follow(self._live, None)
+
     async def _read_config_changes(self) -> None:
+        async with self._reading_changes:
+            await self._process_config_changes(self._configs_moved)
+
+    async def _process_config_changes(self, watch: Callable[[], None] | None) -> None:
         """Process the notifications after the last one seen; each names an entity to re-read."""
         session = self._live
-        names = sorted(await session.children(ConfigChangeZnode.parent, self._configs_moved))
+        names = sorted(await session.children(ConfigChangeZnode.parent, watch))
         resources: dict[ConfigResource, None] = {}
         for name in names:
             if name <= self._last_change:

@@ -15,6 +15,7 @@ from cluster_model.quirks import QUIRKS, refuse_unknown
 
 BLOCKING: Final = "bridgehead.metadata.blocking"
 CONTROLLER_ID: Final = "bridgehead.metadata.controller.id"
+READS: Final = "bridgehead.metadata.reads"
 DELAY_MS: Final = "bridgehead.metadata.delay.ms"
 DIALECT: Final = "bridgehead.dialect"
 GRPC_LISTENER: Final = "bridgehead.grpc.listener"
@@ -39,9 +40,11 @@ _LISTENER: Final = re.compile(r"listener\.name\.([^.]+)\.(bridgehead\..+)")
 
 
 def _blocking(value: str) -> str | None:
-    if value == "cluster":
-        return "is not available yet; use controller"
-    return None if value == "controller" else "must be controller"
+    return None if value in ("controller", "cluster") else "must be controller or cluster"
+
+
+def _reads(value: str) -> str | None:
+    return None if value in ("local", "controller") else "must be local or controller"
 
 
 def _controller_id(value: str) -> str | None:
@@ -114,7 +117,18 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         True,
         False,
         _blocking,
-        "Whose knowledge a write waits for before it is answered: the controller's.",
+        "Whose knowledge a write waits for before it is answered: the controller's, as Kafka's "
+        "does, or that of every live broker of the cluster (KIP-4), which then answers no read "
+        "while it is out of touch with ZooKeeper.",
+    ),
+    BridgeheadKey(
+        READS,
+        "local",
+        True,
+        False,
+        _reads,
+        "How new a broker's answers are: what it knows (local), or not older than what the "
+        "controller knows when the question comes (controller; KIP-590, future work).",
     ),
     BridgeheadKey(
         CONTROLLER_ID,
@@ -275,8 +289,13 @@ class BridgeheadConfig:
 
     @property
     def metadata_blocking(self) -> str:
-        """Always `controller` in this release."""
+        """Return `controller` or `cluster`."""
         return self._value(BLOCKING)
+
+    @property
+    def metadata_reads(self) -> str:
+        """Return `local` or `controller`."""
+        return self._value(READS)
 
     @property
     def metadata_delay_ms(self) -> int:

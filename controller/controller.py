@@ -230,6 +230,8 @@ class Controller:
                 self._settings.mutation_quota_samples, self._settings.mutation_quota_window_s
             ),
             policies=services.policies,
+            everywhere=self._settings.answers_everywhere
+            and Mutant.ANSWER_BEFORE_APPLIED not in services.mutants,
             skips_policy_on_retry=Mutant.SKIP_POLICY_ON_RETRY in services.mutants,
         )
         self._loop = loop
@@ -370,3 +372,9 @@ class Controller:
         if loop is not None:
             hello = peer.hello
             loop.outcomes.raise_floor((hello.broker_id, hello.incarnation), lowest_unfinished)
+            loop.applied(hello.broker_id, hello.incarnation, applied_zxid)
+
+    def own_broker_applied(self, incarnation: str, zxid: int) -> None:
+        """The broker in this process has applied everything up to `zxid`."""
+        if self._loop is not None:
+            self._loop.applied(self._settings.broker_id, incarnation, zxid)

@@ -20,7 +20,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.records import AssignmentRecord, ConfigRecord, DeletionMarkerRecord, Record
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
-from controller.apis.base import WaitFor
+from controller.answers import Answers
 from controller.background import Job, complete_reassignments, delete_topics, follow
 from controller.consultations import Consultations, Policies
 from controller.draws import Redrawn
@@ -29,7 +29,6 @@ from controller.shell import Shell, Store
 from controller.store.outcomes import OutcomeIndex, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import Committed, ContentConflictError, Fence
-from controller.waiting import Waiting
 from controller.work import (
     TOO_LARGE,
     Entry,
@@ -71,9 +70,13 @@ class ControllerLoop:
         log: EventLog,
         quotas: MutationQuotas,
         policies: Policies | None = None,
+        everywhere: bool = False,
         skips_policy_on_retry: bool = False,
     ) -> None:
-        """`policies`: None where none is configured. `skips_policy_on_retry`: a seeded bug."""
+        """`policies`: None where none is configured. `everywhere`: see Answers.
+
+        `skips_policy_on_retry`: a seeded bug.
+        """
         self._store = store
         self._fence = fence
         self.image = image
@@ -85,7 +88,13 @@ class ControllerLoop:
         self._jobs: deque[Job] = deque()
         self._chores: deque[Chore] = deque()
         self._wake = asyncio.Event()
-        self._waiting = Waiting()
+        self._answers = Answers(
+            shell,
+            image=lambda: self.image,
+            lease_holds=store.lease_holds,
+            flush=log.flush,
+            everywhere=everywhere,
+        )
         self._consultations = Consultations(
             policies, submit=self.submit, now_s=shell.now_s, skips_retries=skips_policy_on_retry
         )
@@ -121,6 +130,11 @@ class ControllerLoop:
         """Take over a changed set of live brokers and tell everybody."""
         before, self.image = self.image, image
         self._shell.publish(before, image, frozenset())
+        self._answers.brokers_changed()
+
+    def applied(self, broker_id: int, incarnation: str, zxid: int) -> None:
+        """A broker has applied everything up to `zxid`."""
+        self._answers.applied(broker_id, incarnation, zxid)
 
     async def run(self) -> None:
         """Work until office is lost.
@@ -143,7 +157,7 @@ class ControllerLoop:
     def end(self, answer: EnvelopeAnswer) -> None:
         """Office is over: everybody who waits gets `answer`."""
         held = self._consultations.drain()
-        for work in (*self._in_round, *self._queue, *self._waiting.drain(), *held):
+        for work in (*self._in_round, *self._queue, *self._answers.drain(), *held):
             if not work.answer.done():
                 work.answer.set_result(answer)
         self._queue.clear()
@@ -307,10 +321,7 @@ class ControllerLoop:
         self._log.append(
             ImageAdvanced(zxid=self.image.zxid, side="controller", epoch=self._fence.epoch)
         )
-        for work in self._waiting.reached(self.image, changed):
-            # The answer stands for the transaction that brought what it waited for.
-            work.zxid = self.image.zxid
-            self._answer(work, frozenset())
+        self._answers.published(changed)
 
     def _finish(self, work: Work) -> None:
         if self._consultations.holds(work):
@@ -322,31 +333,7 @@ class ControllerLoop:
             work.undone.clear()
             self._queue.append(work)  # Undone by somebody else's conflict: decided again.
             return
-        succeeded = {e: key for e, key in work.wait.topics.items() if work.outcomes[e].succeeded}
-        if work.wait.what is WaitFor.NOTHING or not succeeded:
-            self._answer(work, frozenset())
-        elif self._waiting.add(work, succeeded, self.image):
-            work.waits_s = self._shell.now_s()
-            timeout_s = min(work.wait.timeout_ms / 1000, work.deadline_s - work.waits_s)
-            if timeout_s <= 0:
-                self._time_out(work)
-            else:
-                asyncio.get_running_loop().call_later(timeout_s, self._time_out, work)
-        else:
-            self._answer(work, frozenset())
-
-    def _time_out(self, work: Work) -> None:
-        unfinished = self._waiting.give_up(work)
-        if unfinished is not None and not work.answer.done():
-            self._answer(work, unfinished)
-            self._log.flush()
-
-    def _answer(self, work: Work, unfinished: frozenset[str]) -> None:
-        if not self._store.lease_holds():
-            # Silence from ZooKeeper: somebody else may be in office (design 5.8).
-            work.answer.set_result(EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0))
-            return
-        work.answer.set_result(self._shell.encode_answer(work, unfinished, self.image))
+        self._answers.finish(work)
 
     async def _job_step(self, job: Job) -> None:
         records = next(job, None)

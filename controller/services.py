@@ -63,6 +63,7 @@ class Settings:
     # Beside those that every cluster has; the first node creates them.
     start_up_paths: tuple[str, ...] = ()
     token_check_interval_ms: int = 3_600_000  # delegation.token.expiry.check.interval.ms
+    answers_everywhere: bool = False  # bridgehead.metadata.blocking=cluster
     mutation_quota_samples: int = 11  # controller.quota.window.num
     mutation_quota_window_s: int = 1  # controller.quota.window.size.seconds
 

@@ -77,6 +77,10 @@ class ControllerChannel:
         self._outbox.put(envelope, len(envelope.request_data) + 200)
         return future
 
+    def report(self) -> None:
+        """Say at once what is applied; otherwise the next batch or heartbeat does."""
+        self._outbox.wake()
+
     async def close(self) -> None:
         """End the stream; everything pending fails."""
         self._task.cancel("closed by its owner")

@@ -168,17 +168,22 @@ def _auto_topics(node: Node, current: Current) -> AutoTopics:
         waits=lambda: (
             node.office.controller_id == config.broker_id or not config.own.forwarding_enabled
         ),
-        broker=ClientConnectionInfo(
-            connection_id=f"broker-{config.broker_id}",
-            listener_name=config.listeners[0].name,
-            security_protocol=config.listeners[0].security_protocol,
-            dialect="shipped",
-            client_host=LOOPBACK,
-            client_address=ipaddress.ip_address(LOOPBACK).packed,
-            principal=ANONYMOUS,
-        ),
+        broker=as_asker(config),
         broker_id=config.broker_id,
         log=node.log,
+    )
+
+
+def as_asker(config: NodeConfig) -> ClientConnectionInfo:
+    """Return this broker as one that asks the controller for something of its own."""
+    return ClientConnectionInfo(
+        connection_id=f"broker-{config.broker_id}",
+        listener_name=config.listeners[0].name,
+        security_protocol=config.listeners[0].security_protocol,
+        dialect="shipped",
+        client_host=LOOPBACK,
+        client_address=ipaddress.ip_address(LOOPBACK).packed,
+        principal=ANONYMOUS,
     )
 
 

@@ -31,6 +31,7 @@ from node import authorizer_log
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
 from node.authorization import Authorization
 from node.config import NodeConfig
+from node.freshness import CLUSTER
 from node.owner_requests import OwnerRequests
 from node.policies import NodePolicies, load_policies, load_record_policies
 
@@ -145,6 +146,7 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             request_timeout_ms=config.broker.int("request.timeout.ms"),
             start_up_paths=start_up_paths(node),
             token_check_interval_ms=config.broker.long("delegation.token.expiry.check.interval.ms"),
+            answers_everywhere=config.own.metadata_blocking == CLUSTER,
             mutation_quota_samples=config.broker.int("controller.quota.window.num"),
             mutation_quota_window_s=config.broker.int("controller.quota.window.size.seconds"),
         ),
@@ -190,6 +192,7 @@ def build_server(node: Node) -> KafkaServer:
         forwarding_enabled=config.own.forwarding_enabled,
         is_controller=lambda: node.office.controller_id == config.broker_id,
         image_zxid=lambda: node.cache.zxid,
+        read_gate=node.freshness.read_gate(),
         now_ns=time.monotonic_ns,
         log=node.log,
         metrics=node.metrics,

@@ -38,6 +38,7 @@ from event_log.events import ImageAdvanced, MetricsSnapshot, Started, Stopped
 from metrics import names
 from metrics.exposition import MetricsServer
 from metrics.node_metrics import NodeMetrics
+from node.apis import as_asker
 from node.build import (
     build_authorization,
     build_controller,
@@ -52,6 +53,7 @@ from node.build import (
     start_up_paths,
 )
 from node.config import NodeConfig
+from node.freshness import Freshness
 from node.office import OfficeFollower
 from node.owner_requests import OwnerRequests
 from node.security import build_gates, build_serde
@@ -103,9 +105,11 @@ class Node:
             cache=self.cache,
             hello=self._hello,
             on_update=self._updated,
+            applied_zxid=lambda: self.freshness.applied_zxid,
             is_registered=lambda broker: self.watcher.is_registered(broker),
             pinned=config.own.pinned_controller,
         )
+        self.freshness = Freshness(self, lambda: as_asker(self.config))
         self.watcher = build_watcher(self)
         self._metrics_server = MetricsServer(registry, self._health)
         self._envelopes: EnvelopeServer | None = None
@@ -192,6 +196,7 @@ class Node:
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
         await self.office.stop()
+        self.freshness.stop()
         await self.controller.resign(reason)
         await self.watcher.close()
         if self._envelopes is not None:
@@ -225,15 +230,16 @@ class Node:
         self._updated(update)
 
     def _updated(self, update: MetadataUpdate) -> None:
-        delay_ms = self.config.own.metadata_delay_ms
+        delay_ms, came_in = self.config.own.metadata_delay_ms, self.freshness.generation
         if delay_ms:
-            asyncio.get_running_loop().call_later(delay_ms / 1000, self._apply, update)
+            asyncio.get_running_loop().call_later(delay_ms / 1000, self._apply, update, came_in)
         else:
-            self._apply(update)
+            self._apply(update, came_in)
 
-    def _apply(self, update: MetadataUpdate) -> None:
+    def _apply(self, update: MetadataUpdate, came_in: int) -> None:
         if self.cache.apply(update) and update.complete:
             epoch = update.controller_epoch
+            self.freshness.applied(update.zxid, came_in)
             self.log.append(ImageAdvanced(zxid=update.zxid, side="broker", epoch=epoch))
 
     def _metadata_changed(self) -> None:
@@ -243,12 +249,14 @@ class Node:
         """The broker session has registered, perhaps again."""
         again = self._broker_epoch >= 0
         self._broker_epoch = broker_epoch
+        self.freshness.registered()
         if again:
             self.office.reopen_channel()
 
     def session_changed(self, state: SessionState) -> None:
         """The broker session came or went."""
         self.session = state
+        self.freshness.session_changed(state)
 
     def office_changed(self, office: Office) -> None:
         """The candidate of this node stands, loads, works or has resigned."""

@@ -84,6 +84,7 @@ class OfficeFollower:
         cache: MetadataCache,
         hello: Callable[[], Hello],
         on_update: Callable[[MetadataUpdate], None],
+        applied_zxid: Callable[[], int],
         is_registered: Callable[[int], Awaitable[bool]],
         pinned: int | None,
     ) -> None:
@@ -93,6 +94,7 @@ class OfficeFollower:
         self._cache = cache
         self._hello = hello
         self._on_update = on_update
+        self._applied_zxid = applied_zxid
         self._is_registered = is_registered
         self.pinned = pinned
         self._local = LocalLink(controller, hello)
@@ -112,6 +114,15 @@ class OfficeFollower:
     def controller_ranges(self) -> ApiRanges:
         """What another node's controller says that it can be asked; nothing while unknown."""
         return self._ranges
+
+    def report_applied(self) -> None:
+        """Tell another node's controller what this broker has applied by now."""
+        if self._channel is not None:
+            self._channel.report()
+
+    def _received(self, channel: ControllerChannel, update: MetadataUpdate) -> None:
+        if channel is self._channel:  # What comes down an older one is from before.
+            self._on_update(update)
 
     def _welcomed(self, ranges: ApiRanges) -> None:
         self._ranges = ranges
@@ -170,10 +181,10 @@ class OfficeFollower:
         channel = ControllerChannel(
             controller.node.grpc,
             self._hello(),
-            on_update=self._on_update,
+            on_update=lambda update: self._received(channel, update),
             on_closed=lambda: self._channel_closed(controller),
             lowest_unfinished=lambda: self._forwarding.lowest_unfinished,
-            applied_zxid=lambda: self._cache.zxid,
+            applied_zxid=self._applied_zxid,
             on_welcome=self._welcomed,
         )
         self._channel = channel

@@ -307,6 +307,15 @@ class ZooKeeperSession:
         )
         return None if stat is None else _stat(stat)
 
+    async def sync(self) -> None:
+        """Return when the server behind this session has applied whatever was written by now."""
+        if self.state is not SessionState.CONNECTED:
+            raise self._lost()
+        future: asyncio.Future[Any] = self._loop.create_future()
+        done = self._client.sync_async(self._chroot or "/")
+        done.rawlink(lambda result: self._settle(future, result))
+        await self._reply(future)
+
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
         """Return the names of a znode's children; `watch` is called once at the next change."""
         names = await self._watchable(

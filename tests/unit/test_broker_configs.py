@@ -166,8 +166,8 @@ def test_a_topic_with_a_broken_override_is_still_described() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "part"),
     [
-        ("bridgehead.metadata.blocking", "cluster", "not available yet"),
-        ("bridgehead.metadata.blocking", "nobody", "must be controller"),
+        ("bridgehead.metadata.blocking", "nobody", "must be controller or cluster"),
+        ("bridgehead.metadata.reads", "newest", "must be local or controller"),
         ("bridgehead.metadata.controller.id", "liar", "actual, random, self or a broker id"),
         ("bridgehead.metadata.delay.ms", "-1", "number of milliseconds"),
         ("bridgehead.nonsense", "1", "is not a config"),

@@ -1,0 +1,196 @@
+"""Pairs of a write and a read: what one broker acknowledged, is it there when another is asked?
+
+Read first: each pair creates a topic through one broker and, once that succeeded, asks another one
+for it. An answer that does not know the topic is stale. Brokers learn late on purpose
+(`bridgehead.metadata.delay.ms`), and controllers are killed meanwhile.
+
+    python -m chaos.read_after_write [--pairs N] [--blocking cluster|controller]
+        [--reads local|controller] [--kills N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import random
+import struct
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.codec import decode_response, encode_request
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
+from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+METADATA, METADATA_VERSION = 3, 12
+CREATE_TOPICS, CREATE_TOPICS_VERSION = 19, 7
+NONE, UNKNOWN_TOPIC, TIMED_OUT = 0, 3, 7
+WORKERS: Final = 32
+DELAYS_MS: Final = {1: 0, 2: 20, 3: 40}
+_LENGTH: Final = struct.Struct(">i")
+_READ_WITHIN_S: Final = 60.0
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of the pairs. `stale` names what was acknowledged and then not known."""
+
+    read: int = 0
+    unanswered: int = 0  # writes of which nobody knows: not read
+    stale: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # no broker answered the read in time
+    longest_write_s: float = 0.0
+
+    def summary(self) -> str:
+        """One line for people."""
+        return (
+            f"{self.read} pairs read: {len(self.stale)} stale, {len(self.missing)} never answered; "
+            f"{self.unanswered} writes with an unknown end; the longest write took "
+            f"{self.longest_write_s:.2f} s"
+        )
+
+
+class Client:
+    """One worker's connections, one for each broker, opened again when they break."""
+
+    def __init__(self, addresses: Mapping[int, str]) -> None:
+        self._addresses = addresses
+        self._open: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+
+    async def ask(self, broker: int, key: int, version: int, message: Any) -> Any:
+        """Return the answer. Raises OSError or EOFError: there was none."""
+        try:
+            if broker not in self._open:
+                host, _, port = self._addresses[broker].rpartition(":")
+                self._open[broker] = await asyncio.open_connection(host, int(port))
+            reader, writer = self._open[broker]
+            head = encode_request_header(RequestHeader(key, version, 1, "read-after-write"))
+            payload = head + encode_request(key, version, message)
+            writer.write(_LENGTH.pack(len(payload)) + payload)
+            (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+            answer = await reader.readexactly(length)
+        except (OSError, EOFError):
+            connection = self._open.pop(broker, None)
+            if connection is not None:
+                connection[1].close()
+            raise
+        _, at = decode_response_header(key, version, answer)
+        return decode_response(key, version, answer, at)
+
+    def close(self) -> None:
+        """Close every connection."""
+        for _, writer in self._open.values():
+            writer.close()
+
+
+async def pairs(
+    addresses: Mapping[int, str], numbers: Iterator[int], counts: Counts, source: random.Random
+) -> None:
+    """One worker: a pair after another, until there are no numbers left."""
+    client = Client(addresses)
+    for number in numbers:
+        writer, reader = source.sample(sorted(addresses), 2)
+        name = f"pair-{number}"
+        message = CreateTopicsRequest(
+            topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1)],
+            timeout_ms=30_000,
+        )
+        began_s = time.monotonic()
+        try:
+            answer = await client.ask(writer, CREATE_TOPICS, CREATE_TOPICS_VERSION, message)
+        except (OSError, EOFError):
+            counts.unanswered += 1
+            await asyncio.sleep(0.05)  # The broker may be gone for a while.
+            continue
+        if answer.topics[0].error_code != NONE:
+            counts.unanswered += 1
+            continue
+        counts.longest_write_s = max(counts.longest_write_s, time.monotonic() - began_s)
+        await _read(client, name, [reader, *(b for b in addresses if b != reader)], counts)
+    client.close()
+
+
+async def _read(client: Client, name: str, brokers: list[int], counts: Counts) -> None:
+    """Ask one broker, or the next one where the first is gone."""
+    topic = MetadataRequestTopic(name=name)
+    message = MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
+    deadline = time.monotonic() + _READ_WITHIN_S
+    for broker in itertools.cycle(brokers):
+        try:
+            answer = await client.ask(broker, METADATA, METADATA_VERSION, message)
+        except (OSError, EOFError):
+            if time.monotonic() > deadline:
+                counts.missing.append(name)
+                return
+            await asyncio.sleep(0.02)
+            continue
+        counts.read += 1
+        if answer.topics[0].error_code == UNKNOWN_TOPIC:
+            counts.stale.append(name)
+        return
+
+
+async def run(cluster: Cluster, count: int, *, kills: int = 0, seed: int = 1) -> Counts:
+    """Do `count` pairs; meanwhile kill that many controllers, and start them again."""
+    addresses = {broker: cluster.bootstrap_server(broker) for broker in cluster.brokers}
+    counts, source = Counts(), random.Random(seed)
+    numbers = iter(range(count))
+    workers = [
+        asyncio.create_task(pairs(addresses, numbers, counts, random.Random(source.random())))
+        for _ in range(WORKERS)
+    ]
+    for kill in range(1, kills + 1):
+        due = count * kill // (kills + 1)
+        while counts.read < due and not all(w.done() for w in workers):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        killed = await asyncio.to_thread(cluster.kill_controller)
+        await asyncio.to_thread(cluster.start_node, killed)
+    await asyncio.gather(*workers)
+    return counts
+
+
+def properties(blocking: str, reads: str) -> dict[str, str]:
+    """Return the properties of every broker."""
+    return {
+        "bridgehead.metadata.blocking": blocking,
+        "bridgehead.metadata.reads": reads,
+        "zookeeper.session.timeout.ms": "2000",
+        "auto.create.topics.enable": "false",
+    }
+
+
+def delays() -> dict[int, dict[str, str]]:
+    """Return each broker's own properties: how late it learns."""
+    return {
+        broker: {"bridgehead.metadata.delay.ms": str(delay)} for broker, delay in DELAYS_MS.items()
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, print; 1 when a read was stale or unanswered although none may be."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pairs", type=int, default=10_000)
+    parser.add_argument("--blocking", choices=("cluster", "controller"), default="cluster")
+    parser.add_argument("--reads", choices=("local", "controller"), default="local")
+    parser.add_argument("--kills", type=int, default=2)
+    given = parser.parse_args(arguments)
+    with Cluster(
+        properties=properties(given.blocking, given.reads), node_properties=delays()
+    ) as cluster:
+        counts = asyncio.run(run(cluster, given.pairs, kills=given.kills))
+    sys.stdout.write(f"blocking={given.blocking} reads={given.reads}: {counts.summary()}\n")
+    fresh = given.blocking == "cluster" or given.reads == "controller"
+    return 1 if fresh and (counts.stale or counts.missing) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
