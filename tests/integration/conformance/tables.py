@@ -15,6 +15,7 @@ from tests.integration.conformance import (
     incremental_alter_configs,
     metadata,
     partitions,
+    security,
 )
 from tests.integration.conformance.case import Table
 
@@ -29,4 +30,5 @@ TABLES: Final[tuple[Table, ...]] = (
     *groups.TABLES,
     *partitions.TABLES,
     *cluster_and_users.TABLES,
+    *security.TABLES,
 )
