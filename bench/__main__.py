@@ -9,7 +9,7 @@ import argparse
 import time
 from collections.abc import Callable
 
-from bench import bulk_creates, failover, forwarding, real_kafka, small_creates, startup
+from bench import bulk_creates, failover, forwarding, loading, real_kafka, small_creates, startup
 from bench.report import Plan, progress
 
 BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "bulk-creates": bulk_creates.run,
     "startup": startup.run,
     "failover": failover.run,
+    "loading": loading.run,
     "real-kafka": real_kafka.run,
 }
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
 
-from cluster_model.records import NO_STATE, ConfigResource, PartitionState
+from bench.large_state import write
+from cluster_model.records import NO_STATE, ConfigRecord, ConfigResource, PartitionState
+from cluster_model.token_znodes import TOKEN_PATHS
 from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
 from controller.store.load import Loaded, load
 from controller.store.zookeeper import ZooKeeperStore
@@ -226,3 +229,28 @@ async def test_a_state_that_is_not_understood_is_a_partition_without_a_leader(
     assert found.image.topics["fine"].states == (NO_STATE._replace(partition_epoch=0),)
     assert found.image.config("topics", "fine") == {}
     assert ConfigResource("topics", "fine") not in found.image.configs
+
+
+async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
+    store: ZooKeeperStore,
+) -> None:
+    """10,000 topics with configs, quotas, credentials, tokens, defaults and deletions under way.
+
+    What is in memory was never read; what is loaded was never in memory.
+    """
+    await store.ensure_start_up_paths("cluster", TOKEN_PATHS)
+    fence = await store.elect(1, 0)
+    assert fence is not None
+    written = await write(store, fence, 10_000)
+    found = await load(store.read, fence.epoch)
+    assert (found.refused, found.orphan_markers, found.without_id) == ((), (), ())
+    assert len(found.image.topics) == 10_000
+    assert len(found.image.configs) > 13_000
+    assert (len(found.image.tokens), len(found.image.deletions)) == (1_000, 10)
+    assert found.image.mutation_rates
+    for each in fields(written):  # One after another: a difference is not printed whole.
+        assert getattr(found.image, each.name) == getattr(written, each.name), each.name
+    topic, other = found.image.topics["topic_000000"], found.image.topics["topic.000001"]
+    assert (topic.states[1].leader, other.states[2].leader_epoch) == (2, 1)
+    changed = written.replay([ConfigRecord(ConfigResource("users", "user-1"), {})])
+    assert changed != found.image

@@ -21,6 +21,15 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from bridgehead.kafka_wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from bridgehead.kafka_wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from chaos.read_after_write import delays, properties, run
 from tests.integration.test_internal_topics import Asker
 
@@ -28,6 +37,7 @@ StartCluster = Callable[..., Cluster]
 MUTANT_NODE = Path(__file__).parent / "mutant_node.py"
 CREATE_TOPICS = 19
 TIMED_OUT = 7
+BROKER = 4
 
 
 def a_cluster(start_cluster: StartCluster, blocking: str, reads: str, *command: str) -> Cluster:
@@ -129,14 +139,13 @@ def test_an_alteration_is_bounded_by_the_brokers_own_time(start_cluster: StartCl
 def test_what_zookeeper_notifies_of_is_known_everywhere_too(start_cluster: StartCluster) -> None:
     """The default of all brokers, changed through one, is in force at the others by then."""
     cluster = a_cluster(start_cluster, "cluster", "local")
-    admins = {
-        broker: AdminClient({"bootstrap.servers": cluster.bootstrap_server(broker)})
-        for broker in (1, 2, 3)
-    }
+    askers = {broker: Asker(cluster, broker) for broker in (1, 2, 3)}
     for number in range(1, 16):
-        default = ConfigResource("broker", "", set_config={"log.retention.ms": str(number)})
-        admins[1].alter_configs([default])[default].result(10)
-        for broker, admin in admins.items():
-            asked = ConfigResource("broker", str(broker))
-            told = admin.describe_configs([asked])[asked].result(10)
-            assert told["log.retention.ms"].value == str(number)
+        config = AlterableConfig(name="log.retention.ms", value=str(number))
+        default = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[config])
+        answer = askers[1].ask(44, 1, IncrementalAlterConfigsRequest(resources=[default]))
+        assert [each["errorCode"] for each in answer["responses"]] == [0]
+        for broker, asker in askers.items():
+            named = DescribeConfigsResource(BROKER, str(broker), ["log.retention.ms"])
+            (told,) = asker.ask(32, 4, DescribeConfigsRequest(resources=[named]))["results"]
+            assert [each["value"] for each in told["configs"]] == [str(number)]

@@ -1,0 +1,104 @@
+"""A large cluster's state: made of records, written as a controller writes it, for loading again.
+
+Read first: `elements` yields what one request each would have decided; `write` commits them, fenced
+and in multis, and returns the image that a controller would hold in memory then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from cluster_model.delegation_tokens import DelegationToken
+from cluster_model.image import MetadataImage
+from cluster_model.principal import KafkaPrincipal
+from cluster_model.records import (
+    ConfigRecord,
+    ConfigResource,
+    DeletionMarkerRecord,
+    PartitionRecord,
+    PartitionState,
+    Record,
+    TokenRecord,
+    TopicRecord,
+)
+from controller.store.plan import plan_operations
+from controller.store.port import Fence
+from controller.store.zookeeper import ZooKeeperStore
+
+PARTITIONS: Final = 3
+REPLICAS: Final = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
+# Of a hundred topics: so many users, each with a quota, a credential, a client and a token.
+USERS_PER_100: Final = 10
+_OPERATIONS_PER_MULTI: Final = 480
+_MULTIS_AT_ONCE: Final = 16
+_SCRAM: Final = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
+
+Steps = Sequence[Sequence[Record]]  # of one element; each is planned on what came before it
+
+
+def elements(topics: int) -> Iterator[Steps]:
+    """Yield everything: topics with configs, every kind of quota, credentials, tokens, defaults."""
+    for number in range(topics):
+        yield _topic(number)
+    for number in range(topics * USERS_PER_100 // 100):
+        yield from _user(number)
+    defaults = {"producer_byte_rate": "1000", "controller_mutation_rate": "10"}
+    for kind in ("users", "clients"):
+        yield [[ConfigRecord(ConfigResource(kind, "<default>"), defaults)]]
+    yield [[ConfigRecord(ConfigResource("brokers", "<default>"), {"log.retention.ms": "1000"})]]
+    yield [[ConfigRecord(ConfigResource("brokers", "1"), {"num.io.threads": "4"})]]
+
+
+def _topic(number: int) -> Steps:
+    name = f"topic.{number:06d}" if number % 2 else f"topic_{number:06d}"
+    topic_id = number.to_bytes(16, "big", signed=False)[::-1]
+    configs = {"retention.ms": str(1_000 + number), "cleanup.policy": "compact"}
+    states = [
+        PartitionRecord(name, partition, PartitionState(replicas[0], number % 7, replicas, 1, 0))
+        for partition, replicas in enumerate(REPLICAS)
+    ]
+    last: list[Record] = [DeletionMarkerRecord(name)] if number % 1_000 == 999 else []
+    return [[TopicRecord(name, topic_id, REPLICAS, configs if number % 3 else {})], states, last]
+
+
+def _user(number: int) -> Iterator[Steps]:
+    user = f"user-{number}"
+    of_user = {
+        "SCRAM-SHA-256": _SCRAM,
+        "consumer_byte_rate": str(number),
+        "request_percentage": "5",
+    }
+    yield [[ConfigRecord(ConfigResource("users", user), of_user)]]
+    below = ConfigResource("users", f"{user}/clients/app-{number}")
+    yield [[ConfigRecord(below, {"controller_mutation_rate": str(number + 1)})]]
+    yield [[ConfigRecord(ConfigResource("clients", f"app-{number}"), {"request_percentage": "9"})]]
+    address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    yield [[ConfigRecord(ConfigResource("ips", address), {"connection_creation_rate": "7"})]]
+    owner, renewer = KafkaPrincipal("User", user), KafkaPrincipal("User", "renewer")
+    token = DelegationToken(f"token-{number:016d}", owner, owner, (renewer,), 1, 2 + number, 3)
+    yield [[TokenRecord(token)]]
+
+
+async def write(store: ZooKeeperStore, fence: Fence, topics: int) -> MetadataImage:
+    """Commit the state of that many topics; return the image of it."""
+    image = MetadataImage(controller_epoch=fence.epoch)
+    multis: list[list[bytes]] = [[]]
+    for element in elements(topics):
+        for records in element:
+            operations = [store.encode(each) for each in plan_operations(records, image)]
+            if len(multis[-1]) + len(operations) > _OPERATIONS_PER_MULTI:
+                if len(multis) == _MULTIS_AT_ONCE:
+                    await _commit(store, fence, multis)
+                    multis = []
+                multis.append([])
+            multis[-1] += operations
+            image = image.replay(records)
+    await _commit(store, fence, multis)
+    return image
+
+
+async def _commit(store: ZooKeeperStore, fence: Fence, multis: list[list[bytes]]) -> None:
+    _, conflict = await store.commit_in_turn(fence, multis)
+    if conflict is not None:
+        raise conflict
