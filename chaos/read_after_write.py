@@ -143,7 +143,8 @@ async def run(cluster: Cluster, count: int, *, kills: int = 0, seed: int = 1) ->
     """Do `count` pairs; meanwhile kill that many controllers, and start them again."""
     addresses = {broker: cluster.bootstrap_server(broker) for broker in cluster.brokers}
     counts, source = Counts(), random.Random(seed)
-    numbers = iter(range(count))
+    # A write with an unknown end is no pair: another one is made.
+    numbers = itertools.takewhile(lambda _: counts.read < count, itertools.count())
     workers = [
         asyncio.create_task(pairs(addresses, numbers, counts, random.Random(source.random())))
         for _ in range(WORKERS)

@@ -56,7 +56,7 @@ Pair = tuple[Asking, Asking]
 def askings() -> Iterator[Pair]:
     """Every row in every version: (through the broker that forwards, through the controller)."""
     numbers = itertools.count(1)
-    for table in (each for each in TABLES if each.key in SHIPPED):
+    for table in TABLES:
         for version in API_SPECS[table.key].versions:
             for case in table.cases:
                 if version in case.versions:

@@ -56,13 +56,13 @@ def test_no_read_is_stale_whoever_fails(
     """A controller is killed half way and comes back."""
     counts = asyncio.run(run(a_cluster(start_cluster, blocking, reads), 600, kills=1))
     assert (counts.stale, counts.missing) == ([], [])
-    assert counts.read > 400
+    assert counts.read >= 600
 
 
 def test_kafkas_own_way_answers_stale_reads(start_cluster: StartCluster) -> None:
     """The write waits for the controller alone, and a read is answered from what is there."""
     counts = asyncio.run(run(a_cluster(start_cluster, "controller", "local"), 200))
-    assert counts.read == 200
+    assert counts.read >= 200
     assert len(counts.stale) > 20
 
 

@@ -9,7 +9,6 @@ from typing import Final, TypeVar
 
 T = TypeVar("T")
 WITHIN_S: Final = 15.0
-DESCRIBE_ACLS: Final = 29
 # Why a method is left alone: the API that it needs, or words.
 Reason = int | str
 OFFSET_COMMIT, LEAVE_GROUP, WRITE_TXN_MARKERS = 8, 13, 27

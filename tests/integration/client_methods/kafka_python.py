@@ -14,7 +14,6 @@ from kafka.structs import TopicPartition
 from broker_proxy.routing import SHIPPED
 from tests.integration.client_methods.asking import (
     CLIENT_METRICS,
-    DESCRIBE_ACLS,
     DESCRIBE_QUORUM,
     DESCRIBE_TOPIC_PARTITIONS,
     LEAVE_GROUP,
@@ -215,11 +214,6 @@ class KafkaPython:
     def update_features(self) -> None:
         assert self.admin.update_features({}) == {}
 
-    def without_authorizer(self) -> type[Exception]:
-        if DESCRIBE_ACLS in SHIPPED:
-            return kafka.errors.SecurityDisabledError  # type: ignore[no-any-return]
-        return kafka.errors.IncompatibleBrokerVersion  # type: ignore[no-any-return]
-
     def acl(self, kind: Any) -> Any:
         pattern = kafka.admin.ResourcePattern(kafka.admin.ResourceType.TOPIC, "t")
         operation, allow = kafka.admin.ACLOperation.READ, kafka.admin.ACLPermissionType.ALLOW
@@ -236,7 +230,7 @@ class KafkaPython:
 
     def refused(self, ask: Callable[[], Any]) -> None:
         """Without an authorizer, raised or told: by the client's own choice."""
-        expected = self.without_authorizer()
+        expected = kafka.errors.SecurityDisabledError
         try:
             told = str(ask())
         except expected:
