@@ -290,6 +290,13 @@ class ClientSocket(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def make_room(self) -> None:
+        """Close: others, who came later, may prove sooner who they are."""
+        if self._connection is not None and self._handshake is None:
+            why = "too many clients have not proved who they are"
+            self._server.logins.failed(self._connection.info, self._login, why)
+        self.abort()
+
     def abort(self) -> None:
         """Close at once: nobody reads what was written."""
         if self._handshake is not None:

@@ -144,7 +144,9 @@ class KafkaServer:
             transport.abort()
             return None
         if len(self._unknown) >= UNKNOWN_MAX:
-            next(iter(self._unknown)).abort()
+            oldest = next(iter(self._unknown))
+            del self._unknown[oldest]
+            oldest.make_room()
         number = next(self._counter)
         self._protocols.add(protocol)
         self._unknown[protocol] = None

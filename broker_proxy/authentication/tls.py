@@ -10,6 +10,7 @@ import re
 import ssl
 import tempfile
 import textwrap
+from asyncio import sslproto
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,9 @@ _CLIENT_AUTH: Final = {
     "required": ssl.CERT_REQUIRED,
 }
 _STORE_TYPES: Final = ("PEM", "PKCS12")
+# asyncio gives each TLS connection a buffer of 256 KiB and touches all of it: a thousand strangers
+# who never finish their handshake would hold 300 MiB. A TLS record has 16 KiB at most.
+sslproto.SSLProtocol.max_size = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,12 +129,13 @@ class Broker:
             now_ns=time.monotonic_ns,
         )
         self.channel: ControllerChannel | None = None
+        self.gate = Gate()  # what clients have to pass; may be another one before `start`
+        self.metrics = metrics
         self.port = 0
 
     async def start(self) -> None:
-        listener = await self.server.bind(
-            Listener("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0), Gate()
-        )
+        protocol = "SSL" if self.gate.tls else "PLAINTEXT"
+        listener = await self.server.bind(Listener(protocol, protocol, "127.0.0.1", 0), self.gate)
         self.port = listener.port
         await self.server.serve()
 

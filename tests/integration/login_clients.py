@@ -64,12 +64,10 @@ class Login:
         return context
 
 
-def with_confluent(login: Login) -> int:
-    errors: list[KafkaError] = []
+def confluent_options(login: Login) -> dict[str, Any]:
     options: dict[str, Any] = {
         "bootstrap.servers": login.bootstrap_servers,
         "security.protocol": login.protocol,
-        "error_cb": errors.append,
         "log_level": 0,
     }
     if login.mechanism:
@@ -83,7 +81,12 @@ def with_confluent(login: Login) -> int:
     if login.certificate is not None:
         options["ssl.certificate.location"] = str(login.certificate)
         options["ssl.key.location"] = str(login.certificate)
-    admin = AdminClient(options)
+    return options
+
+
+def with_confluent(login: Login) -> int:
+    errors: list[KafkaError] = []
+    admin = AdminClient({**confluent_options(login), "error_cb": errors.append})
     deadline = time.monotonic() + _REFUSED_WITHIN_S
     while True:
         try:

@@ -6,9 +6,10 @@ import json
 import ssl
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import trustme
@@ -56,8 +57,8 @@ class Secured:
 
     @staticmethod
     @contextmanager
-    def start(folder: Path, **more: str) -> Iterator[Secured]:
-        """Three brokers; `more` are properties with _ for their dots."""
+    def start(folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Secured]:
+        """Three brokers; `more` are properties."""
         ca = trustme.CA()
         broker = ca.issue_cert("127.0.0.1", "localhost")
         properties = {
@@ -75,7 +76,7 @@ class Secured:
             "ssl.truststore.certificates": ca.cert_pem.bytes().decode(),
             "listener.name.ssl.ssl.client.auth": "required",
             "ssl.principal.mapping.rules": "RULE:^CN=(.*?),.*$/$1/, DEFAULT",
-            **{name.replace("_", "."): value for name, value in more.items()},
+            **more,
         }
         with Cluster(properties=properties) as cluster:
             yield Secured(cluster, folder, ca)
@@ -143,11 +144,11 @@ class Secured:
 
     def until_it_works(self, login: Login) -> None:
         """A broker learns of a password soon after it was set."""
-        self._until(lambda: self._may(login))
+        self.until(lambda: self._may(login))
 
     def until_it_is_refused(self, login: Login) -> None:
         """...and of a user's end."""
-        self._until(lambda: not self._may(login))
+        self.until(lambda: not self._may(login))
 
     @staticmethod
     def _may(login: Login) -> bool:
@@ -158,7 +159,8 @@ class Secured:
         return True
 
     @staticmethod
-    def _until(condition: Callable[[], bool], within_s: float = 10.0) -> None:
+    def until(condition: Callable[[], bool], within_s: float = 10.0) -> None:
+        """Wait until something is so."""
         deadline = time.monotonic() + within_s
         while not condition():
             assert time.monotonic() < deadline

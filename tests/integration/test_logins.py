@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
-from tests.integration.login_clients import LOGINS, RefusedLoginError
+from tests.integration.login_clients import LOGINS, RefusedLoginError, confluent_options
 from tests.integration.secured import Secured
 
 CLIENTS = tuple(LOGINS)
@@ -19,7 +20,8 @@ BROKERS = 3
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """Three brokers with every kind of listener."""
-    with Secured.start(tmp_path_factory.mktemp("certificates")) as running:
+    renewal = {"listener.name.sasl_ssl.scram-sha-512.connections.max.reauth.ms": "1500"}
+    with Secured.start(tmp_path_factory.mktemp("certificates"), renewal) as running:
         running.set_password("alice", "alice-secret")
         yield running
 
@@ -71,3 +73,19 @@ def test_a_changed_password_is_refused_on_every_broker_and_the_new_one_is_good(
     for broker in range(1, BROKERS + 1):
         login = secured.login(broker, "SASL_PLAINTEXT", "SCRAM-SHA-256", "dave", "second-secret")
         secured.until_it_is_refused(login)
+
+
+def test_a_client_renews_its_login_while_it_is_connected(secured: Secured) -> None:
+    """librdkafka does so by itself, before its session ends; no request of its fails."""
+    login = secured.login(3, "SASL_SSL", "SCRAM-SHA-512", "alice", "alice-secret")
+    admin = AdminClient(confluent_options(login))
+    renewed = "successful_reauthentication_total"
+    secured.until(
+        lambda: (
+            len(admin.list_topics(timeout=5).brokers) == BROKERS and secured.metric(3, renewed) >= 2
+        )
+    )
+    assert secured.metric(3, "expired_connections_killed_count_total") == 0
+    assert secured.metric(3, "failed_reauthentication_total") == 0
+    names = {event["principal"] for event in secured.events(3, "authenticated") if event["renewed"]}
+    assert names == {"User:alice"}

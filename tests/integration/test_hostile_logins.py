@@ -1,0 +1,214 @@
+"""Strangers at the door: nothing they send gets them in, breaks a node, or costs it much.
+
+Each is counted, and the node serves honest clients meanwhile and afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+import ssl
+import struct
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+
+import psutil
+import pytest
+
+from broker_proxy.server import UNKNOWN_MAX
+from chaos.connection import CLOSED, Connection, request_bytes
+from tests.integration.login_clients import LOGINS
+from tests.integration.secured import Secured
+from tests.unit.authentication.clients import ScramClient, authenticate, handshake, metadata
+
+HALF_OPEN = 1_000
+MIB = 1024 * 1024
+_FAILED = "failed_authentication_total"
+_UNKNOWN = "unauthenticated_connection_count"
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """Three brokers with every kind of listener; failures are answered without delay."""
+    folder = tmp_path_factory.mktemp("certificates")
+    soon = {"connection.failed.authentication.delay.ms": "1"}
+    with Secured.start(folder, soon) as running:
+        running.set_password("alice", "alice-secret")
+        yield running
+
+
+def serves(secured: Secured) -> bool:
+    """An honest client gets in, over TLS."""
+    return LOGINS["aiokafka"](secured.login(1, "SASL_SSL", "PLAIN", "alice", "alice-secret")) == 3
+
+
+def address(secured: Secured, listener: str) -> tuple[str, int]:
+    host, _, port = secured.cluster.bootstrap_server(1, listener).rpartition(":")
+    return host, int(port)
+
+
+def memory(secured: Secured) -> int:
+    return int(psutil.Process(secured.cluster.brokers[1].pid).memory_info().rss)
+
+
+def test_a_thousand_half_open_handshakes_cost_little_and_keep_nobody_out(secured: Secured) -> None:
+    """Half of them say nothing at all, half begin and stop; when they go, they are counted."""
+    before, failed = memory(secured), secured.metric(1, _FAILED)
+    hello = client_hello()
+    with ExitStack() as open_:
+        for number in range(HALF_OPEN):
+            stranger = open_.enter_context(socket.create_connection(address(secured, "SASL_SSL")))
+            if number % 2:
+                stranger.sendall(hello if number % 4 == 1 else hello[:100])
+        secured.until(lambda: secured.metric(1, _UNKNOWN) >= HALF_OPEN)
+        assert serves(secured)
+        assert memory(secured) - before < 150 * MIB
+    secured.until(lambda: secured.metric(1, _UNKNOWN) == 0)
+    assert secured.metric(1, _FAILED) - failed >= HALF_OPEN
+    assert serves(secured)
+
+
+def test_more_strangers_than_there_is_room_for_push_out_the_oldest(secured: Secured) -> None:
+    """An honest client still finds its way in."""
+    failed = secured.metric(1, _FAILED)
+    with ExitStack() as open_:
+        strangers = [
+            open_.enter_context(socket.create_connection(address(secured, "SASL_PLAINTEXT")))
+            for _ in range(UNKNOWN_MAX + 50)
+        ]
+        strangers[0].settimeout(10)
+        with suppress(ConnectionResetError):
+            assert strangers[0].recv(1) == b""
+        secured.until(lambda: secured.metric(1, _FAILED) - failed >= 50)
+        assert secured.metric(1, _UNKNOWN) <= UNKNOWN_MAX
+        assert serves(secured)
+    secured.until(lambda: secured.metric(1, _UNKNOWN) == 0)
+
+
+def client_hello() -> bytes:
+    outgoing = ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    client = context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+def scram_first(nonce: str = "x") -> bytes:
+    return authenticate(ScramClient("alice", "alice-secret", nonce=nonce).first())
+
+
+NO_HANDSHAKE = (metadata(), authenticate(b"\0alice\0alice-secret"), b"", b"\xff" * 64)
+WITHIN_SCRAM = (
+    authenticate(b""),
+    authenticate(b"c=biws,r=x,p="),
+    authenticate(b"c=biws,r=x," + b"p=" + base64.b64encode(bytes(32))),
+    authenticate(b"n,,n=alice,r=x"),
+    authenticate(b"\xff" * 1000),
+    authenticate(b"x" * 500_000),
+    metadata(),
+    handshake("PLAIN"),
+)
+
+
+def test_whatever_comes_out_of_turn_is_refused_and_counted(secured: Secured) -> None:
+    """Before the handshake, and within an exchange."""
+    failed = secured.metric(1, _FAILED)
+    server = secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT")
+    for frame in NO_HANDSHAKE:
+        assert Connection(server).ask(frame) == CLOSED
+    for frame in WITHIN_SCRAM:
+        connection = Connection(server)
+        assert isinstance(connection.ask(handshake("SCRAM-SHA-256")), bytes)
+        assert isinstance(connection.ask(scram_first()), bytes)
+        answer = connection.ask(frame)
+        assert answer == CLOSED or answer[4:6] in (b"\0\x3a", b"\0\x22", b"\0\0")
+        assert connection.ask(metadata()) == CLOSED
+    asked = len(NO_HANDSHAKE) + len(WITHIN_SCRAM)
+    assert secured.metric(1, _FAILED) - failed == asked
+    assert len(secured.events(1, "authentication_failed")) == secured.metric(1, _FAILED)
+
+
+def test_a_wrong_proof_and_a_nonce_used_twice_get_nobody_in(secured: Secured) -> None:
+    """What was overheard on one connection is worth nothing on another."""
+    server = secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT")
+    client = ScramClient("alice", "alice-secret", nonce="reused")
+
+    def begin() -> tuple[Connection, bytes]:
+        connection = Connection(server)
+        connection.ask(handshake("SCRAM-SHA-256"))
+        answer = connection.ask(authenticate(client.first(), 1))
+        assert isinstance(answer, bytes)
+        (length,) = struct.unpack_from(">i", answer, 8)
+        return connection, answer[12 : 12 + length]
+
+    honest, challenge = begin()
+    proof = client.final(challenge)
+    accepted = honest.ask(authenticate(proof, 1))
+    assert isinstance(accepted, bytes)
+    assert accepted[4:6] == b"\0\0"
+    for spoil in (proof, client.final(begin()[1], tamper=lambda _: bytes(32))):
+        thief, _ = begin()
+        refused = thief.ask(authenticate(spoil, 1))
+        assert isinstance(refused, bytes)
+        assert refused[4:6] == b"\0\x3a"
+        assert b"invalid credentials" in refused
+        assert b"nonce" not in refused
+        assert thief.ask(metadata()) == CLOSED
+
+
+def test_a_huge_iteration_count_never_gets_in(secured: Secured) -> None:
+    """AlterUserScramCredentials refuses what would keep clients busy for hours."""
+    upsertion = {
+        "name": "mallory",
+        "mechanism": 1,
+        "iterations": 2**31 - 1,
+        "salt": base64.b64encode(b"salt").decode(),
+        "saltedPassword": base64.b64encode(bytes(32)).decode(),
+    }
+    connection = Connection(secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT"))
+    assert connection.log_in("admin", "admin-secret")
+    body = {"deletions": [], "upsertions": [upsertion]}
+    answer = connection.ask(request_bytes(51, 0, body))
+    assert isinstance(answer, bytes)
+    assert b"Too many iterations" in answer
+
+
+def test_a_login_with_a_large_frame_is_cut_off(secured: Secured) -> None:
+    """sasl.server.max.receive.size holds until a client is known, then the ordinary limit."""
+    host_port = address(secured, "SASL_PLAINTEXT")
+    with socket.create_connection(host_port, timeout=10) as stranger:
+        stranger.sendall(struct.pack(">i", 600_000) + b"\0" * 100)
+        assert stranger.recv(1) == b""
+    known = Connection(secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT"))
+    assert known.log_in("alice", "alice-secret")
+    many = request_bytes(3, 1, {"topics": [{"name": "t" * 200} for _ in range(4_000)]})
+    assert len(many) > 600_000
+    assert isinstance(known.ask(many), bytes)
+
+
+@asynccontextmanager
+async def tls_stream(
+    secured: Secured, listener: str, context: ssl.SSLContext
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection(*address(secured, listener), ssl=context)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def test_many_handshakes_at_once_all_end_well(secured: Secured) -> None:
+    """The first request may come in the same packet as the handshake's end."""
+
+    async def one() -> bytes:
+        context = secured.client_tls()
+        async with tls_stream(secured, "SASL_SSL", context) as (reader, writer):
+            payload = request_bytes(18, 0, {})
+            writer.write(struct.pack(">i", len(payload)) + payload)
+            async with asyncio.timeout(20):
+                return await reader.readexactly(8)
+
+    answers = await asyncio.gather(*(one() for _ in range(200)))
+    assert {answer[4:] for answer in answers} == {b"\0\0\0\7"}
