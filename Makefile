@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: read-after-write pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: test-docker read-after-write pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
 
 test: setup ## every test that needs no Docker
 	@$(BIN)/python -m pytest -m "not docker" $(ARGS)
+
+test-docker: setup ## the same cluster in containers, built here and broken on purpose; needs an engine
+	@$(BIN)/python -m pytest tests/docker -m docker $(ARGS)
 
 fidelity: setup ## the recorded answers and znodes of a live Kafka 3.9.1 against a cluster of ours
 	@$(BIN)/python -m pytest tests/integration/test_fidelity.py tests/integration/test_znodes_equal_kafkas.py $(ARGS)

@@ -48,11 +48,21 @@ def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
     )
 
 
+def _nothing_was_committed(history: History, fault: Event, healed: Event | None) -> bool:
+    """A ZooKeeper that stands still commits nothing, by the times in its own log."""
+    if healed is None:
+        return False
+    since = fault["wall_ms"] + (healed["wall_ms"] - fault["wall_ms"]) // 10
+    return not any(since < c.time_ms < healed["wall_ms"] for c in history.applied)
+
+
 BITES: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill": _was_killed,
     "stop": _was_stopped,
     "expire": _session_went,
     "freeze": _was_silent,
+    "disconnect": _session_went,
+    "freeze_zookeeper": _nothing_was_committed,
 }
 
 

@@ -17,11 +17,13 @@ _FAULTS: Final = f"""
 WITH scenario AS (SELECT run, greatest(operations_min, 1) AS wanted FROM runs
   WHERE scenario IS NOT NULL),
 faults AS (
-  SELECT e.run, e.node, e.boot, e.seq, e.mono_ns, e.action, e.target, e.file, e.line_number
+  SELECT e.run, e.node, e.boot, e.seq, e.mono_ns, e.wall_ms, e.action, e.target,
+    e.file, e.line_number
   FROM events e JOIN scenario s ON e.run = s.run WHERE e.kind = 'fault_injected'),
-healings AS (SELECT run, action, target, mono_ns FROM events WHERE kind = 'fault_healed'),
+healings AS (SELECT run, action, target, mono_ns, wall_ms FROM events WHERE kind = 'fault_healed'),
 mended AS (
-  SELECT f.run, f.node, f.boot, f.seq, min(h.mono_ns) AS healed_ns
+  SELECT f.run, f.node, f.boot, f.seq, min(h.mono_ns) AS healed_ns,
+    min(h.wall_ms) AS healed_ms
   FROM faults f JOIN healings h ON f.run = h.run AND f.action = h.action
     AND f.target = h.target AND h.mono_ns >= f.mono_ns
   GROUP BY f.run, f.node, f.boot, f.seq),
@@ -40,17 +42,29 @@ frozen AS (
 spoke AS (
   SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM events e JOIN frozen z
     ON e.run = z.run AND e.node = z.target AND e.mono_ns > z.since AND e.mono_ns < z.until),
+still AS (
+  SELECT f.run, f.node, f.boot, f.seq,
+    f.wall_ms + (m.healed_ms - f.wall_ms) DIV 10 AS since, m.healed_ms AS until
+  FROM faults f JOIN mended m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+    AND f.seq = m.seq WHERE f.action = 'freeze_zookeeper'),
+committed AS (
+  SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM commits c JOIN still z
+    ON c.run = z.run AND c.time_ms > z.since AND c.time_ms < z.until
+  JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid WHERE NOT c.failed),
 judged AS (
   SELECT f.*, concat(f.action, ' of ', f.target) AS name, m.healed_ns,
     CASE f.action WHEN 'kill' THEN k.run IS NOT NULL WHEN 'stop' THEN s.run IS NOT NULL
       WHEN 'expire' THEN x.run IS NOT NULL
-      WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL END AS bit
+      WHEN 'disconnect' THEN x.run IS NOT NULL
+      WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL
+      WHEN 'freeze_zookeeper' THEN m.run IS NOT NULL AND q.run IS NULL END AS bit
   FROM faults f
   LEFT JOIN mended m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot AND f.seq = m.seq
   LEFT JOIN killed k ON f.run = k.run AND f.target = k.target
   LEFT JOIN stopped s ON f.run = s.run AND f.target = s.target
   LEFT JOIN expired x ON f.run = x.run AND f.target = x.target
-  LEFT JOIN spoke p ON f.run = p.run AND f.node = p.node AND f.boot = p.boot AND f.seq = p.seq),
+  LEFT JOIN spoke p ON f.run = p.run AND f.node = p.node AND f.boot = p.boot AND f.seq = p.seq
+  LEFT JOIN committed q ON f.run = q.run AND f.node = q.node AND f.boot = q.boot AND f.seq = q.seq),
 bites AS (
   SELECT run, {place_of("judged")} AS place, {row_of("judged")} AS row, CASE
     WHEN bit IS NULL THEN concat(name, ': no witness is known that could tell whether it bit')

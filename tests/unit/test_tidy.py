@@ -32,7 +32,7 @@ REGISTRY_HOSTS = re.compile(
             ("maven", ".org"),
             ("repo.maven", ".apache.org"),
             ("docker", ".io/"),  # without the slash it is the name of a Debian package
-            ("docker", ".com"),
+            ("docker", ".com/"),  # and docker.compose is a name of ours
             ("ghcr", ".io"),
             ("gcr", ".io"),
             ("quay", ".io"),

@@ -1,0 +1,66 @@
+"""`python -m containers.setup`: what must be there before the first node of a compose project.
+
+Runs once, as a service of its own. It describes the run and writes down what ZooKeeper holds
+already, so that a judge begins there; run again over a run that is there, it does nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import bridgehead
+from bridgehead.cluster.event_lines import SCHEMA_VERSION, host_boot_id
+from chaos.evidence.dump import dump
+from chaos.evidence.reading import EvidenceError
+from event_log.evidence import RUN, RunDescription
+
+EVIDENCE = Path("/evidence")
+
+
+def description(environment: Mapping[str, str]) -> RunDescription:
+    """What is known before anything has happened."""
+    _, slash, chroot = environment["KAFKA_ZOOKEEPER_CONNECT"].partition("/")
+    return RunDescription(
+        run_id=environment.get("KAFKA_BRIDGEHEAD_RUN_ID") or "compose",
+        scenario=environment.get("BRIDGEHEAD_SCENARIO") or None,
+        versions={
+            "bridgehead": bridgehead.__version__,
+            "python": platform.python_version(),
+            "events": str(SCHEMA_VERSION),
+        },
+        host_boot_id=host_boot_id(),
+        started_ms=time.time_ns() // 1_000_000,
+        brokers=int(environment.get("BRIDGEHEAD_BROKERS") or 3),
+        session_timeout_ms=int(environment.get("KAFKA_ZOOKEEPER_SESSION_TIMEOUT_MS") or 6000),
+        chroot=slash + chroot,
+    )
+
+
+def main() -> int:
+    """Set up; return the exit status."""
+    run = description(os.environ)
+    folder = EVIDENCE / f"run={run.run_id}"
+    if (folder / RUN).is_file():
+        sys.stdout.write(f"{folder} is there.\n")
+        return 0
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        asyncio.run(dump(os.environ["KAFKA_ZOOKEEPER_CONNECT"], folder, "first"))
+        (folder / RUN).write_text(json.dumps(asdict(run), indent=2) + "\n", encoding="utf-8")
+    except (EvidenceError, OSError) as wrong:
+        sys.stderr.write(f"Nothing can be set up: {wrong}\n")
+        return 2
+    sys.stdout.write(f"{folder} is begun.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

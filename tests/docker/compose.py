@@ -1,0 +1,206 @@
+"""One compose project of this checkout: up, faults, evidence, down; nothing stays behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from testcontainers.compose import DockerCompose
+
+from bridgehead.application import module_command, module_environment
+from bridgehead.cluster.event_lines import EventLines
+from bridgehead.cluster.plan import LOOPBACK, Ports
+
+ROOT = Path(__file__).parent.parent.parent
+WITHIN_S = 60.0
+KNOWN_CONTROLLER = re.compile(r"broker (\d+) is controller")
+
+
+class ComposeCluster:
+    """Three brokers of a running project, and the evidence that they leave."""
+
+    def __init__(self, project: str, compose: DockerCompose, ports: Sequence[int]) -> None:
+        self.project = project
+        self._compose = compose
+        self._clients = dict(zip((1, 2, 3), ports[:3], strict=True))
+        self._metrics = dict(zip((1, 2, 3), ports[3:], strict=True))
+        self.harness: EventLines | None = None
+        self._noted: set[str] = set()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """For clients on the host."""
+        return ",".join(f"{LOOPBACK}:{port}" for port in self._clients.values())
+
+    def docker(self, *arguments: str) -> str:
+        """Run the engine's client and return what it printed."""
+        command = ["docker", *arguments]
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
+    def compose(self, *arguments: str) -> str:
+        """Run `docker compose` for this project."""
+        command = [*self._compose.compose_command_property, *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def container(self, service: str) -> str:
+        """The container's id, running or not."""
+        return self.compose("ps", "--all", "--quiet", service).strip()
+
+    def health(self, broker: int) -> str:
+        """What a broker says of the controller; "" when nobody answers."""
+        try:
+            url = f"http://{LOOPBACK}:{self._metrics[broker]}/health"
+            with urllib.request.urlopen(url, timeout=1) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return ""
+
+    def metrics(self, broker: int) -> str:
+        """A broker's Prometheus text."""
+        url = f"http://{LOOPBACK}:{self._metrics[broker]}/metrics"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return str(answer.read().decode())
+
+    def wait_for_controller(self, *brokers: int, other_than: int | None = None) -> int:
+        """Until the named brokers (all) know the same controller."""
+        asked = brokers or (1, 2, 3)
+
+        def known() -> int | None:
+            found = {KNOWN_CONTROLLER.search(self.health(broker)) for broker in asked}
+            ids = {int(match[1]) if match else None for match in found}
+            only = ids.pop() if len(ids) == 1 else None
+            return None if only == other_than else only
+
+        return wait_until(known, "a controller that all know")
+
+    @contextlib.contextmanager
+    def fault(self, action: str, target: str, heal: Callable[[], object]) -> Iterator[None]:
+        """Written down before it begins, and just before it is mended: what follows is free."""
+        assert self.harness is not None
+        self.harness.append("fault_injected", action=action, target=target)
+        try:
+            yield
+        finally:
+            self.harness.append("fault_healed", action=action, target=target)
+            heal()
+
+    def note_end(self, broker: int, run: Path) -> None:
+        """Copy a broker's events, and write down how those of its lives ended that are new."""
+        assert self.harness is not None
+        container = self.container(f"kafka-{broker}")
+        state = json.loads(self.docker("inspect", "--format={{json .State}}", container))
+        assert not state["Running"], f"kafka-{broker} still runs"
+        # The engine says 128 + the signal's number; a process table says minus that number.
+        status = 128 - state["ExitCode"] if state["ExitCode"] > 128 else state["ExitCode"]
+        self.docker("cp", f"{container}:/evidence/{run.name}/node={broker}", str(run))
+        for path in sorted((run / f"node={broker}").glob("events-*-0000.jsonl")):
+            boot = path.name.removeprefix("events-").removesuffix("-0000.jsonl")
+            if boot not in self._noted:
+                self._noted.add(boot)
+                self.harness.append(
+                    "node_ended", ended_node=str(broker), ended_boot=boot, status=status
+                )
+
+
+def wait_until(holds: Callable[[], Any], what: str) -> Any:
+    """Return what `holds` gives once it is neither None nor False."""
+    deadline = time.monotonic() + WITHIN_S
+    while (found := holds()) is None or found is False:
+        assert time.monotonic() < deadline, f"{what}: not within {WITHIN_S:g} s"
+        time.sleep(0.05)
+    return found
+
+
+@contextlib.contextmanager
+def compose_cluster(
+    *overrides: str, environment: dict[str, str] | None = None
+) -> Iterator[ComposeCluster]:
+    """Up and healthy; removed with its volumes and networks at the end, also after a failure."""
+    project = f"bridgehead-test-{secrets.token_hex(3)}"
+    free = Ports()
+    ports = [free.choose() for _ in range(6)]
+    names = [f"BRIDGEHEAD_{kind}_{n}" for kind in ("PORT", "METRICS_PORT") for n in (1, 2, 3)]
+    told = {
+        "COMPOSE_PROJECT_NAME": project,
+        **{name: str(port) for name, port in zip(names, ports, strict=True)},
+        **(environment or {}),
+    }
+    before = dict(os.environ)
+    os.environ.update(told)
+    compose = DockerCompose(ROOT, ["docker-compose.yml", *overrides], pull=False, wait=True)
+    try:
+        compose.start()
+        yield ComposeCluster(project, compose, ports)
+    finally:
+        compose.stop(down=True)
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def left_behind(project: str) -> str:
+    """Containers, volumes and networks of a project that is over."""
+    label = f"label=com.docker.compose.project={project}"
+    kinds = (("ps", "--all"), ("volume", "ls"), ("network", "ls"))
+    return "".join(
+        subprocess.run(
+            ["docker", *kind, "--quiet", "--filter", label],
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for kind in kinds
+    )
+
+
+def begin_evidence(folder: Path, run_id: str) -> EventLines:
+    """The harness's own lines, in the folder to which the nodes' are copied at the end."""
+    run = folder / f"run={run_id}"
+    run.mkdir(parents=True)
+    return EventLines(run, run_id, "harness", "compose")
+
+
+def collect_evidence(cluster: ComposeCluster, run: Path, members: Sequence[str]) -> None:
+    """Dump ZooKeeper, stop everything, copy the volumes, note who ended how, seal."""
+    assert cluster.harness is not None
+    address = cluster.docker(
+        "inspect",
+        "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}",
+        cluster.container(members[0]),
+    )
+    cluster.compose("stop", "kafka-1", "kafka-2", "kafka-3")
+    tree(run, "dump", f"{address}:2181", str(run), "final")
+    cluster.compose("stop", *members)
+    # What the project's setup wrote: the run's description, and ZooKeeper as it was at first.
+    cluster.compose("cp", f"kafka-1:/evidence/{run.name}/run.json", str(run))
+    cluster.compose("cp", f"kafka-1:/evidence/{run.name}/zookeeper/.", str(run / "zookeeper"))
+    logs = []
+    for number, member in enumerate(members, start=1):
+        target = run.parent / f"log-{number}"
+        cluster.compose("cp", f"{member}:/datalog/.", str(target))
+        logs.append(target)
+    for broker in (1, 2, 3):
+        cluster.note_end(broker, run)
+    cluster.harness.close("the run is over")
+    options = [part for each in logs for part in ("--zookeeper-logs", str(each))]
+    tree(run, "seal", str(run), *options)
+
+
+def tree(run: Path, *arguments: str) -> None:
+    """`python -m chaos.evidence`."""
+    subprocess.run(
+        module_command("chaos.evidence", *arguments),
+        env=module_environment(),
+        check=True,
+        cwd=run,
+    )
