@@ -195,6 +195,6 @@ class NewestZxid:
             received_ns=0,
         )
         forwarded = await self._forward(request, request.body)
-        if forwarded.step is not Step.RELAY:
+        if forwarded.step is not Step.RELAY or not forwarded.zxid:  # 0: nothing was decided.
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
         return forwarded.zxid

@@ -32,7 +32,7 @@ def metrics_of(cluster: Cluster, broker_id: int) -> dict[str, float]:
 
 
 def events_of(data_dir: Path, broker_id: int) -> list[dict[str, Any]]:
-    files = sorted((data_dir / "nodes" / str(broker_id) / "events").glob("*.jsonl"))
+    files = sorted((data_dir / "evidence").glob(f"run=*/node={broker_id}/*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 

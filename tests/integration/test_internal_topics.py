@@ -15,6 +15,7 @@ from confluent_kafka import ConsumerGroupState
 from kafka import KafkaAdminClient
 
 from bridgehead.cluster import Cluster
+from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.codec import encode_request
 from bridgehead.kafka_wire.headers import (
     RequestHeader,
@@ -22,6 +23,7 @@ from bridgehead.kafka_wire.headers import (
     encode_request_header,
 )
 from bridgehead.kafka_wire.json_form import decode_body
+from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
 from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -33,7 +35,9 @@ from tests.integration.test_forwarding_counts import events_of, metrics_of
 
 StartCluster = Callable[..., Cluster]
 T = TypeVar("T")
-METADATA, FIND_COORDINATOR, DESCRIBE_CONFIGS = 3, 10, 32
+METADATA, FIND_COORDINATOR, CREATE_ACLS, DESCRIBE_CONFIGS = 3, 10, 30, 32
+ACL_TOPIC, ACL_GROUP, CREATE, DESCRIBE = 2, 3, 5, 8
+RECORDINGS = Path(__file__).parent.parent / "recordings"
 GROUP, TRANSACTION = 0, 1
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 FEW = {"offsets.topic.num.partitions": "5", "transaction.state.log.num.partitions": "3"}
@@ -43,10 +47,13 @@ _numbers = itertools.count()
 
 
 class Asker:
-    """One raw connection to one broker."""
+    """One raw connection to one broker, of nobody or of a user whose password is NAME-secret."""
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
-        self._connection = Connection(cluster.bootstrap_server(broker_id))
+    def __init__(self, cluster: Cluster, broker_id: int, user: str | None = None) -> None:
+        listener = "SASL_PLAINTEXT" if user else None
+        self._connection = Connection(cluster.bootstrap_server(broker_id, listener))
+        if user:
+            assert self._connection.log_in(user, f"{user}-secret")
 
     def ask(self, key: int, version: int, message: Any) -> dict[str, Any]:
         head = encode_request_header(RequestHeader(key, version, next(_numbers), "asker"))
@@ -188,6 +195,57 @@ def test_without_auto_creation_only_internal_topics_come_to_be(
     found = until(lambda: asker.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
     assert codes(found) == {0}
     assert asker.topics("t", create=True)["t"]["errorCode"] == 3
+
+
+def allow(admin: Asker, kind: int, name: str, operation: int) -> None:
+    """Let alice do something."""
+    creation = AclCreation(
+        resource_type=kind,
+        resource_name=name,
+        resource_pattern_type=3,
+        principal="User:alice",
+        host="*",
+        operation=operation,
+        permission_type=3,
+    )
+    (result,) = admin.ask(CREATE_ACLS, 3, CreateAclsRequest(creations=[creation]))["results"]
+    assert result["errorCode"] == 0, result
+
+
+def test_topics_are_made_with_the_rights_of_who_wants_them(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """Alice's own by alice, who must be allowed to; the coordinator's by the broker."""
+    text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
+    rights = {"super.users": "User:admin;User:ANONYMOUS"}  # brokers are nobody to one another
+    cluster = start_cluster(
+        data_dir=tmp_path,
+        controller=1,
+        properties={**dict(parse_properties(text)), **FEW, **rights},
+    )
+    admin, alice = Asker(cluster, 1, "admin"), Asker(cluster, 2, "alice")
+    assert codes(alice.coordinators(GROUP, "g")) == {30}
+    assert alice.topics("t", create=True)["t"]["errorCode"] == 29
+    allow(admin, ACL_GROUP, "g", DESCRIBE)
+    allow(admin, ACL_TOPIC, "t", DESCRIBE)
+    seen = until(lambda: alice.topics("t")["t"], lambda topic: topic["errorCode"] == 3)
+    assert seen["errorCode"] == 3
+    assert alice.topics("t", create=True)["t"]["errorCode"] == 29
+    found = until(lambda: alice.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
+    assert codes(found) == {0}
+    assert alice.topics(OFFSETS, create=True)[OFFSETS]["errorCode"] == 29
+    allow(admin, ACL_TOPIC, "t", CREATE)
+    made = until(lambda: alice.topics("t", create=True)["t"], lambda topic: not topic["errorCode"])
+    assert made["errorCode"] == 0
+    cluster.stop()
+    decided = [
+        (event["principal"], element)
+        for event in events_of(tmp_path, 1)
+        if event["kind"] == "request_decided" and event["request_id"].endswith(".topics")
+        for element, error in event["elements"]
+        if error == 0
+    ]
+    assert decided == [("User:ANONYMOUS", OFFSETS), ("User:alice", "t")]
 
 
 def test_real_clients_see_that_there_are_no_groups(start_cluster: StartCluster) -> None:

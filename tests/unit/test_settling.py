@@ -146,9 +146,9 @@ async def test_readers_ask_together_but_never_join_a_question_under_way() -> Non
     assert [await task for task in later] == [2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("step", [Step.TIMED_OUT, Step.UNKNOWN_SERVER_ERROR])
+@pytest.mark.parametrize("step", [Step.TIMED_OUT, Step.UNKNOWN_SERVER_ERROR, Step.RELAY])
 async def test_without_a_controller_no_read_passes(step: Step) -> None:
-    """Nobody can say what is newest."""
+    """Nobody can say what is newest; an answer that stands for no transaction says nothing."""
 
     async def forward(request: object, body: bytes) -> Forwarded:
         return Forwarded(step, None, 0, None)
