@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from bridgehead.kafka_wire.codec import decode_response, encode_request
@@ -24,14 +25,18 @@ from bridgehead.kafka_wire.headers import (
 from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
-    CreateTopicsRequest,
 )
+from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.apis.config_ports import CurrentConfig
 from broker_proxy.attempt import Step
 from broker_proxy.forwarding import Forwarded
 from cluster_model.broker_configs import EffectiveBrokerConfig
-from cluster_model.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from cluster_model.topic_names import (
+    GROUP_METADATA_TOPIC,
+    INTERNAL_TOPICS,
+    TRANSACTION_STATE_TOPIC,
+)
 from event_log.events import TopicsAutoCreated
 from event_log.writer import EventLog
 
@@ -101,7 +106,8 @@ class AutoTopics:
         """Have an internal topic created as this broker; returns at once (FindCoordinator)."""
         mine = self._claim([name])
         if mine:
-            self._start(self._create(request, mine, self._broker, str(self._broker_id)))
+            broker = replace(self._broker, dialect=request.connection.dialect)
+            self._start(self._create(request, mine, broker, str(self._broker_id)))
 
     def _claim(self, names: Sequence[str]) -> list[str]:
         room = IN_FLIGHT_MAX - len(self._in_flight)
@@ -136,11 +142,14 @@ class AutoTopics:
                     CreateTopicsRequest(
                         topics=[topic_to_create(name, config) for name in names],
                         timeout_ms=0 if waits else config.static.int("request.timeout.ms"),
+                        # KIP-590; the shipped dialect has no such field, and no such way.
+                        bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),
                     ),
                     asker.dialect,
                 ),
                 connection=asker,
                 received_ns=cause.received_ns,
+                made_by_broker=True,
             )
             self._log.append(
                 TopicsAutoCreated(

@@ -88,7 +88,7 @@ class ClientConnection:
             UnsupportedVersionError: a known API in an unknown version.
             WireError: not a request.
         """
-        header, at = decode_request_header(frame)
+        header, at = decode_request_header(frame, self.info.dialect)
         return self.name_request(header, frame, at, received_ns)
 
     def name_request(

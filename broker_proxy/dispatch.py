@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.codec import (
     decode_request,
     decode_response,
@@ -20,6 +19,7 @@ from bridgehead.kafka_wire.codec import (
     encode_response,
     throttle_time_ms,
 )
+from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
 from bridgehead.kafka_wire.error_responses import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_response_header, encode_response_header
@@ -88,6 +88,7 @@ class Dispatcher:
         course.executed_ns = self._now_ns()
         way = route(
             header.api_key,
+            header.api_version,
             dialect=request.connection.dialect,
             forwarding_enabled=self._forwarding_enabled,
             broker_is_controller=self._is_controller(),
@@ -175,7 +176,7 @@ class Dispatcher:
         )
         answered_ns = request.course.answered_ns = self._now_ns()
         self._metrics.request_completed(
-            API_SPECS[header.api_key].name,
+            DRAFTED_SPECS[header.api_key].name,
             header.api_version,
             (answered_ns - request.received_ns) / 1e6,
         )

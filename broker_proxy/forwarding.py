@@ -130,6 +130,7 @@ class ForwardingManager:
             request_id=request.request_id,
             client_software_name=connection.software_name,
             client_software_version=connection.software_version,
+            made_by_broker=request.made_by_broker,
         )
 
     async def _attempts(self, envelope: Envelope, deadline_s: float) -> Forwarded:

@@ -61,4 +61,5 @@ def _completed(request: ClientRequest, write_began_ns: int, written_ns: int) -> 
         listener_name=connection.listener_name,
         software_name=connection.software_name,
         software_version=connection.software_version,
+        dialect=connection.dialect,
     )

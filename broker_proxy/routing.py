@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final
 
+from bridgehead.kafka_wire.dialects import ALTER_TOPICS
+
 
 class Route(Enum):
     """The three ways out of a broker."""
@@ -62,11 +64,34 @@ SHIPPED: Final[Mapping[int, Route]] = {
     68: Route.LOCAL,  # ConsumerGroupHeartbeat
     69: Route.LOCAL,  # ConsumerGroupDescribe
 }
-DIALECTS: Final[Mapping[str, Mapping[int, Route]]] = {"shipped": SHIPPED}
+# As the KIPs drafted it: the same, with an Envelope on client listeners and KIP-4's three APIs.
+DRAFTED: Final[Mapping[int, Route]] = {
+    **SHIPPED,
+    58: Route.LOCAL,  # Envelope
+    ALTER_TOPICS: Route.FORWARD,
+}
+DIALECTS: Final[Mapping[str, Mapping[int, Route]]] = {"shipped": SHIPPED, "drafted": DRAFTED}
+# KIP-590 §Protocol Bumps: below these versions a request is forwarded, from them on its client has
+# to ask the controller itself. So has the client of every other API of the controller's (KIP-4).
+FORWARDED_BELOW: Final[Mapping[int, int]] = {
+    30: 3,  # CreateAcls
+    31: 3,  # DeleteAcls
+    33: 2,  # AlterConfigs
+    38: 3,  # CreateDelegationToken
+    39: 3,  # RenewDelegationToken
+    40: 3,  # ExpireDelegationToken
+    44: 2,  # IncrementalAlterConfigs
+    49: 1,  # AlterClientQuotas
+}
 
 
 def route(
-    api_key: int, *, dialect: str, forwarding_enabled: bool, broker_is_controller: bool
+    api_key: int,
+    api_version: int,
+    *,
+    dialect: str,
+    forwarding_enabled: bool,
+    broker_is_controller: bool,
 ) -> Route | None:
     """Decide where one request goes; None: this broker does not serve the API.
 
@@ -74,6 +99,7 @@ def route(
     the client has to find the controller itself, as before KIP-590.
     """
     way = DIALECTS[dialect].get(api_key)
-    if way is Route.FORWARD and not forwarding_enabled and not broker_is_controller:
-        return Route.NOT_CONTROLLER
-    return way
+    if way is not Route.FORWARD or broker_is_controller:
+        return way
+    must_ask_it = dialect == "drafted" and api_version >= FORWARDED_BELOW.get(api_key, 0)
+    return Route.NOT_CONTROLLER if must_ask_it or not forwarding_enabled else way

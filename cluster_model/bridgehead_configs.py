@@ -63,9 +63,7 @@ def _timeout_ms(value: str) -> str | None:
 
 
 def _dialect(value: str) -> str | None:
-    if value == "drafted":
-        return "is not available yet; use shipped"
-    return None if value == "shipped" else "must be shipped"
+    return None if value in ("shipped", "drafted") else "must be shipped or drafted"
 
 
 def _listener(value: str) -> str | None:
@@ -155,7 +153,12 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "Misbehaviour of a real Kafka to bring back, by name.",
     ),
     BridgeheadKey(
-        DIALECT, "shipped", False, True, _dialect, "What a listener speaks: as Kafka shipped it."
+        DIALECT,
+        "shipped",
+        False,
+        True,
+        _dialect,
+        "What a listener speaks: as Kafka 3.9 shipped it, or as the KIPs drafted it.",
     ),
     BridgeheadKey(
         GRPC_LISTENER,
@@ -307,7 +310,7 @@ class BridgeheadConfig:
         return self._value(CONTROLLER_ID, listener_name)
 
     def dialect(self, listener_name: str) -> str:
-        """Return what a listener speaks: always `shipped` in this release."""
+        """Return what a listener speaks: `shipped` or `drafted`."""
         return self._value(DIALECT, listener_name)
 
     @property

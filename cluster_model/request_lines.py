@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import orjson
 
-from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.codec import decode_response
+from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
 from bridgehead.kafka_wire.generate_json import HIDDEN, JsonGenerator
 from bridgehead.kafka_wire.headers import RequestHeader
 from bridgehead.kafka_wire.messages import (
@@ -71,11 +71,12 @@ class CompletedRequest:
     listener_name: str
     software_name: str = "unknown"
     software_version: str = "unknown"
+    dialect: str = "shipped"
 
 
 def is_deprecated(header: RequestHeader) -> bool:
     """True for a version that the request log names at INFO (KIP-896)."""
-    return header.api_version <= API_SPECS[header.api_key].deprecated_through
+    return header.api_version <= DRAFTED_SPECS[header.api_key].deprecated_through
 
 
 def request_line(done: CompletedRequest) -> bytes:
@@ -114,7 +115,7 @@ def request_line(done: CompletedRequest) -> bytes:
 
 
 def _header(header: RequestHeader) -> dict[str, Any]:
-    spec = API_SPECS[header.api_key]
+    spec = DRAFTED_SPECS[header.api_key]
     described: dict[str, Any] = {
         "requestApiKey": header.api_key,
         "requestApiVersion": header.api_version,
@@ -144,7 +145,9 @@ def _response(done: CompletedRequest) -> Any:
         return ""
     response, header = done.response, done.header
     if isinstance(response, bytes):
-        response = decode_response(header.api_key, header.api_version, response)
+        response = decode_response(
+            header.api_key, header.api_version, response, dialect=done.dialect
+        )
     return _to_json(response, header.api_version)
 
 

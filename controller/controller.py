@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Final
 
 from bridgehead.authorizer import ResourcePattern
-from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
 from cluster_model.session_state import ConnectionLostError, SessionState
@@ -91,7 +91,7 @@ class Controller:
     @property
     def api_ranges(self) -> ApiRanges:
         """What brokers may ask in Envelopes: lowest and highest version by API key."""
-        specs = [API_SPECS[key] for key in self._services.apis]
+        specs = [DRAFTED_SPECS[key] for key in self._services.apis]
         return {spec.key: (spec.min_version, spec.max_version) for spec in specs}
 
     @property

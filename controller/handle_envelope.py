@@ -138,6 +138,7 @@ class EnvelopeDesk:
             authorize=nothing_is_allowed,  # Until the loop decides.
             random=services.random,
             now_ms=services.now_ms(),
+            made_by_broker=envelope.made_by_broker,
         )
         if isinstance(opened.request, AlterClientQuotasRequest):
             context = await self._with_hosts(context, opened.request, loop)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.codec import decode_request
+from bridgehead.kafka_wire.dialects import SPECS
 from bridgehead.kafka_wire.errors import ErrorCode, WireError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from bridgehead.kafka_wire.request_checks import check_request
@@ -63,11 +63,13 @@ def open_envelope(
         return Refused(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(wrong))
     if len(envelope.client_host) not in (4, 16):  # 6
         return Refused(ErrorCode.INVALID_REQUEST, "the client's address has neither 4 nor 16 bytes")
+    if envelope.dialect not in SPECS:
+        return Refused(ErrorCode.INVALID_REQUEST, f"there is no dialect {envelope.dialect!r}")
     try:
-        header, _ = decode_request_header(envelope.request_header)  # 7
+        header, _ = decode_request_header(envelope.request_header, envelope.dialect)  # 7
     except WireError as wrong:
         return Refused(ErrorCode.UNSUPPORTED_VERSION, str(wrong))
-    spec = API_SPECS.get(header.api_key)
+    spec = SPECS[envelope.dialect].get(header.api_key)
     api = apis.get(header.api_key)
     if spec is None or not spec.forwardable or api is None:  # 8
         return Refused(

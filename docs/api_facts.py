@@ -107,7 +107,7 @@ API_FACTS: Final[Mapping[int, ApiFacts]] = {
     19: ApiFacts(
         (("CREATE", "CLUSTER"), ("CREATE", "TOPIC"), ("DESCRIBE_CONFIGS", "TOPIC")),
         f"{_29}; CREATE on the cluster or on the topic is enough; who may not DESCRIBE_CONFIGS "
-        "is shown neither configs nor id",
+        f"is shown neither configs nor id; drafted: {_31}, CREATE on the topic does not count",
         (
             "INVALID_CONFIG",
             "INVALID_PARTITIONS",
@@ -122,9 +122,11 @@ API_FACTS: Final[Mapping[int, ApiFacts]] = {
     ),
     20: ApiFacts(
         (("DELETE", "TOPIC"), ("DESCRIBE", "TOPIC")),
-        f"{_29}, whether the topic exists or not; by an id without DESCRIBE its name stays hidden",
+        f"{_29}, whether the topic exists or not; by an id without DESCRIBE its name stays hidden; "
+        "drafted: by a name without DESCRIBE as if there were no topic",
         (
             "INVALID_REQUEST",
+            "INVALID_TOPIC_EXCEPTION",
             "POLICY_VIOLATION",
             "THROTTLING_QUOTA_EXCEEDED",
             "TOPIC_DELETION_DISABLED",
@@ -254,4 +256,18 @@ API_FACTS: Final[Mapping[int, ApiFacts]] = {
     66: ApiFacts((), _NOTHING, ()),
     68: ApiFacts((), _NOTHING, ("UNSUPPORTED_VERSION",)),
     69: ApiFacts((), _NOTHING, ("UNSUPPORTED_VERSION",)),
+    58: ApiFacts((), "everybody is refused: brokers have another channel", (_31,)),
+    10001: ApiFacts(
+        (("ALTER", "CLUSTER"),),
+        _31,
+        (
+            "INVALID_PARTITIONS",
+            "INVALID_REPLICATION_FACTOR",
+            "INVALID_REPLICA_ASSIGNMENT",
+            "INVALID_REQUEST",
+            "INVALID_TOPIC_EXCEPTION",
+            "POLICY_VIOLATION",
+            "REASSIGNMENT_IN_PROGRESS",
+        ),
+    ),
 }

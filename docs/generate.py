@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.dialects import SPECS
 from broker_proxy.left_out import LEFT_OUT
 from broker_proxy.routing import DIALECTS
 from cluster_model import quirks
@@ -28,6 +28,10 @@ What a broker answers: only this is in ApiVersions (`broker_proxy/routing.py`).
 - LOCAL: any broker answers. FORWARD: the controller decides, whichever broker was asked; with
   `bridgehead.forwarding.enable=false` a broker that is not the controller says NOT_CONTROLLER.
   AlterConfigs and IncrementalAlterConfigs of a broker or its loggers are answered by that broker.
+- A listener with `bridgehead.dialect=drafted` forwards only KIP-590's eight APIs, and only below
+  these versions: AlterConfigs 2, IncrementalAlterConfigs 2, CreateAcls 3, DeleteAcls 3,
+  AlterClientQuotas 1, and 3 for the three delegation token APIs. Everything else that is marked
+  FORWARD is NOT_CONTROLLER away from the controller. What else differs there: [kips](kips.md).
 - Every API can answer UNKNOWN_SERVER_ERROR. A forwarded one answers REQUEST_TIMED_OUT when no
   controller has answered within `request.timeout.ms`, and, for what waits for the cluster, when
   its own timeout has passed.
@@ -81,13 +85,16 @@ def apis_page() -> str:
         if not ways:
             continue
         rights = ", ".join(f"{operation} on {kind}" for operation, kind in facts.rights) or "-"
-        routes = ", ".join(
-            way.name if len(DIALECTS) == 1 else f"{name}: {way.name}" for name, way in ways.items()
-        )
-        spec = API_SPECS[key]
-        versions = f"{spec.min_version} to {spec.max_version}"
+        only = "" if "shipped" in ways else "drafted: "
+        specs = {name: SPECS[name][key] for name in ways}
+        ranges = {name: f"{s.min_version} to {s.max_version}" for name, s in specs.items()}
+        versions = ranges[next(iter(ways))]
+        if ranges["drafted"] != versions:
+            versions += f"; drafted: {ranges['drafted']}"
+        name, way = specs["drafted"].name, ways["drafted"]
         errors = ", ".join(facts.errors) or "-"
-        page += [_row(spec.name, str(key), versions, routes, rights, facts.denied, errors)]
+        route = only + way.name
+        page += [_row(name, str(key), versions, route, rights, facts.denied, errors)]
     page += ["", *_LEFT_OUT_INTRODUCTION, "", "| API | key | why |", "|---|---|---|"]
     page += [_row(name, str(key), why) for key, (name, why) in sorted(LEFT_OUT.items())]
     return "\n".join([*page, ""])

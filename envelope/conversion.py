@@ -34,6 +34,7 @@ def envelope_to_pb(envelope: Envelope, into: Any) -> None:
     into.attempt = envelope.attempt
     into.client_software_name = envelope.client_software_name
     into.client_software_version = envelope.client_software_version
+    into.made_by_broker = envelope.made_by_broker
 
 
 def envelope_from_pb(message: Any) -> Envelope:
@@ -53,6 +54,7 @@ def envelope_from_pb(message: Any) -> Envelope:
         message.attempt,
         message.client_software_name,
         message.client_software_version,
+        message.made_by_broker,
     )
 
 

@@ -37,6 +37,7 @@ class Envelope:
     attempt: int = 1
     client_software_name: str = ""
     client_software_version: str = ""
+    made_by_broker: bool = False  # the broker's own request: an internal topic, an auto-creation
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
 from broker_proxy.apis.describe_producers import DescribeProducers
 from broker_proxy.apis.describe_transactions import DescribeTransactions
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
+from broker_proxy.apis.envelope import Envelope
 from broker_proxy.apis.find_coordinator import FindCoordinator
 from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.apis.list_offsets import ListOffsets
@@ -51,6 +52,7 @@ from cluster_model.quirks import quirks_of
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
+from controller.apis.alter_topics import AlterTopics
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
 from controller.apis.base import AdminApi
 from controller.apis.config_changes import ConfigChanges
@@ -68,6 +70,7 @@ from controller.apis.renew_delegation_token import RenewDelegationToken
 from controller.apis.token_changes import TokenFinder
 from controller.apis.topic_config_rules import TopicConfigRules
 from controller.apis.update_features import UpdateFeatures
+from controller.store.port import Mutant
 from node.config import LOOPBACK, NodeConfig
 
 if TYPE_CHECKING:
@@ -76,7 +79,9 @@ if TYPE_CHECKING:
 Current = Callable[[], EffectiveBrokerConfig]
 
 
-def build_admin_apis(node_config: NodeConfig, current: Current) -> Mapping[int, AdminApi]:
+def build_admin_apis(
+    node_config: NodeConfig, current: Current, mutants: frozenset[Mutant]
+) -> Mapping[int, AdminApi]:
     """Return every admin write API of the controller, by key."""
     config, secret = node_config.broker, node_config.token_secret
     rules = TopicConfigRules(current)
@@ -85,7 +90,12 @@ def build_admin_apis(node_config: NodeConfig, current: Current) -> Mapping[int, 
     token_expiry_ms = config.long("delegation.token.expiry.time.ms")
     token_finder = TokenFinder(secret)
     apis: tuple[AdminApi, ...] = (
-        CreateTopics(config, check_configs=rules.check, show_configs=rules.show),
+        CreateTopics(
+            config,
+            check_configs=rules.check,
+            show_configs=rules.show,
+            honours_client_bypass=Mutant.HONOUR_CLIENT_BYPASS in mutants,
+        ),
         DeleteTopics(config),
         CreatePartitions(),
         AlterConfigs(changes),
@@ -94,6 +104,7 @@ def build_admin_apis(node_config: NodeConfig, current: Current) -> Mapping[int, 
         ListPartitionReassignments(),
         ElectLeaders(),
         UpdateFeatures(),
+        AlterTopics(),
         CreateAcls(node_config.authorizer is not None),
         DeleteAcls(node_config.authorizer is not None),
         AlterClientQuotas(),
@@ -131,6 +142,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
             auto_create=auto_topics.create_for_client if creates else None,
         ),
         ApiVersions(DIALECTS, lambda: 0, lambda: node.office.controller_ranges),
+        Envelope(),
         SaslHandshake(),
         SaslAuthenticate(),
         DescribeCluster(view, authorize_for=node.authorization.of_clients),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from bridgehead.authorizer import Action, Asker, Verdict
-from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
 from cluster_model.acl_znodes import camel_case
 from event_log.text_log import Level, TextLog
 
@@ -56,7 +56,7 @@ class AuthorizerLog:
 
 def audit_line(asker: Asker, action: Action, verdict: Verdict, count: int) -> bytes:
     """Return Kafka's line about one verdict."""
-    spec = API_SPECS.get(asker.api_key)
+    spec = DRAFTED_SPECS.get(asker.api_key)
     return _printable(
         f"Principal = {asker.principal} is {'Allowed' if verdict.allowed else 'Denied'} "
         f"Operation = {camel_case(action.operation)} from host = {asker.host} on resource = "

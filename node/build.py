@@ -151,7 +151,7 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             mutation_quota_window_s=config.broker.int("controller.quota.window.size.seconds"),
         ),
         Services(
-            apis=build_admin_apis(config, lambda: node.effective),
+            apis=build_admin_apis(config, lambda: node.effective, mutants),
             serde=node.serde,
             may_send_envelopes=node.authorization.may_send_envelopes,
             bind_authorize=node.authorization.bind,

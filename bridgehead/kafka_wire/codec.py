@@ -1,7 +1,7 @@
 """Bodies of requests and responses: bytes to messages and back, in every version.
 
 Codecs are generated from the tables of `messages` when a version is first met. A dialect is a
-set of tables: today there is one, "shipped", which is Kafka 3.9's.
+set of tables: see `dialects`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import struct
 from functools import cache
 from typing import Any, Final, Literal
 
-from bridgehead.kafka_wire.apis import API_SPECS, ApiSpec
+from bridgehead.kafka_wire.apis import ApiSpec
+from bridgehead.kafka_wire.dialects import DIALECTS, SPECS
 from bridgehead.kafka_wire.generate import (
     DECODE_ERRORS,
     ENCODE_ERRORS,
@@ -22,7 +23,6 @@ from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.schema import fields_of
 
 Kind = Literal["request", "response"]
-DIALECTS: Final = ("shipped",)
 _THROTTLE_TIME: Final = struct.Struct(">i")
 
 
@@ -32,9 +32,10 @@ def find_spec(api_key: int, version: int, dialect: str) -> ApiSpec:
     Raises:
         WireError: no such API, version or dialect.
     """
-    if dialect not in DIALECTS:
+    specs = SPECS.get(dialect)
+    if specs is None:
         raise WireError(f"there is no dialect {dialect!r}; there is {', '.join(DIALECTS)}")
-    spec = API_SPECS.get(api_key)
+    spec = specs.get(api_key)
     if spec is None:
         raise WireError(f"there is no API {api_key}")
     if version not in spec.versions:
@@ -118,7 +119,8 @@ def encode_response(api_key: int, version: int, message: Any, dialect: str = "sh
 
 @cache
 def _begins_with_throttle_time(api_key: int, version: int) -> bool:
-    fields = fields_of(message_type(find_spec(api_key, version, DIALECTS[0]), "response"))
+    # The same in every dialect that has the version, and drafted has all.
+    fields = fields_of(message_type(find_spec(api_key, version, "drafted"), "response"))
     first = next((field for field in fields if version in field.versions), None)
     return first is not None and first.name == "throttle_time_ms"
 

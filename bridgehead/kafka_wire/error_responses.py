@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from bridgehead.kafka_wire.acl_error_responses import ACL_ERROR_RESPONSES
 from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.drafted_error_responses import DRAFTED_ERROR_RESPONSES
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.group_error_responses import GROUP_ERROR_RESPONSES
 from bridgehead.kafka_wire.messages import (
@@ -37,6 +38,7 @@ from bridgehead.kafka_wire.messages import (
     sasl_handshake,
     update_features,
 )
+from bridgehead.kafka_wire.messages.drafted import delete_records as drafted_delete_records
 from bridgehead.kafka_wire.token_error_responses import TOKEN_ERROR_RESPONSES
 
 ErrorResponse = Callable[[Any, int, ErrorCode, str | None], Any]
@@ -184,7 +186,7 @@ def _delete_records(request: Any, version: int, error: ErrorCode, message: str |
             delete_records.DeleteRecordsTopicResult(
                 name=topic.name,
                 partitions=[
-                    delete_records.DeleteRecordsPartitionResult(
+                    drafted_delete_records.DeleteRecordsPartitionResult(
                         partition_index=partition.partition_index,
                         low_watermark=-1,
                         error_code=error,
@@ -357,6 +359,7 @@ ERROR_RESPONSES: Final[Mapping[int, ErrorResponse]] = {
     **ACL_ERROR_RESPONSES,
     **GROUP_ERROR_RESPONSES,
     **TOKEN_ERROR_RESPONSES,
+    **DRAFTED_ERROR_RESPONSES,
 }
 
 

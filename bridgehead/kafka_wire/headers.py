@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from bridgehead.kafka_wire.apis import API_SPECS, ApiSpec
+from bridgehead.kafka_wire.apis import ApiSpec
+from bridgehead.kafka_wire.dialects import DRAFTED_SPECS, SPECS
 from bridgehead.kafka_wire.primitives import (
     WireError,
     damaged_text,
@@ -36,7 +37,7 @@ class UnsupportedVersionError(WireError):
         self.header = header
 
 
-def decode_request_header(data: bytes) -> tuple[RequestHeader, int]:
+def decode_request_header(data: bytes, dialect: str = "shipped") -> tuple[RequestHeader, int]:
     """Return the header and where the body begins. The body is not looked at.
 
     Raises:
@@ -47,7 +48,7 @@ def decode_request_header(data: bytes) -> tuple[RequestHeader, int]:
         key, version, correlation_id = _FIXED.unpack_from(data)
     except struct.error:
         raise WireError("the data ends within the request header") from None
-    spec = API_SPECS.get(key)
+    spec = SPECS[dialect].get(key)
     if spec is None:
         raise WireError(f"there is no API {key}")
     if not spec.min_version <= version <= spec.max_version:
@@ -120,7 +121,8 @@ def decode_response_header(api_key: int, api_version: int, data: bytes) -> tuple
 
 
 def _spec(api_key: int) -> ApiSpec:
-    spec = API_SPECS.get(api_key)
+    # A version that both dialects have is flexible in both or in none; drafted has all.
+    spec = DRAFTED_SPECS.get(api_key)
     if spec is None:
         raise WireError(f"there is no API {api_key}")
     return spec

@@ -44,7 +44,7 @@ def decode_body(
         kind: "request" or "response".
         version: the API version in whose layout `data` is.
         data: the body alone, without length and header. Bytes after its end are ignored.
-        dialect: "shipped".
+        dialect: "shipped" or "drafted".
 
     Raises:
         WireError: the bytes are not that message. No other exception comes from bad input.

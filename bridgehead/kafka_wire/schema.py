@@ -8,6 +8,7 @@ in wire order. `generate` turns the table of one version into straight-line code
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,25 +49,41 @@ WireType = Primitive | Array | type[Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions in which something holds."""
+
+    ranges: tuple[range, ...]
+
+    def __contains__(self, version: object) -> bool:
+        return any(version in each for each in self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
 class Wire:
     """What one field is on the wire."""
 
     name: str
     json_name: str
     type: WireType
-    versions: range
-    nullable: range
+    versions: Container[int]
+    nullable: Container[int]
     tag: int | None
     default: Any
 
 
 _VERSION_MAX: Final = 1 << 15
+_EVERY: Final = Versions((range(_VERSION_MAX),))
+_NONE: Final = Versions(())
 
 
-def _range(text: str | None, absent: range) -> range:
-    """Read "3+", "8-10" or "4"."""
+def _versions(text: str | None, absent: Container[int]) -> Container[int]:
+    """Read "3+", "8-10", "4" or several of them: "2,5+"."""
     if text is None:
         return absent
+    return Versions(tuple(map(_range, text.split(","))))
+
+
+def _range(text: str) -> range:
     if text.endswith("+"):
         return range(int(text[:-1]), _VERSION_MAX)
     first, _, last = text.partition("-")
@@ -107,8 +124,8 @@ def fields_of(struct: type[Any]) -> tuple[Wire, ...]:
                 field.name,
                 json or _camel(field.name),
                 kind,
-                _range(versions, range(_VERSION_MAX)),
-                _range(nullable, range(0)),
+                _versions(versions, _EVERY),
+                _versions(nullable, _NONE),
                 tag,
                 default,
             )

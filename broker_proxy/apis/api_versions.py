@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final
 
-from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.dialects import SPECS
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.api_versions import (
     ApiVersion,
@@ -74,7 +74,7 @@ class ApiVersions:
     def _ranges(self, dialect: str) -> Iterator[ApiVersion]:
         controllers = self._controller_ranges()
         for key, way in self._served[dialect]:
-            spec = API_SPECS[key]
+            spec = SPECS[dialect][key]
             lowest, highest = spec.min_version, spec.max_version
             if controllers and way is Route.FORWARD:
                 its_lowest, its_highest = controllers.get(key, _NOTHING)

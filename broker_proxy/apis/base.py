@@ -56,6 +56,7 @@ class ClientRequest:
     connection: ClientConnectionInfo
     received_ns: int  # monotonic
     course: Course = field(default_factory=Course)
+    made_by_broker: bool = False  # this broker's own; no client can say so
 
     @property
     def asker(self) -> Asker:

@@ -3,21 +3,26 @@
 There is no data plane: every partition is an empty log, whose first and last offset are 0. So what
 may be asked for is offset 0, or -1, the high watermark; no replica has to be waited for
 (kafka-semantics 3.18). A partition that comes twice is answered once, as its last entry asks.
+
+Drafted (KIP-201): v1 can only validate, which for empty logs is the same, and has error messages;
+v0 does not know of policies.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages import delete_records as shipped
 from bridgehead.kafka_wire.messages.delete_records import (
-    DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from bridgehead.kafka_wire.messages.drafted.delete_records import DeleteRecordsPartitionResult
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig
 from broker_proxy.apis.records_policy import RecordsPolicy
@@ -25,6 +30,7 @@ from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.topic_configs import TopicDefaults
 from cluster_model.topic_names import INTERNAL_TOPICS
 
+_log = logging.getLogger(__name__)
 _HIGH_WATERMARK: Final = -1
 _NO_WATERMARK: Final = -1
 _LOG_END_OFFSET: Final = 0
@@ -59,12 +65,13 @@ class DeleteRecords:
                 for partition, offset in offsets.items()
             }
             refusal = await self._refusal(request, name, offsets, errors)
-            results = []
+            results: list[shipped.DeleteRecordsPartitionResult] = []
             for partition, error in errors.items():
+                text = error.default_text if error is not ErrorCode.NONE else None
                 if refusal is not None and error is ErrorCode.NONE:
-                    error = refusal.error
+                    error, text = refusal.error, refusal.message
                 watermark = _LOG_END_OFFSET if error is ErrorCode.NONE else _NO_WATERMARK
-                results.append(DeleteRecordsPartitionResult(partition, watermark, error))
+                results.append(DeleteRecordsPartitionResult(partition, watermark, error, text))
             topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
         return DeleteRecordsResponse(topics=topics)
 
@@ -79,7 +86,17 @@ class DeleteRecords:
         asked = {p: offsets[p] for p, error in errors.items() if error is ErrorCode.NONE}
         if self.policy is None or not asked:
             return None
-        return await self.policy.refusal(request.connection.principal, name, asked)
+        refusal = await self.policy.refusal(request.connection.principal, name, asked)
+        is_old = request.connection.dialect == "drafted" and not request.header.api_version
+        if refusal is not None and is_old and refusal.error is ErrorCode.POLICY_VIOLATION:
+            _log.info(
+                "%s: records of %s are kept by policy, which version 0 cannot say: %s",
+                request.request_id,
+                name,
+                refusal.message,
+            )
+            return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return refusal
 
     def _judge(self, name: str, partition: int, offset: int, may_delete: bool) -> ErrorCode:
         """Every check in Kafka's order."""

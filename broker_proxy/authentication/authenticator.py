@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
-from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.codec import decode_request, encode_response
+from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
 from bridgehead.kafka_wire.error_responses import ERROR_RESPONSES, error_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import (
@@ -163,7 +163,7 @@ class SaslAuthenticator:
         except WireError as wrong:
             return self._refuse(str(wrong))
         if header.api_key not in (API_VERSIONS, SASL_HANDSHAKE):
-            name = API_SPECS[header.api_key].name
+            name = DRAFTED_SPECS[header.api_key].name
             return self._refuse(f"Unexpected Kafka request of type {name} during SASL handshake.")
         try:
             message = decode_request(header.api_key, header.api_version, frame, at)
@@ -201,7 +201,7 @@ class SaslAuthenticator:
             return self._refuse(str(wrong))
         if header.api_key != SASL_AUTHENTICATE:
             why = (
-                f"Unexpected Kafka request of type {API_SPECS[header.api_key].name} "
+                f"Unexpected Kafka request of type {DRAFTED_SPECS[header.api_key].name} "
                 "during SASL authentication."
             )
             return self._refuse(why, _out_of_turn(header, message, why))

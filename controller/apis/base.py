@@ -104,6 +104,12 @@ class RequestContext:
     random: RandomSource
     now_ms: int
     resolvable: frozenset[str] = frozenset()  # host names of the request that have an address
+    made_by_broker: bool = False  # its broker's own request, not a client's
+
+    @property
+    def is_drafted(self) -> bool:
+        """True on listeners that speak as the KIPs drafted it."""
+        return self.dialect == "drafted"
 
     @property
     def asker(self) -> Asker:

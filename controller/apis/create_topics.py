@@ -4,6 +4,10 @@ Behaviour: every topic stands alone; a name that comes twice is refused in every
 accepted topic gets its config znode, its topic znode and its partitions' states in one multi
 where they fit. The answer waits until every partition has a leader, or the timeout passes.
 
+Drafted (KIP-4): the right to create is that on the cluster alone; a name that comes twice is
+answered once; the broker's defaults stand in for neither number alone. KIP-590: a broker has an
+internal topic created past the policy; a client that says so is not heard.
+
 Version notes:
     1: validate_only, error messages. 5: the answer shows what was created. 7: topic ids.
 """
@@ -11,7 +15,7 @@ Version notes:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -25,6 +29,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from bridgehead.kafka_wire.messages.drafted import create_topics as drafted
 from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.broker_configs import BrokerConfig
 from cluster_model.elections import elect_new
@@ -34,6 +39,7 @@ from cluster_model.quirks import UNUSABLE_ASSIGNMENT_ACCEPTED, quirks_of
 from cluster_model.records import PartitionRecord, Record, Replicas, TopicRecord
 from cluster_model.topic_names import (
     CLUSTER_METADATA_TOPIC,
+    INTERNAL_TOPICS,
     check_topic_name,
     collision_key,
     may_collide,
@@ -54,10 +60,12 @@ from controller.apis.topic_assignments import (
     partitions_max,
     too_many_partitions,
 )
-from controller.policy_questions import creation
+from controller.policy_questions import MakeQuestion, creation
 
 DEFAULT: Final = -1
 _SHOWS_CONFIGS_FROM: Final = 5
+# From here on a client may leave both numbers to the broker, which no draft speaks of (KIP-464).
+_DEFAULTS_FROM: Final = 4
 _ID_BYTES: Final = 16
 _RESERVED_IDS: Final = frozenset({bytes(16), bytes(15) + b"\x01"})
 _FIRST_BASE64_IS_DASH: Final = 62 << 2
@@ -69,8 +77,11 @@ _PROHIBITED: Final = Outcome(
     f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited.",
 )
 _NOT_AUTHORIZED: Final = Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+_CLUSTER_NOT_AUTHORIZED: Final = Outcome(
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED.default_text
+)
 # Refused before the topic is looked at: alone these say whether its configs may be described.
-_REFUSED_AT_ONCE: Final = (_FOUND_TWICE, _PROHIBITED, _NOT_AUTHORIZED)
+_REFUSED_AT_ONCE: Final = (_FOUND_TWICE, _PROHIBITED, _NOT_AUTHORIZED, _CLUSTER_NOT_AUTHORIZED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +118,13 @@ class CreateTopics:
         *,
         check_configs: ConfigCheck,
         show_configs: ShowConfigs,
+        honours_client_bypass: bool = False,
     ) -> None:
-        """`check_configs` raises ApiError INVALID_CONFIG; `show_configs` fills v5 answers."""
+        """`check_configs` raises ApiError INVALID_CONFIG; `show_configs` fills v5 answers.
+
+        `honours_client_bypass` is a seeded bug.
+        """
+        self._honours_client_bypass = honours_client_bypass
         self._default_partitions = config.int("num.partitions")
         self._default_factor = config.int("default.replication.factor")
         self._takes_unusable = UNUSABLE_ASSIGNMENT_ACCEPTED in quirks_of(config.originals)
@@ -143,9 +159,7 @@ class CreateTopics:
                 continue
             if may_collide(name):
                 created[collision_key(name)] = name
-            judged = partial(
-                creation, context.principal, name, plan.assignment, plan.configs, plan.generated
-            )
+            judged = self._question(context, request, name, plan)
             if request.validate_only:
                 elements.append(Decided(name, Outcome(ErrorCode.NONE), question=judged))
             else:
@@ -155,6 +169,18 @@ class CreateTopics:
         waits = WaitFor.NOTHING if request.validate_only else WaitFor.LEADERS
         return Decision(elements, Wait(waits, names, request.timeout_ms))
 
+    def _question(
+        self, context: RequestContext, request: CreateTopicsRequest, name: str, plan: _Plan
+    ) -> MakeQuestion | None:
+        """Return what a policy is asked; None: it is passed by (KIP-590's flag)."""
+        flagged = isinstance(request, drafted.CreateTopicsRequest) and request.bypass_policy
+        from_broker = context.made_by_broker and name in INTERNAL_TOPICS
+        if flagged and (from_broker or self._honours_client_bypass):
+            return None
+        return partial(
+            creation, context.principal, name, plan.assignment, plan.configs, plan.generated
+        )
+
     def _refuse_at_once(
         self, context: RequestContext, name: str, count: int, may_create_all: bool
     ) -> Outcome | None:
@@ -162,6 +188,8 @@ class CreateTopics:
             return _PROHIBITED
         if count > 1:
             return _FOUND_TWICE
+        if not may_create_all and context.is_drafted:
+            return _CLUSTER_NOT_AUTHORIZED
         if not may_create_all and not context.authorize("CREATE", "TOPIC", name, count=count):
             return _NOT_AUTHORIZED
         return None
@@ -209,7 +237,7 @@ class CreateTopics:
     def _place(
         self, context: RequestContext, topic: CreatableTopic, order: BrokerOrder | None, count: int
     ) -> tuple[Replicas, ...]:
-        partitions, factor = self._sizes(topic)
+        partitions, factor = self._sizes(context, topic)
         if partitions <= 0:
             raise ApiError(
                 ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0."
@@ -236,8 +264,11 @@ class CreateTopics:
             shift=context.random.randrange(count),
         )
 
-    def _sizes(self, topic: CreatableTopic) -> tuple[int, int]:
+    def _sizes(self, context: RequestContext, topic: CreatableTopic) -> tuple[int, int]:
         partitions, factor = topic.num_partitions, topic.replication_factor
+        leaves_both = partitions == factor == DEFAULT and context.api_version >= _DEFAULTS_FROM
+        if context.is_drafted and not leaves_both:
+            return partitions, factor
         return (
             self._default_partitions if partitions == DEFAULT else partitions,
             self._default_factor if factor == DEFAULT else factor,
@@ -293,7 +324,7 @@ class CreateTopics:
         return CreateTopicsResponse(
             topics=[
                 self._result(context, topic, outcomes[topic.name], topic.name in unfinished)
-                for topic in request.topics
+                for topic in _answered(context, request)
             ]
         )
 
@@ -323,7 +354,7 @@ class CreateTopics:
             result.num_partitions = len({a.partition_index for a in topic.assignments})
             result.replication_factor = len(topic.assignments[0].broker_ids)
         else:
-            result.num_partitions, result.replication_factor = self._sizes(topic)
+            result.num_partitions, result.replication_factor = self._sizes(context, topic)
         result.configs = self._show_configs({c.name: c.value or "" for c in topic.configs})
         return result
 
@@ -332,6 +363,13 @@ class CreateTopics:
     ) -> Any:
         """See AdminApi.refuse."""
         return error_response(self.api_key, request, version, error, message)
+
+
+def _answered(context: RequestContext, request: CreateTopicsRequest) -> Iterable[CreatableTopic]:
+    """Yield the topics in the answer: KIP-4's is a map, so a name stands there once."""
+    if context.is_drafted:
+        return {topic.name: topic for topic in request.topics}.values()
+    return request.topics
 
 
 def _order(image: MetadataImage) -> BrokerOrder | None:

@@ -4,6 +4,9 @@ Behaviour: accepting a deletion writes its marker; the controller removes the to
 and the answer waits until its id is gone. Names are not validated; a topic without a right on it
 is answered alike whether it exists or not.
 
+Drafted: a missing topic is INVALID_TOPIC_EXCEPTION, also to who may not describe it; a name that
+comes twice is answered once (KIP-4). v2 can only validate, and has error messages (KIP-201).
+
 Version notes:
     5: error messages, which Kafka never sets; a policy's are. 6: topics by name or by id.
 """
@@ -21,6 +24,7 @@ from bridgehead.kafka_wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from bridgehead.kafka_wire.messages.drafted import delete_topics as drafted
 from cluster_model.broker_configs import BrokerConfig
 from cluster_model.image import MetadataImage
 from cluster_model.quirks import DELETE_BY_ID_TELLS_EXISTENCE, quirks_of
@@ -33,6 +37,7 @@ NO_ID: Final = bytes(16)
 _BY_ID_FROM: Final = 6
 _DISABLED_FROM: Final = 3
 _KNOWS_POLICIES_FROM: Final = 5
+_KIP_201_VERSION: Final = 2
 # With these an outcome's text is a policy's; else it is the name behind an id.
 _POLICY_ERRORS: Final = (ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR)
 
@@ -70,6 +75,7 @@ class DeleteTopics:
     ) -> Decision:
         """See AdminApi.decide."""
         refused = self._refuse_all(context, request)
+        dry = isinstance(request, drafted.DeleteTopicsRequest) and request.validate_only
         # Deleted by this very request, under another controller or by another of its entries.
         gone = _Gone.of(settled)
         elements: dict[str, Decided] = {}
@@ -83,9 +89,10 @@ class DeleteTopics:
             new = resolved not in image.deletions and resolved not in marked
             if outcome.succeeded and resolved in image.topics and new:
                 assert resolved is not None
-                records = (DeletionMarkerRecord(resolved),)
+                records = () if dry else (DeletionMarkerRecord(resolved),)
                 marked.add(resolved)
-            mutations = _partitions(image, resolved) if outcome.succeeded else None
+            charged = outcome.succeeded and not dry
+            mutations = _partitions(image, resolved) if charged else None
             judged = None
             if outcome.succeeded and resolved in image.topics:
                 assert resolved is not None
@@ -95,8 +102,8 @@ class DeleteTopics:
             )
         outcomes = {**settled, **{e: decided.outcome for e, decided in elements.items()}}
         ids = {e: o.topic_id for e, o in outcomes.items() if o.succeeded and o.topic_id}
-        wait = Wait(WaitFor.DELETION, ids, request.timeout_ms)
-        knows = context.api_version >= _KNOWS_POLICIES_FROM
+        wait = Wait() if dry else Wait(WaitFor.DELETION, ids, request.timeout_ms)
+        knows = context.api_version >= _KNOWS_POLICIES_FROM or _is_kip_201(context)
         violation = ErrorCode.POLICY_VIOLATION if knows else ErrorCode.UNKNOWN_SERVER_ERROR
         return Decision(list(elements.values()), wait, violation)
 
@@ -131,10 +138,14 @@ class DeleteTopics:
             context.authorize("DESCRIBE", "TOPIC", name)  # Told, without effect, as in Kafka.
             known_as = None
         if not context.authorize("DELETE", "TOPIC", name):
+            if context.is_drafted and not context.authorize("DESCRIBE", "TOPIC", name):
+                return Outcome(ErrorCode.INVALID_TOPIC_EXCEPTION)  # As if there were none.
             return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, known_as)
         topic = image.topics.get(name)
         if topic is None and name in gone.ids:
             return Outcome(ErrorCode.NONE, known_as, gone.ids[name])
+        if topic is None and context.is_drafted:
+            return Outcome(ErrorCode.INVALID_TOPIC_EXCEPTION)
         if topic is None:
             return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         # Kafka sets no message here; the text of a success is therefore free to keep the name
@@ -155,12 +166,15 @@ class DeleteTopics:
     ) -> DeleteTopicsResponse:
         """See AdminApi.answer. An id asked for comes back with its name, where that may be said."""
         results = []
-        for element, name, topic_id in _asked(context, request):
+        asked = _asked(context, request)
+        for element, name, topic_id in dict.fromkeys(asked) if context.is_drafted else asked:
             outcome = outcomes[element]
             error = ErrorCode.REQUEST_TIMED_OUT if element in unfinished else outcome.error
             said, message = outcome.message, None
             if outcome.error in _POLICY_ERRORS:
                 said, message = image.topic_names.get(topic_id), outcome.message
+            if _is_kip_201(context) and message is None and error is not ErrorCode.NONE:
+                message = error.default_text
             results.append(
                 DeletableTopicResult(
                     name=said if name is None else name,
@@ -176,6 +190,10 @@ class DeleteTopics:
     ) -> Any:
         """See AdminApi.refuse."""
         return error_response(self.api_key, request, version, error, message)
+
+
+def _is_kip_201(context: RequestContext) -> bool:
+    return context.is_drafted and context.api_version == _KIP_201_VERSION
 
 
 def _partitions(image: MetadataImage, name: str | None) -> int:

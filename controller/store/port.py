@@ -57,6 +57,8 @@ class Mutant(Enum):
     """A lost session is replaced, and the multi sent again: the zombie of KAFKA-6082."""
     ANSWER_BEFORE_APPLIED = "answer_before_applied"
     """No answer waits for other brokers, whatever `bridgehead.metadata.blocking` says."""
+    HONOUR_CLIENT_BYPASS = "honour_client_bypass"
+    """A client that sets the flag of internal topics passes the policy by."""
     SKIP_POLICY_ON_RETRY = "skip_policy_on_retry"
     """An Envelope that is sent again is not shown to the policies."""
     STALE_ACL_CACHE = "stale_acl_cache"

@@ -33,7 +33,7 @@ class Hello(_message.Message):
     def __init__(self, broker_id: _Optional[int] = ..., incarnation: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., cluster_id: _Optional[str] = ...) -> None: ...
 
 class Envelope(_message.Message):
-    __slots__ = ("broker_id", "incarnation", "sequence", "broker_epoch", "request_header", "request_data", "principal", "client_host", "listener_name", "security_protocol", "dialect", "remaining_ms", "request_id", "attempt", "client_software_name", "client_software_version")
+    __slots__ = ("broker_id", "incarnation", "sequence", "broker_epoch", "request_header", "request_data", "principal", "client_host", "listener_name", "security_protocol", "dialect", "remaining_ms", "request_id", "attempt", "client_software_name", "client_software_version", "made_by_broker")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
@@ -50,6 +50,7 @@ class Envelope(_message.Message):
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     CLIENT_SOFTWARE_NAME_FIELD_NUMBER: _ClassVar[int]
     CLIENT_SOFTWARE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    MADE_BY_BROKER_FIELD_NUMBER: _ClassVar[int]
     broker_id: int
     incarnation: str
     sequence: int
@@ -66,7 +67,8 @@ class Envelope(_message.Message):
     attempt: int
     client_software_name: str
     client_software_version: str
-    def __init__(self, broker_id: _Optional[int] = ..., incarnation: _Optional[str] = ..., sequence: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., request_header: _Optional[bytes] = ..., request_data: _Optional[bytes] = ..., principal: _Optional[bytes] = ..., client_host: _Optional[bytes] = ..., listener_name: _Optional[str] = ..., security_protocol: _Optional[str] = ..., dialect: _Optional[str] = ..., remaining_ms: _Optional[int] = ..., request_id: _Optional[str] = ..., attempt: _Optional[int] = ..., client_software_name: _Optional[str] = ..., client_software_version: _Optional[str] = ...) -> None: ...
+    made_by_broker: bool
+    def __init__(self, broker_id: _Optional[int] = ..., incarnation: _Optional[str] = ..., sequence: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., request_header: _Optional[bytes] = ..., request_data: _Optional[bytes] = ..., principal: _Optional[bytes] = ..., client_host: _Optional[bytes] = ..., listener_name: _Optional[str] = ..., security_protocol: _Optional[str] = ..., dialect: _Optional[str] = ..., remaining_ms: _Optional[int] = ..., request_id: _Optional[str] = ..., attempt: _Optional[int] = ..., client_software_name: _Optional[str] = ..., client_software_version: _Optional[str] = ..., made_by_broker: _Optional[bool] = ...) -> None: ...
 
 class ControllerBatch(_message.Message):
     __slots__ = ("welcome", "answers", "updates", "heartbeat")

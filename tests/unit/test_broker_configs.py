@@ -172,7 +172,7 @@ def test_a_topic_with_a_broken_override_is_still_described() -> None:
         ("bridgehead.metadata.delay.ms", "-1", "number of milliseconds"),
         ("bridgehead.nonsense", "1", "is not a config"),
         ("bridgehead.dialect", "shipped", "is set per listener"),
-        ("listener.name.plaintext.bridgehead.dialect", "drafted", "not available yet"),
+        ("listener.name.plaintext.bridgehead.dialect", "daft", "must be shipped or drafted"),
         ("listener.name.plaintext.bridgehead.quirks", "", "cannot be set per listener"),
     ],
 )

@@ -57,10 +57,10 @@ yes, no = saying_to_everybody(True), saying_to_everybody(False)
 
 def test_what_kafka_lists_is_served_or_left_out_with_a_reason() -> None:
     """Nothing is both, and nothing that Kafka closes its connection on is served."""
-    for table in DIALECTS.values():
-        assert not set(table) & set(LEFT_OUT)
-        assert set(table) | set(LEFT_OUT) >= KAFKA_LISTS
-        assert set(table) <= KAFKA_LISTS
+    table = DIALECTS["shipped"]
+    assert not set(table) & set(LEFT_OUT)
+    assert set(table) | set(LEFT_OUT) >= KAFKA_LISTS
+    assert set(table) <= KAFKA_LISTS
     names = {key: spec.name for key, spec in API_SPECS.items() if key in LEFT_OUT}
     assert names == {key: LEFT_OUT[key][0] for key in names}
 

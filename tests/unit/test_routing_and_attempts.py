@@ -56,7 +56,7 @@ def test_only_apis_that_kafka_forwards_are_forwarded() -> None:
 
 def _route(key: int, forwarding: bool, controller: bool) -> Route | None:
     return route(
-        key, dialect="shipped", forwarding_enabled=forwarding, broker_is_controller=controller
+        key, 0, dialect="shipped", forwarding_enabled=forwarding, broker_is_controller=controller
     )
 
 

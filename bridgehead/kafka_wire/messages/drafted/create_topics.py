@@ -1,0 +1,22 @@
+"""CreateTopics with KIP-590's flag: a broker has an internal topic created past the policy.
+
+The flag is a tagged field, so it begins with the first flexible version. KIP-590 §Internal
+CreateTopicsRequest Routing says that there would be one, not what it looks like.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridgehead.kafka_wire.messages import create_topics as shipped
+from bridgehead.kafka_wire.messages.create_topics import CreateTopicsResponse
+from bridgehead.kafka_wire.schema import BOOL, wire
+
+__all__ = ["CreateTopicsRequest", "CreateTopicsResponse"]
+
+
+@dataclass(slots=True)
+class CreateTopicsRequest(shipped.CreateTopicsRequest):
+    """The request."""
+
+    bypass_policy: bool = wire(BOOL, versions="5+", tag=0)

@@ -1,0 +1,125 @@
+"""Listeners of both dialects on one cluster, spoken to by raw frames; what is asked of them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
+from bridgehead.kafka_wire.json_form import decode_body, encode_body
+from chaos.fidelity import Connection
+
+METADATA, ALTER_CONFIGS, INCREMENTAL, QUOTAS = 3, 33, 44, 49
+
+
+class Listener:
+    """One listener of the cluster's brokers, spoken to by raw frames."""
+
+    def __init__(self, cluster: Cluster, dialect: str) -> None:
+        self.cluster = cluster
+        self.dialect = dialect
+
+    def ask(self, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
+        """Return the answer's body, or CLOSED."""
+        request = encode_body(key, "request", version, body, self.dialect)
+        answer = self.send(broker, key, version, request)
+        if isinstance(answer, str):
+            return answer
+        _, at = decode_response_header(key, version, answer)
+        return decode_body(key, "response", version, answer[at:], self.dialect)
+
+    def send(self, broker: int, key: int, version: int, body: bytes) -> bytes | str:
+        listener = "DRAFTED" if self.dialect == "drafted" else "SHIPPED"
+        connection = Connection(self.cluster.bootstrap_server(broker, listener))
+        try:
+            header = encode_request_header(RequestHeader(key, version, 7, "test"))
+            return connection.ask(header + body)
+        finally:
+            connection.close()
+
+    def codes(self, broker: int, key: int, version: int, body: dict[str, Any]) -> list[int]:
+        """Return the code of every element."""
+        answer = self.ask(broker, key, version, body)
+        rows = next(answer[n] for n in ("topics", "responses", "entries") if n in answer)
+        rows = [row.get("partitions") or [row] if "errorCode" not in row else [row] for row in rows]
+        return [each["errorCode"] for row in rows for each in row]
+
+
+def creation(
+    *names: str,
+    partitions: int = 1,
+    factor: int = 1,
+    assignment: dict[int, list[int]] | None = None,
+    timeout_ms: int = 10_000,
+    **fields: Any,
+) -> dict[str, Any]:
+    assignments = [
+        {"partitionIndex": number, "brokerIds": replicas}
+        for number, replicas in (assignment or {}).items()
+    ]
+    return {
+        "topics": [
+            {
+                "name": name,
+                "numPartitions": partitions,
+                "replicationFactor": factor,
+                "assignments": assignments,
+                "configs": [],
+            }
+            for name in names
+        ],
+        "timeoutMs": timeout_ms,
+        **fields,
+    }
+
+
+def deletion(*names: str, timeout_ms: int = 10_000, **fields: Any) -> dict[str, Any]:
+    return {"topicNames": list(names), "timeoutMs": timeout_ms, **fields}
+
+
+def described(listener: Listener, broker: int, *names: str) -> dict[str, Any]:
+    answer = listener.ask(broker, METADATA, 1, {"topics": [{"name": name} for name in names]})
+    return {topic["name"]: topic for topic in answer["topics"]}
+
+
+def until(holds: Any) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+ALTER: dict[str, Any] = {
+    "resources": [
+        {
+            "resourceType": 4,
+            "resourceName": "",
+            "configs": [{"name": "log.cleaner.threads", "value": "2"}],
+        }
+    ],
+    "validateOnly": True,
+}
+SET: dict[str, Any] = {
+    "resources": [
+        {
+            **ALTER["resources"][0],
+            "configs": [{**ALTER["resources"][0]["configs"][0], "configOperation": 0}],
+        }
+    ],
+    "validateOnly": True,
+}
+QUOTA: dict[str, Any] = {
+    "entries": [
+        {
+            "entity": [{"entityType": "user", "entityName": "u"}],
+            "ops": [{"key": "consumer_byte_rate", "value": 5.0, "remove": False}],
+        }
+    ],
+    "validateOnly": True,
+}
+BUMPED = ((ALTER_CONFIGS, 2, ALTER), (INCREMENTAL, 2, SET), (QUOTAS, 1, QUOTA))

@@ -1,0 +1,340 @@
+"""By raw frame: what the drafts say on a drafted listener, what shipped on the other; one cluster.
+
+Broker 1 is controller. The policy keeps `kept`, and would keep internal topics from being.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.json_form import encode_body
+from chaos.fidelity import CLOSED
+from tests.integration.drafted_listeners import (
+    BUMPED,
+    SET,
+    Listener,
+    creation,
+    deletion,
+    described,
+    until,
+)
+
+METADATA, FIND_COORDINATOR, API_VERSIONS, CREATE, DELETE = 3, 10, 18, 19, 20
+DELETE_RECORDS, ALTER_CONFIGS, INCREMENTAL, QUOTAS, ENVELOPE = 21, 33, 44, 49, 58
+ALTER_TOPICS = 10001
+NONE, TIMED_OUT, NOT_CONTROLLER, VIOLATION, UNKNOWN = 0, 7, 41, 44, -1
+INVALID_TOPIC, TOPIC_DENIED, CLUSTER_DENIED, INVALID_REQUEST = 17, 29, 31, 42
+INVALID_PARTITIONS, INVALID_FACTOR, EXISTS, UNKNOWN_TOPIC = 37, 38, 36, 3
+CODE = """
+from bridgehead.policy import PolicyViolationException, TopicManagementPolicy
+
+
+class Rules(TopicManagementPolicy):
+    def validate_create_topic(self, request, cluster):
+        if request.requested_state.internal or request.topic == "refused":
+            raise PolicyViolationException(f"not {request.topic}")
+
+    def validate_alter_topic(self, request, cluster):
+        if request.topic == "kept" and request.requested_state.num_partitions > 2:
+            raise PolicyViolationException("kept small")
+
+    def validate_delete_topic(self, request, cluster):
+        if request.topic == "kept":
+            raise PolicyViolationException("kept")
+
+    def validate_delete_records(self, request, cluster):
+        if request.topic == "kept":
+            raise PolicyViolationException(f"kept: {request.deleted_message_offsets}")
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("drafted")
+    (folder / "their_code.py").write_text(CODE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        running = Cluster(
+            brokers=3,
+            data_dir=folder / "cluster",
+            controller=1,
+            properties={
+                "listeners": "SHIPPED://:0,DRAFTED://:0",
+                "listener.security.protocol.map": "SHIPPED:PLAINTEXT,DRAFTED:PLAINTEXT",
+                "inter.broker.listener.name": "SHIPPED",
+                "listener.name.drafted.bridgehead.dialect": "drafted",
+                "topic.management.policy.class.name": "their_code.Rules",
+                "offsets.topic.num.partitions": "2",
+                "transaction.state.log.num.partitions": "2",
+                "default.replication.factor": "2",
+                "auto.create.topics.enable": "false",
+            },
+        )
+        with running:
+            yield running
+
+
+@pytest.fixture
+def drafted(cluster: Cluster) -> Listener:
+    return Listener(cluster, "drafted")
+
+
+@pytest.fixture
+def shipped(cluster: Cluster) -> Listener:
+    return Listener(cluster, "shipped")
+
+
+@pytest.mark.parametrize(("key", "version", "body"), BUMPED)
+def test_a_bumped_version_must_ask_the_controller_and_older_ones_are_forwarded(
+    drafted: Listener, shipped: Listener, key: int, version: int, body: dict[str, Any]
+) -> None:
+    """KIP-590 §Change AlterConfig Request Routing; where it shipped every version is forwarded."""
+    assert drafted.codes(2, key, version, body) == [NOT_CONTROLLER]
+    assert drafted.codes(1, key, version, body) == [NONE]
+    for older in range(version):
+        assert drafted.codes(2, key, older, body) == [NONE]
+        assert shipped.codes(2, key, older, body) == [NONE]
+    if key != INCREMENTAL:
+        assert shipped.codes(2, key, version, body) == [NONE]
+
+
+def test_a_version_that_never_shipped_closes_a_shipped_connection(
+    drafted: Listener, shipped: Listener
+) -> None:
+    """IncrementalAlterConfigs v2, and the APIs of KIP-4."""
+    v2 = encode_body(INCREMENTAL, "request", 2, SET, "drafted")
+    assert shipped.send(2, INCREMENTAL, 2, v2) == CLOSED
+    nothing = encode_body(ALTER_TOPICS, "request", 0, {"topics": []}, "drafted")
+    assert shipped.send(1, ALTER_TOPICS, 0, nothing) == CLOSED
+    assert drafted.ask(1, ALTER_TOPICS, 0, {"topics": []}) == {"topics": []}
+
+
+def test_an_envelope_of_a_clients_own_is_refused(drafted: Listener, shipped: Listener) -> None:
+    """KIP-590 §EnvelopeRequest Handling: a malicious client pretending to be a fellow broker."""
+    envelope = {
+        "requestHeader": "AAA=",
+        "requestData": "AAA=",
+        "principalInfo": "AAA=",
+        "clientHostIP": "127.0.0.1",
+        "listenerName": "DRAFTED",
+        "securityProtocol": "PLAINTEXT",
+    }
+    for broker in (1, 2):
+        answer = drafted.ask(broker, ENVELOPE, 0, envelope)
+        assert answer == {"responseHeader": "", "responseData": "", "errorCode": CLUSTER_DENIED}
+    frame = encode_body(ENVELOPE, "request", 0, envelope, "drafted")
+    assert shipped.send(1, ENVELOPE, 0, frame) == CLOSED
+
+
+def test_api_versions_says_what_a_listener_speaks(drafted: Listener, shipped: Listener) -> None:
+    """Its keys and its newest versions."""
+    newest = [
+        {each["apiKey"]: each["maxVersion"] for each in answer["apiKeys"]}
+        for answer in (each.ask(2, API_VERSIONS, 0, {}) for each in (drafted, shipped))
+    ]
+    ours, theirs = newest
+    assert set(ours) - set(theirs) == {ENVELOPE, ALTER_TOPICS}
+    assert set(theirs) <= set(ours)
+    assert {key: (ours[key], theirs[key]) for key in theirs if ours[key] != theirs[key]} == {
+        INCREMENTAL: (2, 1)
+    }
+
+
+@pytest.mark.parametrize("version", [0, 2, 7])
+def test_topics_are_created_at_the_controller_alone(
+    drafted: Listener, shipped: Listener, version: int
+) -> None:
+    """KIP-4 §Create Topics Request 1; where it shipped any broker forwards."""
+    fields = {"validateOnly": False} if version else {}
+    name = f"created-{version}"
+    assert drafted.codes(2, CREATE, version, creation(name, **fields)) == [NOT_CONTROLLER]
+    assert drafted.codes(1, CREATE, version, creation(name, **fields)) == [NONE]
+    assert shipped.codes(2, CREATE, version, creation(f"{name}-too", **fields)) == [NONE]
+
+
+def test_a_topic_that_comes_twice_has_a_single_code(drafted: Listener, shipped: Listener) -> None:
+    """KIP-4 §Create Topics Request 2; the topic beside it is created."""
+    body = creation("twice", "once", "twice")
+    assert sorted(drafted.codes(1, CREATE, 0, body)) == [NONE, INVALID_REQUEST]
+    assert sorted(shipped.codes(1, CREATE, 0, body)) == [EXISTS, INVALID_REQUEST, INVALID_REQUEST]
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"assignment": {0: [1]}}, INVALID_REQUEST),  # both
+        ({"partitions": -1}, INVALID_PARTITIONS),
+        ({"factor": -1}, INVALID_FACTOR),
+        ({"partitions": -1, "factor": -1}, INVALID_PARTITIONS),  # neither
+        ({"partitions": -1, "factor": -1, "assignment": {0: [2, 1], 1: [3, 1]}}, NONE),
+    ],
+)
+def test_numbers_or_an_assignment_must_be_defined(
+    drafted: Listener, fields: dict[str, Any], code: int
+) -> None:
+    """KIP-4 §Create Topics Request 4: no defaults; the assignment's first replica leads."""
+    name = f"defined-{abs(hash(str(fields)))}"
+    assert drafted.codes(1, CREATE, 0, creation(name, **fields)) == [code]
+    if code == NONE:
+        partitions = described(drafted, 1, name)[name]["partitions"]
+        leaders = {p["partitionIndex"]: (p["leaderId"], p["replicaNodes"]) for p in partitions}
+        assert leaders == {0: (2, [2, 1]), 1: (3, [3, 1])}
+
+
+def test_the_brokers_defaults_stand_in_where_it_shipped(shipped: Listener) -> None:
+    """num.partitions and default.replication.factor, at every version."""
+    assert shipped.codes(2, CREATE, 0, creation("default", factor=-1)) == [NONE]
+    (partition,) = described(shipped, 1, "default")["default"]["partitions"]
+    assert len(partition["replicaNodes"]) == 2
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_without_a_timeout_a_valid_write_is_triggered_and_an_invalid_one_told(
+    drafted: Listener, shipped: Listener, timeout_ms: int
+) -> None:
+    """KIP-4 §Create Topics Request 6 and §Delete Topics Request 7, alike where it shipped."""
+    for listener in (drafted, shipped):
+        name = f"triggered{timeout_ms}-{listener.dialect}"
+        body = creation(name, "bad name", timeout_ms=timeout_ms)
+        assert listener.codes(1, CREATE, 0, body) == [TIMED_OUT, INVALID_TOPIC]
+        until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] == NONE)
+        gone = deletion(name, timeout_ms=timeout_ms)
+        assert listener.codes(1, DELETE, 0, gone) == [TIMED_OUT]
+        until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] != NONE)
+
+
+def test_topics_are_deleted_at_the_controller_alone(drafted: Listener, shipped: Listener) -> None:
+    """KIP-4 §Delete Topics Request 1 and 2: extra requests for a topic are ignored."""
+    assert drafted.codes(1, CREATE, 0, creation("gone", "gone-too")) == [NONE, NONE]
+    assert drafted.codes(2, DELETE, 0, deletion("gone")) == [NOT_CONTROLLER]
+    assert drafted.codes(1, DELETE, 0, deletion("gone", "gone")) == [NONE]
+    assert shipped.codes(2, DELETE, 0, deletion("gone-too", "gone-too")) == [NONE, NONE]
+
+
+def test_a_topic_that_is_not_there_is_an_invalid_one(drafted: Listener, shipped: Listener) -> None:
+    """KIP-4 §Delete Topics Request 3."""
+    for version in (0, 1, 3):
+        assert drafted.codes(1, DELETE, version, deletion("nothing")) == [INVALID_TOPIC]
+        assert shipped.codes(1, DELETE, version, deletion("nothing")) == [UNKNOWN_TOPIC]
+    dry = deletion("nothing", validateOnly=True)
+    assert drafted.codes(1, DELETE, 2, dry) == [INVALID_TOPIC]
+
+
+def test_metadata_tells_all_topics_from_none(drafted: Listener, shipped: Listener) -> None:
+    """KIP-4 §Metadata Schema: null is all, an empty list is none; rack, controller, internal."""
+    drafted.codes(1, CREATE, 0, creation("seen"))
+    for listener in (drafted, shipped):
+        every = listener.ask(1, METADATA, 1, {"topics": None})
+        assert "seen" in {topic["name"] for topic in every["topics"]}
+        assert listener.ask(1, METADATA, 1, {"topics": []})["topics"] == []
+        assert {broker["rack"] for broker in every["brokers"]} == {"rack-1", "rack-2", "rack-3"}
+        assert every["controllerId"] == 1
+        assert {topic["name"]: topic["isInternal"] for topic in every["topics"]}["seen"] is False
+
+
+def test_a_policys_text_comes_with_the_version_that_has_room_for_it(
+    drafted: Listener, shipped: Listener
+) -> None:
+    """KIP-108: the code from v0, the text from v1; validate_only creates nothing."""
+    for listener in (drafted, shipped):
+        assert listener.codes(1, CREATE, 0, creation("refused")) == [VIOLATION]
+        dry = creation("refused", "validated", validateOnly=True)
+        (refused, validated) = listener.ask(1, CREATE, 1, dry)["topics"]
+        assert (refused["errorCode"], refused["errorMessage"]) == (VIOLATION, "not refused")
+        assert (validated["errorCode"], validated["errorMessage"]) == (NONE, None)
+        assert described(drafted, 1, "validated")["validated"]["errorCode"] == UNKNOWN_TOPIC
+
+
+def kept(drafted: Listener) -> None:
+    """Have a topic that the policy keeps."""
+    assert drafted.codes(
+        1, CREATE, 0, creation("kept", assignment={0: [1, 2]}, partitions=-1, factor=-1)
+    ) in ([NONE], [EXISTS])
+
+
+def test_kip_201s_deletion_can_only_validate_and_explains_itself(
+    drafted: Listener, shipped: Listener
+) -> None:
+    """Version 2 of the draft; older versions do not know of policies, nor do those that shipped."""
+    kept(drafted)
+    assert drafted.codes(1, CREATE, 0, creation("dry")) == [NONE]
+    both = drafted.ask(1, DELETE, 2, deletion("kept", "dry", validateOnly=True))["responses"]
+    assert [(each["errorCode"], each["errorMessage"]) for each in both] == [
+        (VIOLATION, "kept"),
+        (NONE, None),
+    ]
+    assert described(drafted, 1, "dry")["dry"]["errorCode"] == NONE
+    assert drafted.codes(1, DELETE, 2, deletion("dry", validateOnly=False)) == [NONE]
+    for version in (0, 1):
+        assert drafted.codes(1, DELETE, version, deletion("kept")) == [UNKNOWN]
+        assert shipped.codes(1, DELETE, version, deletion("kept")) == [UNKNOWN]
+    log = (drafted.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
+    assert "kept is refused by policy, which version 1 cannot say: kept" in log
+    assert shipped.codes(1, DELETE, 2, deletion("kept")) == [UNKNOWN]
+    (row,) = shipped.ask(2, DELETE, 5, deletion("kept"))["responses"]
+    assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept")
+
+
+def test_kip_201s_deletion_of_records_explains_itself(drafted: Listener, shipped: Listener) -> None:
+    """Version 1 of the draft, at the leader; version 0 does not know of policies."""
+    kept(drafted)
+    topics = [{"name": "kept", "partitions": [{"partitionIndex": 0, "offset": 0}]}]
+    body = {"topics": topics, "timeoutMs": 1000}
+    v1 = drafted.ask(1, DELETE_RECORDS, 1, {**body, "validateOnly": True})
+    (row,) = v1["topics"][0]["partitions"]
+    assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept: {0: 0}")
+    assert drafted.codes(1, DELETE_RECORDS, 0, body) == [UNKNOWN]
+    assert drafted.codes(1, DELETE_RECORDS, 2, body) == [VIOLATION]
+    for version in (0, 1, 2):
+        assert shipped.codes(1, DELETE_RECORDS, version, body) == [VIOLATION]
+    elsewhere = drafted.ask(3, DELETE_RECORDS, 1, {**body, "validateOnly": False})
+    (row,) = elsewhere["topics"][0]["partitions"]
+    assert (row["errorCode"], bool(row["errorMessage"])) == (6, True)
+
+
+def test_topics_are_altered_at_the_controller_alone(drafted: Listener) -> None:
+    """KIP-4 §Alter Topic Request, its three cases, and the policy."""
+
+    def body(name: str, partitions: int = -1, factor: int = -1, **given: list[int]) -> Any:
+        assignment = [{"partition": int(p[1:]), "replicas": r} for p, r in given.items()]
+        topic = {"topic": name, "partitions": partitions, "replicationFactor": factor}
+        return {"topics": [{**topic, "replicaAssignment": assignment}]}
+
+    def replicas() -> dict[int, list[int]]:
+        partitions = described(drafted, 1, "altered")["altered"]["partitions"]
+        return {p["partitionIndex"]: p["replicaNodes"] for p in partitions}
+
+    made = creation("altered", partitions=-1, factor=-1, assignment={0: [1, 2]})
+    assert drafted.codes(1, CREATE, 0, made) == [NONE]
+    grow = body("altered", 2)
+    assert drafted.codes(2, ALTER_TOPICS, 0, grow) == [NOT_CONTROLLER]
+    assert drafted.codes(1, ALTER_TOPICS, 0, grow) == [NONE]
+    until(lambda: len(replicas()) == 2)
+    assert drafted.codes(1, ALTER_TOPICS, 0, body("altered", 1)) == [INVALID_PARTITIONS]
+    both = body("altered", p0=[3, 2], p2=[2, 3])
+    assert drafted.codes(1, ALTER_TOPICS, 0, both) == [NONE]
+    until(lambda: replicas().get(0) == [3, 2] and replicas().get(2) == [2, 3])
+    assert drafted.codes(1, ALTER_TOPICS, 0, body("altered", -1, 3)) == [NONE]
+    until(lambda: [len(each) for each in replicas().values()] == [3, 3, 3])
+    assert drafted.codes(1, ALTER_TOPICS, 0, body("nothing", 2)) == [INVALID_TOPIC]
+    kept(drafted)
+    assert drafted.codes(1, ALTER_TOPICS, 0, body("kept", 3)) == [VIOLATION]
+
+
+def test_the_policy_is_passed_by_for_internal_topics_of_drafted_clients_alone(
+    drafted: Listener, shipped: Listener
+) -> None:
+    """KIP-590 §Internal CreateTopicsRequest Routing; a client that sets the flag is not heard."""
+    flagged = creation("__transaction_state", "refused", validateOnly=False, bypassPolicy=True)
+    assert drafted.codes(1, CREATE, 7, flagged) == [VIOLATION, VIOLATION]
+    for _ in range(3):
+        answer = shipped.ask(2, FIND_COORDINATOR, 0, {"key": "g"})
+        assert answer["errorCode"] == 15
+    until(lambda: drafted.ask(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE)
+    assert shipped.ask(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE
+    assert described(drafted, 1, "__transaction_state")["__transaction_state"]["errorCode"] != NONE
