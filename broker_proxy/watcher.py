@@ -135,7 +135,8 @@ class ZooKeeperWatcher:
         """True when some node has created what brokers need before they can register."""
         paths = ("/brokers/ids", *more, *BRIDGEHEAD_PATHS, "/cluster")
         found = await self._live.read([ReadChildren(path) for path in paths])
-        return all(children is not None for children in found)
+        # The cluster's id is written last, and is what makes /cluster worth reading.
+        return all(children is not None for children in found) and "id" in (found[-1] or ())
 
     async def is_registered(self, broker_id: int) -> bool:
         """Ask ZooKeeper itself: a cache is not told of anything while there is no controller."""

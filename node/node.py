@@ -140,7 +140,8 @@ class Node:
             grpc_host, int(grpc_port), self.controller, served=self.controller.api_ranges
         )
         await self.watcher.open()
-        if not await self.watcher.has_start_up_paths(start_up_paths(self)):
+        # Asked again after they were made: in an ensemble this broker's server may lag behind.
+        while not await self.watcher.has_start_up_paths(start_up_paths(self)):
             await self.controller.prepare(encode_uuid(uuid.uuid4().bytes))
         self.cluster_id = await self.watcher.cluster_id()
         for name in (DEFAULT_ENTITY, str(self.config.broker_id)):

@@ -35,15 +35,18 @@ async def dump(connect: str, folder: Path, name: str) -> int:
     Raises:
         EvidenceError: no ZooKeeper answers, or it did not stand still.
     """
+    hosts, slash, chroot = connect.partition("/")
     session = ZooKeeperSession(
-        connect, session_timeout_ms=_SESSION_TIMEOUT_MS, on_state=lambda _state: None
+        hosts, session_timeout_ms=_SESSION_TIMEOUT_MS, on_state=lambda _state: None
     )
     try:
         await session.open(_OPEN_TIMEOUT_S)
     except ConnectionLostError as lost:
         raise EvidenceError(f"{lost}.") from None
     try:
-        zxid, lines = await _standing_still(session)
+        zxid, lines = await _standing_still(session, slash + chroot)
+    except ValueError as refused:
+        raise EvidenceError(f"ZooKeeper does not show everything: {refused}.") from None
     except ConnectionLostError as lost:
         raise EvidenceError(f"ZooKeeper went away while it was dumped: {lost}.") from None
     finally:
@@ -52,11 +55,11 @@ async def dump(connect: str, folder: Path, name: str) -> int:
     return zxid
 
 
-async def _standing_still(session: ZooKeeperSession) -> tuple[int, list[DumpLine]]:
+async def _standing_still(session: ZooKeeperSession, chroot: str) -> tuple[int, list[DumpLine]]:
     for _ in range(_ATTEMPTS_MAX):
         await session.children("/")
         before = session.last_zxid
-        lines = await _walk(session)
+        lines = await _walk(session, chroot)
         await session.children("/")
         if session.last_zxid == before:
             return before, lines
@@ -64,10 +67,10 @@ async def _standing_still(session: ZooKeeperSession) -> tuple[int, list[DumpLine
     raise EvidenceError("ZooKeeper is written to all the time: no dump is of one moment.")
 
 
-async def _walk(session: ZooKeeperSession) -> list[DumpLine]:
+async def _walk(session: ZooKeeperSession, chroot: str) -> list[DumpLine]:
     """Breadth first: the children of one depth are one round of MultiReads."""
     lines: list[DumpLine] = []
-    parents = [""]
+    parents = [chroot]
     while parents:
         found = await session.read([ReadChildren(parent or "/") for parent in parents])
         paths = [
@@ -79,7 +82,7 @@ async def _walk(session: ZooKeeperSession) -> list[DumpLine]:
         znodes = await session.read([ReadData(path) for path in paths])
         for path, znode in zip(paths, znodes, strict=True):
             if znode is not None:
-                lines.append(_line(path, cast(ZnodeData, znode)))
+                lines.append(_line(path[len(chroot) :], cast(ZnodeData, znode)))
         parents = paths
     return sorted(lines, key=lambda line: line.path)
 
