@@ -136,12 +136,22 @@ def run_from_json(document: object) -> RunDescription:
     return run
 
 
+_PLAIN_TYPES: Final = {"str": str, "int": int, "bool": bool}
+
+
 def _read(kind: Any, document: Any) -> Any:
     """Build a dataclass from an object; fields that a later version has added are left out."""
     if not isinstance(document, Mapping):
         raise TypeError(f"{document!r} is no object")
-    known = {each.name for each in fields(kind)}
-    return kind(**{name: value for name, value in document.items() if name in known})
+    known = {each.name: each for each in fields(kind)}
+    given = {name: value for name, value in document.items() if name in known}
+    for name, value in given.items():
+        wanted = _PLAIN_TYPES.get(str(known[name].type))
+        if wanted is not None and type(value) is not wanted:
+            raise TypeError(f"{name} is {value!r}, not of type {known[name].type}")
+    if ".." in str(given.get("path", "")).split("/") or str(given.get("path", "")).startswith("/"):
+        raise TypeError(f"{given['path']!r} lies outside of the run's folder")
+    return kind(**given)
 
 
 # Why a line is not judged. `wrong_run` alone refuses the whole run (exit 2); a line with any other

@@ -108,6 +108,6 @@ def _show(document: dict[str, Any], data_dir: Path, *, json_output: bool, detach
     )
     say(f"  bootstrap servers  {document['bootstrap_servers']}")
     say(f"  ZooKeeper          {document['zookeeper_connect']}")
-    say(f"  data and evidence  {document['evidence_dir']}")
+    say(f"  evidence           {document['evidence_dir']}")
     option = "" if data_dir == DEFAULT_DATA_DIR else f" --data-dir {data_dir}"
     say(f"`bridgehead down{option}` stops it." if detached else "Ctrl-C stops it.")

@@ -9,5 +9,6 @@ from __future__ import annotations
 from bridgehead.cluster.client_history import ClientHistory
 from bridgehead.cluster.cluster import Broker, Cluster
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.settings import RunSettings
 
-__all__ = ["Broker", "ClientHistory", "Cluster", "ClusterError"]
+__all__ = ["Broker", "ClientHistory", "Cluster", "ClusterError", "RunSettings"]

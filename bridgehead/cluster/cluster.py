@@ -23,7 +23,7 @@ from typing import Any, Literal, Self
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.launch import launch
-from bridgehead.cluster.settings import ClusterSettings, check_settings
+from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
 
 _POLL_S = 0.02
 
@@ -50,6 +50,7 @@ class Cluster:
         controller: the broker that is controller whenever it is there.
         zookeeper: `HOST:PORT[,...][/chroot]` of a running ZooKeeper; None: the embedded one.
         zookeeper_members: 1 or 3 embedded servers.
+        run: what this run is for: a scenario's name and seed, the properties it is to prove.
         node_command: what starts a node instead of `python -m node`; for tests of supervision.
     """
 
@@ -64,6 +65,7 @@ class Cluster:
         controller: int | None = None,
         zookeeper: str | None = None,
         zookeeper_members: int = 1,
+        run: RunSettings | None = None,
         node_command: Sequence[str] = (),
     ) -> None:
         self._temporary = data_dir is None
@@ -80,6 +82,7 @@ class Cluster:
             properties=dict(properties or {}),
             node_properties={node: dict(own) for node, own in (node_properties or {}).items()},
             node_command=tuple(node_command),
+            run=run or RunSettings(),
             keep_evidence=not self._temporary,
         )
         self._client = ClusterClient(self.data_dir)

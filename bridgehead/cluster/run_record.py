@@ -8,6 +8,7 @@ two things that programs of the application tree do: dumping ZooKeeper, and seal
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import platform
 import secrets
@@ -61,9 +62,7 @@ class RunRecord:
         no_acl = properties.get("allow.everyone.if.no.acl.found", "false").strip().lower()
         return {
             "run_id": self.run_id,
-            "scenario": None,
-            "seed": None,
-            "expected": None,
+            **dataclasses.asdict(self._settings.run),
             "versions": {
                 "bridgehead": bridgehead.__version__,
                 "python": platform.python_version(),

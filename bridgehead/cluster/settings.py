@@ -16,6 +16,19 @@ from bridgehead.cluster.set_up_plan import SetUp
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """What a run is for; the judge reads it in run.json (docs/evidence.md)."""
+
+    scenario: str | None = None
+    """Its name, where things are broken on purpose: then the judge asks whether they bit."""
+    seed: int | None = None
+    expected: tuple[str, ...] | None = None
+    """Ids of the properties that decide; None: all that the run gives occasion to judge."""
+    operations_min: int = 0
+    """How many operations must succeed before and after the faults of a scenario."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
     """One cluster. `base_port` None with `ports_auto` False means the usual port, 9092."""
 
@@ -30,6 +43,7 @@ class ClusterSettings:
     zookeeper_heap_mib: int = 1024
     properties: dict[str, str] = dataclasses.field(default_factory=dict)
     node_properties: dict[int, dict[str, str]] = dataclasses.field(default_factory=dict)
+    run: RunSettings = dataclasses.field(default_factory=RunSettings)
     keep_evidence: bool = True
     """Dump and seal at the end; False where the folder is thrown away."""
     set_up: SetUp = dataclasses.field(default_factory=SetUp)
@@ -53,6 +67,10 @@ def settings_from_json(document: Mapping[str, Any]) -> ClusterSettings:
     values["node_properties"] = {int(node): dict(given) for node, given in per_node.items()}
     values["set_up"] = SetUp.from_json(values.get("set_up", {}))
     values["node_command"] = tuple(values.get("node_command", ()))
+    run = dict(values.get("run", {}))
+    if run.get("expected") is not None:
+        run["expected"] = tuple(run["expected"])
+    values["run"] = RunSettings(**run)
     return ClusterSettings(**values)
 
 

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.table import Table
 
-from bridgehead.cluster import ClientHistory, Cluster, ClusterError
+from bridgehead.cluster import ClientHistory, Cluster, ClusterError, RunSettings
 from chaos.demo.clients import Load, admin, alter_config, create_topic
 from chaos.demo.stops import last_write_of, read_events, stops_of
 from chaos.evidence.finding import read_run
@@ -32,6 +32,12 @@ PROPERTIES_OF_BROKERS = {
     # find it: so the client's writes go to the broker it asked first, which must forward them.
     "bridgehead.metadata.controller.id": "self",
 }
+# The demo refuses nobody, leaves nobody in the dark and has no authorizer (D2, D4, A1); what is
+# sent again is a matter of chance (F7).
+PROVES = (
+    *("W1", "W2", "W3", "W4", "W5", "W6", "D1", "D3", "D5", "F1", "F5", "R2"),
+    *("K1", "K2", "K3", "K6"),
+)
 METRICS = (
     "num_client_forwarding_to_controller_count",
     "num_client_forwarding_to_controller_rate",
@@ -65,7 +71,11 @@ def _run(console: Console, data_dir: Path) -> None:
     with console.status("Starting ZooKeeper and three brokers ..."):
         began = time.monotonic()
         cluster = Cluster(
-            brokers=3, data_dir=data_dir, ports="auto", properties=PROPERTIES_OF_BROKERS
+            brokers=3,
+            data_dir=data_dir,
+            ports="auto",
+            properties=PROPERTIES_OF_BROKERS,
+            run=RunSettings(expected=PROVES),
         )
         cluster.start()
     try:

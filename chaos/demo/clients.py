@@ -28,7 +28,14 @@ _REQUEST_TIMED_OUT = 7
 def admin(bootstrap: str) -> AdminClient:
     """Return a client that first asks this broker."""
     # The demo kills brokers on purpose: librdkafka need not say so on standard error.
-    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    # It asks any broker it knows who is controller, and would believe a dead one for five minutes.
+    return AdminClient(
+        {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+            "topic.metadata.refresh.interval.ms": 1000,
+        }
+    )
 
 
 def create_topic(client: AdminClient, name: str, partitions: int, replicas: int) -> None:
@@ -88,6 +95,8 @@ class Load:
                 except KafkaException as refused:
                     operation.told({name: _code(refused)})
                     self.refused.append(f"{name}: {refused}")
+                except TimeoutError:
+                    self.refused.append(f"{name}: no answer within {ANSWER_TIMEOUT_S} s")
             self.longest_wait_s = max(self.longest_wait_s, time.monotonic() - began)
 
     def wait_for_more(self, count: int, timeout_s: float) -> bool:

@@ -101,12 +101,19 @@ def _heals(healed: Event, fault: Event) -> bool:
     return same and bool(healed["mono_ns"] >= fault["mono_ns"])
 
 
+def _end_of(fault: Event, healed: Sequence[Event], elected: Sequence[Event]) -> int:
+    """When a fault was over: healed, else when the next controller took office, else at once."""
+    ends = [h["mono_ns"] for h in healed if _heals(h, fault)]
+    ends = ends or [e["mono_ns"] for e in elected if e["mono_ns"] > fault["mono_ns"]]
+    return min(ends, default=int(fault["mono_ns"]))
+
+
 def _missing_work(
     history: History, faults: Sequence[Event], healed: Sequence[Event]
 ) -> Iterator[Violation]:
     """Enough was done before the first fault, something during, enough after the last."""
     begins = min(e["mono_ns"] for e in faults)
-    ends = max(e["mono_ns"] for e in (*faults, *healed))
+    ends = max(_end_of(fault, healed, history.of_kind["became_active"]) for fault in faults)
     wanted = history.run.operations_min
     done = [o for o in history.operations if o.outcome == "ok" and o.completed is not None]
     before = sum(1 for o in done if o.completed and o.completed["mono_ns"] < begins)

@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from bridgehead.cluster import ClientHistory, Cluster
+from bridgehead.cluster import ClientHistory, Cluster, RunSettings
 from chaos.evidence.finding import find_runs, read_run
 from chaos.evidence.reading import Evidence, load_manifest
 from chaos.history import History
@@ -61,11 +61,18 @@ def test_an_ensemble_a_killed_controller_and_a_node_that_came_back(
 ) -> None:
     """Three members' logs become one history; two lives of one broker are two boots."""
     cluster = start_cluster(
-        brokers=2, zookeeper_members=3, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS
+        brokers=2,
+        zookeeper_members=3,
+        data_dir=tmp_path,
+        properties=PROPERTIES_OF_BROKERS,
+        run=RunSettings(scenario="kill_the_controller", seed=7, operations_min=2),
     )
-    first = cluster.kill_controller()
+    first = cluster.wait_for_controller()
+    _create(cluster, 3 - first, "before", "also-before")
+    assert cluster.kill_controller() == first
+    _create(cluster, 3 - first, "during", "one", "two")  # The first of them waits.
     second = cluster.wait_for_controller(other_than=first)
-    _create(cluster, second, "one", "two")
+    assert second == 3 - first
     cluster.start_node(first)
     _create(cluster, first, "three")
     cluster.stop()
@@ -74,7 +81,7 @@ def test_an_ensemble_a_killed_controller_and_a_node_that_came_back(
     assert load_manifest(run).zookeeper.members == 3
     assert not any(evidence.holes.values()), evidence.holes
     verdicts = _verdicts(evidence)
-    assert verdicts["run"] is Verdict.PASS, verdicts
+    assert (verdicts["T1"], verdicts["run"]) == (Verdict.PASS, Verdict.PASS), verdicts
     history = History(evidence)
     assert [term.epoch for term in history.terms] == [1, 2]
     ended = [e for e in history.of_kind["node_ended"] if e["ended_node"] == str(first)]

@@ -266,3 +266,27 @@ def test_the_command_says_no_data_and_exits_2(
     """A folder that proves nothing is not green."""
     assert main([str(tmp_path)]) == 2
     assert "holds no run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": [{"path": "../x", "kind": "node", "bytes": 1, "sha256": ""}]},
+        {"files": [{"path": "/etc/passwd", "kind": "node", "bytes": 1, "sha256": ""}]},
+        {"files": [{"path": "x", "kind": "node", "bytes": "1", "sha256": ""}]},
+        {"files": [{"path": "x"}]},
+        {"files": 7},
+        {"run": None},
+        {"zookeeper": []},
+        {"format": 99},
+    ],
+)
+def test_a_manifest_that_is_none_is_refused_in_a_sentence(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    """It names only files of its own folder, with the sizes that they had."""
+    golden_histories.expand(golden_histories.load("a_forwarded_creation"), tmp_path)
+    document = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps({**document, **change}))
+    with pytest.raises(EvidenceError, match=r"manifest\.json"):
+        read_sealed(tmp_path)
