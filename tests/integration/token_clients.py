@@ -32,7 +32,10 @@ class Client:
 
     def ask(self, key: int, body: dict[str, Any]) -> Any:
         """Return the answer's body; None when the connection was closed."""
-        version = _VERSIONS[key]
+        return self.ask_version(key, _VERSIONS[key], body)
+
+    def ask_version(self, key: int, version: int, body: dict[str, Any]) -> Any:
+        """As `ask`, in a version of one's own choice."""
         answer = self._connection.ask(request_bytes(key, version, body))
         if not isinstance(answer, bytes):
             return None

@@ -1,0 +1,387 @@
+"""What each API asks of whom: one row a request, from kafka-semantics 6.4, and nothing else.
+
+A row names the one right that is enough, the request, and what who lacks it is told. `{name}` is a
+resource of the cell's own, `{broker}` the broker that is asked.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.integration.authorization_row import (
+    CLUSTER_DENIED,
+    MAY,
+    TOKENS_NOT_HERE,
+    TOPIC_DENIED,
+    TXN_DENIED,
+    USER_DENIED,
+    Row,
+    acl_filter,
+    configs,
+    is_shown,
+    on_cluster,
+    on_group,
+    on_topic,
+)
+
+_ACL: Final = {
+    "resourceType": 3,
+    "resourceName": "{name}",
+    "resourcePatternType": 3,
+    "principal": "User:x",
+    "host": "*",
+    "operation": 3,
+    "permissionType": 3,
+}
+_PARTITION: Final = {"topics": [{"name": "{name}", "partitions": [0]}], "timeoutMs": 1000}
+_NO_TOPIC_ID: Final = "A" * 22
+_CREATE: Final = {
+    "name": "{name}",
+    "numPartitions": 1,
+    "replicationFactor": 1,
+    "assignments": [],
+    "configs": [],
+}
+_METADATA: Final = {
+    "allowAutoTopicCreation": False,
+    "includeTopicAuthorizedOperations": False,
+}
+_SCRAM: Final = {"deletions": [{"name": "{name}", "mechanism": 1}], "upsertions": []}
+_TOKEN_OF_ANOTHER: Final = {
+    "ownerPrincipalType": "User",
+    "ownerPrincipalName": "{name}",
+    "renewers": [],
+    "maxLifetimeMs": -1,
+}
+_NOBODYS_TOKEN: Final = {"hmac": "AAAA", "renewPeriodMs": -1}
+
+
+ROWS: Final[tuple[Row, ...]] = (
+    on_topic(
+        "ListOffsets",
+        2,
+        7,
+        "DESCRIBE",
+        {
+            "replicaId": -1,
+            "isolationLevel": 0,
+            "topics": [
+                {
+                    "name": "{name}",
+                    "partitions": [
+                        {"partitionIndex": 0, "currentLeaderEpoch": -1, "timestamp": -1}
+                    ],
+                }
+            ],
+        },
+    ),
+    on_topic(
+        "Metadata by name",
+        3,
+        12,
+        "DESCRIBE",
+        {**_METADATA, "topics": [{"topicId": _NO_TOPIC_ID, "name": "{name}"}]},
+        allowed=[MAY, MAY],
+    ),
+    on_topic(
+        "Metadata of all topics",
+        3,
+        12,
+        "DESCRIBE",
+        {**_METADATA, "topics": None},
+        told=is_shown,
+        denied=False,
+        allowed=True,
+    ),
+    on_group(
+        "OffsetFetch",
+        9,
+        7,
+        "DESCRIBE",
+        {"groupId": "{name}", "topics": None, "requireStable": False},
+    ),
+    on_group(
+        "DescribeGroups",
+        15,
+        5,
+        "DESCRIBE",
+        {"groups": ["{name}"], "includeAuthorizedOperations": False},
+    ),
+    on_topic(
+        "CreateTopics",
+        19,
+        4,
+        "CREATE",
+        {"topics": [_CREATE], "timeoutMs": 10000, "validateOnly": False},
+        topic=False,
+    ),
+    on_cluster(
+        "CreateTopics on the cluster",
+        19,
+        4,
+        "CREATE",
+        {"topics": [_CREATE], "timeoutMs": 10000, "validateOnly": False},
+        denied=[TOPIC_DENIED],
+    ),
+    on_topic("DeleteTopics", 20, 3, "DELETE", {"topicNames": ["{name}"], "timeoutMs": 10000}),
+    on_topic(
+        "DeleteTopics of a missing one",
+        20,
+        3,
+        "DELETE",
+        {"topicNames": ["{name}"], "timeoutMs": 10000},
+        topic=False,
+    ),
+    on_topic(
+        "DeleteRecords",
+        21,
+        1,
+        "DELETE",
+        {
+            "topics": [{"name": "{name}", "partitions": [{"partitionIndex": 0, "offset": 0}]}],
+            "timeoutMs": 1000,
+        },
+    ),
+    on_cluster("DescribeAcls", 29, 2, "DESCRIBE", acl_filter("{name}")),
+    on_cluster("CreateAcls", 30, 2, "ALTER", {"creations": [_ACL]}),
+    on_cluster("DeleteAcls", 31, 2, "ALTER", {"filters": [acl_filter("{name}")]}),
+    on_topic(
+        "DescribeConfigs of a topic",
+        32,
+        1,
+        "DESCRIBE_CONFIGS",
+        {
+            "resources": [
+                {"resourceType": 2, "resourceName": "{name}", "configurationKeys": ["flush.ms"]}
+            ],
+            "includeSynonyms": False,
+        },
+    ),
+    on_cluster(
+        "DescribeConfigs of a broker",
+        32,
+        1,
+        "DESCRIBE_CONFIGS",
+        {
+            "resources": [
+                {"resourceType": 4, "resourceName": "{broker}", "configurationKeys": ["x"]}
+            ],
+            "includeSynonyms": False,
+        },
+    ),
+    on_topic(
+        "AlterConfigs of a topic",
+        33,
+        1,
+        "ALTER_CONFIGS",
+        configs(2, "{name}", "flush.ms", "1", incremental=False),
+    ),
+    on_cluster(
+        "AlterConfigs of all brokers",
+        33,
+        1,
+        "ALTER_CONFIGS",
+        configs(4, "", "log.cleaner.threads", "1", incremental=False),
+    ),
+    on_topic(
+        "IncrementalAlterConfigs of a topic",
+        44,
+        1,
+        "ALTER_CONFIGS",
+        configs(2, "{name}", "flush.ms", "1", incremental=True),
+    ),
+    on_cluster(
+        "IncrementalAlterConfigs of a broker",
+        44,
+        1,
+        "ALTER_CONFIGS",
+        configs(4, "{broker}", "log.cleaner.threads", "1", incremental=True),
+    ),
+    on_cluster(
+        "IncrementalAlterConfigs of a logger",
+        44,
+        1,
+        "ALTER_CONFIGS",
+        configs(8, "{broker}", "kafka", "INFO", incremental=True),
+    ),
+    on_cluster(
+        "AlterReplicaLogDirs",
+        34,
+        2,
+        "ALTER",
+        {"dirs": [{"path": "/x", "topics": [{"name": "{name}", "partitions": [0]}]}]},
+    ),
+    on_cluster(
+        "DescribeLogDirs",
+        35,
+        3,
+        "DESCRIBE",
+        {"topics": []},
+        allowed=[MAY, MAY],
+    ),
+    on_topic(
+        "CreatePartitions",
+        37,
+        1,
+        "ALTER",
+        {
+            "topics": [{"name": "{name}", "count": 2, "assignments": None}],
+            "timeoutMs": 10000,
+            "validateOnly": True,
+        },
+    ),
+    Row(
+        "CreateDelegationToken for another",
+        38,
+        3,
+        "CREATE_TOKENS",
+        "USER",
+        _TOKEN_OF_ANOTHER,
+        denied=[USER_DENIED],
+        special={"anonymous": [TOKENS_NOT_HERE], "token": [TOKENS_NOT_HERE]},
+    ),
+    Row(
+        "RenewDelegationToken of nobody",
+        39,
+        2,
+        "DESCRIBE",
+        "USER",
+        _NOBODYS_TOKEN,
+        denied=[MAY],
+        special={"anonymous": [TOKENS_NOT_HERE], "token": [TOKENS_NOT_HERE]},
+    ),
+    Row(
+        "ExpireDelegationToken of nobody",
+        40,
+        2,
+        "DESCRIBE",
+        "USER",
+        {"hmac": "AAAA", "expiryTimePeriodMs": -1},
+        denied=[MAY],
+        special={"anonymous": [TOKENS_NOT_HERE], "token": [TOKENS_NOT_HERE]},
+    ),
+    Row(
+        "DescribeDelegationToken of others",
+        41,
+        2,
+        "DESCRIBE_TOKENS",
+        "USER",
+        {"owners": [{"principalType": "User", "principalName": "owner"}]},
+        told=lambda answer, _: (answer["errorCode"], len(answer["tokens"])),
+        denied=(0, 0),
+        allowed=(0, 1),
+        special={"anonymous": (TOKENS_NOT_HERE, 0), "token": (TOKENS_NOT_HERE, 0)},
+    ),
+    on_group("DeleteGroups", 42, 2, "DELETE", {"groupsNames": ["{name}"]}),
+    on_cluster(
+        "ElectLeaders",
+        43,
+        2,
+        "ALTER",
+        {
+            "electionType": 0,
+            "topicPartitions": [{"topic": "{name}", "partitions": [0]}],
+            "timeoutMs": 1000,
+        },
+        denied=[CLUSTER_DENIED, CLUSTER_DENIED],
+        allowed=[MAY, MAY],
+    ),
+    on_cluster(
+        "AlterPartitionReassignments",
+        45,
+        0,
+        "ALTER",
+        {
+            "timeoutMs": 1000,
+            "topics": [{"name": "{name}", "partitions": [{"partitionIndex": 0, "replicas": [1]}]}],
+        },
+        denied=[CLUSTER_DENIED, CLUSTER_DENIED],
+        allowed=[MAY, MAY],
+    ),
+    on_cluster(
+        "ListPartitionReassignments",
+        46,
+        0,
+        "DESCRIBE",
+        {"timeoutMs": 1000, "topics": None},
+    ),
+    on_group("OffsetDelete", 47, 0, "DELETE", {"groupId": "{name}", "topics": []}),
+    on_cluster(
+        "DescribeClientQuotas", 48, 1, "DESCRIBE_CONFIGS", {"components": [], "strict": False}
+    ),
+    on_cluster(
+        "AlterClientQuotas",
+        49,
+        1,
+        "ALTER_CONFIGS",
+        {
+            "entries": [
+                {
+                    "entity": [{"entityType": "user", "entityName": "{name}"}],
+                    "ops": [{"key": "producer_byte_rate", "value": 9.0, "remove": False}],
+                }
+            ],
+            "validateOnly": True,
+        },
+    ),
+    on_cluster(
+        "DescribeUserScramCredentials",
+        50,
+        0,
+        "DESCRIBE",
+        {"users": [{"name": "{name}"}]},
+        denied=[CLUSTER_DENIED, CLUSTER_DENIED],
+        allowed=[MAY, MAY],
+    ),
+    on_cluster("AlterUserScramCredentials", 51, 0, "ALTER", _SCRAM),
+    on_cluster(
+        "UpdateFeatures",
+        57,
+        1,
+        "ALTER",
+        {"timeoutMs": 1000, "featureUpdates": [], "validateOnly": False},
+    ),
+    on_cluster(
+        "DescribeCluster",
+        60,
+        0,
+        "DESCRIBE",
+        {"includeClusterAuthorizedOperations": True},
+        told=lambda answer, _: answer["clusterAuthorizedOperations"] != 0,
+        denied=False,
+        allowed=True,
+    ),
+    on_topic(
+        "DescribeProducers",
+        61,
+        0,
+        "READ",
+        {"topics": [{"name": "{name}", "partitionIndexes": [0]}]},
+    ),
+    Row(
+        "DescribeTransactions",
+        65,
+        0,
+        "DESCRIBE",
+        "TRANSACTIONAL_ID",
+        {"transactionalIds": ["{name}"]},
+        denied=[TXN_DENIED],
+    ),
+    # Last, because they have internal topics created.
+    on_group(
+        "FindCoordinator of a group",
+        10,
+        3,
+        "DESCRIBE",
+        {"key": "{name}", "keyType": 0},
+    ),
+    Row(
+        "FindCoordinator of a transaction",
+        10,
+        3,
+        "DESCRIBE",
+        "TRANSACTIONAL_ID",
+        {"key": "{name}", "keyType": 1},
+        denied=[TXN_DENIED],
+    ),
+)

@@ -1,0 +1,100 @@
+"""One row of the matrix of rights: a request, the right that is enough, what is told without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bridgehead.authorizer import Operation, ResourceType
+
+TOPIC_DENIED, GROUP_DENIED, CLUSTER_DENIED, TXN_DENIED, USER_DENIED = 29, 30, 31, 53, 65
+TOKENS_NOT_HERE: Final = 64
+DENIALS: Final = frozenset({29, 30, 31, 53, 65, 64})
+MAY: Final = "may"
+
+Told = Any
+
+
+def codes(answer: Any, _name: str) -> Told:
+    """Every error code, in order; what is no refusal counts as `may`."""
+    return [code if code in DENIALS else MAY for code in _codes(answer)]
+
+
+def _codes(value: Any) -> list[int]:
+    found: list[int] = []
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(key, str) and key.lower() == "errorcode":
+            found.append(inner)
+        elif isinstance(inner, dict | list):
+            found += _codes(inner)
+    return found
+
+
+def is_shown(answer: Any, name: str) -> Told:
+    """Whether the answer says anything of the resource."""
+    return name in json.dumps(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One request. `told`: what of the answer is compared; `denied`, `allowed`: what it must be."""
+
+    label: str
+    key: int
+    version: int
+    operation: Operation
+    resource_type: ResourceType
+    body: Any
+    denied: Told
+    allowed: Told = field(default_factory=lambda: [MAY])
+    told: Callable[[Any, str], Told] = codes
+    topic: bool = False  # a topic of the cell's name must be there
+    special: dict[str, Told] = field(default_factory=dict)  # by persona
+
+    def filled(self, name: str, broker: int) -> Any:
+        """The body for one cell."""
+        text = json.dumps(self.body).replace("{name}", name).replace("{broker}", str(broker))
+        return json.loads(text)
+
+
+def on_topic(
+    label: str, key: int, version: int, operation: Operation, body: Any, **more: Any
+) -> Row:
+    more = {"denied": [TOPIC_DENIED], "topic": True} | more
+    return Row(label, key, version, operation, "TOPIC", body, **more)
+
+
+def on_cluster(
+    label: str, key: int, version: int, operation: Operation, body: Any, **more: Any
+) -> Row:
+    more = {"denied": [CLUSTER_DENIED]} | more
+    return Row(label, key, version, operation, "CLUSTER", body, **more)
+
+
+def on_group(
+    label: str, key: int, version: int, operation: Operation, body: Any, **more: Any
+) -> Row:
+    more = {"denied": [GROUP_DENIED]} | more
+    return Row(label, key, version, operation, "GROUP", body, **more)
+
+
+def configs(kind: int, name: str, key: str, value: str, *, incremental: bool) -> Any:
+    config: dict[str, Any] = {"name": key, "value": value}
+    if incremental:
+        config["configOperation"] = 0
+    resource = {"resourceType": kind, "resourceName": name, "configs": [config]}
+    return {"resources": [resource], "validateOnly": True}
+
+
+def acl_filter(name: str) -> dict[str, Any]:
+    return {
+        "resourceTypeFilter": 3,
+        "resourceNameFilter": name,
+        "patternTypeFilter": 3,
+        "principalFilter": None,
+        "hostFilter": None,
+        "operation": 1,
+        "permissionType": 1,
+    }

@@ -1,0 +1,213 @@
+"""Every API, for whoever may and may not, asked of the controller and through another broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from bridgehead.authorizer import AccessControlEntry, ResourcePattern
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.headers import decode_response_header
+from bridgehead.kafka_wire.json_form import decode_body
+from broker_proxy.routing import SHIPPED, Route
+from chaos.connection import Connection, request_bytes
+from cluster_model.acl_authorizer import CLASS_NAME
+from cluster_model.acls import (
+    PATTERN_TYPE_CODES,
+    PERMISSION_CODES,
+    RESOURCE_TYPE_CODES,
+    AclBinding,
+)
+from cluster_model.authorization import CLUSTER_NAME, OPERATION_CODES
+from tests.integration.authorization_matrix import ROWS
+from tests.integration.authorization_row import Row
+from tests.integration.token_clients import CREATE, Client, eventually, logs_in
+
+CONTROLLER, OTHER = 1, 2
+PATHS: Final = {"direct": CONTROLLER, "forwarded": OTHER}
+PERSONAS: Final = ("allowed", "denied", "describe", "super", "anonymous", "token")
+USERS: Final = ("admin", "broker", "describe", "denied", "owner")
+LISTENER: Final = "SASL_PLAINTEXT"
+MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+# Login and version APIs ask for nothing; of these there is nothing to hide on an empty broker.
+NOTHING_TO_ASK: Final = {16, 17, 18, 36, 66, 68, 69}
+
+
+def user_of(row: Row) -> str:
+    """Who has the one right that the row asks for, and no other."""
+    return f"may{ROWS.index(row)}"
+
+
+def name_of(row: Row, persona: str, path: str) -> str:
+    return f"m{ROWS.index(row)}-{persona}-{path}"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two brokers; everybody has a password, and what the rows need is there."""
+    users = (*USERS, *map(user_of, ROWS))
+    words = " ".join(f'user_{user}="{user}-secret"' for user in users)
+    properties = {
+        "listeners": f"PLAINTEXT://127.0.0.1:0,{LISTENER}://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+            f'{MODULE} username="broker" password="broker-secret" {words};'
+        ),
+        "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+        "authorizer.class.name": CLASS_NAME,
+        "super.users": "User:admin;User:broker",
+        "delegation.token.secret.key": "key",
+        "zookeeper.session.timeout.ms": "6000",
+    }
+    folder: Path = tmp_path_factory.mktemp("matrix")
+    with Cluster(brokers=2, controller=1, data_dir=folder, properties=properties) as running:
+        prepare(running)
+        yield running
+
+
+def ask(connection: Connection, key: int, version: int, body: Any) -> Any:
+    answer = connection.ask(request_bytes(key, version, body))
+    assert isinstance(answer, bytes), (key, answer)
+    _, at = decode_response_header(key, version, answer)
+    return decode_body(key, "response", version, answer[at:])
+
+
+def creation(binding: AclBinding) -> dict[str, Any]:
+    pattern, entry = binding
+    return {
+        "resourceType": RESOURCE_TYPE_CODES[pattern.resource_type],
+        "resourceName": pattern.name,
+        "resourcePatternType": PATTERN_TYPE_CODES[pattern.pattern_type],
+        "principal": entry.principal,
+        "host": entry.host,
+        "operation": OPERATION_CODES[entry.operation],
+        "permissionType": PERMISSION_CODES[entry.permission],
+    }
+
+
+def bindings() -> Iterator[AclBinding]:
+    """The rights of everybody; each user of a row may use the row's names from this host only."""
+    # Brokers that speak to each other without TLS are nobody in particular.
+    sending = AccessControlEntry("User:ANONYMOUS", "127.0.0.1", "CLUSTER_ACTION", "ALLOW")
+    yield AclBinding(ResourcePattern("CLUSTER", "LITERAL", CLUSTER_NAME), sending)
+    for row in ROWS:
+        pattern = ResourcePattern(row.resource_type, "PREFIXED", f"m{ROWS.index(row)}-")
+        if row.resource_type == "CLUSTER":
+            pattern = ResourcePattern("CLUSTER", "LITERAL", CLUSTER_NAME)
+        if row.resource_type == "USER":
+            # The name of a USER resource is the whole text of a principal.
+            pattern = pattern._replace(name="User:")
+        entry = AccessControlEntry(f"User:{user_of(row)}", "127.0.0.1", row.operation, "ALLOW")
+        yield AclBinding(pattern, entry)
+        describing = entry._replace(principal="User:describe", operation="DESCRIBE")
+        yield AclBinding(pattern, describing)
+
+
+def prepare(cluster: Cluster) -> None:
+    admin = Connection(cluster.bootstrap_server(CONTROLLER, LISTENER))
+    assert admin.log_in("admin", "admin-secret")
+    created = ask(admin, 30, 2, {"creations": list(map(creation, dict.fromkeys(bindings())))})
+    assert {each["errorCode"] for each in created["results"]} == {0}
+    names = {
+        name_of(row, persona, path): broker
+        for row in ROWS
+        if row.topic
+        for persona in PERSONAS
+        for path, broker in PATHS.items()
+    }
+    topics = [
+        {
+            "name": name,
+            "numPartitions": -1,
+            "replicationFactor": -1,
+            "assignments": [{"partitionIndex": 0, "brokerIds": [broker]}],
+            "configs": [],
+        }
+        for name, broker in names.items()
+    ]
+    answer = ask(admin, 19, 4, {"topics": topics, "timeoutMs": 30000, "validateOnly": False})
+    assert {each["errorCode"] for each in answer["topics"]} == {0}
+    with Client(cluster, CONTROLLER).log_in("owner") as owner:
+        assert owner.create()["errorCode"] == 0
+    for broker in PATHS.values():
+        assert eventually(lambda broker=broker: knows_all(cluster, broker, len(names)))  # type: ignore[misc]
+
+
+def knows_all(cluster: Cluster, broker: int, topics: int) -> bool:
+    """Brokers learn topics, ACLs and tokens a moment after the controller."""
+    connection = Connection(cluster.bootstrap_server(broker, LISTENER))
+    assert connection.log_in("admin", "admin-secret")
+    every = {
+        "resourceTypeFilter": 1,
+        "resourceNameFilter": None,
+        "patternTypeFilter": 1,
+        "principalFilter": None,
+        "hostFilter": None,
+        "operation": 1,
+        "permissionType": 1,
+    }
+    acls = ask(connection, 29, 2, every)["resources"]
+    known = ask(connection, 3, 4, {"topics": None, "allowAutoTopicCreation": False})["topics"]
+    tokens = ask(connection, 41, 2, {"owners": None})["tokens"]
+    connection.close()
+    count = sum(len(each["acls"]) for each in acls)
+    return count == len(set(bindings())) and len(known) >= topics and len(tokens) == 1
+
+
+def connect(cluster: Cluster, persona: str, row: Row, broker: int) -> Connection:
+    if persona == "anonymous":
+        return Connection(cluster.bootstrap_server(broker, "PLAINTEXT"))
+    user = {"allowed": user_of(row), "super": "admin"}.get(persona, persona)
+    connection = Connection(cluster.bootstrap_server(broker, LISTENER))
+    assert connection.log_in(user, f"{user}-secret")
+    return connection
+
+
+def expected(row: Row, persona: str) -> Any:
+    if persona in row.special:
+        return row.special[persona]
+    describes = persona == "describe" and row.operation == "DESCRIBE"
+    return row.allowed if describes or persona in ("allowed", "super", "token") else row.denied
+
+
+def token_client(cluster: Cluster, row: Row, broker: int) -> Client:
+    with Client(cluster, CONTROLLER).log_in(user_of(row)) as own:
+        token = own.create()
+    assert eventually(lambda: logs_in(cluster, broker, token))
+    client = Client(cluster, broker)
+    assert client.log_in_with_token(token["tokenId"], token["hmac"])
+    return client
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.label for row in ROWS])
+def test_who_may_and_who_may_not(cluster: Cluster, row: Row) -> None:
+    """Six askers on two paths: what the table says, and the same on both."""
+    told: dict[tuple[str, str], Any] = {}
+    for persona in PERSONAS:
+        for path, broker in PATHS.items():
+            name = name_of(row, persona, path)
+            body = row.filled(name, broker)
+            if persona == "token":
+                with token_client(cluster, row, broker) as client:
+                    answer = client.ask_version(row.key, row.version, body)
+            else:
+                connection = connect(cluster, persona, row, broker)
+                answer = ask(connection, row.key, row.version, body)
+                connection.close()
+            told[persona, path] = row.told(answer, name)
+    want = {cell: expected(row, cell[0]) for cell in told}
+    assert told == want
+
+
+def test_every_served_api_has_its_row() -> None:
+    """Nothing that is served is left out, and there are enough cells."""
+    assert {row.key for row in ROWS} | NOTHING_TO_ASK == set(SHIPPED)
+    assert len(ROWS) * len(PERSONAS) * len(PATHS) >= 300
+    forwarded = {key for key, way in SHIPPED.items() if way is Route.FORWARD}
+    assert forwarded <= {row.key for row in ROWS}
+    assert CREATE in forwarded
