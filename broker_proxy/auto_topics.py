@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from bridgehead.kafka_wire.codec import decode_response, encode_request
 from bridgehead.kafka_wire.errors import ErrorCode, WireError
@@ -42,6 +42,8 @@ from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
 _CREATE_TOPICS: Final = 19
+# The draft's broker waits for the controller's answer before its own.
+_DRAFTED: Final = "drafted"
 # A broker that forwards asks in the newest version, whose mutation quota is strict; the
 # controller's own broker in one that is charged and never refused (kafka-semantics 4.3).
 _FORWARDED_VERSION: Final = 7
@@ -82,7 +84,8 @@ class AutoTopics:
         self._broker_id = broker_id
         self._log = log
         self._in_flight: set[str] = set()
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks: set[asyncio.Task[dict[str, ErrorCode]]] = set()
+        self._internal: dict[str, asyncio.Task[dict[str, ErrorCode]]] = {}
 
     async def create_for_client(
         self, request: ClientRequest, names: Sequence[str]
@@ -96,7 +99,7 @@ class AutoTopics:
         mine = self._claim(names)
         if mine:
             creation = self._create(request, mine, request.connection, request.header.client_id)
-            if self._waits():
+            if self._waits() or request.connection.dialect == _DRAFTED:
                 told |= await creation
             else:
                 self._start(creation)
@@ -107,7 +110,15 @@ class AutoTopics:
         mine = self._claim([name])
         if mine:
             broker = replace(self._broker, dialect=request.connection.dialect)
-            self._start(self._create(request, mine, broker, str(self._broker_id)))
+            creation = self._create(request, mine, broker, str(self._broker_id))
+            self._internal[name] = self._start(creation)
+
+    async def internal_created(self, name: str) -> bool:
+        """Wait for the last creation of an internal topic; False when it failed."""
+        creation = self._internal.get(name)
+        if creation is None:
+            return True  # Some client's Metadata creates it: nothing is known yet.
+        return (await asyncio.shield(creation))[name] is ErrorCode.LEADER_NOT_AVAILABLE
 
     def _claim(self, names: Sequence[str]) -> list[str]:
         room = IN_FLIGHT_MAX - len(self._in_flight)
@@ -115,10 +126,13 @@ class AutoTopics:
         self._in_flight.update(mine)
         return mine
 
-    def _start(self, creation: Awaitable[object]) -> None:
-        task = asyncio.ensure_future(creation)
+    def _start(
+        self, creation: Coroutine[Any, Any, dict[str, ErrorCode]]
+    ) -> asyncio.Task[dict[str, ErrorCode]]:
+        task = asyncio.create_task(creation)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _create(
         self,

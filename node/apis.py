@@ -152,7 +152,9 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         ),
         AlterReplicaLogDirs(log_dirs, may),
         DescribeLogDirs(log_dirs, node.cache, may),
-        FindCoordinator(view, coordinators, auto_topics, may),
+        FindCoordinator(
+            view, coordinators, auto_topics, may, broker.int("request.timeout.ms") / 1000
+        ),
         DescribeGroups(coordinators, may),
         DescribeAcls(lambda: node.acls, may, node.authorization.is_on),
         ListGroups(),

@@ -2,7 +2,7 @@
 
 Behaviour (kafka-semantics 3.19): the internal topic is created when it is missing, whatever
 `auto.create.topics.enable` says and without rights of the asker; meanwhile the answer is
-COORDINATOR_NOT_AVAILABLE, and the client asks again.
+COORDINATOR_NOT_AVAILABLE, and the client asks again. In the drafted dialect the broker waits.
 
 Version notes:
     0: groups only. 1 to 3: a text beside the code, which is "NONE" for success. 4 and later: many
@@ -12,9 +12,12 @@ Version notes:
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from bridgehead.authorizer import ResourceType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.find_coordinator import (
     Coordinator,
@@ -24,12 +27,14 @@ from bridgehead.kafka_wire.messages.find_coordinator import (
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.auto_topics import AutoTopics
-from broker_proxy.coordinators import Coordinators
+from broker_proxy.coordinators import NO_LEADER, Coordinators
 from cluster_model.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _SHARE_FROM: Final = 6
 _MANY_KEYS_FROM: Final = 4
+_DRAFTED: Final = "drafted"
+_LOOK_AGAIN_S: Final = 0.02
 _NOBODY: Final = (-1, "", -1)
 
 
@@ -41,6 +46,7 @@ class FindCoordinator:
     coordinators: Coordinators
     auto_topics: AutoTopics
     authorize_for: AuthorizeFor
+    wait_s: float  # request.timeout.ms
     api_key: ClassVar[int] = 10
 
     async def answer(self, request: ClientRequest, message: FindCoordinatorRequest) -> Any:
@@ -49,6 +55,8 @@ class FindCoordinator:
         if message.key_type not in (_GROUP, _TRANSACTION, _SHARE):
             raise ApiError(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.default_text)
         keys = message.coordinator_keys if version >= _MANY_KEYS_FROM else [message.key]
+        if request.connection.dialect == _DRAFTED and message.key_type != _SHARE:
+            await self._create_and_wait(request, message.key_type, keys)
         found = [self._coordinator(request, message.key_type, key) for key in keys]
         if version >= _MANY_KEYS_FROM:
             return FindCoordinatorResponse(coordinators=found)
@@ -61,6 +69,26 @@ class FindCoordinator:
             host=one.host,
             port=one.port,
         )
+
+    async def _create_and_wait(
+        self, request: ClientRequest, key_type: int, keys: Sequence[str]
+    ) -> None:
+        """The draft's broker answers when there is a coordinator (KIP-590)."""
+        topic = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
+        kind: ResourceType = "GROUP" if key_type == _GROUP else "TRANSACTIONAL_ID"
+        authorize = self.authorize_for(request)
+        wanted = [key for key in keys if authorize("DESCRIBE", kind, key)]
+        if topic in self.view.cache.topics or not wanted:
+            return
+        self.auto_topics.create_internal(request, topic)
+        try:
+            async with asyncio.timeout(self.wait_s):
+                if await self.auto_topics.internal_created(topic):
+                    # Updates of the cache are announced to nobody.
+                    while self.coordinators.leader(topic, wanted[0]) == NO_LEADER:  # noqa: ASYNC110
+                        await asyncio.sleep(_LOOK_AGAIN_S)
+        except TimeoutError:
+            return  # The answer says that there is none.
 
     def _coordinator(self, request: ClientRequest, key_type: int, key: str) -> Coordinator:
         error, (node_id, host, port) = self._look(request, key_type, key)

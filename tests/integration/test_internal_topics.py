@@ -197,6 +197,25 @@ def test_without_auto_creation_only_internal_topics_come_to_be(
     assert asker.topics("t", create=True)["t"]["errorCode"] == 3
 
 
+def test_the_drafts_broker_waits_for_the_controller(start_cluster: StartCluster) -> None:
+    """The first who asks is told the coordinator, or that a topic was created."""
+    drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
+    cluster = start_cluster(controller=1, properties={**FEW, **drafted})
+    for broker, key_type in ((2, GROUP), (1, TRANSACTION)):
+        assert codes(Asker(cluster, broker).coordinators(key_type, *KEYS)) == {0}
+    assert Asker(cluster, 3).topics("t", create=True)["t"]["errorCode"] == 5
+
+
+def test_the_drafts_broker_waits_no_longer_than_there_is_hope(start_cluster: StartCluster) -> None:
+    """A topic that cannot be made has no coordinator: said as soon as the controller says so."""
+    drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
+    too_many = {"offsets.topic.replication.factor": "4"}
+    cluster = start_cluster(controller=1, properties={**drafted, **too_many})
+    began = time.monotonic()
+    assert codes(Asker(cluster, 2).coordinators(GROUP, "g")) == {15}
+    assert time.monotonic() - began < 10
+
+
 def allow(admin: Asker, kind: int, name: str, operation: int) -> None:
     """Let alice do something."""
     creation = AclCreation(

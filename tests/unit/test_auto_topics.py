@@ -164,6 +164,20 @@ async def test_names_under_way_are_bounded() -> None:
     assert [len(message.topics) for _, message in scene.sent] == [IN_FLIGHT_MAX]
 
 
+async def test_in_the_drafted_dialect_a_forwarding_broker_waits_for_the_controller() -> None:
+    """Who asks for a topic hears what came of it; who asks for a coordinator can wait for it."""
+    scene, request = Scene(waits=False), of_alice()
+    request.connection.dialect = "drafted"
+    scene.error = ErrorCode.INVALID_REPLICATION_FACTOR
+    refused = {"a": ErrorCode.INVALID_REPLICATION_FACTOR}
+    assert await scene.topics.create_for_client(request, ["a"]) == refused
+    scene.topics.create_internal(request, "__consumer_offsets")
+    assert not await scene.topics.internal_created("__consumer_offsets")
+    scene.error = ErrorCode.NONE
+    scene.topics.create_internal(request, "__consumer_offsets")
+    assert await scene.topics.internal_created("__consumer_offsets")
+
+
 @pytest.mark.parametrize("waits", [True, False])
 async def test_internal_topics_are_the_brokers_wish(waits: bool) -> None:
     """In the shape that Kafka gives them, whoever asked for a coordinator."""

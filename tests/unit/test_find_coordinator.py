@@ -36,7 +36,7 @@ class Asked:
 def an_api(broker: CoordinatingBroker, *, allowed: bool = True) -> tuple[FindCoordinator, Asked]:
     asked: Any = Asked()
     may = saying_to_everybody(allowed)
-    return FindCoordinator(broker.view, broker.coordinators, asked, may), asked
+    return FindCoordinator(broker.view, broker.coordinators, asked, may, 5.0), asked
 
 
 @pytest.mark.parametrize(
