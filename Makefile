@@ -49,8 +49,12 @@ test: setup ## every test that needs no Docker
 test-docker: setup ## the same cluster in containers, built here and broken on purpose; needs an engine
 	@$(BIN)/python -m pytest tests/docker -m docker $(ARGS)
 
-fidelity: setup ## the recorded answers and znodes of a live Kafka 3.9.1 against a cluster of ours
+fidelity: setup ## recorded answers and znodes of a live Kafka 3.9.1 against ours; LIVE=1: one beside us, and random cases (ARGS="--seed N")
+ifdef LIVE
+	@PYTHONPATH=. $(BIN)/python -m chaos.live_fidelity $(or $(ARGS),--recorded)
+else
 	@$(BIN)/python -m pytest tests/integration/test_fidelity.py tests/integration/test_znodes_equal_kafkas.py $(ARGS)
+endif
 
 read-after-write: setup ## 10,000 writes, each read at another broker, with controllers killed (ARGS="--pairs N --blocking controller")
 	@PYTHONPATH=. $(BIN)/python -m chaos.read_after_write $(ARGS)

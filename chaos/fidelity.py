@@ -132,7 +132,7 @@ class Replay:
             connection.close()
 
     def _judge(self, case: str, step: Step) -> None:
-        want = comparable(step, recorded_answer(step))
+        want = comparable(step, self._wanted(step))
         # What a real broker was given time to learn, ours is asked until it knows.
         deadline = time.monotonic() + step.get("settle_before", 0)
         answer = self._take(step)
@@ -152,6 +152,16 @@ class Replay:
             f"{case}: {step.get('api', 'raw')} v{step.get('version')} to {step['to']} {shown[0]}\n"
             f"    Kafka {shown[1]}\n    here  {shown[2]}"
         )
+
+    def _wanted(self, step: Step) -> Any:
+        """Return what a real Kafka answered."""
+        return recorded_answer(step)
+
+    def take(self, step: Step) -> Any:
+        """Ask one step and keep what later steps refer to; see `_take`."""
+        answer = self._take(step)
+        self._capture(step, answer)
+        return answer
 
     def _take(self, step: Step) -> Any:
         """Ask one step; return the decoded body, the bytes of a raw answer, CLOSED or TIMEOUT."""

@@ -44,7 +44,12 @@ def jars() -> Path:
 
 @contextmanager
 def kafka_brokers(
-    folder: Path, zookeeper_connect: str, ids: tuple[int, ...], *, forwarding: bool = False
+    folder: Path,
+    zookeeper_connect: str,
+    ids: tuple[int, ...],
+    *,
+    forwarding: bool = False,
+    one_by_one: bool = False,
 ) -> Iterator[str]:
     """Run brokers of these ids; give their bootstrap servers once all accept connections.
 
@@ -64,6 +69,8 @@ def kafka_brokers(
                 properties |= _forwarding(ports.choose())
             started.append(_start(folder / str(broker_id), properties))
             running.callback(_end, started[-1])
+            if one_by_one:
+                _wait_for(address, started[-1], time.monotonic() + 90)
         deadline = time.monotonic() + 90
         for address, process in zip(addresses, started, strict=True):
             _wait_for(address, process, deadline)

@@ -55,11 +55,13 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         UNUSABLE_ASSIGNMENT_ACCEPTED,
         "CreateTopics",
         ("create-topics-unusable-assignment",),
-        "A topic whose replicas are none, negative or all unknown is created, without a leader.",
+        "A topic whose replicas are none, negative or all unknown is created, without a leader, "
+        "and Metadata does not know it; unlike Kafka's it can be deleted.",
     ),
     Quirk(
         DENIAL_DUMPS_REQUEST,
-        "AlterPartitionReassignments, ListPartitionReassignments, CreateAcls, DeleteAcls",
+        "AlterPartitionReassignments, ListPartitionReassignments, CreateAcls, DeleteAcls, "
+        "DescribeAcls",
         ("partition-reassignments-denied", "acls-denied"),
         "Who lacks the right is told the connection, the buffer and the Envelope of the request.",
     ),
@@ -116,7 +118,7 @@ class DumpedRequest:
     listener_name: str
     security_protocol: str
     session: str  # its object's hash
-    size: int  # bytes
+    size: int | None  # bytes; None where nothing is kept of them
 
 
 def denial_text(inner: DumpedRequest, envelope: DumpedRequest | None) -> str:
@@ -127,12 +129,13 @@ def denial_text(inner: DumpedRequest, envelope: DumpedRequest | None) -> str:
 
 def _dump(request: DumpedRequest, envelope: str) -> str:
     size = request.size
+    kept = f"java.nio.HeapByteBuffer[pos={size} lim={size} cap={size}]"
     return (
         f"Request(processor=0, connectionId={request.connection_id}, "
         f"session=org.apache.kafka.network.Session@{request.session}, "
         f"listenerName=ListenerName({request.listener_name}), "
         f"securityProtocol={request.security_protocol}, "
-        f"buffer=java.nio.HeapByteBuffer[pos={size} lim={size} cap={size}], envelope={envelope})"
+        f"buffer={'null' if size is None else kept}, envelope={envelope})"
     )
 
 

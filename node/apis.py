@@ -14,7 +14,7 @@ from broker_proxy.apis.alter_configs_split import (
 )
 from broker_proxy.apis.alter_replica_log_dirs import AlterReplicaLogDirs
 from broker_proxy.apis.api_versions import ApiVersions
-from broker_proxy.apis.base import ClientConnectionInfo, LocalApi, SplitApi
+from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest, LocalApi, SplitApi
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.apis.consumer_group_describe import ConsumerGroupDescribe
 from broker_proxy.apis.consumer_group_heartbeat import ConsumerGroupHeartbeat
@@ -48,7 +48,7 @@ from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.principal import ANONYMOUS
-from cluster_model.quirks import quirks_of
+from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_text, quirks_of
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
@@ -156,7 +156,12 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
             view, coordinators, auto_topics, may, broker.int("request.timeout.ms") / 1000
         ),
         DescribeGroups(coordinators, may),
-        DescribeAcls(lambda: node.acls, may, node.authorization.is_on),
+        DescribeAcls(
+            lambda: node.acls,
+            may,
+            node.authorization.is_on,
+            _dumped if DENIAL_DUMPS_REQUEST in quirks else None,
+        ),
         ListGroups(),
         DeleteGroups(coordinators, may),
         OffsetFetch(coordinators, may, quirks),
@@ -217,3 +222,17 @@ def _records_policy(node: Node) -> RecordsPolicy | None:
     if node.record_policies is None:
         return None
     return RecordsPolicy(node.record_policies, node.cache, node.watcher)
+
+
+def _dumped(request: ClientRequest) -> str:
+    connection = request.connection
+    return denial_text(
+        DumpedRequest(
+            connection.connection_id,
+            connection.listener_name,
+            connection.security_protocol,
+            session=f"{random.getrandbits(32):08x}",
+            size=None,
+        ),
+        None,
+    )

@@ -37,6 +37,7 @@ class DescribeAcls:
     acls: Callable[[], AclSet]
     authorize_for: AuthorizeFor
     has_authorizer: bool
+    denial: Callable[[ClientRequest], str] | None = None  # what a quirk says instead
     api_key: ClassVar[int] = 29
 
     async def answer(self, request: ClientRequest, message: DescribeAclsRequest) -> Any:
@@ -44,7 +45,8 @@ class DescribeAcls:
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", CLUSTER_NAME):
             error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             # Kafka's text is a dump of its objects.
-            raise ApiError(error, error.default_text)
+            text = self.denial(request) if self.denial is not None else error.default_text
+            raise ApiError(error, text)
         if not self.has_authorizer:
             raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_BROKER)
         wanted = read_filter(message)

@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.json_form import decode_body, encode_body
 from chaos.fidelity import Connection
 
 StartCluster = Callable[..., Cluster]
-METADATA, CREATE_TOPICS, DELETE_TOPICS, ALTER_CONFIGS, API_VERSIONS = 3, 19, 20, 33, 18
+METADATA, CREATE_TOPICS, DESCRIBE_ACLS, ALTER_CONFIGS, LIST_REASSIGNMENTS = 3, 19, 29, 33, 46
 SILENCE_S = 1.0
 
 
@@ -78,3 +78,35 @@ def test_with_every_quirk_a_cluster_misbehaves_as_kafka_and_goes_on(
     assert {"good", "later"} <= set(told)
     assert all(told[name][0]["leaderId"] > 0 for name in ("good", "later"))
     assert time.monotonic() - began < 20
+
+
+def test_who_is_denied_is_shown_the_insides_of_the_request(start_cluster: StartCluster) -> None:
+    """At the controller's own broker its request, elsewhere the Envelope around it too."""
+    cluster = start_cluster(
+        controller=1,
+        brokers=2,
+        properties={
+            "authorizer.class.name": "tests.integration.brokers_only.BrokersOnly",
+            "bridgehead.quirks": "denial-dumps-request",
+        },
+    )
+    body = {"timeoutMs": 1000, "topics": None}
+    texts = []
+    for broker in (1, 2):
+        answer = ask(cluster, broker, LIST_REASSIGNMENTS, 0, body)
+        assert answer["errorCode"] == 31
+        texts.append(answer["errorMessage"])
+    assert all(text.startswith("Request Request(processor=") for text in texts)
+    assert ["envelope=Some(Request(" in text for text in texts] == [False, True]
+    any_acl = {
+        "resourceTypeFilter": 1,
+        "resourceNameFilter": None,
+        "patternTypeFilter": 1,
+        "principalFilter": None,
+        "hostFilter": None,
+        "operation": 1,
+        "permissionType": 1,
+    }
+    described = ask(cluster, 2, DESCRIBE_ACLS, 1, any_acl)
+    assert described["errorCode"] == 31
+    assert described["errorMessage"].endswith("buffer=null, envelope=None) is not authorized.")
