@@ -20,6 +20,7 @@ from typing import Any, Final
 from broker_proxy.apis.base import ClientConnectionInfo
 from broker_proxy.client_socket import ClientSocket
 from broker_proxy.connection import ClientConnection
+from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Gate, Listener, Logins
 from broker_proxy.request_log import RequestLog
@@ -61,6 +62,7 @@ class KafkaServer:
         request_prefix: str,
         log: EventLog,
         request_log: RequestLog,
+        connection_rates: ConnectionRates,
         now_s: Callable[[], float],
         now_ns: Callable[[], int],
     ) -> None:
@@ -70,6 +72,7 @@ class KafkaServer:
         self._prefix = request_prefix
         self._log = log
         self.request_log = request_log
+        self._connection_rates = connection_rates
         self.now_s = now_s
         self.now_ns = now_ns
         self._counter = itertools.count(1)
@@ -138,10 +141,15 @@ class KafkaServer:
     def admit(
         self, protocol: ClientSocket, transport: asyncio.Transport, listener: Listener
     ) -> ClientConnection | None:
-        """Name a new connection; None: it is gone already, or one too many."""
+        """Name a new connection; None: it is gone already, one too many, or too soon."""
         local, remote = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         if remote is None or len(self._protocols) >= self.limits.connections_max:
             transport.abort()
+            return None
+        address = ipaddress.ip_address(remote[0].split("%")[0])
+        delay_ms = self._connection_rates.delay_ms(_host_text(address))
+        if delay_ms is not None:
+            self._keep_waiting(transport, delay_ms)
             return None
         if len(self._unknown) >= UNKNOWN_MAX:
             oldest = next(iter(self._unknown))
@@ -150,7 +158,6 @@ class KafkaServer:
         number = next(self._counter)
         self._protocols.add(protocol)
         self._unknown[protocol] = None
-        address = ipaddress.ip_address(remote[0].split("%")[0])
         info = ClientConnectionInfo(
             connection_id=f"{local[0]}:{local[1]}-{remote[0]}:{remote[1]}-{number}",
             listener_name=listener.name,
@@ -174,6 +181,18 @@ class KafkaServer:
             request_prefix=f"{self._prefix}.{number}",
             frame_bytes_max=self.limits.frame_bytes_max,
         )
+
+    def _keep_waiting(self, transport: asyncio.Transport, delay_ms: int) -> None:
+        """Serve nothing, and close when the address may connect again."""
+        transport.pause_reading()
+        rates = self._connection_rates
+        rates.kept_waiting += 1
+
+        def close() -> None:
+            rates.kept_waiting -= 1
+            transport.abort()
+
+        asyncio.get_running_loop().call_later(delay_ms / 1000, close)
 
     def dismiss(self, protocol: ClientSocket, connection: ClientConnection) -> None:
         """A connection is gone."""

@@ -61,6 +61,7 @@ class Callbacks:
     controller_changed: Callable[[ControllerAddress | None], None]
     config_changed: Callable[[ConfigResource, Mapping[str, str]], None]
     users_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # all of them, by stored name
+    ips_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # likewise
     registered: Callable[[int], None]  # the broker epoch
     session_changed: Callable[[SessionState], None]
     tokens: TokenCache | None = None  # None: there are no delegation tokens
@@ -204,6 +205,8 @@ class ZooKeeperWatcher:
             # session was gone has to look for itself.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
+            ips = await self.read_entities("ips")
+            self._callbacks.ips_read({each.entity_name: ips[each] for each in ips})
             self._users_read_in = self._session
         await self._read_config_changes()
         await self._follow_tokens()

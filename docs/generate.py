@@ -38,8 +38,8 @@ What a broker answers: only this is in ApiVersions (`broker_proxy/routing.py`).
 - A request that cannot be read, or of a version that is not listed, closes its connection;
   ApiVersions alone answers UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED comes from CreateTopics 6, DeleteTopics 5 and CreatePartitions 3 on;
-  older versions are held up instead. No other client quota is enforced
-  ([differences](differences.md), `client-quotas-not-enforced`).
+  older versions are held up instead. Of the other client quotas only
+  `connection_creation_rate` is enforced: [differences](differences.md) says why.
 - Without an authorizer everything is allowed. Errors of authorization stand in their own column
   and are not repeated among the errors.\
 """

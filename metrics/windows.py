@@ -44,6 +44,10 @@ class Rate:
         sample.count += 1
         sample.last_ms = now_ms
 
+    def take_back(self) -> None:
+        """Uncount the last event."""
+        self._samples[self._current].count -= 1
+
     def measure(self, now_s: float) -> float:
         """Return the rate as of now."""
         now_ms = round(now_s * 1000)

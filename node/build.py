@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.logins import Logins
@@ -91,6 +92,13 @@ def _host_boot_id() -> str:
         return "unknown"
 
 
+def build_connection_rates(config: NodeConfig) -> ConnectionRates:
+    """Return what says how many connections an address may open."""
+    samples = config.broker.int("quota.window.num")
+    window_s = config.broker.int("quota.window.size.seconds")
+    return ConnectionRates(samples, window_s, time.monotonic)
+
+
 def build_request_lines(config: NodeConfig, data_dir: Path) -> TextLog:
     """Return kafka-request.log, in which both halves of the node write."""
     level = Level[config.own.request_log]
@@ -124,6 +132,7 @@ def build_watcher(node: Node) -> ZooKeeperWatcher:
             controller_changed=node.office.controller_changed,
             config_changed=node.config_changed,
             users_read=node.users.replace_all,
+            ips_read=node.connection_rates.replace_all,
             registered=node.registered,
             session_changed=node.session_changed,
             tokens=node.tokens if node.tokens.secret is not None else None,
@@ -208,6 +217,7 @@ def build_server(node: Node) -> KafkaServer:
         ),
         request_prefix=f"{config.broker_id}.{node.incarnation}",
         log=node.log,
+        connection_rates=node.connection_rates,
         request_log=RequestLog(
             node.request_lines, now_ns=time.monotonic_ns, wall_ms=node.clock.wall_ms
         ),

@@ -41,6 +41,7 @@ from metrics.node_metrics import NodeMetrics
 from node.apis import as_asker
 from node.build import (
     build_authorization,
+    build_connection_rates,
     build_controller,
     build_event_log,
     build_forwarding,
@@ -87,6 +88,7 @@ class Node:
         self.serde = build_serde(config)
         self.cache = MetadataCache(self._metadata_changed)
         self.users = UserCredentialCache()
+        self.connection_rates = build_connection_rates(config)
         self.tokens = build_tokens(self)
         self.effective = EffectiveBrokerConfig.of(config.broker)
         self._stored: dict[str, Mapping[str, str]] = {}
@@ -266,6 +268,8 @@ class Node:
 
     def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
         """ZooKeeper told of a changed config: this broker obeys its own, and users' passwords."""
+        if resource.entity_type == "ips":
+            self.connection_rates.update(resource.entity_name, configs)
         if resource.entity_type == "users":
             self.users.update(resource.entity_name, configs)
         if resource.entity_type == "brokers" and resource.entity_name in self._stored:

@@ -25,6 +25,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from broker_proxy.apis.api_versions import ApiVersions
+from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager, Target
 from broker_proxy.logins import Gate, Listener, Logins
@@ -120,6 +121,7 @@ class Broker:
             limits=Limits(**chosen),
             request_prefix="2.boot",
             log=self.log,
+            connection_rates=ConnectionRates(11, 1, time.monotonic),
             request_log=RequestLog(
                 TextLog(Path("unused"), "", Level.OFF),
                 now_ns=time.monotonic_ns,

@@ -114,3 +114,25 @@ def test_older_versions_are_held_up_where_the_broker_learns_of_it(
         assert client.create((name, 375), version=0) == ([NONE], None)
     assert elsewhere.mute_s() < 0.5
     assert at_controller.mute_s() > 0.5
+
+
+def test_who_connects_too_often_is_taken_served_nothing_and_closed(
+    start_cluster: StartCluster,
+) -> None:
+    """Each broker counts for itself; who is connected stays so."""
+    cluster = start_cluster(controller=1, brokers=2)
+    admin = Client(cluster, 1, "admin")
+    entity = [{"entityType": "ip", "entityName": "127.0.0.1"}]
+    ops = [{"key": "connection_creation_rate", "value": 2.0, "remove": False}]
+    admin.ask(ALTER_QUOTAS, 1, {"entries": [{"entity": entity, "ops": ops}], "validateOnly": False})
+    deadline = time.monotonic() + 20
+    closed_after_s = None
+    while closed_after_s is None:
+        assert time.monotonic() < deadline, "every connection was served"
+        began = time.monotonic()
+        try:
+            Client(cluster, 2, "eager").mute_s()
+        except AssertionError:  # The broker closed it.
+            closed_after_s = time.monotonic() - began
+    assert 0.1 < closed_after_s < 3
+    assert admin.mute_s() < 0.5

@@ -1,0 +1,94 @@
+"""How many connections an address may open a second: `connection_creation_rate` of ips (KIP-612).
+
+Each broker counts for itself, as in Kafka. A connection over the rate is not counted; it is taken,
+served nothing, and closed when the rate allows again, a window later at most. Time comes in.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from cluster_model.entity_names import desanitize
+from cluster_model.znodes import DEFAULT_ENTITY
+from metrics.windows import Rate
+
+_KEY: Final = "connection_creation_rate"
+# Addresses are the clients' own: beyond this the one that connected longest ago is forgotten.
+_ADDRESSES_MAX: Final = 10_000
+_KEPT_WAITING_MAX: Final = 1_000
+
+
+class ConnectionRates:
+    """What addresses may do, and what they did."""
+
+    def __init__(self, samples: int, window_s: int, now_s: Callable[[], float]) -> None:
+        """`samples`, `window_s`: quota.window.num and quota.window.size.seconds."""
+        self._samples, self._window_ms = samples, window_s * 1000
+        self._now_s = now_s
+        self._limits: dict[str, float] = {}  # by address, or the default's name
+        self._seen: OrderedDict[str, Rate] = OrderedDict()
+        self.kept_waiting = 0
+
+    def replace_all(self, stored: Mapping[str, Mapping[str, str]]) -> None:
+        """Learn every ip's configs, by stored name."""
+        self._limits.clear()
+        for name, configs in stored.items():
+            self.update(name, configs)
+
+    def update(self, stored_name: str, configs: Mapping[str, str]) -> None:
+        """Learn one ip's configs. A host name is not looked up here, and limits nobody."""
+        address = _address(stored_name)
+        rate = _number(configs.get(_KEY))
+        if address is not None and rate is not None:
+            self._limits[address] = rate
+        elif address is not None:
+            self._limits.pop(address, None)
+
+    def delay_ms(self, address: str) -> int | None:
+        """Count one connection; return how long it is kept waiting for its end (None: let it in).
+
+        0: it is closed at once, because too many are kept already.
+        """
+        limit = self._limits.get(address, self._limits.get(DEFAULT_ENTITY))
+        if limit is None:
+            return None
+        rate = self._seen.pop(address, None) or Rate(self._samples, self._window_ms)
+        self._seen[address] = rate
+        if len(self._seen) > _ADDRESSES_MAX:
+            self._seen.popitem(last=False)
+        now_s = self._now_s()
+        rate.record(now_s)
+        measured = rate.measure(now_s)
+        if measured <= limit:
+            return None
+        rate.take_back()
+        if self.kept_waiting >= _KEPT_WAITING_MAX:
+            return 0
+        if limit <= 0:
+            return self._window_ms
+        seconds = (self._samples - 1) * self._window_ms / 1000
+        wait_ms = math.floor((measured - limit) / limit * seconds * 1000 + 0.5)
+        return min(self._window_ms, wait_ms)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None  # Written by hand.
+
+
+def _address(stored_name: str) -> str | None:
+    """Return the address of an entity as connections show it; None for a host name."""
+    name = desanitize(stored_name)
+    if name is None:
+        return DEFAULT_ENTITY
+    try:
+        return str(ipaddress.ip_address(socket.inet_aton(name)))  # Also 127.1, as Java reads it.
+    except OSError:
+        return None
