@@ -133,6 +133,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
     )
     coordinators = Coordinators(node.cache, node.config.broker_id)
     quirks = quirks_of(broker.originals)
+    dumped = _dumped if DENIAL_DUMPS_REQUEST in quirks else None
     auto_topics = _auto_topics(node, current)
     creates = broker.value("auto.create.topics.enable") is True
     apis: tuple[LocalApi, ...] = (
@@ -156,12 +157,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
             view, coordinators, auto_topics, may, broker.int("request.timeout.ms") / 1000
         ),
         DescribeGroups(coordinators, may),
-        DescribeAcls(
-            lambda: node.acls,
-            may,
-            node.authorization.is_on,
-            _dumped if DENIAL_DUMPS_REQUEST in quirks else None,
-        ),
+        DescribeAcls(lambda: node.acls, may, node.authorization.is_on, dumped),
         ListGroups(),
         DeleteGroups(coordinators, may),
         OffsetFetch(coordinators, may, quirks),
