@@ -18,7 +18,7 @@ from broker_proxy.left_out import LEFT_OUT
 from broker_proxy.routing import DIALECTS
 from cluster_model import quirks
 from docs.api_facts import API_FACTS
-from event_log import events
+from event_log import events, evidence, promises
 from metrics import names
 
 FOLDER: Final = Path(__file__).parent
@@ -57,6 +57,7 @@ def pages() -> dict[str, str]:
         "apis.md": apis_page(),
         "events.md": events_page(),
         "metrics.md": metrics_page(),
+        "properties.md": properties_page(),
         "quirks.md": quirks_page(),
     }
 
@@ -115,6 +116,27 @@ def events_page() -> str:
         page += [_row(name, kind, note) for name, kind, note in _fields(event)]
         page.append("")
     return "\n".join(page)
+
+
+def properties_page() -> str:
+    """Return the page about what runs are judged by: every property with its rows."""
+    page = ["# Properties", "", _GENERATED, "", *_sentences(promises.__doc__), ""]
+    page += [
+        "A hole *clears*: a PASS rests on something that is not there, so a hole makes it UNKNOWN.",
+        "A hole *accuses*: what a violation misses may be in the hole, which makes it UNKNOWN too.",
+        "",
+        "| id | name | promise | needs | a row is | key of a violation | a hole |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for each in promises.PROMISES:
+        holes = "clears" * each.absence_clears + ", accuses" * each.absence_accuses
+        needs = ", ".join(each.needs)
+        key = f"`{each.key}`"
+        page.append(_row(each.id, each.name, each.promise, needs, each.judged, key, holes))
+    page += ["", "A line that is quarantined has one or more of these reasons:", ""]
+    page += ["| reason | |", "|---|---|"]
+    page += [_row(name, meaning) for name, meaning in evidence.QUARANTINE_REASONS.items()]
+    return "\n".join([*page, ""])
 
 
 def metrics_page() -> str:

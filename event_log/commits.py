@@ -19,6 +19,7 @@ ROLES: Final = {
     "admin": "everything else below the chroot: only the controller may write it",
 }
 REGISTRATIONS: Final = ("/brokers/ids/", "/bridgehead/nodes/")
+_ACL_TYPES: Final = ("Cluster", "DelegationToken", "Group", "Topic", "TransactionalId", "User")
 # Names that exist before there is a controller; creating one of them is no metadata write.
 START_UP: Final = frozenset(
     {
@@ -28,9 +29,11 @@ START_UP: Final = frozenset(
         *("/cluster/id", "/isr_change_notification", "/latest_producer_id_block"),
         *("/log_dir_event_notification", "/bridgehead", "/bridgehead/nodes"),
         *("/bridgehead/outcomes", "/bridgehead/floors", "/bridgehead/commit"),
+        *("/delegation_token", "/delegation_token/tokens", "/delegation_token/token_changes"),
         *("/kafka-acl", "/kafka-acl-changes", "/kafka-acl-extended"),
-        *("/kafka-acl-extended-changes", "/delegation_token", "/delegation_token/tokens"),
-        *("/delegation_token/token_changes", "/feature", "/migration"),
+        *("/kafka-acl-extended-changes", "/kafka-acl-extended/prefixed"),
+        *(f"/kafka-acl/{name}" for name in _ACL_TYPES),
+        *(f"/kafka-acl-extended/prefixed/{name}" for name in _ACL_TYPES),
     }
 )
 # The content of these may be a secret: it is neither written into a line nor into a dump.

@@ -20,6 +20,10 @@ from chaos.evidence.reading import EvidenceError, read_sealed
 from chaos.evidence.sealing import without_tail
 from chaos.judge import main
 from chaos.witness import LoggedOperation, Transaction
+from cluster_model.acl_znodes import ACL_PATHS
+from cluster_model.token_znodes import TOKEN_PATHS
+from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS
+from event_log.commits import START_UP
 from event_log.evidence import MANIFEST, RunDescription
 from tests import golden_histories
 
@@ -234,6 +238,16 @@ def test_a_new_epoch_of_an_ensemble_is_no_hole() -> None:
 def test_a_hostile_line_has_its_reason(line: bytes, reason: str) -> None:
     """None of them is read as something that it is not, and none takes the judge down."""
     assert parse_object(line) == reason
+
+
+def test_every_start_up_path_is_known_to_be_one() -> None:
+    """A node makes them before there is a controller: they are no unfenced writes of metadata."""
+    made: set[str] = set()
+    for path in (*ACL_PATHS, *TOKEN_PATHS, *START_UP_PATHS, *BRIDGEHEAD_PATHS):
+        parts = path.split("/")[1:]
+        made |= {"/" + "/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
+    assert START_UP - made == {"/cluster", "/cluster/id", "/bridgehead/commit"}
+    assert made <= START_UP
 
 
 def test_the_command_prints_what_both_judges_say(
