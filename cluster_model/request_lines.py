@@ -21,10 +21,12 @@ from bridgehead.kafka_wire.messages import (
     alter_user_scram_credentials,
     create_delegation_token,
     describe_delegation_token,
+    envelope,
     expire_delegation_token,
     renew_delegation_token,
     sasl_authenticate,
 )
+from bridgehead.kafka_wire.messages.drafted import envelope as drafted_envelope
 from cluster_model.broker_configs.table import config_key
 from cluster_model.config_types import java_double_text
 from cluster_model.topic_configs import TOPIC_CONFIGS
@@ -38,6 +40,11 @@ _SECRETS: Final = {
     renew_delegation_token.RenewDelegationTokenRequest: {"hmac"},
     sasl_authenticate.SaslAuthenticateRequest: {"auth_bytes"},
     sasl_authenticate.SaslAuthenticateResponse: {"auth_bytes"},
+    # Whatever is wrapped may be any of these.
+    envelope.EnvelopeRequest: {"request_data"},
+    envelope.EnvelopeResponse: {"response_data"},
+    drafted_envelope.EnvelopeRequest: {"request_data"},
+    drafted_envelope.EnvelopeResponse: {"response_data"},
 }
 _ALTER_CONFIGS: Final = (33, 44)
 # Kinds of config resources, as Kafka numbers them; of the others every value is hidden.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import orjson
 import pytest
 
 from bridgehead.kafka_wire.codec import encode_response
+from bridgehead.kafka_wire.dialects import SPECS
 from bridgehead.kafka_wire.headers import RequestHeader
 from bridgehead.kafka_wire.messages import (
     alter_client_quotas,
@@ -33,7 +35,15 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from cluster_model.request_lines import CompletedRequest, Times, is_deprecated, request_line
+from bridgehead.kafka_wire.schema import BYTES, Array, fields_of
+from broker_proxy.routing import DIALECTS
+from cluster_model.request_lines import (
+    _SECRETS,
+    CompletedRequest,
+    Times,
+    is_deprecated,
+    request_line,
+)
 from event_log.text_log import FILES_MAX, Level, TextLog
 
 NO_SECRET = b"this is nobody else's business"
@@ -241,3 +251,43 @@ def test_a_large_log_is_rolled_over_and_the_oldest_goes(
     }
     assert b"8" * 100 in (tmp_path / "x.log.1").read_bytes()
     assert b"4" * 100 in (tmp_path / "x.log.5").read_bytes()
+
+
+HARMLESS = {
+    "client_host_address",
+    "principal_info",
+    "request_header",
+    "response_header",
+    "member_assignment",
+    "member_metadata",
+}
+
+
+def test_every_field_of_bytes_that_is_served_is_hidden_or_known_to_be_harmless() -> None:
+    """A new secret would be one: credentials and tokens are bytes in Kafka's protocol."""
+    found: dict[str, set[str]] = {"hidden": set(), "shown": set()}
+    for dialect, routes in DIALECTS.items():
+        for key in routes:
+            spec = SPECS[dialect][key]
+            for message in (spec.request, spec.response):
+                for struct, name in _fields_of_bytes(message):
+                    hidden = any(name in _SECRETS.get(each, ()) for each in struct.__mro__)
+                    found["hidden" if hidden else "shown"].add(name)
+    assert {"auth_bytes", "hmac", "salt", "salted_password"} <= found["hidden"]
+    assert found["shown"] <= HARMLESS
+
+
+def test_the_drafts_own_messages_hide_what_kafkas_hide() -> None:
+    """They are other classes, with the same secrets."""
+    response = SPECS["drafted"][38].response(hmac=NO_SECRET)
+    assert type(response) is not create_delegation_token.CreateDelegationTokenResponse
+    assert logged(38, 0, None, response)["response"]["hmac"] == "[hidden]"
+
+
+def _fields_of_bytes(struct: type[Any]) -> Iterator[tuple[type[Any], str]]:
+    for field in fields_of(struct):
+        kind = field.type.of if isinstance(field.type, Array) else field.type
+        if isinstance(kind, type):
+            yield from _fields_of_bytes(kind)
+        elif kind is BYTES:
+            yield struct, field.name
