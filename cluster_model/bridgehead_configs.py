@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cluster_model import bridgehead_config_checks as checks
 from cluster_model.quirks import QUIRKS, refuse_unknown
 
 BLOCKING: Final = "bridgehead.metadata.blocking"
@@ -20,6 +21,11 @@ DELAY_MS: Final = "bridgehead.metadata.delay.ms"
 DIALECT: Final = "bridgehead.dialect"
 GRPC_LISTENER: Final = "bridgehead.grpc.listener"
 GRPC_ADVERTISED: Final = "bridgehead.grpc.advertised.listener"
+GRPC_TLS: Final = "bridgehead.grpc.tls"
+GRPC_CERTIFICATE: Final = "bridgehead.grpc.certificate"
+GRPC_KEY: Final = "bridgehead.grpc.key"
+GRPC_AUTHORITY: Final = "bridgehead.grpc.authority"
+INTER_BROKER_USER: Final = "bridgehead.inter.broker.user"
 METRICS_LISTENER: Final = "bridgehead.metrics.listener"
 METRICS_DIALECT: Final = "bridgehead.metrics.dialect"
 EVIDENCE_DIR: Final = "bridgehead.evidence.dir"
@@ -35,65 +41,7 @@ POLICY_PREFIXES: Final = ("bridgehead.policy.limits.", "bridgehead.policy.naming
 PRINCIPALS: Final = "bridgehead.forwarding.principals"
 
 
-_LOG_LEVELS: Final = ("OFF", "INFO", "DEBUG", "TRACE")
 _LISTENER: Final = re.compile(r"listener\.name\.([^.]+)\.(bridgehead\..+)")
-
-
-def _blocking(value: str) -> str | None:
-    return None if value in ("controller", "cluster") else "must be controller or cluster"
-
-
-def _reads(value: str) -> str | None:
-    return None if value in ("local", "controller") else "must be local or controller"
-
-
-def _controller_id(value: str) -> str | None:
-    if value in ("actual", "random", "self") or re.fullmatch(r"[0-9]+", value):
-        return None
-    return "must be actual, random, self or a broker id"
-
-
-def _delay_ms(value: str) -> str | None:
-    return None if re.fullmatch(r"[0-9]{1,9}", value) else "must be a number of milliseconds"
-
-
-def _timeout_ms(value: str) -> str | None:
-    good = re.fullmatch(r"[0-9]{1,7}", value) and int(value)
-    return None if good else "must be a number of milliseconds above 0"
-
-
-def _dialect(value: str) -> str | None:
-    return None if value in ("shipped", "drafted") else "must be shipped or drafted"
-
-
-def _listener(value: str) -> str | None:
-    host, _, port = value.rpartition(":")
-    return None if host and port.isdigit() else "is not a host:port"
-
-
-def _metrics_dialect(value: str) -> str | None:
-    known = ("confluent", "strimzi", "both")
-    return None if value in known else f"must be one of {', '.join(known)}"
-
-
-def _pinned(value: str) -> str | None:
-    return None if not value or value.isdigit() else "is not a broker id"
-
-
-def _boolean(value: str) -> str | None:
-    return None if value.lower() in ("true", "false") else "is neither true nor false"
-
-
-def _log_level(value: str) -> str | None:
-    return None if value in _LOG_LEVELS else f"is none of {', '.join(_LOG_LEVELS)}"
-
-
-def _principals(value: str) -> str | None:
-    return None if value in ("real", "fake") else "must be real or fake"
-
-
-def _anything(_value: str) -> str | None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +62,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "controller",
         True,
         False,
-        _blocking,
+        checks.blocking,
         "Whose knowledge a write waits for before it is answered: the controller's, as Kafka's "
         "does, or that of every live broker of the cluster (KIP-4), which then answers no read "
         "while it is out of touch with ZooKeeper.",
@@ -124,7 +72,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "local",
         True,
         False,
-        _reads,
+        checks.reads,
         "How new a broker's answers are: what it knows (local), or not older than what the "
         "controller knows when the question comes (controller; KIP-590, future work).",
     ),
@@ -133,7 +81,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "actual",
         True,
         True,
-        _controller_id,
+        checks.controller_id,
         "Which controller Metadata names: actual, random, self, or an id that may be a lie.",
     ),
     BridgeheadKey(
@@ -141,7 +89,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "0",
         True,
         False,
-        _delay_ms,
+        checks.delay_ms,
         "How long this broker waits before it believes new metadata.",
     ),
     BridgeheadKey(
@@ -157,7 +105,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "shipped",
         False,
         True,
-        _dialect,
+        checks.dialect,
         "What a listener speaks: as Kafka 3.9 shipped it, or as the KIPs drafted it.",
     ),
     BridgeheadKey(
@@ -165,7 +113,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "127.0.0.1:0",
         True,
         False,
-        _listener,
+        checks.listener,
         "Where this node listens for the Envelopes of other brokers; port 0 takes a free one.",
     ),
     BridgeheadKey(
@@ -173,16 +121,44 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "",
         True,
         False,
-        lambda value: _listener(value) if value else None,
+        lambda value: checks.listener(value) if value else None,
         "Where other brokers find this node's Envelope port, if not where it listens; port 0 is "
         "the one it got.",
+    ),
+    BridgeheadKey(
+        GRPC_TLS,
+        "true",
+        True,
+        False,
+        checks.boolean,
+        "Whether `up` makes certificates for Envelopes.",
+    ),
+    BridgeheadKey(
+        GRPC_CERTIFICATE, "", True, False, checks.anything, "This broker's certificate, a PEM file."
+    ),
+    BridgeheadKey(GRPC_KEY, "", True, False, checks.anything, "The private key to it, a PEM file."),
+    BridgeheadKey(
+        GRPC_AUTHORITY,
+        "",
+        True,
+        False,
+        checks.anything,
+        "Who signs all brokers' certificates: PEM.",
+    ),
+    BridgeheadKey(
+        INTER_BROKER_USER,
+        "broker",
+        True,
+        False,
+        checks.anything,
+        "Whom brokers act as among themselves.",
     ),
     BridgeheadKey(
         METRICS_LISTENER,
         "127.0.0.1:0",
         True,
         False,
-        _listener,
+        checks.listener,
         "Where this node serves /metrics and /health.",
     ),
     BridgeheadKey(
@@ -190,18 +166,20 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "confluent",
         True,
         False,
-        _metrics_dialect,
+        checks.metrics_dialect,
         "How Kafka's own counters are spelt for Prometheus: confluent (requestspersec), strimzi "
         "(requests_total) or both.",
     ),
-    BridgeheadKey(EVIDENCE_DIR, "", True, False, _anything, "Where this node writes its events."),
-    BridgeheadKey(RUN_ID, "", True, False, _anything, "The name of the run in every event."),
+    BridgeheadKey(
+        EVIDENCE_DIR, "", True, False, checks.anything, "Where this node writes its events."
+    ),
+    BridgeheadKey(RUN_ID, "", True, False, checks.anything, "The name of the run in every event."),
     BridgeheadKey(
         PINNED,
         "",
         True,
         False,
-        _pinned,
+        checks.pinned,
         "The broker that shall be controller; others stand only while it is not registered.",
     ),
     BridgeheadKey(
@@ -209,7 +187,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "true",
         True,
         False,
-        _boolean,
+        checks.boolean,
         "Whether this broker forwards; else it answers NOT_CONTROLLER away from the controller.",
     ),
     BridgeheadKey(
@@ -217,7 +195,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "DEBUG",
         True,
         False,
-        _log_level,
+        checks.log_level,
         "How much goes to kafka-request.log: OFF, INFO (deprecated versions) or DEBUG.",
     ),
     BridgeheadKey(
@@ -225,7 +203,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "false",
         True,
         False,
-        _boolean,
+        checks.boolean,
         "Whether a listener that asks for no proof may listen elsewhere than on loopback.",
     ),
     BridgeheadKey(
@@ -233,7 +211,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "INFO",
         True,
         False,
-        _log_level,
+        checks.log_level,
         "How much goes to kafka-authorizer.log: OFF, INFO (denied), DEBUG (allowed, why) or TRACE.",
     ),
     BridgeheadKey(
@@ -241,7 +219,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "5000",
         True,
         False,
-        _timeout_ms,
+        checks.timeout_ms,
         "How long a policy may think about one topic before it is refused.",
     ),
     BridgeheadKey(
@@ -249,7 +227,7 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         "real",
         True,
         False,
-        _principals,
+        checks.principals,
         "Who travels in Envelopes: real principals or, to try the path without them, fake ones.",
     ),
 )
@@ -322,6 +300,16 @@ class BridgeheadConfig:
     def grpc_advertised(self) -> str:
         """Return host:port that other brokers are told; empty: where it listens."""
         return self._value(GRPC_ADVERTISED)
+
+    @property
+    def grpc_files(self) -> tuple[str, str, str]:
+        """Return the paths of certificate, key and authority; empty where not given."""
+        return self._value(GRPC_CERTIFICATE), self._value(GRPC_KEY), self._value(GRPC_AUTHORITY)
+
+    @property
+    def inter_broker_user(self) -> str:
+        """Return the name of the principal that the brokers' certificates have."""
+        return self._value(INTER_BROKER_USER)
 
     @property
     def metrics_listener(self) -> str:

@@ -20,6 +20,7 @@ from bridgehead.authorizer import ResourcePattern
 from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
+from cluster_model.principal import KafkaPrincipal
 from cluster_model.session_state import ConnectionLostError, SessionState
 from cluster_model.znode_operations import Create
 from cluster_model.znodes import FeatureZnode
@@ -43,7 +44,8 @@ from controller.shell import Shell
 from controller.store.load import load, load_brokers, read_acl
 from controller.store.port import Fence, Mutant
 from controller.store.zookeeper import ZooKeeperStore
-from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer
+from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer, Hello
+from event_log.connections import ChannelRefused
 from event_log.events import BecameActive, Resigned
 
 _log = logging.getLogger(__name__)
@@ -365,6 +367,15 @@ class Controller:
     def disconnected(self, peer: Peer) -> None:
         """A channel closed."""
         self._publisher.disconnected(peer)
+
+    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+        """Somebody opened a channel whose certificate does not fit: see EnvelopeHandler."""
+        who = None if principal is None else str(principal)
+        _log.warning("a channel was refused: %s (%s)", reason, who or "no principal")
+        self._services.channel_refused()
+        self._services.log.append(
+            ChannelRefused(broker_id=hello.broker_id, principal=who, reason=reason)
+        )
 
     def batch_received(self, peer: Sender, lowest_unfinished: int, applied_zxid: int) -> None:
         """A broker says below which sequence it has finished, and how new its image is."""

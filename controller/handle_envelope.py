@@ -8,6 +8,7 @@ back to be asked again.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -32,6 +33,8 @@ from controller.services import Sender, Services
 from controller.work import Work, told_codes
 from envelope.messages import Envelope, EnvelopeAnswer, RequestIdentity
 from event_log.events import EnvelopeReceived, EnvelopeRefused, RequestDecided
+
+_log = logging.getLogger(__name__)
 
 
 class EnvelopeDesk:
@@ -73,7 +76,7 @@ class EnvelopeDesk:
                 sender=str(sender.principal),
             )
         )
-        refused = refuse_sender(sender, services.may_send_envelopes)
+        refused = refuse_sender(sender, envelope.identity, services.may_send_envelopes)
         if refused is not None:
             services.authorization_failed()
             return self._refuse(envelope, refused)
@@ -92,6 +95,9 @@ class EnvelopeDesk:
         return await self._execute(envelope, opened, loop, sender.connection_id)
 
     def _refuse(self, envelope: Envelope, refused: Refused) -> EnvelopeAnswer:
+        if refused.error is not ErrorCode.NOT_CONTROLLER:
+            self._services.envelope_refused()
+            _log.warning("Envelope %s was refused: %s", envelope.request_id, refused.reason)
         self._services.log.append(
             EnvelopeRefused(
                 request_id=envelope.request_id,

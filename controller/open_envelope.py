@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.request_checks import check_request
 from cluster_model.principal import KafkaPrincipal
 from controller.apis.base import AdminApi
 from controller.services import Sender
-from envelope.messages import Envelope
+from envelope.messages import Envelope, RequestIdentity
 from envelope.principal_serde import PrincipalDeserializationError, PrincipalSerde
 
 
@@ -43,14 +43,20 @@ class Refused:
     reason: str
 
 
-def refuse_sender(sender: Sender, is_authorized: Callable[[Sender], bool]) -> Refused | None:
-    """Check 3: the sending broker needs CLUSTER_ACTION on Cluster. It comes before all others."""
-    if is_authorized(sender):
-        return None
-    return Refused(
-        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-        f"{sender.principal} lacks CLUSTER_ACTION on Cluster",
-    )
+def refuse_sender(
+    sender: Sender, identity: RequestIdentity, is_authorized: Callable[[Sender], bool]
+) -> Refused | None:
+    """Check 3: the sending broker needs CLUSTER_ACTION on Cluster. It comes before all others.
+
+    And it speaks for itself alone: under another broker's identity it could be told that one's
+    answers, or have its requests taken for done.
+    """
+    error, hello = ErrorCode.CLUSTER_AUTHORIZATION_FAILED, sender.hello
+    if not is_authorized(sender):
+        return Refused(error, f"{sender.principal} lacks CLUSTER_ACTION on Cluster")
+    if identity[:2] != (hello.broker_id, hello.incarnation):
+        return Refused(error, f"it is of broker {identity.broker_id}, not {hello.broker_id}")
+    return None
 
 
 def open_envelope(

@@ -84,6 +84,8 @@ class Services:
     now_s: Callable[[], float]
     now_ms: Callable[[], int]
     authorization_failed: Callable[[], None]  # metric
+    envelope_refused: Callable[[], None]  # metric: whatever the reason
+    channel_refused: Callable[[], None]  # metric
     office_changed: Callable[[Office], None]
     own_broker: Peer
     policies: Policies | None = None  # None: none is configured

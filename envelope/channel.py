@@ -36,7 +36,8 @@ class ControllerChannel:
     """One stream to one controller; when it breaks it is gone, and its owner opens another.
 
     Many Envelopes are in flight at once and are answered in any order. `on_closed` is called
-    once, after everything pending has failed with ChannelClosedError.
+    once, after everything pending has failed with ChannelClosedError. With `credentials` the
+    controller's certificate must name `server_name`.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class ControllerChannel:
         applied_zxid: Callable[[], int],
         on_welcome: Callable[[ApiRanges], None] = lambda _ranges: None,
         credentials: grpc.ChannelCredentials | None = None,
+        server_name: str | None = None,
     ) -> None:
         self._hello = hello
         self._on_update = on_update
@@ -57,10 +59,12 @@ class ControllerChannel:
         self._lowest_unfinished = lowest_unfinished
         self._applied_zxid = applied_zxid
         self._on_welcome = on_welcome
-        options = list(CHANNEL_OPTIONS)
+        options: list[tuple[str, Any]] = list(CHANNEL_OPTIONS)
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(address, options=options)
         else:
+            if server_name is not None:
+                options.append(("grpc.ssl_target_name_override", server_name))
             self._channel = grpc.aio.secure_channel(address, credentials, options=options)
         self._outbox = Outbox()
         self._pending: dict[int, asyncio.Future[EnvelopeAnswer]] = {}

@@ -13,9 +13,10 @@ import grpc
 import grpc.aio
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from cluster_model.principal import KafkaPrincipal
 from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerServicer, add_ControllerServicer_to_server
+from envelope.channel_security import PeerIdentity, identify
 from envelope.conversion import (
     answer_to_pb,
     envelope_from_pb,
@@ -68,14 +69,19 @@ class EnvelopeHandler(Protocol):
         """That stream is gone; called once for every `connected`."""
         ...
 
+    def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
+        """Somebody opened a stream that may not; `principal` None: the certificate has none."""
+        ...
+
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
         """A batch came: what this broker has finished, and up to where it has applied updates."""
         ...
 
 
 class _Servicer(ControllerServicer):
-    def __init__(self, handler: EnvelopeHandler, served: ApiRanges) -> None:
+    def __init__(self, handler: EnvelopeHandler, served: ApiRanges, *, is_secure: bool) -> None:
         self._handler = handler
+        self._is_secure = is_secure
         self._served = served
         self._count = 0
         self.address = ""  # of the server, once it is bound
@@ -89,9 +95,16 @@ class _Servicer(ControllerServicer):
         if hello is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a channel begins with Hello")
             return
+        # Without TLS nobody proves anything, and everybody is anonymous.
+        identity = identify(context.auth_context()) if self._is_secure else PeerIdentity()
+        if identity is None or not identity.may_be(hello.broker_id):
+            reason = f"its certificate is not that of broker {hello.broker_id}"
+            self._handler.refused(hello, identity.principal if identity else None, reason)
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
+            return
         self._count += 1
         connection_id = f"{self.address}-{_address(context.peer())}-{self._count}"
-        peer = BrokerPeer(hello, ANONYMOUS, _host_of(context.peer()), connection_id)
+        peer = BrokerPeer(hello, identity.principal, _host_of(context.peer()), connection_id)
         stream = asyncio.current_task()
         assert stream is not None
         # Cancelled, not asked: a frozen broker reads nothing, so we may hang in a write to it.
@@ -206,7 +219,7 @@ async def serve_envelopes(
         OSError: the port is taken.
     """
     server = grpc.aio.server(options=[*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)])
-    servicer = _Servicer(handler, served)
+    servicer = _Servicer(handler, served, is_secure=credentials is not None)
     add_ControllerServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
     address = f"{host}:{port}"
     try:

@@ -52,6 +52,16 @@ class AuthenticationFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelRefused:
+    """Somebody said to be a broker and could not prove it; the stream was ended at once."""
+
+    kind: ClassVar[str] = "channel_refused"
+    broker_id: int  # as it said
+    principal: str | None  # of its certificate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionExpired:
     """A client asked on after its login had ended; its connection was closed."""
 

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 from event_log.connections import (
     Authenticated,
     AuthenticationFailed,
+    ChannelRefused,
     Connected,
     Disconnected,
     SessionExpired,
@@ -345,6 +346,7 @@ Event = (
     | Disconnected
     | Authenticated
     | AuthenticationFailed
+    | ChannelRefused
     | SessionExpired
     | RequestReceived
     | TopicsAutoCreated

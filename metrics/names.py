@@ -87,6 +87,18 @@ AUTHORIZATION_FAILED: Final = Metric(
     Kind.COUNTER,
     "Envelopes answered CLUSTER_AUTHORIZATION_FAILED by this controller",
 )
+ENVELOPES_REFUSED: Final = Metric(
+    "bridgehead_envelopes_refused_total",
+    "bridgehead.controller:type=Envelopes,name=Refused",
+    Kind.COUNTER,
+    "Envelopes refused because of who sent them or what was in them",
+)
+CHANNELS_REFUSED: Final = Metric(
+    "bridgehead_broker_channels_refused_total",
+    "bridgehead.controller:type=BrokerChannels,name=Refused",
+    Kind.COUNTER,
+    "Streams whose certificate was not that of the broker that they said they were",
+)
 ACTIVE_CONTROLLER: Final = Metric(
     "kafka_controller_kafkacontroller_activecontrollercount",
     "kafka.controller:type=KafkaController,name=ActiveControllerCount",
@@ -201,6 +213,8 @@ METRICS: Final = (
     MESSAGES_REDIRECTED,
     MESSAGES_REDIRECTED_RATE,
     AUTHORIZATION_FAILED,
+    ENVELOPES_REFUSED,
+    CHANNELS_REFUSED,
     ACTIVE_CONTROLLER,
     NOT_CONTROLLER,
     FORWARDING_FAILURES,

@@ -53,6 +53,8 @@ class NodeMetrics(Collector):
         self._redirected = Rate(samples, window_ms)
         self._redirected_count = 0
         self._authorization_failed_count = 0
+        self._envelopes_refused_count = 0
+        self._channels_refused_count = 0
         self._not_controller_count = 0
         self._forwarding_failure_count = 0
         self._login_counts: Counter[Metric] = Counter()
@@ -97,6 +99,14 @@ class NodeMetrics(Collector):
         """An Envelope's sender lacks the right to send Envelopes."""
         self._authorization_failed_count += 1
 
+    def envelope_refused(self) -> None:
+        """An Envelope failed a check, NOT_CONTROLLER aside."""
+        self._envelopes_refused_count += 1
+
+    def channel_refused(self) -> None:
+        """Somebody's certificate was not that of the broker that it said it was."""
+        self._channels_refused_count += 1
+
     def forwarding_failed(self) -> None:
         """A forwarded request ended without the controller's answer."""
         self._forwarding_failure_count += 1
@@ -134,6 +144,8 @@ class NodeMetrics(Collector):
             names.MESSAGES_REDIRECTED.name: self._redirected_count,
             names.MESSAGES_REDIRECTED_RATE.name: self._redirected.measure(now_s),
             names.AUTHORIZATION_FAILED.name: self._authorization_failed_count,
+            names.ENVELOPES_REFUSED.name: self._envelopes_refused_count,
+            names.CHANNELS_REFUSED.name: self._channels_refused_count,
             names.NOT_CONTROLLER.name: self._not_controller_count,
             names.FORWARDING_FAILURES.name: self._forwarding_failure_count,
         }

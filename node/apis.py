@@ -47,7 +47,6 @@ from broker_proxy.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import EffectiveBrokerConfig
-from cluster_model.principal import ANONYMOUS
 from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_text, quirks_of
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
@@ -198,7 +197,7 @@ def as_asker(config: NodeConfig) -> ClientConnectionInfo:
         dialect="shipped",
         client_host=LOOPBACK,
         client_address=ipaddress.ip_address(LOOPBACK).packed,
-        principal=ANONYMOUS,
+        principal=config.inter_broker_principal,
     )
 
 

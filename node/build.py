@@ -174,6 +174,8 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             now_s=time.monotonic,
             now_ms=node.clock.wall_ms,
             authorization_failed=node.metrics.authorization_failed,
+            envelope_refused=node.metrics.envelope_refused,
+            channel_refused=node.metrics.channel_refused,
             office_changed=node.office_changed,
             own_broker=node,
             policies=node.policies,

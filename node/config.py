@@ -18,6 +18,8 @@ from broker_proxy.logins import Listener
 from cluster_model.bridgehead_configs import BridgeheadConfig
 from cluster_model.broker_configs import BrokerConfig
 from cluster_model.delegation_tokens import TokenSecret
+from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from envelope.channel_security import ChannelFiles
 from node.authorization import AuthorizerConfigError, load_authorizer
 
 LOOPBACK = "127.0.0.1"
@@ -37,6 +39,7 @@ class NodeConfig:
     listeners: tuple[Listener, ...]
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
     security: Mapping[str, ListenerSecurity]  # by listener name
+    channel_files: ChannelFiles | None  # None: Envelopes travel in plain text
 
     @property
     def broker_id(self) -> int:
@@ -58,6 +61,13 @@ class NodeConfig:
         """zookeeper.connection.timeout.ms, by default the session's."""
         value = self.broker.value("zookeeper.connection.timeout.ms")
         return value if isinstance(value, int) else self.session_timeout_ms
+
+    @property
+    def inter_broker_principal(self) -> KafkaPrincipal:
+        """Whom this broker acts as: without certificates nobody proves to be anybody."""
+        if self.channel_files is None:
+            return ANONYMOUS
+        return KafkaPrincipal("User", self.own.inter_broker_user)
 
     @property
     def token_secret(self) -> TokenSecret | None:
@@ -105,7 +115,8 @@ def read_config(text: str) -> NodeConfig:
         name: (host, port)
         for name, host, port in _endpoints(properties.get("advertised.listeners") or "")
     }
-    return NodeConfig(broker, own, authorizer, listeners, advertised, security)
+    files = _channel_files(own)
+    return NodeConfig(broker, own, authorizer, listeners, advertised, security, files)
 
 
 def _endpoints(text: str) -> list[tuple[str, str, int]]:
@@ -143,7 +154,9 @@ def _security(
         security = read_security(listener.name, listener.security_protocol, properties)
     except SecurityConfigError as wrong:
         raise NodeConfigError(str(wrong)) from wrong
-    if security.admits_strangers and not (own.remote_plaintext_allowed or _is_loopback(listener)):
+    if security.admits_strangers and not (
+        own.remote_plaintext_allowed or _is_loopback(listener.host)
+    ):
         raise NodeConfigError(
             f"Listener {listener.name} would let anybody who reaches {listener.host} do anything: "
             "bind it to 127.0.0.1, use SASL or ssl.client.auth=required, or say "
@@ -152,10 +165,28 @@ def _security(
     return security
 
 
-def _is_loopback(listener: Listener) -> bool:
-    if listener.host.lower() == "localhost":
+def _channel_files(own: BridgeheadConfig) -> ChannelFiles | None:
+    """Judge how Envelopes travel: all three files mean mutual TLS, none means loopback only."""
+    files, host = own.grpc_files, own.grpc_listener.rpartition(":")[0]
+    if all(files):
+        return ChannelFiles(*files)
+    if any(files):
+        raise NodeConfigError(
+            "bridgehead.grpc.certificate, .key and .authority belong together: give all three."
+        )
+    if not (own.remote_plaintext_allowed or _is_loopback(host)):
+        raise NodeConfigError(
+            f"bridgehead.grpc.listener would take Envelopes from anybody who reaches {host}: bind "
+            "it to 127.0.0.1, give bridgehead.grpc.certificate, .key and .authority, or say "
+            "--allow-remote-plaintext (bridgehead.allow.remote.plaintext=true)."
+        )
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(listener.host).is_loopback
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False  # A name may lead anywhere.

@@ -57,7 +57,7 @@ from node.config import NodeConfig
 from node.freshness import Freshness
 from node.office import OfficeFollower
 from node.owner_requests import OwnerRequests
-from node.security import build_gates, build_serde
+from node.security import build_channel_security, build_gates, build_serde
 
 _log = logging.getLogger(__name__)
 _SNAPSHOT_EVERY_S: Final = 10.0
@@ -100,6 +100,8 @@ class Node:
         self.controller = build_controller(self, mutants)
         self.learned_acls = LearnedAcls(self.controller.acl_seen, mutants)
         self.forwarding = build_forwarding(self)
+        channel = build_channel_security(config)
+        self._server_credentials = channel.server if channel else None
         self.office = OfficeFollower(
             broker_id=config.broker_id,
             controller=self.controller,
@@ -110,6 +112,8 @@ class Node:
             applied_zxid=lambda: self.freshness.applied_zxid,
             is_registered=lambda broker: self.watcher.is_registered(broker),
             pinned=config.own.pinned_controller,
+            principal=config.inter_broker_principal,
+            credentials=channel.client if channel else None,
         )
         self.freshness = Freshness(self, lambda: as_asker(self.config))
         self.watcher = build_watcher(self)
@@ -139,7 +143,11 @@ class Node:
         grpc_host, _, grpc_port = self.config.own.grpc_listener.rpartition(":")
         self._grpc_host = grpc_host
         self._envelopes = await serve_envelopes(
-            grpc_host, int(grpc_port), self.controller, served=self.controller.api_ranges
+            grpc_host,
+            int(grpc_port),
+            self.controller,
+            self._server_credentials,
+            self.controller.api_ranges,
         )
         await self.watcher.open()
         # Asked again after they were made: in an ensemble this broker's server may lag behind.

@@ -11,14 +11,17 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import grpc
+
 from broker_proxy.forwarding import ForwardingManager, Target
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ControllerAddress
-from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from cluster_model.principal import KafkaPrincipal
 from cluster_model.session_state import ConnectionLostError
 from controller.controller import Controller
 from controller.services import THIS_PROCESS
 from envelope.channel import ControllerChannel
+from envelope.channel_security import broker_host
 from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer, Hello, MetadataUpdate
 
 _log = logging.getLogger(__name__)
@@ -29,8 +32,9 @@ _RECONNECT_S: Final = 0.1
 class _OwnBroker:
     """This node's broker as a sender of Envelopes to the controller in the same process."""
 
-    def __init__(self, hello: Callable[[], Hello]) -> None:
+    def __init__(self, hello: Callable[[], Hello], principal: KafkaPrincipal) -> None:
         self._hello = hello
+        self._principal = principal
 
     @property
     def hello(self) -> Hello:
@@ -38,7 +42,7 @@ class _OwnBroker:
 
     @property
     def principal(self) -> KafkaPrincipal:
-        return ANONYMOUS
+        return self._principal
 
     @property
     def host(self) -> str:
@@ -52,9 +56,11 @@ class _OwnBroker:
 class LocalLink:
     """The way to the controller in this very process: same identity, same checks, no wire."""
 
-    def __init__(self, controller: Controller, hello: Callable[[], Hello]) -> None:
+    def __init__(
+        self, controller: Controller, hello: Callable[[], Hello], principal: KafkaPrincipal
+    ) -> None:
         self._controller = controller
-        self._sender = _OwnBroker(hello)
+        self._sender = _OwnBroker(hello, principal)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
@@ -87,6 +93,8 @@ class OfficeFollower:
         applied_zxid: Callable[[], int],
         is_registered: Callable[[int], Awaitable[bool]],
         pinned: int | None,
+        principal: KafkaPrincipal,
+        credentials: grpc.ChannelCredentials | None,
     ) -> None:
         self._broker_id = broker_id
         self._controller = controller
@@ -97,7 +105,8 @@ class OfficeFollower:
         self._applied_zxid = applied_zxid
         self._is_registered = is_registered
         self.pinned = pinned
-        self._local = LocalLink(controller, hello)
+        self._local = LocalLink(controller, hello, principal)
+        self._credentials = credentials
         self._known: ControllerAddress | None = None
         self._channel: ControllerChannel | None = None
         self._ranges: ApiRanges = {}
@@ -186,6 +195,8 @@ class OfficeFollower:
             lowest_unfinished=lambda: self._forwarding.lowest_unfinished,
             applied_zxid=self._applied_zxid,
             on_welcome=self._welcomed,
+            credentials=self._credentials,
+            server_name=broker_host(controller.broker_id),
         )
         self._channel = channel
         self._forwarding.set_target(Target(channel, controller.broker_id, is_local=False))

@@ -10,6 +10,7 @@ from broker_proxy.authentication.listener_security import Sources, build_gate
 from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.logins import Gate
+from envelope.channel_security import ChannelSecurity, ChannelSecurityError, load_security
 from envelope.principal_serde import (
     CustomPrincipalSerde,
     DefaultPrincipalSerde,
@@ -21,6 +22,18 @@ from node.config import NodeConfig, NodeConfigError
 
 if TYPE_CHECKING:
     from node.node import Node
+
+
+def build_channel_security(config: NodeConfig) -> ChannelSecurity | None:
+    """Return what Envelopes travel with; None: in plain text.
+
+    Raises:
+        NodeConfigError: a file cannot be used.
+    """
+    try:
+        return None if config.channel_files is None else load_security(config.channel_files)
+    except ChannelSecurityError as wrong:
+        raise NodeConfigError(str(wrong)) from wrong
 
 
 def build_serde(config: NodeConfig) -> PrincipalSerde:

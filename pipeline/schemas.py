@@ -37,6 +37,7 @@ KINDS: Final[Mapping[str, str]] = {
     "authentication_failed": "connection STRING NOT NULL, listener STRING NOT NULL, "
     "client_host STRING NOT NULL, mechanism STRING, reason STRING NOT NULL, "
     "renewed BOOLEAN NOT NULL",
+    "channel_refused": "broker_id BIGINT NOT NULL, principal STRING, reason STRING NOT NULL",
     "session_expired": "connection STRING NOT NULL",
     "topics_auto_created": "request_id STRING NOT NULL, cause STRING NOT NULL, "
     "principal STRING NOT NULL, topics ARRAY<STRING> NOT NULL",

@@ -27,7 +27,7 @@ from bridgehead.cluster.data_directory import write_private
 _YEAR: Final = datetime.timedelta(days=365)
 # A clock that is a little behind must not find a certificate of the future.
 _EARLIER: Final = datetime.timedelta(hours=1)
-_PEM: Final = serialization.Encoding.PEM
+PEM: Final = serialization.Encoding.PEM
 
 
 class Authority:
@@ -48,8 +48,8 @@ class Authority:
         else:
             self._key = ec.generate_private_key(ec.SECP256R1())
             self._certificate = self._make_authority()
-            write_private(self.certificate_file, self._certificate.public_bytes(_PEM))
-            write_private(key_file, _key_text(self._key))
+            write_private(self.certificate_file, self._certificate.public_bytes(PEM))
+            write_private(key_file, key_text(self._key))
 
     def issue_brokers(self, hosts: Iterable[str]) -> Path:
         """Make the brokers' certificate, good for these addresses; return its file."""
@@ -60,9 +60,9 @@ class Authority:
         return self._issue(self.folder / "users" / f"{quote(name, safe='')}.pem", name, ())
 
     def _make_authority(self) -> x509.Certificate:
-        name = _name("Bridgehead, made for this data directory alone")
+        name = common_name("Bridgehead, made for this data directory alone")
         return (
-            _builder(name, name, self._key.public_key(), 10 * _YEAR)
+            certificate_builder(name, name, self._key.public_key(), 10 * _YEAR)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(
                 x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False
@@ -74,7 +74,9 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         usage = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = (
-            _builder(_name(name), self._certificate.subject, key.public_key(), _YEAR)
+            certificate_builder(
+                common_name(name), self._certificate.subject, key.public_key(), _YEAR
+            )
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
             .add_extension(
@@ -87,16 +89,17 @@ class Authority:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         file.parent.mkdir(mode=0o700, exist_ok=True)
-        write_private(file, _key_text(key) + certificate.public_bytes(_PEM))
+        write_private(file, key_text(key) + certificate.public_bytes(PEM))
         return file
 
 
-def _builder(
+def certificate_builder(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePublicKey,
     life: datetime.timedelta,
 ) -> x509.CertificateBuilder:
+    """Return what every certificate of ours has."""
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -109,8 +112,9 @@ def _builder(
     )
 
 
-def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+def common_name(name: str) -> x509.Name:
+    """Return the name CN=name."""
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def _host_name(host: str) -> x509.GeneralName:
@@ -120,5 +124,6 @@ def _host_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _key_text(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+def key_text(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return a private key as PEM."""
+    return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

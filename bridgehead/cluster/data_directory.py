@@ -8,6 +8,7 @@ lock with the process, so a stale pid file never keeps anybody out.
     nodes/ID/               node.properties node.log node.out node.pid ready.json control.sock
     evidence/run=…/         what one run has left, for the judge (docs/evidence.md)
     tls/                    ca.pem brokers.pem users/NAME.pem, where certificates are generated
+    channel/                certificates of the brokers, for the channel between them
     zookeeper/              zoo.cfg zookeeper.log zookeeper.pid version-2/
 """
 

@@ -15,6 +15,7 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+from bridgehead.cluster.broker_certificates import channel_folder, files_of, makes_certificates
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.settings import ClusterSettings
 
@@ -134,6 +135,7 @@ def plan_nodes(
     Raises:
         ClusterError: a demanded port is taken, or `listeners` cannot be read.
     """
+    certificates = channel_folder(settings)
     shape = parse_listeners(settings.properties.get("listeners", "PLAINTEXT://:0"))
     advertised = _advertised_hosts(settings)
     base_port = settings.base_port or shape[0].port or DEFAULT_BASE_PORT
@@ -155,6 +157,7 @@ def plan_nodes(
             {
                 **settings.properties,
                 **_own_properties(settings, index, given[index], advertised, ports),
+                **(_certificates(certificates, index + 1) if makes_certificates(settings) else {}),
                 "zookeeper.connect": zookeeper_connect,
                 "bridgehead.run.id": run_id,
                 "bridgehead.evidence.dir": str(folder / f"node={index + 1}"),
@@ -163,6 +166,15 @@ def plan_nodes(
         )
         for index in range(settings.brokers)
     )
+
+
+def _certificates(folder: Path, broker_id: int) -> dict[str, str]:
+    files = files_of(folder, broker_id)
+    return {
+        "bridgehead.grpc.certificate": str(files.certificate),
+        "bridgehead.grpc.key": str(files.key),
+        "bridgehead.grpc.authority": str(files.authority),
+    }
 
 
 def _own_properties(

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
+from bridgehead.cluster.broker_certificates import INTER_BROKER_USER
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.set_up_plan import AclSetUp, SetUp, UserSetUp
 
@@ -97,12 +98,22 @@ class SecuritySections(BaseModel):
         for name, each in self.listeners.items():
             own |= self._listener_properties(name, each)
         supers = [f"User:{name}" for name, each in self.users.items() if each.super]
-        if supers:
-            listed = given.get("super.users", "").strip()
-            own["super.users"] = ";".join([*supers, *([listed] if listed else [])])
         if supers or self.acls is not None:
             own["authorizer.class.name"] = AUTHORIZER
-        return {**own, **given, **({"super.users": own["super.users"]} if supers else {})}
+            listed = given.get("super.users", "").strip()
+            everybody = [*supers, *([listed] if listed else []), self._brokers(given)]
+            given = {**given, "super.users": ";".join(dict.fromkeys(everybody))}
+        return {**own, **given}
+
+    def _brokers(self, given: Mapping[str, str]) -> str:
+        """The principal of the brokers, who have to be allowed to forward."""
+        name = given.get(INTER_BROKER_USER, "broker")
+        if name in self.users and not self.users[name].super:
+            raise ClusterError(
+                f"User {name!r} would be mistaken for the brokers, who act as User:{name}: say "
+                f"another name in {INTER_BROKER_USER}."
+            )
+        return f"User:{name}"
 
     def _listener_properties(self, name: str, each: ListenerSection) -> dict[str, str]:
         prefix, own = f"listener.name.{name.lower()}", {}
@@ -141,7 +152,9 @@ class SecuritySections(BaseModel):
         )
         acls = tuple(_acl(each, word) for each in self.acls or () for word in each.operations)
         supers = [each.strip() for each in properties.get("super.users", "").split(";")]
-        asker = next(filter(None, supers), "User:ANONYMOUS")
+        # Not the brokers: who sets up ACLs wants somebody to manage them.
+        people = [each for each in supers if each not in ("", self._brokers(properties))]
+        asker = people[0] if people else "User:ANONYMOUS"
         needs_right = bool(acls or any(user.mechanisms for user in users))
         if needs_right and properties.get("authorizer.class.name") and asker == "User:ANONYMOUS":
             raise ClusterError(

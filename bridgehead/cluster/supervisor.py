@@ -16,12 +16,18 @@ from collections.abc import Callable
 from typing import Any
 
 from bridgehead.cluster import steering
+from bridgehead.cluster.broker_certificates import ensure_wanted
 from bridgehead.cluster.control_socket import ControlError, serve
 from bridgehead.cluster.data_directory import DataDirectory, write_json
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_process import NodeProcess, clear_stray_node
-from bridgehead.cluster.plan import DEFAULT_ZOOKEEPER_PORT, LOOPBACK, Ports, plan_nodes
+from bridgehead.cluster.plan import (
+    DEFAULT_ZOOKEEPER_PORT,
+    LOOPBACK,
+    Ports,
+    plan_nodes,
+)
 from bridgehead.cluster.run_record import RunRecord
 from bridgehead.cluster.set_up import set_up, with_certificates
 from bridgehead.cluster.settings import ClusterSettings
@@ -130,6 +136,8 @@ class Supervisor:
             run_id=self.record.run_id,
             evidence=self.record.folder,
         )
+        # Made while ZooKeeper starts.
+        certificates = asyncio.create_task(asyncio.to_thread(ensure_wanted, self.settings))
         is_new = embedded is not None and not embedded.has_history()
         if embedded is not None:
             self.zookeeper = embedded
@@ -138,6 +146,7 @@ class Supervisor:
         else:
             await self._until_reachable(self.settings.zookeeper_connect or "")
         await self._begin_record(is_new)
+        await certificates
         for plan in plans:
             node = NodeProcess(plan, self.directory.node(plan.id), self.settings.node_command)
             self.nodes[plan.id] = node

@@ -29,6 +29,9 @@ class Answering:
     def disconnected(self, peer: BrokerPeer) -> None:
         pass
 
+    def refused(self, hello: Hello, principal: object, reason: str) -> None:
+        pass
+
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
         pass
 

@@ -75,7 +75,7 @@ def test_users_and_acls_wait_for_the_cluster(tmp_path: Path) -> None:
     """In the name of the first super user; SCRAM for those who have it."""
     wanted = settings(tmp_path)
     plan = wanted.set_up
-    assert wanted.properties["super.users"] == "User:admin"
+    assert wanted.properties["super.users"] == "User:admin;User:broker"
     assert wanted.properties["authorizer.class.name"].endswith(".AclAuthorizer")
     assert plan.asker == "User:admin"
     assert [(each.name, each.mechanisms) for each in plan.users] == [
@@ -137,7 +137,7 @@ def test_ones_own_certificates_and_properties_win(tmp_path: Path) -> None:
     )
     assert own.set_up.certificates is None
     assert own.properties["listener.name.a.ssl.client.auth"] == "none"
-    assert own.properties["super.users"] == "User:admin;User:root"
+    assert own.properties["super.users"] == "User:admin;User:root;User:broker"
 
 
 def test_plaintext_far_from_home_has_to_be_wanted(tmp_path: Path) -> None:

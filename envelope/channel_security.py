@@ -1,0 +1,100 @@
+"""Mutual TLS on the channel between brokers: who is at the other end, by its certificate.
+
+A broker's certificate names the principal that it acts as (its common name, so that
+`super.users=User:broker` means what it says) and which brokers it may be (host names
+`broker-ID.bridgehead`). Both ends check: the controller takes Envelopes of no other broker id over
+the stream, the broker speaks to no other controller than the one that ZooKeeper names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import grpc
+
+from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+
+_BROKER_HOST: Final = re.compile(r"broker-(\d{1,10})\.bridgehead")
+
+
+class ChannelSecurityError(Exception):
+    """Certificates that cannot be used. Its text is one sentence for the operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelFiles:
+    """PEM files: this broker's certificate and key, and the authority that signs all brokers'."""
+
+    certificate: str
+    key: str
+    authority: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSecurity:
+    """What both ends of a node's channels are made with. Shows no key in its repr."""
+
+    server: grpc.ServerCredentials
+    client: grpc.ChannelCredentials
+
+
+@dataclass(frozen=True, slots=True)
+class PeerIdentity:
+    """Whom a certificate proves. `broker_ids` None: nobody proved anything."""
+
+    principal: KafkaPrincipal = ANONYMOUS
+    broker_ids: frozenset[int] | None = None
+
+    def may_be(self, broker_id: int) -> bool:
+        """Tell whether the peer may say that it is this broker."""
+        return self.broker_ids is None or broker_id in self.broker_ids
+
+
+def broker_host(broker_id: int) -> str:
+    """Return the name in a broker's certificate that says which broker it is."""
+    return f"broker-{broker_id}.bridgehead"
+
+
+def load_security(files: ChannelFiles) -> ChannelSecurity:
+    """Read the files.
+
+    Raises:
+        ChannelSecurityError: one of them cannot be read.
+    """
+    certificate, key, authority = map(_read, (files.certificate, files.key, files.authority))
+    return ChannelSecurity(
+        server=grpc.ssl_server_credentials(
+            [(key, certificate)], root_certificates=authority, require_client_auth=True
+        ),
+        client=grpc.ssl_channel_credentials(authority, key, certificate),
+    )
+
+
+def _read(path: str) -> bytes:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as wrong:
+        raise ChannelSecurityError(
+            f"{path} cannot be read ({wrong.strerror}): name PEM files in bridgehead.grpc.*, or "
+            "leave them out and let `bridgehead up` make them."
+        ) from None
+    if b"-----BEGIN " not in content:
+        raise ChannelSecurityError(f"{path} is not a PEM file: name one in bridgehead.grpc.*.")
+    return content
+
+
+def identify(certificate_fields: Mapping[str, Sequence[bytes]]) -> PeerIdentity | None:
+    """Return whom gRPC's `auth_context` proves; None: a certificate that names no broker."""
+    (name,) = certificate_fields.get("x509_common_name") or (b"",)
+    hosts = (
+        _BROKER_HOST.fullmatch(each.decode("utf-8", "replace"))
+        for each in certificate_fields.get("x509_subject_alternative_name") or ()
+    )
+    broker_ids = frozenset(int(host[1]) for host in hosts if host is not None)
+    if not name or not broker_ids:
+        return None
+    return PeerIdentity(KafkaPrincipal("User", name.decode("utf-8", "replace")), broker_ids)

@@ -1,0 +1,293 @@
+"""Nobody but a broker speaks to the controller, and no broker for another one.
+
+Every way in is tried against real nodes with an authorizer; each refusal is counted, nothing that
+was asked for comes to be, and the nodes go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from bench.frames import create_topics_frame, decode_answer
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.errors import ErrorCode
+from chaos.connection import Connection
+from cluster_model.principal import KafkaPrincipal
+from envelope.channel import ControllerChannel
+from envelope.channel_security import ChannelFiles, broker_host, load_security
+from envelope.messages import ChannelClosedError, Envelope, Hello, RequestIdentity
+from envelope.principal_serde import DefaultPrincipalSerde
+from tests.integration.admin_clients import ConfluentHand
+
+BROKERS = (1, 2, 3)
+CONTROLLER = 1
+ADMIN = DefaultPrincipalSerde().serialize(KafkaPrincipal("User", "admin"))
+HEADER_BYTES = 15  # of the frame below: key, version, correlation id, client id "bench"
+FRAME = create_topics_frame(["stolen"])[4:]
+TIMEOUT_S = 10
+
+
+@dataclass(frozen=True)
+class Place:
+    """A running cluster, and the authority that its brokers trust."""
+
+    cluster: Cluster
+    ca: trustme.CA
+    folder: Path
+
+    def files(self, user: str, broker_id: int, ca: trustme.CA | None = None) -> ChannelFiles:
+        """A certificate and key, of the brokers' authority or of another one."""
+        name = f"{user}-{broker_id}{'' if ca is None else '-foreign'}"
+        leaf = (ca or self.ca).issue_cert(broker_host(broker_id), common_name=user)
+        certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        leaf.cert_chain_pems[0].write_to_path(certificate)
+        leaf.private_key_pem.write_to_path(key)
+        self.ca.cert_pem.write_to_path(self.folder / "ca.pem")
+        return ChannelFiles(str(certificate), str(key), str(self.folder / "ca.pem"))
+
+    def ready(self, broker_id: int) -> dict[str, str]:
+        path = self.cluster.data_dir / "nodes" / str(broker_id) / "ready.json"
+        document: dict[str, str] = json.loads(path.read_text())
+        return document
+
+    def counted(self, name: str) -> float:
+        """The controller's counter whose name ends so."""
+        with urllib.request.urlopen(self.cluster.brokers[CONTROLLER].metrics_url) as page:
+            lines = page.read().decode().splitlines()
+        (value,) = (
+            float(line.split()[-1])
+            for line in lines
+            if not line.startswith("#") and line.split()[0].removesuffix("_total").endswith(name)
+        )
+        return value
+
+    def create(self, broker_id: int, name: str) -> None:
+        """A topic, by a client of that broker, which has to forward."""
+        connection = Connection(self.cluster.bootstrap_server(broker_id))
+        answer = connection.ask(create_topics_frame([name])[4:])
+        connection.close()
+        assert isinstance(answer, bytes)
+        (topic,) = decode_answer(19, 4, answer).topics
+        assert topic.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Certificates of an operator's own; who comes without proof may do nothing."""
+    folder, ca = tmp_path_factory.mktemp("channel"), trustme.CA()
+    before = Place(Cluster(), ca, folder)
+    properties = {
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "super.users": "User:broker;User:ANONYMOUS",
+    }
+    own = {broker: before.files("broker", broker) for broker in BROKERS}
+    node_properties = {
+        broker: {
+            "bridgehead.grpc.certificate": files.certificate,
+            "bridgehead.grpc.key": files.key,
+            "bridgehead.grpc.authority": files.authority,
+        }
+        for broker, files in own.items()
+    }
+    with Cluster(
+        controller=CONTROLLER, properties=properties, node_properties=node_properties
+    ) as cluster:
+        yield replace(before, cluster=cluster)
+
+
+@asynccontextmanager
+async def dialled(
+    place: Place, files: ChannelFiles | None, hello: Hello
+) -> AsyncIterator[ControllerChannel]:
+    """A channel to the controller, as whoever the files say."""
+    channel = ControllerChannel(
+        place.ready(CONTROLLER)["grpc"],
+        hello,
+        on_update=lambda _update: None,
+        on_closed=lambda: None,
+        lowest_unfinished=lambda: 1,
+        applied_zxid=lambda: 0,
+        credentials=load_security(files).client if files else None,
+        server_name=broker_host(CONTROLLER),
+    )
+    try:
+        yield channel
+    finally:
+        await channel.close()
+
+
+def hello_of(place: Place, broker_id: int) -> Hello:
+    """What that broker itself says, its incarnation included, which is no secret."""
+    known = place.ready(broker_id if broker_id in BROKERS else 2)
+    return Hello(broker_id, known["incarnation"], 1, "")
+
+
+def envelope(hello: Hello, sequence: int = 10**9, body: bytes = FRAME[HEADER_BYTES:]) -> Envelope:
+    """CreateTopics of `stolen`, in the name of User:admin."""
+    return Envelope(
+        identity=RequestIdentity(hello.broker_id, hello.incarnation, sequence),
+        broker_epoch=1,
+        request_header=FRAME[:HEADER_BYTES],
+        request_data=body,
+        principal=ADMIN,
+        client_host=b"\x7f\0\0\1",
+        listener_name="PLAINTEXT",
+        security_protocol="SASL_SSL",
+        dialect="shipped",
+        remaining_ms=5000,
+        request_id=f"forged-{sequence}",
+    )
+
+
+async def sent(channel: ControllerChannel, letter: Envelope) -> str:
+    """The name of the outer error; `closed` where the stream was ended instead."""
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            answer = await channel.send(letter)
+    except ChannelClosedError:
+        return "closed"
+    return ErrorCode(answer.error_code).name
+
+
+def assert_nothing_came_to_be(place: Place) -> None:
+    assert "stolen" not in ConfluentHand(place.cluster.bootstrap_server(3)).names()
+
+
+def test_brokers_forward_as_the_user_that_their_certificates_name(place: Place) -> None:
+    """The controller's events say who sent each Envelope."""
+    place.create(2, "honest")
+
+    def read(broker_id: int) -> list[dict[str, Any]]:
+        files = (place.cluster.evidence_dir / f"node={broker_id}").glob("*.jsonl")
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    received = [each for each in read(CONTROLLER) if each["kind"] == "envelope_received"]
+    senders = {each["sender"] for each in received}
+    assert senders == {"User:broker"}
+    assert any(each["kind"] == "forward_sent" and not each["local"] for each in read(2))
+
+
+async def test_who_lacks_cluster_action_forwards_nothing(place: Place) -> None:
+    """A good certificate of a user without rights, whatever principal its Envelope names."""
+    before = place.counted("authorization_fail_count")
+    hello = hello_of(place, 9)
+    async with dialled(place, place.files("mallory", 9), hello) as channel:
+        told = await sent(channel, envelope(hello))
+    assert told == "CLUSTER_AUTHORIZATION_FAILED"
+    assert place.counted("authorization_fail_count") == before + 1
+    assert_nothing_came_to_be(place)
+
+
+async def test_a_broker_cannot_say_that_it_is_another_one(place: Place) -> None:
+    """Neither in its Hello, which ends the stream, nor in an Envelope."""
+    refused, failed = place.counted("channels_refused"), place.counted("authorization_fail_count")
+    files = place.files("broker", 2)
+    async with dialled(place, files, hello_of(place, 3)) as channel:
+        assert await sent(channel, envelope(hello_of(place, 3))) == "closed"
+    async with dialled(place, files, hello_of(place, 2)) as channel:
+        told = await sent(channel, envelope(hello_of(place, 3)))
+        assert told == "CLUSTER_AUTHORIZATION_FAILED"
+        other_life = replace(hello_of(place, 2), incarnation="another")
+        assert await sent(channel, envelope(other_life)) == "CLUSTER_AUTHORIZATION_FAILED"
+    assert place.counted("channels_refused") == refused + 1
+    assert place.counted("authorization_fail_count") == failed + 2
+    assert_nothing_came_to_be(place)
+
+
+async def test_without_a_certificate_of_the_brokers_authority_there_is_no_stream(
+    place: Place,
+) -> None:
+    """A stranger's certificate with every name right, a certificate without a broker, none."""
+    hello = hello_of(place, 2)
+    stranger = place.files("broker", 2, trustme.CA())
+    for files in (stranger, None):
+        async with dialled(place, files, hello) as channel:
+            assert await sent(channel, envelope(hello)) == "closed"
+    nobody = place.ca.issue_cert("localhost", common_name="broker")
+    certificate, key = place.folder / "nobody.pem", place.folder / "nobody.key"
+    nobody.cert_chain_pems[0].write_to_path(certificate)
+    nobody.private_key_pem.write_to_path(key)
+    refused = place.counted("channels_refused")
+    unnamed = ChannelFiles(str(certificate), str(key), str(place.folder / "ca.pem"))
+    async with dialled(place, unnamed, hello) as channel:
+        assert await sent(channel, envelope(hello)) == "closed"
+    assert place.counted("channels_refused") == refused + 1
+    assert_nothing_came_to_be(place)
+
+
+async def test_a_broker_speaks_to_no_other_controller_than_the_one_it_wants(place: Place) -> None:
+    """Broker 3's address, broker 1 expected: its certificate says that it is not."""
+    hello = hello_of(place, 2)
+    channel = ControllerChannel(
+        place.ready(3)["grpc"],
+        hello,
+        on_update=lambda _update: None,
+        on_closed=lambda: None,
+        lowest_unfinished=lambda: 1,
+        applied_zxid=lambda: 0,
+        credentials=load_security(place.files("broker", 2)).client,
+        server_name=broker_host(1),
+    )
+    assert await sent(channel, envelope(hello)) == "closed"
+    await channel.close()
+
+
+INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"request_data": FRAME[HEADER_BYTES:-3]}, "UNSUPPORTED_VERSION"),
+        ({"request_data": b""}, "UNSUPPORTED_VERSION"),
+        ({"request_header": FRAME[:5]}, "UNSUPPORTED_VERSION"),
+        ({"request_header": b""}, "UNSUPPORTED_VERSION"),
+        ({"request_header": INNER_ENVELOPE}, "INVALID_REQUEST"),
+        ({"principal": b""}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
+        ({"principal": ADMIN[:-2]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
+        ({"principal": b"\0\7" + ADMIN[2:]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
+        ({"client_host": b"\x7f\0\0"}, "INVALID_REQUEST"),
+        # Broker 2 has said long ago that it has finished with its first request.
+        ({"identity": 1}, "INVALID_REQUEST"),
+    ],
+    ids=[
+        *("cut-body", "no-body", "cut-header", "no-header", "inner-envelope"),
+        *("no-principal", "cut-principal", "newer-principal", "short-address", "replayed"),
+    ],
+)
+async def test_an_envelope_that_is_wrong_inside_is_refused_and_counted(
+    place: Place, change: dict[str, object], told: str
+) -> None:
+    """Even a broker's own: nothing is executed, no default principal is assumed."""
+    for name in ("first", "second"):
+        place.create(2, name)
+    before = place.counted("envelopes_refused")
+    hello = hello_of(place, 2)
+    letter = envelope(hello)
+    if "identity" in change:
+        letter = replace(letter, identity=letter.identity._replace(sequence=1))
+    else:
+        letter = replace(letter, **change)  # type: ignore[arg-type]
+    async with dialled(place, place.files("broker", 2), hello) as channel:
+        assert await sent(channel, letter) == told
+    assert place.counted("envelopes_refused") == before + 1
+    assert_nothing_came_to_be(place)
+
+
+async def test_an_oversized_envelope_ends_its_stream_and_nothing_else(place: Place) -> None:
+    """More than any frame of a client can be: never read into memory as a whole."""
+    hello = hello_of(place, 2)
+    async with dialled(place, place.files("broker", 2), hello) as channel:
+        assert await sent(channel, envelope(hello, body=bytes(111 * 2**20))) == "closed"
+    place.create(2, "afterwards")
+    assert_nothing_came_to_be(place)
