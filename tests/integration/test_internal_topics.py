@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -195,6 +196,34 @@ def test_without_auto_creation_only_internal_topics_come_to_be(
     found = until(lambda: asker.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
     assert codes(found) == {0}
     assert asker.topics("t", create=True)["t"]["errorCode"] == 3
+
+
+def test_a_storm_of_clients_makes_each_topic_once(start_cluster: StartCluster) -> None:
+    """Forty clients at three brokers name the same thirty topics and two coordinators at once."""
+    cluster = start_cluster(controller=1, properties=FEW)
+    names = [f"storm-{number}" for number in range(30)]
+    told: list[int] = []
+
+    def client(number: int) -> None:
+        asker = Asker(cluster, number % 3 + 1)
+        for key_type in (GROUP, TRANSACTION):
+            told.extend(each["errorCode"] for each in asker.coordinators(key_type, "g"))
+        told.extend(each["errorCode"] for each in asker.topics(*names, create=True).values())
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert set(told) <= {0, 3, 5, 15}
+    asker, everything = Asker(cluster, 3), [*names, OFFSETS, TRANSACTIONS]
+    found = until(
+        lambda: asker.topics(*everything),
+        lambda topics: {topic["errorCode"] for topic in topics.values()} == {0},
+    )
+    assert {topic["errorCode"] for topic in found.values()} == {0}
+    assert len({topic["topicId"] for topic in found.values()}) == 32
+    assert codes(coordinators_at_last(asker, TRANSACTION)) == {0}
 
 
 def test_the_drafts_broker_waits_for_the_controller(start_cluster: StartCluster) -> None:

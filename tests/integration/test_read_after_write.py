@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -134,6 +135,19 @@ def test_an_alteration_is_bounded_by_the_brokers_own_time(start_cluster: StartCl
         assert 1.0 < time.monotonic() - began < 4.0
     finally:
         os.kill(frozen, signal.SIGCONT)
+
+
+def test_a_deleted_topic_is_gone_everywhere_when_it_is_told(start_cluster: StartCluster) -> None:
+    """Deletion is done after it was accepted; its answer waits for both."""
+    cluster = a_cluster(start_cluster, "cluster", "local")
+    askers = {broker: Asker(cluster, broker) for broker in (1, 2, 3)}
+    for number in range(15):
+        name, writer = f"gone-{number}", askers[number % 3 + 1]
+        assert created(writer, name, 10_000) == 0
+        message = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=10_000)
+        (result,) = writer.ask(20, 6, message)["responses"]
+        assert result["errorCode"] == 0
+        assert {asker.topics(name)[name]["errorCode"] for asker in askers.values()} == {3}
 
 
 def test_what_zookeeper_notifies_of_is_known_everywhere_too(start_cluster: StartCluster) -> None:

@@ -116,6 +116,7 @@ class Broker:
     local: Any = None
     is_controller: bool = False
     forwarding_enabled: bool = True
+    read_gate: Any = None
     log: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
@@ -142,6 +143,7 @@ class Broker:
             now_ns=time.monotonic_ns,
             log=self.log,
             metrics=self.metrics,
+            read_gate=self.read_gate,
         )
 
     def last(self) -> Answered:
@@ -225,6 +227,28 @@ async def test_an_api_that_is_not_served_closes_the_connection_and_is_told() -> 
     received = broker.log.events[0]
     assert isinstance(received, RequestReceived)
     assert (received.route, broker.last().closed) == ("CLOSE", True)
+
+
+class Gate:
+    """Lets reads pass, or not."""
+
+    def __init__(self, *, is_open: bool) -> None:
+        self._is_open = is_open
+
+    async def pass_through(self) -> bool:
+        return self._is_open
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_a_read_that_may_be_stale_closes_the_connection(is_open: bool) -> None:
+    """A write has its answer all the same: the controller gives it."""
+    inner = encode_response_header(19, 5, 9) + encode_response(19, 5, CreateTopicsResponse())
+    broker = Broker(
+        EnvelopeAnswer(0, inner, 1), DescribeClusterResponse(), read_gate=Gate(is_open=is_open)
+    )
+    answer = await broker.dispatcher.answer(_request(60, 0, DESCRIBE_CLUSTER))
+    assert (answer is not None, broker.last().closed) == (is_open, not is_open)
+    assert await broker.dispatcher.answer(_create()) == inner
 
 
 async def test_on_the_controller_itself_nothing_counts_as_forwarded() -> None:
