@@ -148,7 +148,7 @@ def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
         logs = sorted(Path(source).glob("version-2/log.*")) or sorted(Path(source).glob("log.*"))
         if logs:
             shutil.rmtree(target, ignore_errors=True)
-            target.mkdir(parents=True)
+            target.mkdir(parents=True, mode=0o700)  # The log holds salted passwords.
         for log in logs:
             (target / log.name).write_bytes(without_tail(log.read_bytes()))
     return targets if any(target.is_dir() for target in targets) else None
