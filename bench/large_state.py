@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import (
+    AclRecord,
     ConfigRecord,
     ConfigResource,
     DeletionMarkerRecord,
@@ -38,9 +40,10 @@ Steps = Sequence[Sequence[Record]]  # of one element; each is planned on what ca
 
 
 def elements(topics: int) -> Iterator[Steps]:
-    """Yield everything: topics with configs, every kind of quota, credentials, tokens, defaults."""
+    """Yield everything: topics with configs and ACLs, quotas, credentials, tokens, defaults."""
     for number in range(topics):
         yield _topic(number)
+        yield _acl(number)
     for number in range(topics * USERS_PER_100 // 100):
         yield from _user(number)
     defaults = {"producer_byte_rate": "1000", "controller_mutation_rate": "10"}
@@ -60,6 +63,21 @@ def _topic(number: int) -> Steps:
     ]
     last: list[Record] = [DeletionMarkerRecord(name)] if number % 1_000 == 999 else []
     return [[TopicRecord(name, topic_id, REPLICAS, configs if number % 3 else {})], states, last]
+
+
+def _acl(number: int) -> Steps:
+    """Every pattern has one to three rules; some were changed, so that their znodes are not new."""
+    pattern = ResourcePattern(
+        "GROUP" if number % 5 == 0 else "TOPIC",
+        "PREFIXED" if number % 2 else "LITERAL",
+        f"topic.{number:06d}",
+    )
+    rules = tuple(
+        AccessControlEntry(f"User:user-{each}\n", "*", "READ", "ALLOW" if each else "DENY")
+        for each in range(1 + number % 3)
+    )
+    changed: list[Record] = [AclRecord(pattern, rules[:1])] if number % 4 == 0 else []
+    return [[AclRecord(pattern, rules)], changed]
 
 
 def _user(number: int) -> Iterator[Steps]:

@@ -17,6 +17,7 @@ from bench.report import Plan, progress, spread
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
+from cluster_model.acl_znodes import ACL_PATHS
 from cluster_model.token_znodes import TOKEN_PATHS
 from controller.store.load import load
 from controller.store.zookeeper import ZooKeeperStore
@@ -33,7 +34,7 @@ async def _measure(connect: str, topics: int, rounds: int) -> list[str]:
     )
     await store.open(10)
     try:
-        await store.ensure_start_up_paths("loading", TOKEN_PATHS)
+        await store.ensure_start_up_paths("loading", (*TOKEN_PATHS, *ACL_PATHS))
         fence = await store.elect(1, 0)
         assert fence is not None
         progress(f"loading: writing {topics} topics")

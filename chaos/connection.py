@@ -20,9 +20,11 @@ _SASL_AUTHENTICATE: Final = 36
 class Connection:
     """A client's socket, one request at a time."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, from_host: str = "") -> None:
+        """Connect from any address of this machine, or from one of them."""
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=_ANSWER_S)
+        source = (from_host, 0) if from_host else None
+        self._socket = socket.create_connection((host, int(port)), _ANSWER_S, source)
 
     def ask(self, payload: bytes) -> bytes | str:
         """Return the answer without its length, or `CLOSED` or `TIMEOUT`."""

@@ -26,6 +26,7 @@ from cluster_model.quirks import (
 )
 from controller.apis.alter_client_quotas import host_names
 from controller.apis.base import RequestContext
+from controller.askers import Askers
 from controller.host_names import resolvable
 from controller.loop import ControllerLoop
 from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
@@ -52,6 +53,7 @@ class EnvelopeDesk:
         self._brokers_may_have_changed = brokers_may_have_changed
         self._open = asyncio.Event()  # set while no Envelope must wait
         self._open.set()
+        self._askers = Askers(services.mutants)
         self._running: dict[RequestIdentity, asyncio.Future[EnvelopeAnswer]] = {}
 
     def close(self) -> None:
@@ -92,7 +94,8 @@ class EnvelopeDesk:
         opened = stale or open_envelope(envelope, services.serde, services.apis)
         if isinstance(opened, Refused):
             return self._refuse(envelope, opened)
-        return await self._execute(envelope, opened, loop, sender.connection_id)
+        asked = self._askers.of(opened, sender)
+        return await self._execute(envelope, asked, loop, sender.connection_id)
 
     def _refuse(self, envelope: Envelope, refused: Refused) -> EnvelopeAnswer:
         if refused.error is not ErrorCode.NOT_CONTROLLER:

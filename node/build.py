@@ -35,14 +35,17 @@ from node.config import NodeConfig
 from node.freshness import CLUSTER
 from node.owner_requests import OwnerRequests
 from node.policies import NodePolicies, load_policies, load_record_policies
+from node.seeded_bugs import AllowBeforeDeny
 
 if TYPE_CHECKING:
     from node.node import Node
 
 
-def build_authorization(node: Node, data_dir: Path) -> Authorization:
+def build_authorization(node: Node, data_dir: Path, mutants: frozenset[Mutant]) -> Authorization:
     """Return who says what is allowed; its log is a file beside the node's events."""
     authorizer = node.config.authorizer
+    if authorizer is not None and Mutant.ALLOW_BEFORE_DENY in mutants:
+        authorizer = AllowBeforeDeny(authorizer)
     level = Level.OFF if authorizer is None else Level[node.config.own.authorizer_log]
     lines = TextLog(data_dir / "logs" / authorizer_log.FILE_NAME, authorizer_log.LOGGER, level)
     audit = authorizer_log.AuthorizerLog(lines, node.clock.wall_ms)

@@ -95,7 +95,7 @@ class Node:
         self._broker_epoch = -1
         self.cluster_id = ""
         self.session = SessionState.SUSPENDED
-        self.authorization = build_authorization(self, data_dir)
+        self.authorization = build_authorization(self, data_dir, mutants)
         self.policies, self.record_policies = build_policies(config)
         self.controller = build_controller(self, mutants)
         self.learned_acls = LearnedAcls(self.controller.acl_seen, mutants)

@@ -12,6 +12,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from bench.large_state import write
+from cluster_model.acl_znodes import ACL_PATHS
 from cluster_model.records import NO_STATE, ConfigRecord, ConfigResource, PartitionState
 from cluster_model.token_znodes import TOKEN_PATHS
 from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
@@ -234,11 +235,11 @@ async def test_a_state_that_is_not_understood_is_a_partition_without_a_leader(
 async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
     store: ZooKeeperStore,
 ) -> None:
-    """10,000 topics with configs, quotas, credentials, tokens, defaults and deletions under way.
+    """10,000 topics with configs, ACLs, quotas, credentials, tokens; deletions under way.
 
     What is in memory was never read; what is loaded was never in memory.
     """
-    await store.ensure_start_up_paths("cluster", TOKEN_PATHS)
+    await store.ensure_start_up_paths("cluster", (*TOKEN_PATHS, *ACL_PATHS))
     fence = await store.elect(1, 0)
     assert fence is not None
     written = await write(store, fence, 10_000)
@@ -246,6 +247,8 @@ async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
     assert (found.refused, found.orphan_markers, found.without_id) == ((), (), ())
     assert len(found.image.topics) == 10_000
     assert len(found.image.configs) > 13_000
+    assert len(found.image.acls) == 10_000
+    assert set(found.image.acl_versions.values()) == {0, 1}
     assert (len(found.image.tokens), len(found.image.deletions)) == (1_000, 10)
     assert found.image.mutation_rates
     for each in fields(written):  # One after another: a difference is not printed whole.
