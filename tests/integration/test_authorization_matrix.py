@@ -92,9 +92,6 @@ def creation(binding: AclBinding) -> dict[str, Any]:
 
 def bindings() -> Iterator[AclBinding]:
     """The rights of everybody; each user of a row may use the row's names from this host only."""
-    # Brokers that speak to each other without TLS are nobody in particular.
-    sending = AccessControlEntry("User:ANONYMOUS", "127.0.0.1", "CLUSTER_ACTION", "ALLOW")
-    yield AclBinding(ResourcePattern("CLUSTER", "LITERAL", CLUSTER_NAME), sending)
     for row in ROWS:
         pattern = ResourcePattern(row.resource_type, "PREFIXED", f"m{ROWS.index(row)}-")
         if row.resource_type == "CLUSTER":
