@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final
 
-from bridgehead.kafka_wire.dialects import ALTER_TOPICS
+from bridgehead.kafka_wire.dialects import ALTER_ACLS, ALTER_TOPICS, LIST_ACLS
 
 
 class Route(Enum):
@@ -69,6 +69,8 @@ DRAFTED: Final[Mapping[int, Route]] = {
     **SHIPPED,
     58: Route.LOCAL,  # Envelope
     ALTER_TOPICS: Route.FORWARD,
+    LIST_ACLS: Route.LOCAL,
+    ALTER_ACLS: Route.FORWARD,
 }
 DIALECTS: Final[Mapping[str, Mapping[int, Route]]] = {"shipped": SHIPPED, "drafted": DRAFTED}
 # KIP-590 §Protocol Bumps: below these versions a request is forwarded, from them on its client has

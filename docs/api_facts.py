@@ -270,4 +270,14 @@ API_FACTS: Final[Mapping[int, ApiFacts]] = {
             "REASSIGNMENT_IN_PROGRESS",
         ),
     ),
+    10002: ApiFacts(
+        (),
+        f"{_31} without every right on the cluster, but for the asker's own Allow rules",
+        (_31, "SECURITY_DISABLED"),
+    ),
+    10003: ApiFacts(
+        (),
+        f"{_31} without every right on the cluster",
+        (_31, "INVALID_REQUEST", "SECURITY_DISABLED"),
+    ),
 }

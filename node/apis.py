@@ -32,6 +32,7 @@ from broker_proxy.apis.describe_transactions import DescribeTransactions
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.envelope import Envelope
 from broker_proxy.apis.find_coordinator import FindCoordinator
+from broker_proxy.apis.list_acls import ListAcls
 from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.apis.list_offsets import ListOffsets
 from broker_proxy.apis.list_transactions import ListTransactions
@@ -48,6 +49,7 @@ from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.routing import DIALECTS
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_text, quirks_of
+from controller.apis.alter_acls import AlterAcls
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
@@ -104,6 +106,7 @@ def build_admin_apis(
         ElectLeaders(),
         UpdateFeatures(),
         AlterTopics(),
+        AlterAcls(node_config.authorizer is not None),
         CreateAcls(node_config.authorizer is not None),
         DeleteAcls(node_config.authorizer is not None),
         AlterClientQuotas(),
@@ -117,19 +120,11 @@ def build_admin_apis(
 
 def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[int, LocalApi]:
     """Return every API that the receiving broker answers, by key."""
-    own, broker = node.config.own, node.config.broker
+    broker = node.config.broker
     may = node.authorization.for_client
     paths = log_dirs_of(broker.string("log.dirs"), broker.string("log.dir"))
     log_dirs = LogDirs(paths, node.cache, node.config.broker_id)
-    view = ClusterView(
-        node.cache,
-        broker_id=node.config.broker_id,
-        cluster_id=cluster_id,
-        controller_says={
-            each.name: own.metadata_controller_id(each.name) for each in node.config.listeners
-        },
-        choose=random.randrange,
-    )
+    view = _cluster_view(node, cluster_id)
     coordinators = Coordinators(node.cache, node.config.broker_id)
     quirks = quirks_of(broker.originals)
     dumped = _dumped if DENIAL_DUMPS_REQUEST in quirks else None
@@ -157,6 +152,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         ),
         DescribeGroups(coordinators, may),
         DescribeAcls(lambda: node.acls, may, node.authorization.is_on, dumped),
+        ListAcls(lambda: node.acls, may, node.authorization.is_on),
         ListGroups(),
         DeleteGroups(coordinators, may),
         OffsetFetch(coordinators, may, quirks),
@@ -172,6 +168,19 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         DescribeDelegationToken(node.tokens, may),
     )
     return {api.api_key: api for api in apis}
+
+
+def _cluster_view(node: Node, cluster_id: str) -> ClusterView:
+    own = node.config.own
+    return ClusterView(
+        node.cache,
+        broker_id=node.config.broker_id,
+        cluster_id=cluster_id,
+        controller_says={
+            each.name: own.metadata_controller_id(each.name) for each in node.config.listeners
+        },
+        choose=random.randrange,
+    )
 
 
 def _auto_topics(node: Node, current: Current) -> AutoTopics:

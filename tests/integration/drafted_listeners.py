@@ -24,27 +24,33 @@ class Listener:
         self.cluster = cluster
         self.dialect = dialect
 
-    def ask(self, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
+    def ask(
+        self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
+    ) -> Any:
         """Return the answer's body, or CLOSED."""
         request = encode_body(key, "request", version, body, self.dialect)
-        answer = self.send(broker, key, version, request)
+        answer = self.send(broker, key, version, request, client_id)
         if isinstance(answer, str):
             return answer
         _, at = decode_response_header(key, version, answer)
         return decode_body(key, "response", version, answer[at:], self.dialect)
 
-    def send(self, broker: int, key: int, version: int, body: bytes) -> bytes | str:
+    def send(
+        self, broker: int, key: int, version: int, body: bytes, client_id: str = "test"
+    ) -> bytes | str:
         listener = "DRAFTED" if self.dialect == "drafted" else "SHIPPED"
         connection = Connection(self.cluster.bootstrap_server(broker, listener))
         try:
-            header = encode_request_header(RequestHeader(key, version, 7, "test"))
+            header = encode_request_header(RequestHeader(key, version, 7, client_id))
             return connection.ask(header + body)
         finally:
             connection.close()
 
-    def codes(self, broker: int, key: int, version: int, body: dict[str, Any]) -> list[int]:
+    def codes(
+        self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
+    ) -> list[int]:
         """Return the code of every element."""
-        answer = self.ask(broker, key, version, body)
+        answer = self.ask(broker, key, version, body, client_id)
         rows = next(answer[n] for n in ("topics", "responses", "entries") if n in answer)
         rows = [row.get("partitions") or [row] if "errorCode" not in row else [row] for row in rows]
         return [each["errorCode"] for row in rows for each in row]

@@ -26,7 +26,8 @@ from tests.integration.drafted_listeners import (
 
 METADATA, FIND_COORDINATOR, API_VERSIONS, CREATE, DELETE = 3, 10, 18, 19, 20
 DELETE_RECORDS, ALTER_CONFIGS, INCREMENTAL, QUOTAS, ENVELOPE = 21, 33, 44, 49, 58
-ALTER_TOPICS = 10001
+RENEW_TOKEN, EXPIRE_TOKEN = 39, 40
+ALTER_TOPICS, LIST_ACLS, ALTER_ACLS = 10001, 10002, 10003
 NONE, TIMED_OUT, NOT_CONTROLLER, VIOLATION, UNKNOWN = 0, 7, 41, 44, -1
 INVALID_TOPIC, TOPIC_DENIED, CLUSTER_DENIED, INVALID_REQUEST = 17, 29, 31, 42
 INVALID_PARTITIONS, INVALID_FACTOR, EXISTS, UNKNOWN_TOPIC = 37, 38, 36, 3
@@ -138,10 +139,12 @@ def test_api_versions_says_what_a_listener_speaks(drafted: Listener, shipped: Li
         for answer in (each.ask(2, API_VERSIONS, 0, {}) for each in (drafted, shipped))
     ]
     ours, theirs = newest
-    assert set(ours) - set(theirs) == {ENVELOPE, ALTER_TOPICS}
+    assert set(ours) - set(theirs) == {ENVELOPE, ALTER_TOPICS, LIST_ACLS, ALTER_ACLS}
     assert set(theirs) <= set(ours)
     assert {key: (ours[key], theirs[key]) for key in theirs if ours[key] != theirs[key]} == {
-        INCREMENTAL: (2, 1)
+        INCREMENTAL: (2, 1),
+        RENEW_TOKEN: (3, 2),
+        EXPIRE_TOKEN: (3, 2),
     }
 
 

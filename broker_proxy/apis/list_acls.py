@@ -1,0 +1,75 @@
+"""ListAcls of KIP-4, key 10002, version 0: the rules of a principal, of a resource, or all.
+
+KIP-4 §List ACLs Request. Any broker answers, from what it has learned. Whoever asks for its own
+rules sees those that allow, without any right; everything else needs every right on the cluster.
+Only literal patterns are listed: there were no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.drafted.list_acls import (
+    Acl,
+    ListAclsRequest,
+    ListAclsResponse,
+    ResourceAcls,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from cluster_model.acls import PERMISSION_CODES, RESOURCE_TYPE_CODES, AclSet
+from cluster_model.authorization import CLUSTER_NAME, CLUSTER_OPERATIONS, OPERATION_CODES
+
+_ANY: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ListAcls:
+    """See LocalApi. Without an authorizer there are no ACLs."""
+
+    acls: Callable[[], AclSet]
+    authorize_for: AuthorizeFor
+    has_authorizer: bool
+    api_key: ClassVar[int] = 10002
+
+    async def answer(self, request: ClientRequest, message: ListAclsRequest) -> Any:
+        """Return what is found, by resource; nothing found is no error."""
+        may_see_all = self._may_see_all(request)
+        if not may_see_all and message.principal != str(request.connection.principal):
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        if not self.has_authorizer:
+            raise ApiError(ErrorCode.SECURITY_DISABLED)
+        responses = []
+        for pattern, entries in self.acls():
+            code = RESOURCE_TYPE_CODES[pattern.resource_type]
+            asked_for = message.resource_type == _ANY or (
+                (message.resource_type, message.resource_name) == (code, pattern.name)
+            )
+            if pattern.pattern_type != "LITERAL" or not asked_for:
+                continue
+            found = [
+                Acl(
+                    acl_principal=entry.principal,
+                    acl_permission_type=PERMISSION_CODES[entry.permission],
+                    acl_host=entry.host,
+                    acl_operation=OPERATION_CODES[entry.operation],
+                )
+                for entry in entries
+                if message.principal in (None, entry.principal)
+                and (may_see_all or entry.permission == "ALLOW")
+            ]
+            if found:
+                responses.append(
+                    ResourceAcls(resource_type=code, resource_name=pattern.name, acls=found)
+                )
+        return ListAclsResponse(responses=responses, error_code=ErrorCode.NONE)
+
+    def _may_see_all(self, request: ClientRequest) -> bool:
+        """KIP-4's All on the cluster: whoever may do everything there."""
+        authorize = self.authorize_for(request)
+        return all(
+            authorize(each, "CLUSTER", CLUSTER_NAME, log_if_denied=False)
+            for each in CLUSTER_OPERATIONS
+        )

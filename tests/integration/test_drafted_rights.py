@@ -1,0 +1,164 @@
+"""By raw frame: the rights that KIP-4 asks for, and its ACL APIs, beside those that shipped.
+
+The authorizer denies what the client's id names, so that a frame can say what its sender may not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bridgehead.cluster import Cluster
+from tests.integration.drafted_listeners import Listener, creation, deletion, until
+
+CREATE, DELETE, DESCRIBE_ACLS = 19, 20, 29
+ALTER_TOPICS, LIST_ACLS, ALTER_ACLS = 10001, 10002, 10003
+NONE, UNKNOWN_TOPIC, INVALID_TOPIC = 0, 3, 17
+TOPIC_DENIED, CLUSTER_DENIED, INVALID_REQUEST = 29, 31, 42
+CODE = """
+from bridgehead.authorizer import Verdict
+
+
+class ByClientId:
+    def __init__(self, properties):
+        pass
+
+    def authorize(self, asker, action, acls):
+        denied = (asker.client_id or "").split(",")
+        return Verdict(f"{action.operation} {action.resource_type}" not in denied)
+
+    def authorize_by_resource_type(self, asker, operation, resource_type, acls):
+        return Verdict(True)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("rights")
+    (folder / "their_authorizer.py").write_text(CODE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        running = Cluster(
+            brokers=1,
+            data_dir=folder / "cluster",
+            properties={
+                "listeners": "SHIPPED://:0,DRAFTED://:0",
+                "listener.security.protocol.map": "SHIPPED:PLAINTEXT,DRAFTED:PLAINTEXT",
+                "inter.broker.listener.name": "SHIPPED",
+                "listener.name.drafted.bridgehead.dialect": "drafted",
+                "authorizer.class.name": "their_authorizer.ByClientId",
+            },
+        )
+        with running:
+            yield running
+
+
+@pytest.fixture
+def drafted(cluster: Cluster) -> Listener:
+    return Listener(cluster, "drafted")
+
+
+@pytest.fixture
+def shipped(cluster: Cluster) -> Listener:
+    return Listener(cluster, "shipped")
+
+
+def test_creating_needs_create_on_the_cluster(drafted: Listener, shipped: Listener) -> None:
+    """KIP-4 §Create Topics Request 3; where it shipped the right on the topic is enough."""
+    denied, body = "CREATE CLUSTER", creation("authorized")
+    assert drafted.codes(1, CREATE, 0, body, denied) == [CLUSTER_DENIED]
+    assert shipped.codes(1, CREATE, 0, body, denied) == [NONE]
+
+
+@pytest.mark.parametrize(
+    ("denied", "expected", "where_shipped"),
+    [
+        ("", INVALID_TOPIC, UNKNOWN_TOPIC),
+        ("DELETE TOPIC", TOPIC_DENIED, TOPIC_DENIED),
+        ("DELETE TOPIC,DESCRIBE TOPIC", INVALID_TOPIC, TOPIC_DENIED),
+    ],
+)
+def test_a_topic_that_is_not_to_be_seen_is_as_if_it_were_not_there(
+    drafted: Listener, shipped: Listener, denied: str, expected: int, where_shipped: int
+) -> None:
+    """KIP-4 §Delete Topics Request 5."""
+    for version in (0, 1, 3):
+        assert drafted.codes(1, DELETE, version, deletion("nothing"), denied) == [expected]
+    dry = deletion("nothing", validateOnly=True)
+    assert drafted.codes(1, DELETE, 2, dry, denied) == [expected]
+    assert shipped.codes(1, DELETE, 2, deletion("nothing"), denied) == [where_shipped]
+
+
+def test_altering_a_topic_needs_alter_on_the_cluster(drafted: Listener) -> None:
+    """Which no right on the topic replaces."""
+    assert drafted.codes(1, CREATE, 0, creation("grows")) == [NONE]
+    topic = {"topic": "grows", "partitions": 2, "replicationFactor": -1, "replicaAssignment": []}
+    body = {"topics": [topic]}
+    assert drafted.codes(1, ALTER_TOPICS, 0, body, "ALTER CLUSTER") == [CLUSTER_DENIED]
+    assert drafted.codes(1, ALTER_TOPICS, 0, body) == [NONE]
+
+
+def action(what: int, principal: str) -> dict[str, Any]:
+    acl = {"aclPrincipal": principal, "aclPermissionType": 3, "aclHost": "*", "aclOperation": 3}
+    return {"action": what, "acl": acl}
+
+
+def on(name: str, *actions: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceType": 2, "resourceName": name, "actions": list(actions)}
+
+
+def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> None:
+    """KIP-4 §Alter ACLs Request, §List ACLs Request; DescribeAcls of what shipped sees the same."""
+    mine, theirs = "User:ANONYMOUS", "User:other"
+    delete, add = 0, 1
+    body = {"requests": [on("orders", action(add, mine), action(add, theirs))]}
+    denied = drafted.ask(1, ALTER_ACLS, 0, body, "ALTER CLUSTER")
+    assert [each["errorCode"] for each in denied["responses"][0]["results"]] == [CLUSTER_DENIED] * 2
+    answer = drafted.ask(1, ALTER_ACLS, 0, body)
+    assert [each["errorCode"] for each in answer["responses"][0]["results"]] == [NONE, NONE]
+
+    def listed(
+        principal: str | None = None, kind: int = -1, name: str = "", client_id: str = "test"
+    ) -> tuple[int, list[tuple[str, str]]]:
+        asked = {"principal": principal, "resourceType": kind, "resourceName": name}
+        found = drafted.ask(1, LIST_ACLS, 0, asked, client_id)
+        return found["errorCode"], [
+            (each["resourceName"], acl["aclPrincipal"])
+            for each in found["responses"]
+            for acl in each["acls"]
+        ]
+
+    both = [("orders", mine), ("orders", theirs)]
+    until(lambda: listed() == (NONE, both))
+    assert listed(theirs) == (NONE, both[1:])
+    assert listed(kind=2, name="orders") == (NONE, both)
+    assert listed(kind=2, name="nothing") == (NONE, [])
+    assert listed("User:nobody") == (NONE, [])
+    not_all = "IDEMPOTENT_WRITE CLUSTER"
+    assert listed(mine, client_id=not_all) == (NONE, both[:1])
+    assert listed(theirs, client_id=not_all) == (CLUSTER_DENIED, [])
+    assert listed(client_id=not_all) == (CLUSTER_DENIED, [])
+    described = shipped.ask(
+        1,
+        DESCRIBE_ACLS,
+        1,
+        {
+            "resourceTypeFilter": 2,
+            "resourceNameFilter": "orders",
+            "patternTypeFilter": 3,
+            "principalFilter": None,
+            "hostFilter": None,
+            "operation": 1,
+            "permissionType": 1,
+        },
+    )
+    assert [acl["principal"] for acl in described["resources"][0]["acls"]] == [mine, theirs]
+    twice = {"requests": [on("orders", action(delete, mine)), on("orders", action(add, mine))]}
+    (single,) = drafted.ask(1, ALTER_ACLS, 0, twice)["responses"]
+    assert [each["errorCode"] for each in single["results"]] == [INVALID_REQUEST]
+    again = {"requests": [on("orders", action(add, mine), action(delete, mine))]}
+    drafted.ask(1, ALTER_ACLS, 0, again)
+    until(lambda: listed() == (NONE, both[::-1]))
