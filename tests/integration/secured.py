@@ -179,7 +179,12 @@ class Secured:
 
     def events(self, broker: int, kind: str) -> list[dict[str, object]]:
         """A broker's events of one kind."""
-        folder = self.cluster.data_dir / "evidence"
+        return self.events_of(self.cluster, broker, kind)
+
+    @staticmethod
+    def events_of(cluster: Cluster, broker: int, kind: str) -> list[dict[str, object]]:
+        """The same, of any cluster."""
+        folder = cluster.data_dir / "evidence"
         return [
             event
             for file in sorted(folder.glob(f"run=*/node={broker}/*.jsonl"))

@@ -1,0 +1,101 @@
+"""Who a client is at its broker, it is at the controller: by any builder, or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.errors import ErrorCode
+from tests.integration.secured import PACKAGE, Secured
+
+PATH = "tests.integration.principal_builders"
+PROPERTIES = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+        f'{PACKAGE}.plain.PlainLoginModule required user_alice@blue="word" user_bob="word";'
+    ),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _path() -> Iterator[None]:
+    """The nodes find the builders of this test."""
+    with pytest.MonkeyPatch.context() as patch:
+        paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        yield
+
+
+def create(cluster: Cluster, broker: int, user: str, topic: str) -> None:
+    admin = AdminClient(
+        {
+            "bootstrap.servers": cluster.bootstrap_server(broker),
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": user,
+            "sasl.password": "word",
+            "log_level": 0,
+        }
+    )
+    admin.create_topics([NewTopic(topic, 1, 1)], request_timeout=10)[topic].result()
+
+
+def decided(cluster: Cluster) -> set[object]:
+    return {e["principal"] for e in Secured.events_of(cluster, 1, "request_decided")}
+
+
+def refusals(cluster: Cluster) -> list[object]:
+    """The controller's; an event is in its file soon, an answer may be there sooner."""
+    Secured.until(lambda: bool(Secured.events_of(cluster, 1, "envelope_refused")))
+    return [each["error"] for each in Secured.events_of(cluster, 1, "envelope_refused")]
+
+
+def start(builder: str, **own: dict[str, str]) -> Cluster:
+    # Broker 2 names itself as controller: else the client would go to the real one.
+    nodes = {2: {"bridgehead.metadata.controller.id": "self", **own.get("second", {})}}
+    properties = {**PROPERTIES, **({"principal.builder.class": builder} if builder else {})}
+    properties |= own.get("all", {})
+    return Cluster(brokers=2, controller=1, properties=properties, node_properties=nodes)
+
+
+def test_a_principal_of_ones_own_arrives_whole() -> None:
+    """What the builder made at the broker is what the controller decides for."""
+    with start(f"{PATH}.Teams") as cluster:
+        create(cluster, 2, "alice@blue", "orders")
+        assert decided(cluster) == {"Member:alice"}
+        with pytest.raises(KafkaException):  # bob has no team: the builder raises
+            create(cluster, 2, "bob", "never")
+        (failed, *_) = Secured.events_of(cluster, 2, "authentication_failed")
+        assert failed["reason"] == "the principal builder failed: ValueError"
+
+
+def test_what_the_controller_cannot_read_is_nobody() -> None:
+    """Another builder there: the Envelope is refused, the client is told of a server's error."""
+    other = {"principal.builder.class": f"{PATH}.OtherTeams"}
+    with start(f"{PATH}.Teams", second=other) as cluster:
+        with pytest.raises(KafkaException) as refused:
+            create(cluster, 2, "alice@blue", "orders")
+        assert refused.value.args[0].code() == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert refusals(cluster) == [ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE]
+        assert decided(cluster) == set()
+        create(cluster, 1, "alice@blue", "orders")  # at the controller itself they agree
+
+
+def test_the_first_stage_forwards_in_a_fake_name_and_the_second_believes_none() -> None:
+    """KIP-590's staged roll-out."""
+    fake = {"bridgehead.forwarding.principals": "fake"}
+    with start("", all=fake) as cluster:
+        create(cluster, 2, "alice@blue", "orders")
+        assert decided(cluster) == {"Fake:alice@blue"}
+    with start("", second=fake) as cluster:
+        with pytest.raises(KafkaException) as refused:
+            create(cluster, 2, "alice@blue", "orders")
+        assert refused.value.args[0].code() == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert refusals(cluster) == [ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE]
