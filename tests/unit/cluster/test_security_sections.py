@@ -116,7 +116,11 @@ def test_nothing_prints_a_password(tmp_path: Path) -> None:
         ("acls: [{principal: 'User:a', operations: [fly], resource: topic:x}]", "is no operation"),
         ("acls: [{principal: 'User:a', operations: [read], resource: table:x}]", "is no resource"),
         ("acls: [{principal: 'User:a', operations: [read], resource: topic}]", "names no resource"),
-        ("acls: [{principal: 'User:a', operations: [read], resource: topic:x}]", "super: true"),
+        ("users: {broker: {super: true}}", "choose another name"),
+        (
+            "users: {a: planted}\nproperties: {authorizer.class.name: mine.Authorizer}",
+            "super: true",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_without_the_secret(tmp_path: Path, text: str, says: str) -> None:
