@@ -12,7 +12,8 @@ from typing import Final
 
 from broker_proxy.authentication.authenticator import Mechanism
 from broker_proxy.authentication.jaas import JaasConfig, parse_jaas
-from broker_proxy.authentication.oauthbearer import OAuthBearerServer
+from broker_proxy.authentication.jwks import HANDLERS, JwksValidator
+from broker_proxy.authentication.oauthbearer import OAuthBearerServer, Validate
 from broker_proxy.authentication.plain import PlainServer
 from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
 from broker_proxy.authentication.sasl_server import NewSaslServer, SecurityConfigError
@@ -41,6 +42,7 @@ class SaslSettings:
 
     jaas: JaasConfig
     max_reauth_ms: int
+    signed_tokens: Mapping[str, str] | None = None  # OAUTHBEARER's own properties; None: unsigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,9 @@ def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslS
         }
         return lambda: PlainServer(passwords)
     if name == "OAUTHBEARER":
-        validate = UnsecuredJwsValidator(options, sources.wall_ms)
+        validate: Validate = UnsecuredJwsValidator(options, sources.wall_ms)
+        if settings.signed_tokens is not None:
+            validate = JwksValidator(settings.signed_tokens, sources.wall_ms)
         return lambda: OAuthBearerServer(validate)
     number = _SCRAM_NUMBERS[name]
     return lambda: ScramServer(number, sources.users, sources.tokens, sources.new_nonce)
@@ -166,10 +170,40 @@ def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> Sa
         raise SecurityConfigError(
             f"{full} names {jaas.module}, which is not served: use {_MODULES[mechanism]}."
         )
+    signed = None
     if mechanism == "OAUTHBEARER":
         UnsecuredJwsValidator(jaas.options, lambda: 0)
+        signed = _signed_tokens(name, own)
+    elif _handler(mechanism, own):
+        raise SecurityConfigError(
+            f"Listener {name} has a callback handler for {mechanism}, which is not served: leave "
+            "it out."
+        )
     limit = own.get(f"{mechanism.lower()}.connections.max.reauth.ms")
-    return SaslSettings(jaas, int(limit or own.get("connections.max.reauth.ms", "0")))
+    return SaslSettings(jaas, int(limit or own.get("connections.max.reauth.ms", "0")), signed)
+
+
+def _handler(mechanism: str, own: Mapping[str, str]) -> str:
+    common = "sasl.server.callback.handler.class"
+    return (own.get(f"{mechanism.lower()}.{common}") or own.get(common) or "").strip()
+
+
+def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | None:
+    """Return OAUTHBEARER's properties where tokens are signed.
+
+    Keys without the handler that looks at them would let everybody in: that is refused.
+    """
+    handler = _handler("oauthbearer", own)
+    mine = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}
+    if handler in HANDLERS:
+        return mine
+    if handler or mine.get("sasl.oauthbearer.jwks.endpoint.url", "").strip():
+        raise SecurityConfigError(
+            f"Listener {name}: for signed tokens set listener.name.{name.lower()}.oauthbearer."
+            f"sasl.server.callback.handler.class={HANDLERS[0]}, and "
+            "sasl.oauthbearer.jwks.endpoint.url."
+        )
+    return None
 
 
 def told_order(mechanisms: list[str]) -> list[str]:

@@ -116,7 +116,7 @@ def test_nothing_prints_a_password(tmp_path: Path) -> None:
         ("acls: [{principal: 'User:a', operations: [fly], resource: topic:x}]", "is no operation"),
         ("acls: [{principal: 'User:a', operations: [read], resource: table:x}]", "is no resource"),
         ("acls: [{principal: 'User:a', operations: [read], resource: topic}]", "names no resource"),
-        ("users: {broker: {super: true}}", "choose another name"),
+        ("users: {broker: planted}\nacls: []", "mistaken for the brokers"),
         (
             "users: {a: planted}\nproperties: {authorizer.class.name: mine.Authorizer}",
             "super: true",

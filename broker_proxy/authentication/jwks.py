@@ -1,0 +1,127 @@
+"""Signed tokens for OAUTHBEARER, checked with the keys of a JWKS file (KIP-768).
+
+    sasl.server.callback.handler.class=…oauthbearer.OAuthBearerValidatorCallbackHandler
+    sasl.oauthbearer.jwks.endpoint.url=file:///etc/keys.json
+
+Keys come from a file alone: nothing here talks to a server of somebody else's. A file that has
+changed is read again when a token names a key that is not known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+import jwt
+
+from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
+from broker_proxy.authentication.sasl_server import SecurityConfigError
+
+HANDLERS: Final = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
+    "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
+)
+_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
+# What signs and what checks are different keys: with a shared secret any broker could sign.
+_ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
+_TOKEN_BYTES_MAX: Final = 32 * 1024
+
+
+class JwksValidator:
+    """Called with a token, returns what it says."""
+
+    def __init__(self, properties: Mapping[str, str], now_ms: Callable[[], int]) -> None:
+        """`properties` are the listener's. Raises SecurityConfigError."""
+        self._file = _file_of(properties.get(_URL, "").strip())
+        self._now_ms = now_ms
+        self._scope_claim = properties.get("sasl.oauthbearer.scope.claim.name", "scope").strip()
+        self._name_claim = properties.get("sasl.oauthbearer.sub.claim.name", "sub").strip()
+        self._skew_ms = int(properties.get("sasl.oauthbearer.clock.skew.seconds", "30")) * 1000
+        audiences = properties.get("sasl.oauthbearer.expected.audience", "").split(",")
+        self._audiences = [each.strip() for each in audiences if each.strip()]
+        self._issuer = properties.get("sasl.oauthbearer.expected.issuer", "").strip() or None
+        self._read_at = -1
+        self._keys: Mapping[str | None, jwt.PyJWK] = {}
+        try:
+            self._read_again()
+        except (OSError, ValueError, jwt.PyJWTError) as wrong:
+            raise SecurityConfigError(
+                f"{_URL}: {self._file} holds no keys that can be used ({type(wrong).__name__})."
+            ) from None
+
+    def __call__(self, token: str) -> Token:
+        """See oauthbearer.Validate."""
+        if len(token) > _TOKEN_BYTES_MAX:
+            raise TokenRefusedError("the token is too long")
+        try:
+            key = self._key(jwt.get_unverified_header(token).get("kid"))
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=_ALGORITHMS,
+                issuer=self._issuer,
+                audience=self._audiences or None,
+                # Times are judged below, by the clock that came in.
+                options={
+                    "verify_exp": False,
+                    "verify_iat": False,
+                    "verify_nbf": False,
+                    "verify_aud": bool(self._audiences),
+                    "require": ["exp", "iat"],
+                },
+            )
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as wrong:
+            raise TokenRefusedError(f"the token is not good: {type(wrong).__name__}") from None
+        return self._judge(claims)
+
+    def _judge(self, claims: Mapping[str, Any]) -> Token:
+        times = [claims[name] for name in ("iat", "exp")]
+        if any(isinstance(t, bool) or not isinstance(t, int | float) for t in times):
+            raise TokenRefusedError("a time of the token is none")
+        issued_ms, expires_ms = (round(each * 1000) for each in times)
+        now = self._now_ms()
+        if now - self._skew_ms >= expires_ms or issued_ms - self._skew_ms > now:
+            raise TokenRefusedError("the token is not good at this time")
+        name = claims.get(self._name_claim)
+        if not isinstance(name, str) or not name.strip():
+            raise TokenRefusedError(f"the claim {self._name_claim} is no name")
+        scope = claims.get(self._scope_claim, "")
+        if not isinstance(scope, str | list):
+            raise TokenRefusedError(f"the claim {self._scope_claim} is no scope")
+        return Token(name.strip(), expires_ms)
+
+    def _key(self, key_id: str | None) -> jwt.PyJWK:
+        if key_id not in self._keys:
+            try:
+                self._read_again()
+            except (OSError, ValueError, jwt.PyJWTError) as wrong:
+                why = f"the keys cannot be read: {type(wrong).__name__}"
+                raise TokenRefusedError(why) from None
+        if key_id is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        if key_id not in self._keys:
+            raise TokenRefusedError("the token names a key that is not known")
+        return self._keys[key_id]
+
+    def _read_again(self) -> None:
+        changed_at = self._file.stat().st_mtime_ns
+        if changed_at == self._read_at:
+            return
+        found = jwt.PyJWKSet.from_dict(json.loads(self._file.read_text(encoding="utf-8")))
+        self._keys = {each.key_id: each for each in found.keys}
+        self._read_at = changed_at
+
+
+def _file_of(url: str) -> Path:
+    parts = urlsplit(url)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        raise SecurityConfigError(
+            f"{_URL} must be a file, as in file:///etc/keys.json: no server is asked for keys."
+        )
+    return Path(unquote(parts.path))
