@@ -1,0 +1,33 @@
+"""CreateAcls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.conformance.case import Case, Table
+
+NO_AUTHORIZER = "No Authorizer is configured."
+ACL = {
+    "resourceType": 2,
+    "resourceName": "t",
+    "resourcePatternType": 3,
+    "principal": "User:alice",
+    "host": "*",
+    "operation": 3,
+    "permissionType": 3,
+}
+
+
+def refused(count: int) -> list[dict[str, Any]]:
+    """What each creation and each filter is told."""
+    return [{"errorCode": 54, "errorMessage": NO_AUTHORIZER}] * count
+
+
+TABLE = Table(
+    30,
+    "3.8",
+    (
+        Case("one", {"creations": [ACL]}, {"results": refused(1)}),
+        Case("two", {"creations": [ACL, {**ACL, "operation": 4}]}, {"results": refused(2)}),
+    ),
+)

@@ -1,0 +1,34 @@
+"""DeleteAcls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.conformance.case import Case, Table
+
+NO_AUTHORIZER = "No Authorizer is configured."
+EVERYTHING = {
+    "resourceTypeFilter": 1,
+    "resourceNameFilter": None,
+    "patternTypeFilter": 3,
+    "principalFilter": None,
+    "hostFilter": None,
+    "operation": 1,
+    "permissionType": 1,
+}
+OF_ALICE = {**EVERYTHING, "resourceTypeFilter": 2, "principalFilter": "User:alice"}
+
+
+def refused(count: int) -> list[dict[str, Any]]:
+    """What each creation and each filter is told."""
+    return [{"errorCode": 54, "errorMessage": NO_AUTHORIZER}] * count
+
+
+TABLE = Table(
+    31,
+    "3.8",
+    (
+        Case("all", {"filters": [EVERYTHING]}, {"filterResults": refused(1)}),
+        Case("two", {"filters": [EVERYTHING, OF_ALICE]}, {"filterResults": refused(2)}),
+    ),
+)

@@ -1,0 +1,46 @@
+"""DeleteRecords."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.conformance.case import Case, Table, Topic
+
+
+def deletion(offset: int, name: str = "{topic}", partition: int = 0) -> dict[str, Any]:
+    """A request for one partition."""
+    partitions = [{"partitionIndex": partition, "offset": offset}]
+    return {"topics": [{"name": name, "partitions": partitions}], "timeoutMs": 5_000}
+
+
+def deleted(code: int, low: int, name: str = "{topic}", partition: int = 0) -> dict[str, Any]:
+    """An answer for one partition."""
+    partitions = [{"partitionIndex": partition, "lowWatermark": low, "errorCode": code}]
+    return {"topics": [{"name": name, "partitions": partitions}]}
+
+
+TABLE = Table(
+    21,
+    "3.18",
+    (
+        Case("to the end", deletion(-1), deleted(0, 0), topic=Topic(replicas=3)),
+        Case("to the beginning", deletion(0), deleted(0, 0), topic=Topic()),
+        Case("beyond the end", deletion(1), deleted(1, -1), topic=Topic()),
+        Case("a strange offset", deletion(-2), deleted(1, -1), topic=Topic()),
+        Case("unknown", deletion(0, "none-{n}"), deleted(3, -1, "none-{n}")),
+        Case(
+            "unknown partition",
+            deletion(0, partition=7),
+            deleted(3, -1, partition=7),
+            topic=Topic(),
+        ),
+        Case(
+            "compacted",
+            deletion(0),
+            deleted(44, -1),
+            topic=Topic(configs={"cleanup.policy": "compact"}),
+        ),
+        Case("internal", deletion(0, "__consumer_offsets"), deleted(17, -1, "__consumer_offsets")),
+        Case("nothing asked", {"topics": [], "timeoutMs": 1}, {"topics": []}),
+    ),
+)

@@ -1,0 +1,24 @@
+"""DescribeTransactions."""
+
+from __future__ import annotations
+
+from tests.integration.conformance.case import Case, Table
+
+TABLE = Table(
+    65,
+    "3.1",
+    (
+        Case(
+            "not met",
+            {"transactionalIds": ["{mine}", "{other}", ""]},
+            {
+                "transactionStates": [
+                    {"transactionalId": "{mine}", "errorCode": 105, "topics": []},
+                    {"transactionalId": "{other}", "errorCode": 16, "topics": []},
+                    {"transactionalId": "", "errorCode": 42, "topics": []},
+                ]
+            },
+        ),
+        Case("none asked", {"transactionalIds": []}, {"transactionStates": []}),
+    ),
+)

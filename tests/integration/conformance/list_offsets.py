@@ -1,0 +1,68 @@
+"""ListOffsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.conformance.case import ALL, Case, Table, Topic
+
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+
+
+def offsets(timestamp: int, name: str = "{topic}", partition: int = 0) -> dict[str, Any]:
+    """A request for one partition."""
+    return {
+        "replicaId": -1,
+        "isolationLevel": 0,
+        "topics": [
+            {
+                "name": name,
+                "partitions": [
+                    {
+                        "partitionIndex": partition,
+                        "currentLeaderEpoch": -1,
+                        "timestamp": timestamp,
+                        "maxNumOffsets": 1,
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def found(code: int, offset: int, old: list[int], name: str = "{topic}", partition: int = 0) -> Any:
+    """An answer for one partition."""
+    return {
+        "topics": [
+            {
+                "name": name,
+                "partitions": [
+                    {
+                        "partitionIndex": partition,
+                        "errorCode": code,
+                        "oldStyleOffsets": old,
+                        "timestamp": -1,
+                        "offset": offset,
+                    }
+                ],
+            }
+        ]
+    }
+
+
+TABLE = Table(
+    2,
+    "3.18",
+    (
+        Case("latest", offsets(LATEST), found(0, 0, [0]), topic=Topic()),
+        Case("earliest", offsets(EARLIEST), found(0, 0, [0]), topic=Topic()),
+        Case("unknown", offsets(LATEST, "none-{n}"), found(3, -1, [], "none-{n}")),
+        Case(
+            "unknown partition",
+            offsets(LATEST, partition=7),
+            found(3, -1, [], partition=7),
+            topic=Topic(),
+        ),
+        Case("nothing asked", {**offsets(LATEST), "topics": []}, {"topics": []}, ALL),
+    ),
+)

@@ -1,0 +1,20 @@
+"""OffsetDelete."""
+
+from __future__ import annotations
+
+from tests.integration.conformance.case import Case, Table
+
+TABLE = Table(
+    47,
+    "3.20",
+    (
+        Case("empty group", {"groupId": ""}, {"errorCode": 24, "topics": []}),
+        Case("not met", {"groupId": "{mine}"}, {"errorCode": 69, "topics": []}),
+        Case("elsewhere", {"groupId": "{other}"}, {"errorCode": 16, "topics": []}),
+        Case(
+            "with topics",
+            {"groupId": "{mine}", "topics": [{"name": "t", "partitions": [{"partitionIndex": 0}]}]},
+            {"errorCode": 69, "topics": []},
+        ),
+    ),
+)

@@ -1,0 +1,20 @@
+"""SaslAuthenticate."""
+
+from __future__ import annotations
+
+from tests.integration.conformance.case import Case, Table
+
+TABLE = Table(
+    36,
+    "11",
+    (
+        Case(
+            "no login",
+            {"authBytes": b"x"},
+            {
+                "errorCode": 34,
+                "errorMessage": "SaslAuthenticate request received after successful authentication",
+            },
+        ),
+    ),
+)
