@@ -21,6 +21,7 @@ from broker_proxy.token_follower import TokenFollower
 from cluster_model.image import BrokerRegistration
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError, SessionState
+from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znodes import (
     BRIDGEHEAD_PATHS,
     BrokerIdZnode,
@@ -80,6 +81,7 @@ class ZooKeeperWatcher:
         callbacks: Callbacks,
         log: EventLog,
         now_ms: Callable[[], int],
+        access: ZooKeeperAccess = OPEN_ACCESS,
     ) -> None:
         self._connect = connect
         self._session_timeout_ms = session_timeout_ms
@@ -87,6 +89,7 @@ class ZooKeeperWatcher:
         self._callbacks = callbacks
         self._log = log
         self._now_ms = now_ms
+        self._access = access
         self._session: ZooKeeperSession | None = None
         self._registration: tuple[BrokerRegistration, NodeAddress] | None = None
         self._last_change = ""
@@ -115,6 +118,7 @@ class ZooKeeperWatcher:
             self._connect,
             session_timeout_ms=self._session_timeout_ms,
             on_state=self._state_changed,
+            access=self._access,
         )
         await session.open(self._connection_timeout_ms / 1000)
         self._session = session

@@ -25,6 +25,8 @@ GRPC_TLS: Final = "bridgehead.grpc.tls"
 GRPC_CERTIFICATE: Final = "bridgehead.grpc.certificate"
 GRPC_KEY: Final = "bridgehead.grpc.key"
 GRPC_AUTHORITY: Final = "bridgehead.grpc.authority"
+ZOOKEEPER_WRITE: Final = "bridgehead.zookeeper.controller.credential"
+ZOOKEEPER_READ: Final = "bridgehead.zookeeper.broker.credential"
 INTER_BROKER_USER: Final = "bridgehead.inter.broker.user"
 METRICS_LISTENER: Final = "bridgehead.metrics.listener"
 METRICS_DIALECT: Final = "bridgehead.metrics.dialect"
@@ -152,6 +154,22 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         False,
         checks.anything,
         "Whom brokers act as among themselves.",
+    ),
+    BridgeheadKey(
+        ZOOKEEPER_WRITE,
+        "",
+        True,
+        False,
+        checks.anything,
+        "user:password of the session that writes metadata; with zookeeper.set.acl.",
+    ),
+    BridgeheadKey(
+        ZOOKEEPER_READ,
+        "",
+        True,
+        False,
+        checks.anything,
+        "user:password of the session that registers and reads; with zookeeper.set.acl.",
     ),
     BridgeheadKey(
         METRICS_LISTENER,
@@ -305,6 +323,11 @@ class BridgeheadConfig:
     def grpc_files(self) -> tuple[str, str, str]:
         """Return the paths of certificate, key and authority; empty where not given."""
         return self._value(GRPC_CERTIFICATE), self._value(GRPC_KEY), self._value(GRPC_AUTHORITY)
+
+    @property
+    def zookeeper_credentials(self) -> tuple[str, str]:
+        """Return user:password of the controller's and of the broker's session; or empty."""
+        return self._value(ZOOKEEPER_WRITE), self._value(ZOOKEEPER_READ)
 
     @property
     def inter_broker_user(self) -> str:

@@ -128,6 +128,7 @@ class Controller:
                 log=self._services.log,
                 now_s=self._services.now_s,
                 mutants=self._services.mutants,
+                access=self._settings.zookeeper_access,
             )
             await store.open(self._settings.connection_timeout_ms / 1000)
             self._store = store

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from cluster_model.authorization import BindAuthorize
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.quirks import NO_QUIRKS, Quirks
+from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
 from controller.apis.base import AdminApi, RandomSource
 from controller.background import UncleanElection
 from controller.consultations import Policies
@@ -62,6 +63,7 @@ class Settings:
     request_timeout_ms: int
     # Beside those that every cluster has; the first node creates them.
     start_up_paths: tuple[str, ...] = ()
+    zookeeper_access: ZooKeeperAccess = OPEN_ACCESS
     token_check_interval_ms: int = 3_600_000  # delegation.token.expiry.check.interval.ms
     answers_everywhere: bool = False  # bridgehead.metadata.blocking=cluster
     mutation_quota_samples: int = 11  # controller.quota.window.num

@@ -15,10 +15,11 @@ from broker_proxy.authentication.listener_security import (
 )
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.logins import Listener
-from cluster_model.bridgehead_configs import BridgeheadConfig
+from cluster_model.bridgehead_configs import ZOOKEEPER_READ, ZOOKEEPER_WRITE, BridgeheadConfig
 from cluster_model.broker_configs import BrokerConfig
 from cluster_model.delegation_tokens import TokenSecret
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from cluster_model.znode_access import OPEN_ACCESS, Credential, ZooKeeperAccess
 from envelope.channel_security import ChannelFiles
 from node.authorization import AuthorizerConfigError, load_authorizer
 
@@ -40,6 +41,8 @@ class NodeConfig:
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
     security: Mapping[str, ListenerSecurity]  # by listener name
     channel_files: ChannelFiles | None  # None: Envelopes travel in plain text
+    controller_access: ZooKeeperAccess  # as whom the controller session comes
+    broker_access: ZooKeeperAccess  # as whom the broker session comes
 
     @property
     def broker_id(self) -> int:
@@ -116,7 +119,16 @@ def read_config(text: str) -> NodeConfig:
         for name, host, port in _endpoints(properties.get("advertised.listeners") or "")
     }
     files = _channel_files(own)
-    return NodeConfig(broker, own, authorizer, listeners, advertised, security, files)
+    return NodeConfig(
+        broker,
+        own,
+        authorizer,
+        listeners,
+        advertised,
+        security,
+        files,
+        *_zookeeper_access(broker, own),
+    )
 
 
 def _endpoints(text: str) -> list[tuple[str, str, int]]:
@@ -181,6 +193,38 @@ def _channel_files(own: BridgeheadConfig) -> ChannelFiles | None:
             "--allow-remote-plaintext (bridgehead.allow.remote.plaintext=true)."
         )
     return None
+
+
+def _zookeeper_access(
+    broker: BrokerConfig, own: BridgeheadConfig
+) -> tuple[ZooKeeperAccess, ZooKeeperAccess]:
+    """Judge what the controller's and the broker's session may do in ZooKeeper."""
+    if broker.boolean("zookeeper.ssl.client.enable"):
+        raise NodeConfigError(
+            "zookeeper.ssl.client.enable=true is not served yet: leave it out, and keep ZooKeeper "
+            "where nobody listens in."
+        )
+    texts = own.zookeeper_credentials
+    if not broker.boolean("zookeeper.set.acl"):
+        if any(texts):
+            raise NodeConfigError(
+                f"{ZOOKEEPER_WRITE} and {ZOOKEEPER_READ} mean nothing while znodes are open: say "
+                "zookeeper.set.acl=true."
+            )
+        return OPEN_ACCESS, OPEN_ACCESS
+    try:
+        controller, brokers = (Credential.parse(text) for text in texts)
+    except ValueError:
+        raise NodeConfigError(
+            f"zookeeper.set.acl=true needs two credentials: give {ZOOKEEPER_WRITE} and "
+            f"{ZOOKEEPER_READ}, each user:password, the same on all nodes."
+        ) from None
+    if controller.user == brokers.user:
+        raise NodeConfigError(
+            f"{ZOOKEEPER_WRITE} and {ZOOKEEPER_READ} name one user: the broker session must not "
+            "have the right to write."
+        )
+    return ZooKeeperAccess(controller, brokers), ZooKeeperAccess(brokers, brokers)
 
 
 def _is_loopback(host: str) -> bool:

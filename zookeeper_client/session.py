@@ -30,9 +30,9 @@ from kazoo.protocol.connection import ConnectionHandler
 from kazoo.retry import KazooRetry
 
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znode_operations import Create, Operation
 from zookeeper_client.wire import (
-    AclOf,
     MultiRead,
     MultiResult,
     PrebuiltMulti,
@@ -40,8 +40,8 @@ from zookeeper_client.wire import (
     ReadResult,
     Stat,
     ZnodeData,
+    encode_acl,
     encode_operation,
-    open_acl,
 )
 
 # Batches of 50 to 2,000 reads are equally fast; 20,000 break jute.maxbuffer and the connection.
@@ -145,13 +145,13 @@ class ZooKeeperSession:
         *,
         session_timeout_ms: int,
         on_state: Callable[[SessionState], None],
-        acl_of: AclOf = open_acl,
+        access: ZooKeeperAccess = OPEN_ACCESS,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         hosts, slash, chroot = connect.partition("/")
         self._chroot = slash + chroot if chroot else ""
         self._on_state = on_state
-        self._acl_of = acl_of
+        self._acl_of = lambda path: encode_acl(access.acl_of(path))
         self.session_timeout_ms = session_timeout_ms
         self.state = SessionState.SUSPENDED
         self._connected: asyncio.Future[None] = self._loop.create_future()
@@ -163,6 +163,7 @@ class ZooKeeperSession:
                 max_tries=-1, delay=_RECONNECT_DELAY_S, backoff=1, max_jitter=0.2
             ),
             randomize_hosts=True,
+            auth_data=[("digest", access.credential.text)] if access.credential else None,
         )
         self._connection = _Connection(
             self._client, self._client._conn_retry.copy(), logger=self._client.logger

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from cluster_model.znode_access import OPEN, ZnodeAcl
 from cluster_model.znode_operations import Check, Create, Delete, Operation, SetData
 
 _INT: Final = struct.Struct("!i")
@@ -38,18 +39,7 @@ def _text(text: str) -> bytes:
     return _LENGTH(len(data)) + data
 
 
-class Acl(NamedTuple):
-    """One entry of a znode's access list."""
-
-    permissions: int
-    scheme: str
-    id: str
-
-
-OPEN: Final = (Acl(31, "world", "anyone"),)
-
-
-def encode_acl(entries: Sequence[Acl]) -> bytes:
+def encode_acl(entries: Sequence[ZnodeAcl]) -> bytes:
     """Return the jute vector of `entries`."""
     parts = [_LENGTH(len(entries))]
     for entry in entries:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znode_operations import Check, Create, Operation, SetData
 from cluster_model.znodes import (
     BRIDGEHEAD_PATHS,
@@ -62,6 +63,7 @@ class ZooKeeperStore:
         log: EventLog,
         now_s: Callable[[], float],
         mutants: frozenset[Mutant] = frozenset(),
+        access: ZooKeeperAccess = OPEN_ACCESS,
     ) -> None:
         self._connect = connect
         self._session_timeout_ms = session_timeout_ms
@@ -69,6 +71,7 @@ class ZooKeeperStore:
         self._log = log
         self._now_s = now_s
         self._mutants = mutants
+        self._access = access
         self._reconnected = asyncio.Event()
         self._session = self._new_session()
         self._commit_number = 0
@@ -78,6 +81,7 @@ class ZooKeeperStore:
             self._connect,
             session_timeout_ms=self._session_timeout_ms,
             on_state=self._state_changed,
+            access=self._access,
         )
 
     def _state_changed(self, state: SessionState) -> None:

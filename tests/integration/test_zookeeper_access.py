@@ -1,0 +1,148 @@
+"""With zookeeper.set.acl only the controller session can write metadata, in a real ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
+from kazoo.security import OPEN_ACL_UNSAFE
+
+from bench.frames import create_topics_frame, decode_answer
+from bridgehead.cluster import Cluster
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
+from chaos.connection import Connection, request_bytes
+from cluster_model.znode_access import Credential
+
+CONTROLLER, BROKER = Credential("controller", "write-secret"), Credential("broker", "read-secret")
+ALL, READ, CREATE = 31, 1, 4
+SENSITIVE = ("/config/users", "/config/brokers", "/delegation_token/tokens")
+OURS = ("/brokers/ids", "/bridgehead/nodes")
+
+
+@pytest.fixture(scope="module")
+def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
+    """Two brokers below a chroot that they made, for / is open to all; a topic, a user's quota."""
+    connect = f"{zookeeper_server.connect}/with-rights"
+    properties = {
+        "zookeeper.set.acl": "true",
+        "bridgehead.zookeeper.controller.credential": CONTROLLER.text,
+        "bridgehead.zookeeper.broker.credential": BROKER.text,
+        "delegation.token.secret.key": "token-master-key",
+    }
+    with Cluster(brokers=2, controller=1, zookeeper=connect, properties=properties) as running:
+        connection = Connection(running.bootstrap_server(2))
+        answer = connection.ask(create_topics_frame(["orders"])[4:])
+        assert isinstance(answer, bytes)
+        assert decode_answer(19, 4, answer).topics[0].error_code == 0
+        op = {"key": "consumer_byte_rate", "value": 5.0, "remove": False}
+        entry = {"entity": [{"entityType": "user", "entityName": "alice"}], "ops": [op]}
+        body = {"entries": [entry], "validateOnly": False}
+        assert isinstance(connection.ask(request_bytes(49, 1, body)), bytes)
+        connection.close()
+        yield running
+
+
+Open = Callable[[Credential | None], KazooClient]
+
+
+@pytest.fixture
+def session(cluster: Cluster) -> Iterator[Open]:
+    """Sessions of one's own, with a credential or without."""
+    clients = []
+
+    def open_one(credential: Credential | None) -> KazooClient:
+        known = [("digest", credential.text)] if credential else None
+        client = KazooClient(cluster.zookeeper_connect, auth_data=known)
+        client.start()
+        clients.append(client)
+        return client
+
+    yield open_one
+    for client in clients:
+        client.stop()
+        client.close()
+
+
+def walk(client: KazooClient, path: str = "/") -> Iterator[str]:
+    """Every znode but ZooKeeper's own and the root."""
+    for name in client.get_children(path):
+        child = f"{path.rstrip('/')}/{name}"
+        if child != "/zookeeper":
+            yield child
+            yield from walk(client, child)
+
+
+WRITES: dict[str, Callable[[KazooClient], object]] = {
+    "a topic": lambda c: c.set("/brokers/topics/orders", b"{}"),
+    "a new topic": lambda c: c.create("/brokers/topics/mine", b"{}"),
+    "a partition": lambda c: c.set("/brokers/topics/orders/partitions/0/state", b"{}"),
+    "a config": lambda c: c.create("/config/topics/mine", b"{}"),
+    "a user": lambda c: c.set("/config/users/alice", b"{}"),
+    "a notification": lambda c: c.create("/config/changes/config_change_", b"", sequence=True),
+    "a deletion": lambda c: c.create("/admin/delete_topics/orders"),
+    "a token": lambda c: c.create("/delegation_token/tokens/mine", b"{}"),
+    "the epoch": lambda c: c.set("/controller_epoch", b"99"),
+    "the office": lambda c: c.delete("/controller"),
+    "the counter": lambda c: c.set("/bridgehead/commit", b"99"),
+    "an outcome": lambda c: c.create("/bridgehead/outcomes/9999999999", b"{}"),
+    "rights": lambda c: c.set_acls("/brokers/topics", OPEN_ACL_UNSAFE),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_brokers_session_cannot_write(session: Open, what: str) -> None:
+    """Nor can anybody without a credential."""
+    for credential in (BROKER, None):
+        with pytest.raises(NoAuthError):
+            WRITES[what](session(credential))
+
+
+def test_a_brokers_session_reads_what_nobody_else_may(session: Open) -> None:
+    """Credentials and tokens, by which clients log in at every broker."""
+    assert b"consumer_byte_rate" in session(BROKER).get("/config/users/alice")[0]
+    assert session(BROKER).get_children("/delegation_token/tokens") == []
+    for path in ("/config/users/alice", "/config/brokers", "/delegation_token/tokens"):
+        with pytest.raises(NoAuthError):
+            session(None).get(path)
+    assert session(None).get("/brokers/topics/orders")[0]
+
+
+def test_the_rights_of_every_znode_are_kafkas_and_the_brokers_own(session: Open) -> None:
+    """Creator all, everybody reads, less where it is sensitive; two entries are ours."""
+    client = session(CONTROLLER)
+    client.add_auth("digest", BROKER.text)
+    seen = set()
+    for path in walk(client):
+        creator = BROKER if path.startswith(tuple(f"{each}/" for each in OURS)) else CONTROLLER
+        expected = {(ALL, "digest", creator.digest_id)}
+        if path == "/consumers":
+            expected = {(ALL, "world", "anyone")}
+        elif path.startswith(SENSITIVE):
+            expected.add((READ, "digest", BROKER.digest_id))
+        else:
+            expected.add((READ, "world", "anyone"))
+        if path in OURS:
+            expected.add((CREATE, "digest", BROKER.digest_id))
+        acls = {(each.perms, each.id.scheme, each.id.id) for each in client.get_acls(path)[0]}
+        assert acls == expected, path
+        seen.add(path)
+    assert {"/consumers", "/brokers/ids/2", "/config/users/alice", "/controller"} <= seen
+    assert {"/brokers/topics/orders/partitions/0/state", "/bridgehead/nodes/1"} <= seen
+
+
+def test_a_controller_that_resigned_leaves_no_session_that_could_write(
+    cluster: Cluster, session: Open
+) -> None:
+    """The next one takes office with the same credential, in a session of its own."""
+    cluster.move_controller(2)
+    assert cluster.wait_for_controller(other_than=1) == 2
+    connection = Connection(cluster.bootstrap_server(1))
+    answer = connection.ask(create_topics_frame(["refunds"])[4:])
+    connection.close()
+    assert isinstance(answer, bytes)
+    assert decode_answer(19, 4, answer).topics[0].error_code == 0
+    owner = session(None).get("/controller")[1].owner_session_id
+    holders = {session(None).get(f"/brokers/ids/{n}")[1].owner_session_id for n in (1, 2)}
+    assert owner not in holders
