@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import bridgehead
-from bridgehead.cli import controller, evidence, judge, node, pipeline, status, up, zookeeper
+from bridgehead.cli import controller, demo, evidence, judge, node, pipeline, status, up, zookeeper
 from bridgehead.cli.options import say, say_aside
 from bridgehead.cluster.errors import ClusterError
 
@@ -29,6 +29,7 @@ GROUPS = (
     ("controller", controller.app),
     ("zookeeper", zookeeper.app),
     ("evidence", evidence.app),
+    ("demo", demo.app),
     ("pipeline", pipeline.app),
 )
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -64,3 +66,13 @@ def test_a_tampered_run_does_not_pass(tmp_path: Path) -> None:
     judge = run("chaos.judge", str(folder))
     assert judge.returncode == 2, judge.stdout
     assert "UNKNOWN   K3" in judge.stdout
+
+
+@pytest.mark.parametrize("name", ["policies", "dialects"])
+def test_a_small_demo_holds(name: str) -> None:
+    """
+    Its own exit code says so: it compares each answer with the one that it prints.
+    """
+    demo = run("bridgehead.cli.main", "demo", name)
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert "Every answer was the one that" in demo.stdout
