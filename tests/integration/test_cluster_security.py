@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from bridgehead.cluster.client import ClusterClient
-from tests.integration.login_clients import LOGINS, Login, RefusedLoginError
+from bridgehead.kafka_wire.errors import ErrorCode
+from tests.integration.login_clients import LOGINS, Login, RefusedLoginError, confluent_options
 
 ROOT = Path(__file__).parents[2]
 FILE = """
@@ -22,8 +25,10 @@ listeners:
   CLIENTS: {protocol: SASL_SSL}
   MUTUAL: {protocol: SSL, client_auth: required}
 users:
-  admin: planted-admin-secret
+  admin: {password: planted-admin-secret, super: true}
   alice: {password: planted-alice-secret, mechanisms: [PLAIN, SCRAM-SHA-256]}
+acls:
+  - {principal: "User:alice", operations: [create], resource: "topic:orders-", pattern: prefixed}
 """
 
 
@@ -77,6 +82,22 @@ def test_every_user_can_log_in_at_once(data_dir: Path, broker: int) -> None:
             else:
                 with pytest.raises(RefusedLoginError):
                     LOGINS["aiokafka"](who)
+
+
+@pytest.mark.parametrize("broker", [1, 2])
+def test_the_files_acls_are_in_force_at_once(data_dir: Path, broker: int) -> None:
+    """Whichever broker is asked; what they do not allow is refused."""
+    password = "planted-alice-secret"
+    who = login(
+        data_dir, broker, "CLIENTS", mechanism="SCRAM-SHA-256", user="alice", password=password
+    )
+    admin = AdminClient(confluent_options(who))
+    names = [f"orders-{broker}", f"invoices-{broker}"]
+    created = admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=10)
+    created[names[0]].result()
+    with pytest.raises(KafkaException) as refused:
+        created[names[1]].result()
+    assert refused.value.args[0].code() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def test_a_users_certificate_was_made_with_the_cluster(data_dir: Path) -> None:
