@@ -18,12 +18,15 @@ from typing import Any, Final
 
 import aiokafka.errors
 import kafka.errors
+import pytest
 from aiokafka.abc import AbstractTokenProvider as AiokafkaTokenProvider
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.conn import ScramAuthenticator
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
+from kafka.net.sasl.scram import ScramClient
 
 _TIMEOUT_S: Final = 10
 # librdkafka and kafka-python try again and again; this long is enough on loopback.
@@ -156,6 +159,25 @@ async def _with_aiokafka(login: Login) -> int:
         raise RefusedLoginError(str(refused)) from refused
     finally:
         await admin.close()
+
+
+def teach_token_logins(patch: pytest.MonkeyPatch) -> None:
+    """Have both Python clients say that their SCRAM user is a token (KIP-48)."""
+    bare = ScramClient.first_message
+    quoted = ScramAuthenticator.first_message
+
+    def first_bytes(self: ScramClient) -> bytes:
+        message: bytes = bare(self) + b",tokenauth=true"
+        self.auth_message += b",tokenauth=true"
+        return message
+
+    def first_text(self: ScramAuthenticator) -> str:
+        message: str = quoted(self) + ",tokenauth=true"
+        self._auth_message += ",tokenauth=true"
+        return message
+
+    patch.setattr(ScramClient, "first_message", first_bytes)
+    patch.setattr(ScramAuthenticator, "first_message", first_text)
 
 
 LOGINS: Final[Mapping[str, Callable[[Login], int]]] = {

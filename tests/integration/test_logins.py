@@ -8,8 +8,14 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.integration.login_clients import LOGINS, RefusedLoginError, confluent_options
+from tests.integration.login_clients import (
+    LOGINS,
+    RefusedLoginError,
+    confluent_options,
+    teach_token_logins,
+)
 from tests.integration.secured import Secured
+from tests.integration.token_clients import EXPIRE, Client
 
 CLIENTS = tuple(LOGINS)
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -20,8 +26,9 @@ BROKERS = 3
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """Three brokers with every kind of listener."""
-    renewal = {"listener.name.sasl_ssl.scram-sha-512.connections.max.reauth.ms": "1500"}
-    with Secured.start(tmp_path_factory.mktemp("certificates"), renewal) as running:
+    more = {"delegation.token.secret.key": "token-secret"}
+    more |= {"listener.name.sasl_ssl.scram-sha-512.connections.max.reauth.ms": "1500"}
+    with Secured.start(tmp_path_factory.mktemp("certificates"), more) as running:
         running.set_password("alice", "alice-secret")
         yield running
 
@@ -89,3 +96,30 @@ def test_a_client_renews_its_login_while_it_is_connected(secured: Secured) -> No
     assert secured.metric(3, "failed_reauthentication_total") == 0
     names = {event["principal"] for event in secured.events(3, "authenticated") if event["renewed"]}
     assert names == {"User:alice"}
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "aiokafka"])
+def test_a_client_logs_in_with_a_delegation_token(
+    secured: Secured, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On every broker, until it is deleted. Their SCRAM lacks nothing but KIP-48's extension.
+
+    librdkafka's cannot be extended.
+    """
+    with Client(secured.cluster, 2).log_in("alice") as alice:
+        token = alice.create()
+        teach_token_logins(monkeypatch)
+        for broker in range(1, BROKERS + 1):
+            proof = {"user": token["tokenId"], "password": token["hmac"]}
+            login = secured.login(broker, "SASL_SSL", "SCRAM-SHA-256", **proof)
+            secured.until_it_works(login)
+            assert LOGINS[client](login) == BROKERS
+        gone = alice.ask(EXPIRE, {"hmac": token["hmac"], "expiryTimePeriodMs": -1})
+        assert gone["errorCode"] == 0
+    for broker in range(1, BROKERS + 1):
+        there = secured.cluster.bootstrap_server(broker, "SASL_SSL")
+        secured.until_it_is_refused(dataclasses.replace(login, bootstrap_servers=there))
+    with pytest.raises(RefusedLoginError):
+        LOGINS[client](login)
+    events = [each for each in secured.events(3, "authenticated") if each["token_authenticated"]]
+    assert {each["principal"] for each in events} == {"User:alice"}
