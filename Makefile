@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects test-docker read-after-write pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: demo-policies demo-dialects demo-authorization test-docker read-after-write pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ demo-policies: setup ## a topic policy of one's own, asked by the controller (KI
 
 demo-dialects: setup ## the KIPs as drafted, beside Kafka as it shipped, on one cluster
 	@$(BIN)/bridgehead demo dialects
+
+demo-authorization: setup ## alice may, bob may not, mallory forges, a broker has the wrong certificate
+	@$(BIN)/bridgehead demo authorization $(ARGS)
 
 pipeline: setup ## tables, verdicts and a report of the last demo, made by Spark (in .pipeline)
 	@$(BIN)/bridgehead pipeline run --evidence .demo --out .pipeline $(ARGS)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -89,14 +89,19 @@ def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> N
     )
     if there and made.get("for") == wanted and made.get("until", 0) > time.time() + _RENEW_BEFORE_S:
         return
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
     (folder / "made.json").unlink(missing_ok=True)
-    until = _make(folder, broker_ids, user)
+    until = make_certificates(folder, dict.fromkeys(broker_ids, user))
     write_private(folder / "made.json", json.dumps({"for": wanted, "until": until}).encode())
 
 
-def _make(folder: Path, broker_ids: Sequence[int], user: str) -> float:
+def make_certificates(folder: Path, users: Mapping[int, str]) -> float:
+    """Makes an authority and a certificate for each broker, by the user that it acts as.
+
+    Returns until when they are good, in seconds since 1970.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
     # Imported here: it costs a quarter of a second, and is needed once in ten years.
     import datetime
 
@@ -106,13 +111,15 @@ def _make(folder: Path, broker_ids: Sequence[int], user: str) -> float:
 
     from bridgehead.cluster.certificates import PEM, certificate_builder, common_name, key_text
 
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
     life = datetime.timedelta(days=_LIFE_DAYS)
     ca_key, ca_name = ec.generate_private_key(ec.SECP256R1()), common_name("Bridgehead brokers")
     authority = certificate_builder(ca_name, ca_name, ca_key.public_key(), life).add_extension(
         x509.BasicConstraints(ca=True, path_length=0), critical=True
     )
     write_private(folder / "ca.pem", authority.sign(ca_key, hashes.SHA256()).public_bytes(PEM))
-    for broker_id in broker_ids:
+    for broker_id, user in users.items():
         files, key = files_of(folder, broker_id), ec.generate_private_key(ec.SECP256R1())
         certificate = (
             certificate_builder(common_name(user), ca_name, key.public_key(), life)

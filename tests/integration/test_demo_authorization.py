@@ -1,0 +1,32 @@
+"""`bridgehead demo authorization`: four stories, each with what was seen, logged and counted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_each_story_ends_as_it_must(tmp_path: Path) -> None:
+    """Exit 0; the log's own lines and the metrics stand beside what the clients saw."""
+    command = [sys.executable, "-m", "bridgehead.cli.main", "demo", "authorization"]
+    demo = subprocess.run(
+        [*command, "--data-dir", str(tmp_path / "demo")],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    for code in ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"):
+        assert code in demo.stdout
+    assert "UNKNOWN_SERVER_ERROR" in demo.stdout
+    assert "Principal = User:mallory is Denied Operation = ClusterAction" in demo.stdout
+    assert "request-forwarding-to-controller-authorization-fail-count" in demo.stdout
+    assert "The topics in the end: orders." in demo.stdout
+    assert "-secret" not in demo.stdout
