@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -13,12 +13,25 @@ from kazoo.client import KazooClient
 
 from bench.large_state import write
 from cluster_model.acl_znodes import ACL_PATHS
-from cluster_model.records import NO_STATE, ConfigRecord, ConfigResource, PartitionState
+from cluster_model.delegation_tokens import DelegationToken
+from cluster_model.image import MetadataImage
+from cluster_model.principal import KafkaPrincipal
+from cluster_model.records import (
+    NO_STATE,
+    ConfigRecord,
+    ConfigResource,
+    PartitionState,
+    Record,
+    TokenRecord,
+    TokenRemovalRecord,
+)
 from cluster_model.token_znodes import TOKEN_PATHS
 from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
 from controller.store.load import Loaded, load
+from controller.store.plan import plan_operations
 from controller.store.zookeeper import ZooKeeperStore
 from event_log.writer import NullEventLog
+from zookeeper_client.token_reading import StoredTokens, read_tokens
 
 ID, OTHER_ID = bytes([7]) * 16, bytes([8]) * 16
 
@@ -257,3 +270,36 @@ async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
     assert (topic.states[1].leader, other.states[2].leader_epoch) == (2, 1)
     changed = written.replay([ConfigRecord(ConfigResource("users", "user-1"), {})])
     assert changed != found.image
+
+
+async def test_ten_thousand_tokens_are_read_again_as_they_were_issued(
+    store: ZooKeeperStore,
+) -> None:
+    """Issued, renewed and removed through the store; one mistake in a field would show."""
+    await store.ensure_start_up_paths("cluster", TOKEN_PATHS)
+    fence = await store.elect(1, 0)
+    assert fence is not None
+    issued: list[Record] = [TokenRecord(token(number)) for number in range(10_000)]
+    changed: list[Record] = [
+        TokenRecord(replace(token(number), expiry_ms=9)) for number in range(0, 10_000, 3)
+    ]
+    changed += [TokenRemovalRecord(token(number).token_id) for number in range(1, 10_000, 3)]
+    image = MetadataImage()
+    for records in (issued, changed):
+        for start in range(0, len(records), 200):
+            some = records[start : start + 200]
+            operations = [store.encode(each) for each in plan_operations(some, image)]
+            await store.commit(fence, operations)
+            image = image.replay(some)
+    found = await load(store.read, fence.epoch)
+    assert len(found.image.tokens) == 6_667
+    assert found.image.tokens == image.tokens
+    assert await read_tokens(store.read) == StoredTokens(dict(image.tokens), ())
+
+
+def token(number: int) -> DelegationToken:
+    """One of many, each unlike the others."""
+    names = (f"user {number % 7}", f"CN={number % 11},O=x", "a+b*c~:d/e")
+    owner, requester, renewer = (KafkaPrincipal("User", name) for name in names)
+    renewers = (renewer, owner)[: number % 3]
+    return DelegationToken(f"token-{number:016d}", owner, requester, renewers, 1, 2 + number, 3)
