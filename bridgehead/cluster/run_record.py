@@ -113,7 +113,10 @@ class RunRecord:
 
     async def dump(self, connect: str, name: str) -> None:
         """Writes down every znode; one that cannot be reached is said to be missing."""
-        said = await _run("chaos.evidence", "dump", connect, str(self.folder), name)
+        credential = self._settings.properties.get("bridgehead.zookeeper.broker.credential", "")
+        said = await _run(
+            "chaos.evidence", "dump", connect, str(self.folder), name, told=credential
+        )
         if said:
             self._announce(f"ZooKeeper could not be dumped ({name}): {said}")
 
@@ -136,19 +139,24 @@ class RunRecord:
             self._lines.append(kind, **fields)
 
 
-async def _run(module: str, *arguments: str, timeout_s: float = _DUMP_TIMEOUT_S) -> str:
-    """Runs a program of the application tree; its last words when it failed, else nothing."""
+async def _run(
+    module: str, *arguments: str, told: str = "", timeout_s: float = _DUMP_TIMEOUT_S
+) -> str:
+    """Runs a program of the application tree; its last words when it failed, else nothing.
+
+    It is `told` a secret by its standard input.
+    """
     process = await asyncio.create_subprocess_exec(
         *module_command(module, *arguments),
         env=module_environment(),
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,  # Ctrl-C ends the cluster, not the writing down of what it did
     )
     try:
         async with asyncio.timeout(timeout_s):
-            _, stderr = await process.communicate()
+            _, stderr = await process.communicate(told.encode() + b"\n")
     except TimeoutError:
         process.kill()
         await process.wait()

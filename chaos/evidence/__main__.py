@@ -28,7 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "dump":
-            asyncio.run(dump(options.connect, options.folder, options.name))
+            # By standard input, because a command line is seen by everybody.
+            credential = sys.stdin.readline().strip()
+            asyncio.run(dump(options.connect, options.folder, options.name, credential))
         else:
             _seal(options.folder, options.zookeeper_logs)
     except EvidenceError as wrong:

@@ -17,6 +17,7 @@ import orjson
 from chaos.evidence.commit_lines import digest_of, text_of
 from chaos.evidence.reading import EvidenceError
 from cluster_model.session_state import ConnectionLostError
+from cluster_model.znode_access import Credential, ZooKeeperAccess
 from event_log.commits import DumpLine
 from event_log.evidence import DUMPS
 from zookeeper_client.session import ZooKeeperSession
@@ -29,15 +30,20 @@ _PAUSE_S: Final = 0.2
 _NOT_OURS: Final = "/zookeeper"
 
 
-async def dump(connect: str, folder: Path, name: str) -> int:
+async def dump(connect: str, folder: Path, name: str, credential: str = "") -> int:
     """Write `zookeeper/<name>.jsonl` into a run's folder; return as of which zxid it is.
+
+    `credential` is the `user:password` of a reader, where znodes are not open to everybody.
 
     Raises:
         EvidenceError: no ZooKeeper answers, or it did not stand still.
     """
     hosts, slash, chroot = connect.partition("/")
     session = ZooKeeperSession(
-        hosts, session_timeout_ms=_SESSION_TIMEOUT_MS, on_state=lambda _state: None
+        hosts,
+        session_timeout_ms=_SESSION_TIMEOUT_MS,
+        on_state=lambda _state: None,
+        access=ZooKeeperAccess(Credential.parse(credential) if credential else None),
     )
     try:
         await session.open(_OPEN_TIMEOUT_S)

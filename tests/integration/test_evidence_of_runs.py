@@ -126,6 +126,28 @@ def test_an_external_zookeeper_is_judged_once_its_logs_are_named(
     assert verdicts["run"] is Verdict.PASS, verdicts
 
 
+def test_znodes_that_only_brokers_may_read_are_dumped_too(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """With zookeeper.set.acl the dump comes as a broker does; no secret is in it."""
+    credentials = {
+        "zookeeper.set.acl": "true",
+        "bridgehead.zookeeper.controller.credential": "controller:writes",
+        "bridgehead.zookeeper.broker.credential": "broker:reads",
+    }
+    cluster = start_cluster(
+        brokers=1, data_dir=tmp_path, properties={**PROPERTIES_OF_BROKERS, **credentials}
+    )
+    _create(cluster, 1, "orders")
+    cluster.stop()
+    evidence = read_run(tmp_path)
+    assert evidence.final is not None
+    assert evidence.final["/config/users"].data is None
+    assert _verdicts(evidence)["run"] is Verdict.PASS
+    (run,) = find_runs(tmp_path)
+    assert not any(b"broker:reads" in path.read_bytes() for path in run.rglob("*.json*"))
+
+
 def test_a_run_whose_supervisor_was_killed_can_be_sealed_and_is_not_green(
     tmp_path: Path,
 ) -> None:
