@@ -56,6 +56,16 @@ class Listener:
         return [each["errorCode"] for row in rows for each in row]
 
 
+def error_codes(answer: Any) -> set[int]:
+    """Return every error code in an answer, wherever it stands."""
+    if isinstance(answer, list):
+        return set().union(*map(error_codes, answer)) if answer else set()
+    if not isinstance(answer, dict):
+        return set()
+    found = {answer["errorCode"]} if "errorCode" in answer else set()
+    return found.union(*(error_codes(value) for value in answer.values()))
+
+
 def creation(
     *names: str,
     partitions: int = 1,
@@ -128,4 +138,38 @@ QUOTA: dict[str, Any] = {
     ],
     "validateOnly": True,
 }
+ACL: dict[str, Any] = {
+    "creations": [
+        {
+            "resourceType": 2,
+            "resourceName": "t",
+            "resourcePatternType": 3,
+            "principal": "User:u",
+            "host": "*",
+            "operation": 3,
+            "permissionType": 3,
+        }
+    ]
+}
+ACL_FILTER: dict[str, Any] = {
+    "filters": [
+        {
+            "resourceTypeFilter": 2,
+            "resourceNameFilter": "t",
+            "patternTypeFilter": 3,
+            "principalFilter": None,
+            "hostFilter": None,
+            "operation": 1,
+            "permissionType": 1,
+        }
+    ]
+}
+# KIP-590's others; without an authorizer and a secret key they are refused, but by the controller.
+BUMPED_OF_SECURITY: tuple[tuple[int, int, dict[str, Any]], ...] = (
+    (30, 3, ACL),
+    (31, 3, ACL_FILTER),
+    (38, 3, {"renewers": [], "maxLifetimeMs": -1}),
+    (39, 3, {"hmac": "AAA=", "renewPeriodMs": -1}),
+    (40, 3, {"hmac": "AAA=", "expiryTimePeriodMs": -1}),
+)
 BUMPED = ((ALTER_CONFIGS, 2, ALTER), (INCREMENTAL, 2, SET), (QUOTAS, 1, QUOTA))

@@ -16,11 +16,13 @@ from bridgehead.kafka_wire.json_form import encode_body
 from chaos.fidelity import CLOSED
 from tests.integration.drafted_listeners import (
     BUMPED,
+    BUMPED_OF_SECURITY,
     SET,
     Listener,
     creation,
     deletion,
     described,
+    error_codes,
     until,
 )
 
@@ -28,6 +30,7 @@ METADATA, FIND_COORDINATOR, API_VERSIONS, CREATE, DELETE = 3, 10, 18, 19, 20
 DELETE_RECORDS, ALTER_CONFIGS, INCREMENTAL, QUOTAS, ENVELOPE = 21, 33, 44, 49, 58
 RENEW_TOKEN, EXPIRE_TOKEN = 39, 40
 ALTER_TOPICS, LIST_ACLS, ALTER_ACLS = 10001, 10002, 10003
+SECURITY_DISABLED, TOKENS_REFUSED = 54, 64
 NONE, TIMED_OUT, NOT_CONTROLLER, VIOLATION, UNKNOWN = 0, 7, 41, 44, -1
 INVALID_TOPIC, TOPIC_DENIED, CLUSTER_DENIED, INVALID_REQUEST = 17, 29, 31, 42
 INVALID_PARTITIONS, INVALID_FACTOR, EXISTS, UNKNOWN_TOPIC = 37, 38, 36, 3
@@ -102,6 +105,21 @@ def test_a_bumped_version_must_ask_the_controller_and_older_ones_are_forwarded(
         assert shipped.codes(2, key, older, body) == [NONE]
     if key != INCREMENTAL:
         assert shipped.codes(2, key, version, body) == [NONE]
+
+
+@pytest.mark.parametrize(("key", "version", "body"), BUMPED_OF_SECURITY)
+def test_a_bumped_version_of_acls_and_tokens_must_ask_the_controller_too(
+    drafted: Listener, shipped: Listener, key: int, version: int, body: dict[str, Any]
+) -> None:
+    """KIP-590 §Change AlterConfig Request Routing: the controller's own word, or NOT_CONTROLLER."""
+    assert error_codes(drafted.ask(2, key, version, body)) == {NOT_CONTROLLER}
+    assert NOT_CONTROLLER not in error_codes(drafted.ask(1, key, version, body))
+    older = error_codes(drafted.ask(2, key, version - 1, body))
+    assert (
+        older
+        == error_codes(shipped.ask(2, key, version - 1, body))
+        == {SECURITY_DISABLED if key in (30, 31) else TOKENS_REFUSED}
+    )
 
 
 def test_a_version_that_never_shipped_closes_a_shipped_connection(

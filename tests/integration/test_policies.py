@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,10 @@ from chaos.fidelity import Connection
 StartCluster = Callable[..., Cluster]
 NONE, VIOLATION, UNKNOWN, TIMED_OUT = 0, 44, -1, 7
 CREATE, DELETE, DELETE_RECORDS, ALTER, GROW, INCREMENTAL, REASSIGN = 19, 20, 21, 33, 37, 44, 45
+HONOURS_CLIENTS = (
+    *(sys.executable, str(Path(__file__).parent / "mutant_node.py")),
+    *("--mutants", "honour_client_bypass"),
+)
 RULES = '''
 """What a user writes."""
 
@@ -85,14 +90,21 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "my_company.policies.Rules"
 
 
-def ask(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
+def ask(
+    cluster: Cluster,
+    broker: int,
+    key: int,
+    version: int,
+    body: dict[str, Any],
+    dialect: str = "shipped",
+) -> Any:
     connection = Connection(cluster.bootstrap_server(broker))
     head = encode_request_header(RequestHeader(key, version, 7, "test"))
-    answer = connection.ask(head + encode_body(key, "request", version, body))
+    answer = connection.ask(head + encode_body(key, "request", version, body, dialect))
     connection.close()
     assert isinstance(answer, bytes)
     _, at = decode_response_header(key, version, answer)
-    return decode_body(key, "response", version, answer[at:])
+    return decode_body(key, "response", version, answer[at:], dialect)
 
 
 def topics(
@@ -245,7 +257,29 @@ def test_a_policy_that_fails_or_never_ends_is_contained(
         assert told(slow.result()) == [(UNKNOWN, overran), (NONE, None)]
         assert time.monotonic() - began > 3
     assert cluster.wait_for_controller() == 1
-    assert "a secret" in (cluster.evidence_dir / "nodes" / "1" / "node.log").read_text()
+    assert "a secret" in (cluster.data_dir / "nodes" / "1" / "node.log").read_text()
+
+
+def test_a_node_that_honours_a_clients_flag_is_caught(
+    start_cluster: StartCluster, tmp_path: Path, rules: str
+) -> None:
+    """The seeded bug creates what the policy refuses; without it nobody hears the client's flag."""
+    for mutant in (False, True):
+        cluster = start_cluster(
+            brokers=1,
+            data_dir=tmp_path / f"cluster-{mutant}",
+            properties={
+                "topic.management.policy.class.name": rules,
+                "my.largest": "4",
+                "my.folder": str(tmp_path),
+                "listener.name.plaintext.bridgehead.dialect": "drafted",
+            },
+            node_command=HONOURS_CLIENTS if mutant else (),
+        )
+        body = topics("large", partitions=5, bypassPolicy=True)
+        body["topics"][0]["replicationFactor"] = 1
+        answer = ask(cluster, 1, CREATE, 7, body, "drafted")
+        assert told(answer)[0][0] == (NONE if mutant else VIOLATION)
 
 
 def test_a_policy_that_cannot_be_had_keeps_the_cluster_from_starting(tmp_path: Path) -> None:
