@@ -31,8 +31,8 @@ RUN rm -rf /opt/app/requirements /opt/app/build && python3 -m compileall -q /opt
 
 FROM ${BASE_IMAGE} AS base
 RUN useradd --uid 1000 --create-home --shell /usr/sbin/nologin bridgehead \
- && mkdir -p /var/lib/bridgehead /data /datalog /evidence \
- && chown bridgehead /var/lib/bridgehead /data /datalog /evidence \
+ && mkdir -p /var/lib/bridgehead /data /datalog /evidence /secrets /nodes \
+ && chown bridgehead /var/lib/bridgehead /data /datalog /evidence /secrets \
  && ln -s /opt/app/bridgehead.command /usr/local/bin/bridgehead
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BRIDGEHEAD_NODE_DIR=/var/lib/bridgehead \
     BRIDGEHEAD_DATA_DIR=/var/lib/bridgehead/cluster

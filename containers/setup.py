@@ -17,9 +17,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 import bridgehead
+from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, host_boot_id
 from chaos.evidence.dump import dump
 from chaos.evidence.reading import EvidenceError
+from containers.security import PROPERTIES, SECRETS, write_secrets
 from event_log.evidence import RUN, RunDescription
 
 EVIDENCE = Path("/evidence")
@@ -44,8 +46,22 @@ def description(environment: Mapping[str, str]) -> RunDescription:
     )
 
 
+def _write_secrets(environment: Mapping[str, str]) -> None:
+    """Once: later starts find the same authority, so that clients need not be told again."""
+    file = environment.get("BRIDGEHEAD_CLUSTER_FILE")
+    if not file or (SECRETS / PROPERTIES).is_file():
+        return
+    brokers = range(1, int(environment.get("BRIDGEHEAD_BROKERS") or 3) + 1)
+    write_secrets(Path(file), SECRETS, [f"kafka-{broker}" for broker in brokers])
+
+
 def main() -> int:
     """Set up; return the exit status."""
+    try:
+        _write_secrets(os.environ)
+    except (ClusterError, OSError) as wrong:
+        sys.stderr.write(f"Nothing can be set up: {wrong}\n")
+        return 2
     run = description(os.environ)
     folder = EVIDENCE / f"run={run.run_id}"
     if (folder / RUN).is_file():

@@ -14,11 +14,10 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from bridgehead.cluster.control_socket import ControlError
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.set_up_plan import (
     AclSetUp,
     SetUp,
@@ -37,6 +36,21 @@ _MECHANISMS: Final = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha5
 _ITERATIONS: Final = 4096
 _PATIENCE_S: Final = 30.0
 _POLL_S: Final = 0.02
+
+
+class SetUpNode(Protocol):
+    """A node that is asked: a child process here, or one in another container."""
+
+    id: int
+
+    @property
+    def log(self) -> Path:
+        """Where to look when it does not do what it is told."""
+        ...
+
+    async def command(self, message: dict[str, Any], *, timeout_s: float = 10.0) -> dict[str, Any]:
+        """Ask it something. Raises ControlError."""
+        ...
 
 
 def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSettings:
@@ -63,7 +77,7 @@ def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSetting
     return dataclasses.replace(settings, properties={**made, **settings.properties})
 
 
-async def set_up(nodes: Sequence[NodeProcess], wanted: SetUp) -> None:
+async def set_up(nodes: Sequence[SetUpNode], wanted: SetUp) -> None:
     """Do what is wanted; return when every node knows of it.
 
     Raises:
@@ -87,7 +101,7 @@ async def set_up(nodes: Sequence[NodeProcess], wanted: SetUp) -> None:
         raise ClusterError(f"Users and ACLs could not be set up: {refused}") from refused
 
 
-async def _set_passwords(node: NodeProcess, wanted: SetUp) -> Mapping[str, Mapping[str, str]]:
+async def _set_passwords(node: SetUpNode, wanted: SetUp) -> Mapping[str, Mapping[str, str]]:
     """Return the new salts: user, mechanism, base64."""
     upsertions = [
         _upsertion(user, mechanism) for user in wanted.users for mechanism in user.mechanisms
@@ -117,7 +131,7 @@ def _upsertion(user: UserSetUp, mechanism: str) -> dict[str, Any]:
     }
 
 
-async def _create_acls(node: NodeProcess, wanted: SetUp) -> None:
+async def _create_acls(node: SetUpNode, wanted: SetUp) -> None:
     if not wanted.acls:
         return
     body = {"creations": [_creation(acl) for acl in wanted.acls]}
@@ -137,7 +151,7 @@ def _creation(acl: AclSetUp) -> dict[str, Any]:
     }
 
 
-async def _knows(node: NodeProcess, wanted: SetUp, salts: Mapping[str, Mapping[str, str]]) -> bool:
+async def _knows(node: SetUpNode, wanted: SetUp, salts: Mapping[str, Mapping[str, str]]) -> bool:
     if salts:
         known = await node.command({"command": "scram_salts", "users": sorted(salts)})
         if known["salts"] != salts:
@@ -145,7 +159,7 @@ async def _knows(node: NodeProcess, wanted: SetUp, salts: Mapping[str, Mapping[s
     return not wanted.acls or set(wanted.acls) <= await _acls(node, wanted.asker)
 
 
-async def _acls(node: NodeProcess, asker: str) -> set[AclSetUp]:
+async def _acls(node: SetUpNode, asker: str) -> set[AclSetUp]:
     body = {
         "resourceTypeFilter": _ANY,
         "resourceNameFilter": None,
@@ -173,7 +187,7 @@ async def _acls(node: NodeProcess, asker: str) -> set[AclSetUp]:
 
 
 async def _ask(
-    node: NodeProcess, api: tuple[int, int], body: dict[str, Any], asker: str
+    node: SetUpNode, api: tuple[int, int], body: dict[str, Any], asker: str
 ) -> dict[str, Any]:
     key, version = api
     answer = await node.command(

@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import ClientHistory
@@ -155,3 +157,35 @@ def _controller_and_others(cluster: ComposeCluster, load: Load) -> tuple[int, li
     controller = cluster.wait_for_controller()
     assert load.wait_for_more(30, timeout_s=60)
     return controller, [broker for broker in (1, 2, 3) if broker != controller]
+
+
+def test_a_secured_cluster_lets_in_whom_its_file_names(images: None, tmp_path: Path) -> None:
+    """docker-compose.secure.yml: alice may, bob may not, a stranger gets no answer."""
+    with compose_cluster("docker-compose.secure.yml", environment=FAST) as cluster:
+        authority = tmp_path / "ca.pem"
+        cluster.compose("cp", "setup:/secrets/tls/ca.pem", str(authority))
+        common = {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "security.protocol": "SASL_SSL",
+            "ssl.ca.location": str(authority),
+            "log_level": 0,
+        }
+
+        def client(user: str, password: str, mechanism: str) -> AdminClient:
+            login = {"sasl.username": user, "sasl.password": password}
+            return AdminClient({**common, **login, "sasl.mechanism": mechanism})
+
+        for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+            name = f"orders-{mechanism.lower()}"
+            alice = client("alice", "alice-secret", mechanism)
+            alice.create_topics([NewTopic(name, 1, 3)])[name].result(20)
+        bob = client("bob", "bob-secret", "SCRAM-SHA-256")
+        with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+            bob.create_topics([NewTopic("orders-of-bob", 1, 3)])["orders-of-bob"].result(20)
+        stranger = client("alice", "a guess", "SCRAM-SHA-256")
+        with pytest.raises(KafkaException):
+            stranger.list_topics(timeout=3)
+        said = cluster.compose("logs")
+        assert "alice-secret" not in said
+        assert "admin-secret" not in said
+    assert left_behind(cluster.project) == ""
