@@ -30,8 +30,10 @@ DONE = Path("/tmp/users-are-set-up")  # noqa: S108 - a file system of this conta
 _ADDRESSES = ("listeners", "listener.security.protocol.map", "advertised.listeners")
 
 
-def write_secrets(cluster_file: Path, folder: Path, hosts: list[str]) -> None:
+def write_secrets(cluster_file: Path, folder: Path, hosts: list[str], user: str) -> None:
     """Write the nodes' properties and certificates below `folder`, for its owner alone.
+
+    Brokers act as `user` among themselves, who must be allowed to.
 
     Raises:
         ClusterError: the file is wrong. OSError: the folder cannot be written.
@@ -45,6 +47,9 @@ def write_secrets(cluster_file: Path, folder: Path, hosts: list[str]) -> None:
             authority.issue_user(name)
         made = certificate_properties(str(brokers), str(authority.certificate_file))
         properties = {**made, **properties}
+    supers = [each for each in properties.get("super.users", "").split(";") if each]
+    if "authorizer.class.name" in properties and f"User:{user}" not in supers:
+        properties["super.users"] = ";".join([*supers, f"User:{user}"])
     write_private(folder / PROPERTIES, format_properties(properties).encode())
 
 

@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import bridgehead
+from bridgehead.cluster.broker_certificates import ensure_certificates
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, host_boot_id
 from chaos.evidence.dump import dump
@@ -47,12 +48,13 @@ def description(environment: Mapping[str, str]) -> RunDescription:
 
 
 def _write_secrets(environment: Mapping[str, str]) -> None:
-    """Once: later starts find the same authority, so that clients need not be told again."""
-    file = environment.get("BRIDGEHEAD_CLUSTER_FILE")
-    if not file or (SECRETS / PROPERTIES).is_file():
-        return
+    """Once: later starts find the same authorities, so that nobody need be told again."""
     brokers = range(1, int(environment.get("BRIDGEHEAD_BROKERS") or 3) + 1)
-    write_secrets(Path(file), SECRETS, [f"kafka-{broker}" for broker in brokers])
+    user = environment.get("KAFKA_BRIDGEHEAD_INTER_BROKER_USER") or "broker"
+    ensure_certificates(SECRETS / "channel", brokers, user)
+    file = environment.get("BRIDGEHEAD_CLUSTER_FILE")
+    if file and not (SECRETS / PROPERTIES).is_file():
+        write_secrets(Path(file), SECRETS, [f"kafka-{broker}" for broker in brokers], user)
 
 
 def main() -> int:

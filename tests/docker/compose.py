@@ -85,15 +85,25 @@ class ComposeCluster:
         return wait_until(known, "a controller that all know")
 
     @contextlib.contextmanager
-    def fault(self, action: str, target: str, heal: Callable[[], object]) -> Iterator[None]:
-        """Written down before it begins, and just before it is mended: what follows is free."""
+    def fault(
+        self, action: str, target: str, inject: Sequence[str], heal: Sequence[str]
+    ) -> Iterator[None]:
+        """The engine's command, and the one that mends it; the body waits for what follows.
+
+        Written down before it begins, and just before it is mended. The judge takes the first
+        tenth of a fault for the command's own way, so it lasts ten times as long as that.
+        """
         assert self.harness is not None
+        began_s = time.monotonic()
         self.harness.append("fault_injected", action=action, target=target)
+        self.docker(*inject)
+        bites_s = time.monotonic()
         try:
             yield
+            time.sleep(max(0.0, began_s + 12 * (bites_s - began_s) - time.monotonic()))
         finally:
             self.harness.append("fault_healed", action=action, target=target)
-            heal()
+            self.docker(*heal)
 
     def note_end(self, broker: int, run: Path) -> None:
         """Copy a broker's events, and write down how those of its lives ended that are new."""

@@ -123,30 +123,27 @@ def test_kill_pause_and_disconnect_under_load_lose_nothing(images: None, tmp_pat
 
 def _break_everything_once(cluster: ComposeCluster, load: Load, run: Path) -> None:
     """Kill, pause, disconnect the controller; take ZooKeeper away for a moment."""
-    service, docker = (lambda broker: cluster.container(f"kafka-{broker}")), cluster.docker
-
     victim, others = _controller_and_others(cluster, load)
-    with cluster.fault("kill", str(victim), lambda: docker("start", service(victim))):
-        docker("kill", service(victim))
+    it = cluster.container(f"kafka-{victim}")
+    with cluster.fault("kill", str(victim), ("kill", it), ("start", it)):
         cluster.wait_for_controller(*others, other_than=victim)
         cluster.note_end(victim, run)
 
     frozen, others = _controller_and_others(cluster, load)
-    with cluster.fault("freeze", str(frozen), lambda: docker("unpause", service(frozen))):
-        docker("pause", service(frozen))
+    it = cluster.container(f"kafka-{frozen}")
+    with cluster.fault("freeze", str(frozen), ("pause", it), ("unpause", it)):
         cluster.wait_for_controller(*others, other_than=frozen)
 
     alone, others = _controller_and_others(cluster, load)
-    network = f"{cluster.project}_default"
-    back = ("network", "connect", f"--alias=kafka-{alone}", network, service(alone))
-    with cluster.fault("disconnect", str(alone), lambda: docker(*back)):
-        docker("network", "disconnect", network, service(alone))
+    it, network = cluster.container(f"kafka-{alone}"), f"{cluster.project}_default"
+    cut = ("network", "disconnect", network, it)
+    mend = ("network", "connect", f"--alias=kafka-{alone}", network, it)
+    with cluster.fault("disconnect", str(alone), cut, mend):
         cluster.wait_for_controller(*others, other_than=alone)
 
     _controller_and_others(cluster, load)
-    zookeeper = cluster.container("zookeeper")
-    with cluster.fault("freeze_zookeeper", "zookeeper", lambda: docker("unpause", zookeeper)):
-        docker("pause", zookeeper)
+    it = cluster.container("zookeeper")
+    with cluster.fault("freeze_zookeeper", "zookeeper", ("pause", it), ("unpause", it)):
         missed = "kafka_server_sessionexpirelistener_connected 0.0"
         wait_until(lambda: missed in cluster.metrics(1), "broker 1 misses ZooKeeper")
     _controller_and_others(cluster, load)
