@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
+from kazoo.client import KazooClient
 
+from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.cluster import Cluster
 from chaos.connection import Connection
 from chaos.evidence.finding import read_run
@@ -17,6 +19,7 @@ from chaos.history import History
 from chaos.properties import PROPERTIES
 from chaos.verdicts import Verdict, judge, worst
 from cluster_model.acl_authorizer import CLASS_NAME
+from cluster_model.acl_znodes import AclChangeZnode, AclZnode
 from tests.integration.test_authorization_matrix import ask
 from tests.integration.token_clients import eventually
 
@@ -141,6 +144,30 @@ def test_rights_hold_are_judged_and_are_told_in_the_log(tmp_path: Path) -> None:
     ) in denied
     assert not [line for line in lines if not line.startswith("[") or "is Allowed Op" in line]
     assert any("Topic:LITERAL:x\\u000a[2026]" in line for line in denied)
+
+
+def test_rules_that_somebody_else_writes_are_obeyed(tmp_path: Path) -> None:
+    """By the controller, which reads them anew, and by the other broker: as Kafka's tools did."""
+    with Cluster(
+        brokers=2, controller=CONTROLLER, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS
+    ) as cluster:
+        assert create(cluster, OTHER, "bob", "by-hand") == 29
+        pattern = ResourcePattern("TOPIC", "LITERAL", "by-hand")
+        rule = AccessControlEntry("User:bob", "*", "CREATE", "ALLOW")
+        zookeeper = KazooClient(cluster.zookeeper_connect)
+        zookeeper.start()
+        zookeeper.create(AclZnode.path(pattern), AclZnode.encode((rule,)))
+        change = AclChangeZnode.encode(pattern)
+        zookeeper.create(AclChangeZnode.prefix(pattern), change, sequence=True)
+        assert eventually(lambda: create(cluster, OTHER, "bob", "by-hand") == 0)
+        # What the controller writes next is written over what it read.
+        more = acl(TOPIC, LITERAL, "by-hand", "User:bob", DESCRIBE, ALLOW)
+        assert grant(cluster, more) == [0]
+        data, _ = zookeeper.get(AclZnode.path(pattern))
+        zookeeper.stop()
+        zookeeper.close()
+        assert AclZnode.decode("/p", data)[0] == rule
+        assert eventually(lambda: sees(cluster, "bob", "by-hand"))
 
 
 def described(cluster: Cluster, name: str) -> list[str]:

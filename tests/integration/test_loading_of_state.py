@@ -12,12 +12,14 @@ import pytest
 from kazoo.client import KazooClient
 
 from bench.large_state import write
-from cluster_model.acl_znodes import ACL_PATHS
+from bridgehead.authorizer import AccessControlEntry, ResourcePattern
+from cluster_model.acl_znodes import ACL_PATHS, UNREADABLE, AclZnode
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import (
     NO_STATE,
+    AclRecord,
     ConfigRecord,
     ConfigResource,
     PartitionState,
@@ -26,6 +28,7 @@ from cluster_model.records import (
     TokenRemovalRecord,
 )
 from cluster_model.token_znodes import TOKEN_PATHS
+from cluster_model.znode_operations import SetData
 from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
 from controller.store.load import Loaded, load
 from controller.store.plan import plan_operations
@@ -303,3 +306,20 @@ def token(number: int) -> DelegationToken:
     owner, requester, renewer = (KafkaPrincipal("User", name) for name in names)
     renewers = (renewer, owner)[: number % 3]
     return DelegationToken(f"token-{number:016d}", owner, requester, renewers, 1, 2 + number, 3)
+
+
+async def test_rules_that_cannot_be_read_let_nobody_pass_until_they_are_written_anew(
+    by_hand: KazooClient, store: ZooKeeperStore
+) -> None:
+    """Taken for no rules, they would let through whom one of them refused."""
+    junk, fine = (ResourcePattern("TOPIC", "LITERAL", name) for name in ("junk", "fine"))
+    by_hand.create(AclZnode.path(junk), b'{"version":1,"acls":[{}]}', makepath=True)
+    rule = AccessControlEntry("User:alice", "*", "READ", "ALLOW")
+    by_hand.create(AclZnode.path(fine), AclZnode.encode((rule,)), makepath=True)
+    found = await loaded(store)
+    (refused,) = found.refused
+    assert "/kafka-acl/Topic/junk" in refused
+    assert found.image.acls.entries(fine) == (rule,)
+    assert found.image.acls.entries(junk) == UNREADABLE
+    (operation, _) = plan_operations([AclRecord(junk, (rule,))], found.image)
+    assert operation == SetData(AclZnode.path(junk), AclZnode.encode((rule,)), 0)
