@@ -34,6 +34,9 @@ CLOSE_WITHIN_S: Final = 0.5
 _BACKLOG: Final = 1024
 # A client that takes longer for its TLS handshake is given up.
 HANDSHAKE_S: Final = 30.0
+# No mechanism here reads more, and two thousand strangers may send that much each. What
+# sasl.server.max.receive.size says below that counts.
+LOGIN_FRAME_BYTES_MAX: Final = 96 * 1024
 # Clients that have not proved yet who they are: one more, and the oldest of them is closed.
 UNKNOWN_MAX: Final = 2_000
 
@@ -45,7 +48,7 @@ class Limits:
     frame_bytes_max: int  # socket.request.max.bytes
     idle_ms_max: int  # connections.max.idle.ms
     connections_max: int = 2**31 - 1  # max.connections: one more is closed at once
-    login_frame_bytes_max: int = 512 * 1024  # sasl.server.max.receive.size
+    login_frame_bytes_max: int = LOGIN_FRAME_BYTES_MAX
     failed_login_delay_ms: int = 100  # connection.failed.authentication.delay.ms
     handshake_s: float = HANDSHAKE_S
 

@@ -13,7 +13,7 @@ from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.logins import Logins
 from broker_proxy.request_log import RequestLog
-from broker_proxy.server import KafkaServer, Limits
+from broker_proxy.server import LOGIN_FRAME_BYTES_MAX, KafkaServer, Limits
 from broker_proxy.token_cache import TokenCache, Tokens
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
 from cluster_model.acl_znodes import ACL_PATHS
@@ -219,7 +219,9 @@ def build_server(node: Node) -> KafkaServer:
         limits=Limits(
             frame_bytes_max=config.broker.int("socket.request.max.bytes"),
             idle_ms_max=config.broker.long("connections.max.idle.ms"),
-            login_frame_bytes_max=config.broker.int("sasl.server.max.receive.size"),
+            login_frame_bytes_max=min(
+                config.broker.int("sasl.server.max.receive.size"), LOGIN_FRAME_BYTES_MAX
+            ),
             failed_login_delay_ms=config.broker.int("connection.failed.authentication.delay.ms"),
         ),
         request_prefix=f"{config.broker_id}.{node.incarnation}",
