@@ -146,3 +146,16 @@ def test_a_controller_that_resigned_leaves_no_session_that_could_write(
     owner = session(None).get("/controller")[1].owner_session_id
     holders = {session(None).get(f"/brokers/ids/{n}")[1].owner_session_id for n in (1, 2)}
     assert owner not in holders
+
+
+def test_no_file_but_the_nodes_own_properties_holds_a_password(cluster: Cluster) -> None:
+    """Events, logs and what the supervisor writes about the run."""
+    files = [file for file in cluster.data_dir.rglob("*") if file.is_file()]
+    assert len(files) > 5
+    for file in files:
+        if file.suffix == ".properties":
+            assert file.stat().st_mode & 0o077 == 0, file
+        else:
+            content = file.read_bytes()
+            assert b"write-secret" not in content, file
+            assert b"read-secret" not in content, file
