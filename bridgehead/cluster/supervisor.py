@@ -32,6 +32,7 @@ from bridgehead.cluster.run_record import RunRecord
 from bridgehead.cluster.set_up import set_up, with_certificates
 from bridgehead.cluster.settings import ClusterSettings
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, stop_stray_zookeeper
+from bridgehead.cluster.zookeeper_credentials import embedded_chroot, with_credentials
 
 Announce = Callable[[str], None]
 
@@ -128,10 +129,10 @@ class Supervisor:
                 heap_mib=self.settings.zookeeper_heap_mib,
             )
         plans = plan_nodes(  # before anything is started: a taken port is found at once
-            settings,
+            with_credentials(settings),
             ports,
             zookeeper_connect=self.settings.zookeeper_connect
-            or (embedded and embedded.connect)
+            or (embedded and embedded.connect + embedded_chroot(settings))
             or "",
             run_id=self.record.run_id,
             evidence=self.record.folder,
@@ -169,7 +170,8 @@ class Supervisor:
     def _zookeeper_connect(self) -> str:
         if self.settings.zookeeper_connect is not None:
             return self.settings.zookeeper_connect
-        return self.zookeeper.connect if self.zookeeper is not None else ""
+        known = self.zookeeper
+        return known.connect + embedded_chroot(self.settings) if known is not None else ""
 
     def _zookeeper_ports(self, ports: Ports) -> list[int]:
         if self.settings.zookeeper_members > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
@@ -159,3 +160,27 @@ def test_no_file_but_the_nodes_own_properties_holds_a_password(cluster: Cluster)
             content = file.read_bytes()
             assert b"write-secret" not in content, file
             assert b"read-secret" not in content, file
+
+
+def test_a_cluster_with_its_own_zookeeper_needs_to_be_told_nothing_more(tmp_path: Path) -> None:
+    """Credentials are made once; even the root is out of a stranger's reach; it starts again."""
+    for name in ("first", "second"):
+        with Cluster(
+            brokers=1, data_dir=tmp_path, properties={"zookeeper.set.acl": "true"}
+        ) as running:
+            connection = Connection(running.bootstrap_server(1))
+            answer = connection.ask(create_topics_frame([name])[4:])
+            connection.close()
+            assert isinstance(answer, bytes)
+            assert decode_answer(19, 4, answer).topics[0].error_code == 0
+            stranger = KazooClient(running.zookeeper_connect)
+            stranger.start()
+            try:
+                assert name in stranger.get_children("/brokers/topics")
+                for path in ("/controller", "/controller_epoch"):
+                    with pytest.raises(NoAuthError):
+                        stranger.delete(path)
+            finally:
+                stranger.stop()
+                stranger.close()
+    assert (tmp_path / "channel" / "zookeeper.json").stat().st_mode & 0o077 == 0
