@@ -14,6 +14,13 @@ TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
+_NOT_IN_PATHS: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
+
+
+def has_a_path(name: str) -> bool:
+    """False for a name whose znode ZooKeeper's client refuses to ask for, whatever the name is."""
+    parts = name.split("/")
+    return all(part not in ("", ".", "..") for part in parts) and not _NOT_IN_PATHS.search(name)
 
 
 def check_topic_name(name: str) -> None:

@@ -24,6 +24,7 @@ from cluster_model.elections import elect_new
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas, start_index
 from cluster_model.records import AssignmentRecord, PartitionRecord, Record, Replicas
+from cluster_model.topic_names import has_a_path
 from controller.apis.base import Decided, Decision, Outcome, RequestContext, Wait, WaitFor
 from controller.apis.topic_assignments import (
     PARTITIONS_IN_ONE_MULTI,
@@ -47,6 +48,9 @@ class CreatePartitions:
     ) -> Decision:
         """See AdminApi.decide."""
         counts = Counter(topic.name for topic in request.topics)
+        if self._breaks_the_request(context, request, counts, image):
+            fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return Decision([Decided(name, fault) for name in counts if name not in settled])
         elements: dict[str, Decided] = {}
         for topic in request.topics:
             name = topic.name
@@ -68,6 +72,24 @@ class CreatePartitions:
         waits = WaitFor.NOTHING if request.validate_only else WaitFor.LEADERS
         names = {name: name for name in counts}
         return Decision(list(elements.values()), Wait(waits, names, request.timeout_ms))
+
+    def _breaks_the_request(
+        self,
+        context: RequestContext,
+        request: CreatePartitionsRequest,
+        counts: Mapping[str, int],
+        image: MetadataImage,
+    ) -> bool:
+        """True where Kafka's look into ZooKeeper fails for all: a name has no path there."""
+        return any(
+            not has_a_path(topic.name)
+            and counts[topic.name] == 1
+            and topic.name not in image.topics
+            and context.authorize(
+                "ALTER", "TOPIC", topic.name, log_if_denied=False, log_if_allowed=False
+            )
+            for topic in request.topics
+        )
 
     def _plan(
         self, context: RequestContext, asked: CreatePartitionsTopic, image: MetadataImage

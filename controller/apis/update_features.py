@@ -48,11 +48,10 @@ class UpdateFeatures:
         if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
             denied = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return Decision([Decided(_DENIED, denied)])
-        # A feature that comes twice is answered once, as its last entry is judged.
-        texts = {
-            update.feature: _refusal(update, context.api_version)
-            for update in request.feature_updates
-        }
+        # A feature that comes twice is answered once, as its first entry is judged.
+        texts: dict[str, str] = {}
+        for update in request.feature_updates:
+            texts.setdefault(update.feature, _refusal(update, context.api_version))
         return Decision(
             [
                 Decided(_FEATURE + name, Outcome(ErrorCode.INVALID_REQUEST, text))

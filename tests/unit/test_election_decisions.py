@@ -196,8 +196,8 @@ def test_each_feature_update_is_refused_for_the_first_reason_that_applies(text: 
 
 
 def test_a_feature_that_comes_twice_is_answered_once() -> None:
-    """As its last entry is judged."""
-    results = refusals(1, FeatureUpdateKey("f", 1, 0), FeatureUpdateKey("f", 0, 3))
+    """As its first entry is judged; a live Kafka said so."""
+    results = refusals(1, FeatureUpdateKey("f", 0, 3), FeatureUpdateKey("f", 1, 0))
     text = "Can not delete non-existing finalized feature."
     assert results == [("f", ErrorCode.INVALID_REQUEST, text)]
 

@@ -28,6 +28,7 @@ from tests.unit.topic_decisions import (
     context,
     image,
     only,
+    outcomes,
     replayed,
     with_topic,
     without,
@@ -132,3 +133,21 @@ def test_a_dry_growth_writes_nothing_and_does_not_wait() -> None:
     )
     assert only(decision) == Decided("t", DONE)
     assert decision.wait.what is WaitFor.NOTHING
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/", "a//b", "a\0"])
+def test_a_name_that_has_no_path_in_zookeeper_fails_the_whole_request(name: str) -> None:
+    """As Kafka, which looks for all of them first; a name that comes twice is not looked for."""
+    asked = [CreatePartitionsTopic("t", 2, None), CreatePartitionsTopic(name, 2, None)]
+    request = CreatePartitionsRequest(topics=asked, timeout_ms=9)
+    fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
+    decided = outcomes(CreatePartitions().decide(context(3), request, with_topic("t"), {}))
+    assert decided == {"t": fault, name: fault}
+    request.topics.append(CreatePartitionsTopic(name, 2, None))
+    decided = outcomes(CreatePartitions().decide(context(3), request, with_topic("t"), {}))
+    assert decided["t"].succeeded
+    illegal = CreatePartitionsRequest(topics=[CreatePartitionsTopic("bad name", 2, None)])
+    (outcome,) = outcomes(
+        CreatePartitions().decide(context(3), illegal, with_topic("t"), {})
+    ).values()
+    assert outcome.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
