@@ -45,17 +45,24 @@ class AclFollower:
         self._listener = listener
         self._last = dict.fromkeys(AclChangeZnode.parents, "")
         self._read_in: ZooKeeperSession | None = None
+        # Parents with a watch that has not fired: one each, or they would multiply.
+        self._watched: set[str] = set()
         self._lock = asyncio.Lock()
 
-    async def follow(self, session: ZooKeeperSession, again: Watch | None) -> None:
+    async def follow(
+        self, session: ZooKeeperSession, again: Watch | None, *, connected: bool = False
+    ) -> None:
         """Read what is new and, where `again` is given, watch for more.
 
-        In a new session everything is read.
+        In a new session everything is read. `connected`: the session has connected (again), and
+        no watch of before counts.
 
         Raises:
             ConnectionLostError: the session broke; the next call begins where this one did.
         """
         async with self._lock:
+            if connected:
+                self._watched.clear()
             if session is not self._read_in:
                 await self._read_all(session, again)
                 self._read_in = session
@@ -65,7 +72,7 @@ class AclFollower:
     async def _read_all(self, session: ZooKeeperSession, again: Watch | None) -> None:
         # Watched before it is read: what changes meanwhile is read once more.
         last = {
-            parent: max(await _children(session, parent, again), default="")
+            parent: max(await self._names(session, parent, again), default="")
             for parent in AclChangeZnode.parents
         }
         stored = await read_acls(session.read)
@@ -77,7 +84,7 @@ class AclFollower:
         last = dict(self._last)
         patterns: dict[ResourcePattern, None] = {}
         for parent in AclChangeZnode.parents:
-            names = sorted(await _children(session, parent, again))
+            names = sorted(await self._names(session, parent, again))
             new = [name for name in names if name > last[parent]]
             last[parent] = max(new, default=last[parent])
             changes = await _data(session, [f"{parent}/{name}" for name in new])
@@ -89,6 +96,24 @@ class AclFollower:
                     _log.error("%s: %s", name, wrong)
         await self._read_again(session, list(patterns))
         self._last = last
+
+    async def _names(
+        self, session: ZooKeeperSession, parent: str, again: Watch | None
+    ) -> list[str]:
+        watch: Watch | None = None
+        if again is not None and parent not in self._watched:
+            self._watched.add(parent)
+
+            def watch() -> None:
+                self._watched.discard(parent)
+                again()
+
+        try:
+            return await session.children(parent, watch)
+        except NoSuchZnodeError:
+            self._watched.discard(parent)
+            _log.error("%s is missing: ACLs are read again when this broker reconnects", parent)
+            return []
 
     async def _read_again(
         self, session: ZooKeeperSession, patterns: Sequence[ResourcePattern]
@@ -102,14 +127,6 @@ class AclFollower:
                 entries = rules_of(pattern, znode.data, refused)
                 self._listener.acl_changed(pattern, entries, znode.stat.version)
         _tell_refused(refused)
-
-
-async def _children(session: ZooKeeperSession, parent: str, again: Watch | None) -> list[str]:
-    try:
-        return await session.children(parent, again)
-    except NoSuchZnodeError:
-        _log.error("%s is missing: ACLs are read again when this broker reconnects", parent)
-        return []
 
 
 async def _data(session: ZooKeeperSession, paths: Sequence[str]) -> list[ZnodeData | None]:

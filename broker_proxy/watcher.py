@@ -12,6 +12,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from broker_proxy.acl_follower import AclFollower, AclListener
@@ -214,7 +215,7 @@ class ZooKeeperWatcher:
             self._users_read_in = self._session
         await self._read_config_changes()
         await self._follow_tokens()
-        await self._follow_acls()
+        await self._follow_acls(connected=True)
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one entity, straight from ZooKeeper."""
@@ -316,9 +317,10 @@ class ZooKeeperWatcher:
         if self._tokens is not None:
             await self._tokens.follow(self._live, lambda: self._start(self._follow_tokens))
 
-    async def _follow_acls(self) -> None:
+    async def _follow_acls(self, *, connected: bool = False) -> None:
         if self._acls is not None:
-            await self._acls.follow(self._live, lambda: self._start(self._follow_acls))
+            again = partial(self._start, self._follow_acls)
+            await self._acls.follow(self._live, again, connected=connected)
 
     async def _read_controller(self) -> None:
         """Follow /controller and the node it names; both are watched from this reading on."""

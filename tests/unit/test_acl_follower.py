@@ -1,0 +1,91 @@
+"""A broker learns each rule that a notification names, and keeps one watch for each kind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from bridgehead.authorizer import AccessControlEntry, ResourcePattern
+from broker_proxy.acl_follower import AclFollower
+from broker_proxy.learned_acls import LearnedAcls
+from cluster_model.acl_znodes import AclChangeZnode, AclZnode
+from zookeeper_client.session import ZooKeeperSession
+from zookeeper_client.wire import Read, ReadChildren, Stat, ZnodeData
+
+RULE = AccessControlEntry("User:alice", "*", "READ", "ALLOW")
+STAT = Stat(*[0] * 11)
+
+
+class FakeSession:
+    """Znodes in memory; a watch fires once, at the next child of its parent."""
+
+    def __init__(self) -> None:
+        self.znodes: dict[str, bytes] = {}
+        self.watches: dict[str, list[Callable[[], None]]] = {}
+        self._count = 0
+
+    async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
+        if watch is not None:
+            self.watches.setdefault(path, []).append(watch)
+        return self._below(path)
+
+    async def read(self, reads: Sequence[Read]) -> list[Any]:
+        await asyncio.sleep(0)
+        return [self._found(each) for each in reads]
+
+    def _below(self, path: str) -> list[str]:
+        return [each[len(path) + 1 :] for each in self.znodes if each.rpartition("/")[0] == path]
+
+    def _found(self, asked: Read) -> Any:
+        if isinstance(asked, ReadChildren):
+            return self._below(asked.path)
+        data = self.znodes.get(asked.path)
+        return None if data is None else ZnodeData(data, STAT)
+
+    def write(self, pattern: ResourcePattern, *rules: AccessControlEntry) -> None:
+        if rules:
+            self.znodes[AclZnode.path(pattern)] = AclZnode.encode(rules)
+        else:
+            del self.znodes[AclZnode.path(pattern)]
+        prefix = AclChangeZnode.prefix(pattern)
+        self.znodes[f"{prefix}{self._count:010}"] = AclChangeZnode.encode(pattern)
+        self._count += 1
+        for watch in self.watches.pop(prefix.rpartition("/")[0], []):
+            watch()
+
+
+async def settled() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def test_watches_do_not_multiply_and_nothing_is_missed() -> None:
+    """Literal and prefixed rules come in turns; each parent has one watch all the time."""
+    fake, learned = FakeSession(), LearnedAcls(lambda _pattern, _version: None)
+    follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def again() -> None:
+        tasks.add(asyncio.ensure_future(follower.follow(session, again)))
+
+    patterns = [
+        ResourcePattern("TOPIC", "PREFIXED" if number % 3 else "LITERAL", f"t{number}")
+        for number in range(20)
+    ]
+    fake.write(patterns[0], RULE)
+    await follower.follow(session, again, connected=True)
+    for pattern in patterns:
+        fake.write(pattern, RULE)
+        await settled()
+        assert learned.acls.entries(pattern) == (RULE,)
+        assert {path: len(each) for path, each in fake.watches.items()} == {
+            AclChangeZnode.literal: 1,
+            AclChangeZnode.extended: 1,
+        }
+    fake.write(patterns[0])
+    await settled()
+    assert learned.acls.entries(patterns[0]) == ()
+    assert len(tasks) == 21  # one reading for each change
+    await follower.follow(session, again, connected=True)  # The old watches may be lost.
+    assert {len(each) for each in fake.watches.values()} == {2}
