@@ -138,7 +138,7 @@ def test_whoever_asks_for_a_coordinator_first_has_its_topic_made(
     assert redirected == {1: 0, 2: by["2"], 3: by["3"]}
     assert by["2"] >= 1
     decided = {e["request_id"]: e for e in events if e["kind"] == "request_decided"}
-    assert {decided[each]["principal"] for each in made} == {"User:ANONYMOUS"}
+    assert {decided[each]["principal"] for each in made} == {"User:broker"}
     causes = {e["request_id"]: e["api_key"] for e in events if e["kind"] == "request_received"}
     assert {causes[e["cause"]] for e in made.values()} == {FIND_COORDINATOR}
 
@@ -265,11 +265,10 @@ def test_topics_are_made_with_the_rights_of_who_wants_them(
 ) -> None:
     """Alice's own by alice, who must be allowed to; the coordinator's by the broker."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
-    rights = {"super.users": "User:admin;User:ANONYMOUS"}  # brokers are nobody to one another
     cluster = start_cluster(
         data_dir=tmp_path,
         controller=1,
-        properties={**dict(parse_properties(text)), **FEW, **rights},
+        properties={**dict(parse_properties(text)), **FEW},
     )
     admin, alice = Asker(cluster, 1, "admin"), Asker(cluster, 2, "alice")
     assert codes(alice.coordinators(GROUP, "g")) == {30}
@@ -293,7 +292,7 @@ def test_topics_are_made_with_the_rights_of_who_wants_them(
         for element, error in event["elements"]
         if error == 0
     ]
-    assert decided == [("User:ANONYMOUS", OFFSETS), ("User:alice", "t")]
+    assert decided == [("User:broker", OFFSETS), ("User:alice", "t")]
 
 
 def test_real_clients_see_that_there_are_no_groups(start_cluster: StartCluster) -> None:
