@@ -186,6 +186,31 @@ def asked_once(authorize: Authorize) -> Authorize:
     return ask
 
 
+def quietly(authorize: Authorize) -> Authorize:
+    """Return the same question, of which the log is told no more than of filtered lists."""
+
+    def ask(
+        operation: Operation,
+        resource_type: ResourceType,
+        resource_name: str,
+        /,
+        *,
+        count: int = 1,
+        log_if_denied: bool = True,
+        log_if_allowed: bool = True,
+    ) -> bool:
+        return authorize(
+            operation,
+            resource_type,
+            resource_name,
+            count=count,
+            log_if_denied=False,
+            log_if_allowed=False,
+        )
+
+    return ask
+
+
 def authorized_operations(
     authorize: Authorize,
     operations: tuple[Operation, ...],

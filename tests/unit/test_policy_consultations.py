@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -213,6 +214,25 @@ async def test_a_request_that_is_sent_again_is_asked_about_again(seeded: bool) -
     term = Term(policies=refusing("b"), skips_policy_on_retry=seeded)
     (told,) = await term.run_until(term.ask(create_topics(), created("b"), attempt=2))
     assert (told == {"b": VIOLATION}) is not seeded
+
+
+async def test_the_audit_log_hears_of_a_request_once_though_it_is_decided_twice() -> None:
+    """Deciding is how the policy's questions are found; nobody asked for more rights by that."""
+    told: list[str] = []
+
+    def bind(_asker: Any, _acls: Any) -> Any:
+        def authorize(operation: str, kind: str, name: str, **log: Any) -> bool:
+            if log.get("log_if_allowed", True):
+                told.append(f"{operation} {kind} {name}")
+            return True
+
+        return authorize
+
+    for policies in (None, refusing()):
+        term = Term(policies=policies)
+        term.loop._shell = replace(term.loop._shell, bind_authorize=bind)
+        await term.run_until(term.ask(create_topics(), created("a")))
+    assert told == ["CREATE CLUSTER kafka-cluster"] * 2
 
 
 async def test_what_was_done_under_another_controller_is_not_asked_about_again() -> None:
