@@ -73,10 +73,16 @@ bites AS (
   FROM judged)"""
 
 _WORK: Final = f"""
+elected AS (
+  SELECT f.run, f.node, f.boot, f.seq, min(e.mono_ns) AS elected_ns
+  FROM faults f JOIN events e ON f.run = e.run AND e.mono_ns > f.mono_ns
+  WHERE e.kind = 'became_active' GROUP BY f.run, f.node, f.boot, f.seq),
 bounds AS (
-  SELECT f.run, min(f.mono_ns) AS begins, greatest(max(f.mono_ns), max(h.mono_ns)) AS ends,
+  SELECT f.run, min(f.mono_ns) AS begins,
+    max(coalesce(f.healed_ns, w.elected_ns, f.mono_ns)) AS ends,
     min_by({place_of("f")}, struct(f.file, f.line_number)) AS place
-  FROM faults f LEFT JOIN healings h ON f.run = h.run GROUP BY f.run),
+  FROM judged f LEFT JOIN elected w ON f.run = w.run AND f.node = w.node AND f.boot = w.boot
+    AND f.seq = w.seq GROUP BY f.run),
 work AS (
   SELECT b.run, max(b.place) AS place, max(s.wanted) AS wanted,
     count_if(o.outcome = 'ok' AND o.completed_ns < b.begins) AS before,
