@@ -182,12 +182,14 @@ class SaslAuthenticator:
         error = ErrorCode.NONE if mechanism else ErrorCode.UNSUPPORTED_SASL_MECHANISM
         answer = _encode(header, SaslHandshakeResponse(int(error), list(self._mechanisms)))
         if mechanism is None:
-            return self._refuse("a mechanism that is not enabled", answer)
+            # A renewal is cut off without a word (seen live).
+            told = answer if self.principal is None else None
+            return self._refuse("a mechanism that is not enabled", told)
         if self.principal is not None and wanted != self.mechanism:
             self._state = _State.OTHER_MECHANISM
             return Reply(answer)
         self.mechanism = wanted
-        self._wrapped = self._wrapped or header.api_version >= 1
+        self._wrapped = header.api_version >= 1
         self._server = mechanism.new_server()
         self._state = _State.EXCHANGE
         return Reply(answer)

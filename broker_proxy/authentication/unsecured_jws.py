@@ -46,7 +46,7 @@ class UnsecuredJwsValidator:
             raise TokenRefusedError("the token's algorithm is not none")
         claims = _object(parts[1])
         name = claims.get(self._principal_claim)
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name.strip():
             raise TokenRefusedError(f"the claim {self._principal_claim} is no name")
         issued, expires = _time_ms(claims, "iat"), _time_ms(claims, "exp")
         now = self._now_ms()
@@ -84,8 +84,10 @@ def _time_ms(claims: Mapping[str, Any], name: str) -> int | None:
 
 
 def _scope(value: Any) -> frozenset[str]:
+    if value is None:
+        return frozenset()
     if isinstance(value, str):
         return frozenset(value.split())
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return frozenset(value)
-    return frozenset()
+    raise TokenRefusedError("the scope of the token is none")

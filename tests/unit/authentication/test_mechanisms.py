@@ -238,6 +238,8 @@ def test_an_unsecured_token_says_who_and_until_when() -> None:
         jws({**GOOD, "exp": True}),
         jws({**GOOD, "exp": 1e300}),
         jws({**GOOD, "sub": ""}),
+        jws({**GOOD, "sub": "  "}),
+        jws({**GOOD, "scope": 5}),
         jws({**GOOD, "sub": ["alice"]}),
         jws(GOOD, {"alg": "HS256"}),
         jws(GOOD, signature="c2ln"),

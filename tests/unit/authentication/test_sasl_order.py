@@ -139,6 +139,16 @@ def test_a_session_ends_and_is_renewed_on_its_connection() -> None:
     assert login.receive(metadata(), 120_003) == Expired()
 
 
+def test_a_renewal_begins_anew() -> None:
+    """Bare tokens after the first handshake version; no word about another mechanism."""
+    login = logged_in(max_reauth_ms=60_000)
+    login.receive(handshake("PLAIN", 0), 1_000)
+    assert login.receive(ALICE, 1_000) == Reply(b"", logged_in=True)
+    refused = logged_in(max_reauth_ms=60_000).receive(handshake("NOPE"), 1_000)
+    assert isinstance(refused, Refuse)
+    assert refused.payload is None
+
+
 def test_a_session_is_not_renewed_twice_within_a_second() -> None:
     """The second handshake is an ordinary request, which is told of its illegal state."""
     login = logged_in(max_reauth_ms=60_000)
