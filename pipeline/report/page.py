@@ -1,0 +1,382 @@
+"""The report: one HTML file that needs neither network nor scripts, in dark and in light.
+
+It answers in ten seconds: did it hold, what broke, where to look, how to repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from pipeline.report import charts
+from pipeline.report.collect import VIOLATIONS_SHOWN_MAX, Content
+from pipeline.report.names import api_name
+from pipeline.verdicts import worst
+
+_STYLE: Final = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+_HOPS: Final = (
+    *("total", "broker to controller", "queue of the controller", "decision and commit"),
+    *("broker to controller and back", "ZooKeeper"),
+)
+
+
+def page(contents: Sequence[Content]) -> str:
+    """Return the report on these runs."""
+    sections = "".join(_run(each) for each in contents)
+    head = ""
+    if len(contents) > 1:
+        links = (
+            [
+                f'<a href="#{escape(each.run.id)}">{escape(each.run.id)}</a>',
+                _mark(worst(each.verdicts)),
+            ]
+            for each in contents
+        )
+        head = "<h1>Runs</h1>" + _table(("run", "verdict"), links, raw=True)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Bridgehead: {escape(', '.join(c.run.id for c in contents[:3]))}</title>"
+        f"<style>{_STYLE}</style></head><body>{head}{sections}</body></html>\n"
+    )
+
+
+def _run(content: Content) -> str:
+    run = content.run
+    known = run.manifest.run
+    told = {
+        "scenario": known.scenario or "none: nothing was broken on purpose",
+        "seed": "none" if known.seed is None else str(known.seed),
+        "versions": ", ".join(f"{k} {v}" for k, v in sorted(known.versions.items())) or "unknown",
+        "evidence": f"{run.folder} (digest {run.digest})",
+        "again": f"bridgehead pipeline run --evidence {run.folder} --out DIR",
+    }
+    facts = ([name, f"<code>{escape(value)}</code>"] for name, value in told.items())
+    return (
+        f'<section id="{escape(run.id)}"><h1>{_mark(worst(content.verdicts))} '
+        f"run {escape(run.id)}</h1>"
+        + _table(("", ""), facts, raw=True)
+        + _verdicts(content)
+        + _violations(content)
+        + _over_time(content)
+        + _hops(content)
+        + _failovers(content)
+        + _effects(content)
+        + _refusals(content)
+        + _forwarding(content)
+        + _lines(content)
+        + "</section>"
+    )
+
+
+def _mark(verdict: str) -> str:
+    return f'<span class="verdict {verdict}">{verdict}</span>'
+
+
+def _table(
+    heads: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: bool = False, numbers: int = 0
+) -> str:
+    """Make a table; the last `numbers` columns are numbers. `raw`: the cells are HTML already."""
+    count = len(heads)
+
+    def cell(at: int, value: Any, tag: str) -> str:
+        text = f"{value:,}" if isinstance(value, int) else str(value)
+        shown = text if raw and tag == "td" else escape(text)
+        return f"<{tag}{' class=n' if at >= count - numbers else ''}>{shown}</{tag}>"
+
+    head = "".join(cell(at, name, "th") for at, name in enumerate(heads))
+    body = "".join(
+        f"<tr>{''.join(cell(at, value, 'td') for at, value in enumerate(row))}</tr>" for row in rows
+    )
+    return f"<table>{f'<tr>{head}</tr>' if any(heads) else ''}{body}</table>"
+
+
+def _verdicts(content: Content) -> str:
+    rows = "".join(
+        f"<tr{'' if row.decides else ' class=aside'}><td>{_mark(row.verdict)}</td>"
+        f"<td>{row.property}</td><td>{escape(row.name.replace('_', ' '))}"
+        f"{f'<br><small>{escape(row.why)}</small>' if row.why else ''}</td>"
+        f"<td class=n>{row.judged:,}</td><td class=n>{row.violations:,}</td></tr>"
+        for row in content.verdicts
+    )
+    return (
+        "<h2>Promises</h2><table><tr><th>verdict</th><th></th><th>property</th>"
+        f"<th class=n>judged</th><th class=n>violations</th></tr>{rows}</table>"
+        "<p class=quiet>Pale rows do not decide: nothing of their kind happened.</p>"
+    )
+
+
+def _violations(content: Content) -> str:
+    found = content.rows["violations"]
+    if not found:
+        return ""
+    items = "".join(
+        f"<tr><td>{escape(row['property'])}</td><td>{escape(row['sentence'])}<br>"
+        f"<small>{'<br>'.join(escape(each) for each in row['rows'])}</small></td></tr>"
+        for row in found
+    )
+    return (
+        f"<h2>What broke</h2><p class=quiet>At most {VIOLATIONS_SHOWN_MAX} of each property; all "
+        f"of them are in gold/violations.</p><table>{items}</table>"
+    )
+
+
+def _seconds(rows: Sequence[Mapping[str, Any]]) -> int:
+    return int(rows[0]["slice_ms"]) if rows else 0
+
+
+def _bands(content: Content, zero_ms: int, end_ms: int) -> list[charts.Band]:
+    """Shade the terms of controllers, and the time between two of them."""
+    bands: list[charts.Band] = []
+    terms = [term for term in content.rows["terms"] if term["active_ms"] is not None]
+    for at, term in enumerate(terms):
+        following = terms[at + 1]["active_ms"] if at + 1 < len(terms) else end_ms
+        ended = min(term["ended_ms"] or following, following)
+        start, end = (term["active_ms"] - zero_ms) / 1000, (ended - zero_ms) / 1000
+        label = f"controller {term['node']}, epoch {term['epoch']}"
+        bands.append(charts.Band(start, end, label, "term-even" if at % 2 == 0 else "term-odd"))
+        if at + 1 < len(terms):
+            bands.append(charts.Band(end, (following - zero_ms) / 1000, "no controller", "gap"))
+    return bands
+
+
+def _over_time(content: Content) -> str:
+    rows = content.rows["timeline"]
+    if not rows:
+        return "<h2>Over time</h2><p>No request was read.</p>"
+    zero, width = _seconds(rows), max(int(rows[0]["width_ms"]), 1)
+    end_ms = int(rows[-1]["slice_ms"]) + width
+    by_slice = {int(row["slice_ms"]): row for row in rows}
+    slices = list(range(zero, end_ms, width))
+
+    def series(name: str, column: str, scale: float, empty: float | None) -> charts.Line:
+        points: list[tuple[float, float | None]] = []
+        for at in slices:
+            value = by_slice[at][column] if at in by_slice else None
+            points.append(((at - zero) / 1000, empty if value is None else value * scale))
+        return charts.Line(name, points)
+
+    bands = _bands(content, zero, end_ms)
+    rate = 1000 / width
+    began = datetime.fromtimestamp(zero / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return (
+        f"<h2>Over time</h2><p class=quiet>Seconds since {began} UTC, in slices of {width} ms. "
+        "Shaded: who was controller; red: nobody.</p><h3>Requests per second</h3>"
+        + charts.lines(
+            "Requests per second",
+            [
+                series("to be forwarded", "forwarded", rate, 0.0),
+                series("answered by the broker", "others", rate, 0.0),
+                series("sent again", "resends", rate, 0.0),
+                series("never answered", "unanswered", rate, 0.0),
+            ],
+            bands,
+            "per second",
+        )
+        + "<h3>How long a forwarded request took</h3>"
+        + charts.lines(
+            "Latency of forwarded requests",
+            [
+                series("half of them", "p50_us", 0.001, None),
+                series("99 of 100", "p99_us", 0.001, None),
+            ],
+            bands,
+            "ms",
+        )
+    )
+
+
+def _hops(content: Content) -> str:
+    rows = [row for row in content.rows["latency"] if row["route"] in ("FORWARD", "COMMIT")]
+    if not rows:
+        return ""
+    shown = []
+    for hop in _HOPS:
+        # The API with most requests speaks for the chart; the table has all.
+        of_hop = [row for row in rows if row["hop"] == hop]
+        if of_hop:
+            most = max(of_hop, key=lambda row: int(row["requests"]))
+            label = hop if hop == "ZooKeeper" else f"{hop} ({api_name(most['api_key'])})"
+            values = {"p50": most["p50_us"] / 1000, "p99": most["p99_us"] / 1000}
+            shown.append((label, values))
+    table = _table(
+        ("API", "route", "hop", "requests", "p50 ms", "p90 ms", "p99 ms", "max ms"),
+        (
+            (
+                api_name(row["api_key"]),
+                row["route"],
+                row["hop"],
+                row["requests"],
+                *(f"{row[name] / 1000:.2f}" for name in ("p50_us", "p90_us", "p99_us", "max_us")),
+            )
+            for row in content.rows["latency"]
+        ),
+        numbers=5,
+    )
+    images = _table(
+        ("broker", "images", "p50 ms", "p99 ms", "max ms"),
+        (
+            (
+                row["node"],
+                row["requests"],
+                *(f"{row[name] / 1000:.2f}" for name in ("p50_us", "p99_us", "max_us")),
+            )
+            for row in content.rows["propagation"]
+        ),
+        numbers=4,
+    )
+    return (
+        "<h2>Where the time went</h2>"
+        + charts.bars("Latency by hop", shown, "ms")
+        + f"<details><summary>All APIs and hops (exact percentiles)</summary>{table}</details>"
+        + "<h3>From a commit to each broker's image</h3>"
+        + images
+    )
+
+
+def _failovers(content: Content) -> str:
+    terms = content.rows["terms"]
+    rows = []
+    for before, after in pairwise(terms):
+        start, active = before["ended_ms"], after["active_ms"]
+        if start is None or active is None:
+            continue
+        loaded = after["loaded_ms"] or 0.0
+        parts = []
+        closed = before["closed_ms"]
+        if closed is not None and closed > start:
+            parts.append(("until ZooKeeper ends the old session", float(closed - start)))
+            start = closed
+        waited = max(active - start - loaded, 0.0)
+        parts.append(("election", waited))
+        parts.append(("loading the image", loaded))
+        if after["first_decision_ms"] is not None:
+            first = float(after["first_decision_ms"] - active)
+            parts.append(("until the first decision", max(first, 0.0)))
+        rows.append((f"epoch {before['epoch']} to {after['epoch']}", parts))
+    if not rows:
+        return "<h2>Failover</h2><p>The controller never changed.</p>"
+    shown = rows[:30]
+    left = f"<p class=quiet>{len(rows) - 30} more are not shown.</p>" if len(rows) > 30 else ""
+    return (
+        "<h2>Failover</h2><p class=quiet>From the last word of one controller to the first "
+        "decision of the next.</p>" + charts.stacks("Failover, by its parts", shown, "ms") + left
+    )
+
+
+def _effects(content: Content) -> str:
+    cells = {(row["told"], row["effect"]): int(row["elements"]) for row in content.rows["effects"]}
+    names = {"ok": "told: done", "fail": "told: refused", "info": "told: nothing definite"}
+    effects = {"none": "no effect", "once": "one effect", "twice": "two effects"}
+    wrong = [
+        (names["ok"], effects["none"]),
+        (names["fail"], effects["once"]),
+        *((told, effects["twice"]) for told in names.values()),
+    ]
+    shown = {(names[told], effects[effect]): count for (told, effect), count in cells.items()}
+    return (
+        "<h2>What clients were told, and what took effect</h2><p class=quiet>Framed in green: must "
+        "be 0, and is (a deletion that joined somebody else's has no effect of its own).</p>"
+        + charts.matrix(
+            "Answer and effect", list(names.values()), list(effects.values()), shown, wrong
+        )
+    )
+
+
+def _refusals(content: Content) -> str:
+    rows = content.rows["refusals"]
+    if not rows:
+        return "<h2>Refusals</h2><p>Nobody was refused anything.</p>"
+    shown = [
+        (
+            row["principal"],
+            {"refused": float(row["refusals"]), "for lack of a right": float(row["denials"])},
+        )
+        for row in rows[:15]
+    ]
+    return "<h2>Refusals by principal</h2>" + charts.bars("Refusals by principal", shown, "")
+
+
+def _forwarding(content: Content) -> str:
+    shares = _table(
+        ("broker", "requests", "forwarded", "redirected", "share", "sent again", "unanswered"),
+        (
+            (
+                row["node"],
+                row["requests"],
+                row["forwarded"],
+                row["redirected"],
+                f"{row['redirected'] / row['requests']:.1%}" if row["requests"] else "",
+                row["resends"],
+                row["unanswered"],
+            )
+            for row in content.rows["shares"]
+        ),
+        numbers=6,
+    )
+    counters = _table(
+        ("counter", "node", "shown at last", "events", "snapshots", "of them wrong"),
+        (
+            (
+                row["counter"],
+                row["node"],
+                f"{row['shown']:,.0f}",
+                row["counted"],
+                row["snapshots"],
+                row["different"],
+            )
+            for row in content.rows["counters"]
+        ),
+        numbers=4,
+    )
+    software = _table(
+        ("client", "version", "writes, with their versions", "connections", "requests"),
+        (
+            (
+                row["name"],
+                row["version"],
+                _writes(row["writes"]),
+                row["connections"],
+                row["requests"],
+            )
+            for row in content.rows["software"]
+        ),
+        numbers=2,
+    )
+    return (
+        f"<h2>Forwarding</h2>{shares}<h3>Counters beside their events</h3>{counters}"
+        f"<h3>Who asks, and how old</h3>{software}"
+    )
+
+
+def _writes(text: str) -> str:
+    parts = (part.partition(" ") for part in text.split(", ") if part)
+    return ", ".join(f"{api_name(int(key))} {versions}" for key, _, versions in parts)
+
+
+def _lines(content: Content) -> str:
+    rows = content.rows["accounting"]
+    names = ("sealed", "accepted", "quarantined", "duplicates", "two_writers", "blank", "cut")
+    table = _table(
+        ("file", "sealed", "accepted", "quarantined", "duplicates", "two writers", "blank", "cut"),
+        (
+            (row["file"] + ("" if row["is_there"] else " (gone)"), *(row[name] for name in names))
+            for row in rows[:60]
+        ),
+        numbers=7,
+    )
+    aside = _table(
+        ("fate", "reasons", "first", "what it is", "lines"),
+        (
+            (row["fate"], row["reasons"], row["first_place"], row["example"], row["lines"])
+            for row in content.rows["set_aside"]
+        ),
+        numbers=1,
+    )
+    left = f"<p class=quiet>{len(rows) - 60} more files.</p>" if len(rows) > 60 else ""
+    kept_out = f"<h3>Set aside</h3>{aside}" if content.rows["set_aside"] else ""
+    return f"<h2>Every line</h2>{table}{left}{kept_out}"
