@@ -49,6 +49,9 @@ demo-authorization: setup ## alice may, bob may not, mallory forges, a broker ha
 pipeline: setup ## tables, verdicts and a report of the last demo, made by Spark (in .pipeline)
 	@$(BIN)/bridgehead pipeline run --evidence .demo --out .pipeline $(ARGS)
 
+bench-pipeline: setup ## how the pipeline grows: 1, 4 and 16 million events, three rounds (ARGS="--millions 1,4")
+	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_scale $(ARGS)
+
 bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 

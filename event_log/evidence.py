@@ -29,7 +29,12 @@ FIRST_DUMP: Final = "zookeeper/first.jsonl"
 FINAL_DUMP: Final = "zookeeper/final.jsonl"
 DUMPS: Final = "zookeeper/dumps.json"  # a dump's path to the zxid as of which it is
 EVENT_SOURCES: Final = ("node", "client", "harness")
-FILE_KINDS: Final = (*EVENT_SOURCES, "commits", "dump", "log", "run")
+# Logs of a real Kafka, which has no events: kafka=<broker>/kafka-request.log, …authorizer.log.
+KAFKA_LOGS: Final = {
+    "kafka-request.log": "kafka_request",
+    "kafka-authorizer.log": "kafka_authorizer",
+}
+FILE_KINDS: Final = (*EVENT_SOURCES, *KAFKA_LOGS.values(), "commits", "dump", "log", "run")
 
 
 class ManifestError(Exception):

@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(highlight=False)
     if importlib.util.find_spec("pyspark") is None:
         return _refuse("PySpark is not installed: `pip install 'bridgehead[pipeline]'`.")
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     from pipeline.evidence import EvidenceError
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(options, console)
     except (EvidenceError, OutputError, ClusterError) as wrong:
         return _refuse(str(wrong))
-    except PySparkException as wrong:
+    except (PySparkException, Py4JError) as wrong:
         if options.debug:
             raise
         first = str(wrong).strip().splitlines()[0]

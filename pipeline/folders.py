@@ -49,7 +49,15 @@ def uri(path: Path) -> str:
 class Folders:
     """The tables below one folder. `sources` says for each run what it is made from."""
 
-    def __init__(self, spark: SparkSession, out: Path, sources: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        out: Path,
+        sources: Mapping[str, str],
+        *,
+        few_files: bool = False,
+    ) -> None:
+        self.few_files = few_files
         self._spark = spark
         self._out = out.resolve()
         code = code_fingerprint()
@@ -104,6 +112,9 @@ class Folders:
 
     def _build(self, table: Table, frame: DataFrame, building: Path) -> DataFrame:
         building.parent.mkdir(parents=True, exist_ok=True)
+        # Little data in many runs: one file for each of them, not one from every task.
+        if self.few_files:
+            frame = frame.coalesce(1)
         frame.write.partitionBy("run").parquet(uri(building))
         return self._built(table, building)
 

@@ -19,12 +19,12 @@ from pipeline.bronze import lines
 from pipeline.evidence import EvidenceError, Run
 from pipeline.expectations import REFUSED
 from pipeline.folders import Folders
-from pipeline.gold import accounting, answers, forwarding, latency, requests, timeline
+from pipeline.gold import accounting, answers, forwarding, kafka, latency, requests, timeline
 from pipeline.gold import commits as gold_commits
 from pipeline.report.collect import collect
 from pipeline.report.junit import junit
 from pipeline.report.page import page
-from pipeline.silver import boots, commits, events, holes, set_aside
+from pipeline.silver import boots, commits, events, holes, kafka_logs, set_aside
 from pipeline.sources import SOURCES, source_frames
 from pipeline.table import Table
 
@@ -34,6 +34,8 @@ TABLES: Final[tuple[Table, ...]] = (
     events.EVENTS,
     commits.COMMITS,
     commits.DUMPS,
+    kafka_logs.REQUESTS,
+    kafka_logs.DECISIONS,
     set_aside.SET_ASIDE,
     commits.OUTCOMES,
     boots.BOOTS,
@@ -61,6 +63,10 @@ TABLES: Final[tuple[Table, ...]] = (
     forwarding.SOFTWARE,
     forwarding.EFFECTS,
     timeline.TIMELINE,
+    kafka.SHARES,
+    kafka.LATENCY,
+    kafka.DENIALS,
+    kafka.UNFENCED,
     verdicts.FINDINGS,
     verdicts.VIOLATIONS,
     verdicts.COUNTS,
@@ -86,7 +92,9 @@ class Pipeline:
         self._by_id = {run.id: run for run in self.runs}
         self._bytes = sum(file.bytes for run in runs for file in run.manifest.files)
         self._kept: dict[tuple[str, tuple[str, ...]], DataFrame] = {}
-        self.folders = Folders(spark, out, {run.id: run.digest for run in self.runs})
+        sources = {run.id: run.digest for run in self.runs}
+        few = self._bytes <= KEPT_IN_MEMORY_BYTES_MAX
+        self.folders = Folders(spark, out, sources, few_files=few)
 
     def make(
         self, tables: Sequence[Table] = TABLES, progress: Progress = lambda *_: None

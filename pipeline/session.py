@@ -46,10 +46,15 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
+    # Many runs are many small files: what each costs beside its rows is nearly all.
+    "spark.sql.parquet.compression.codec": "uncompressed",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
+_SMALL_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL_BYTES_MAX: Final = 32 << 20
+_QUIET: Final = f"-Dlog4j2.configurationFile=file://{Path(__file__).parent}/log4j2.properties"
 _LACKING_MODULE: Final = "jdk.incubator.vector"
 
 
@@ -78,7 +83,7 @@ def open_session(
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.driver.memory": memory,
         "spark.executor.memory": memory,
-        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": f"{_QUIET} {_SMALL_JAVA if small else ''}".strip(),
         **(SMALL if small else {}),
         **(settings or {}),
     }

@@ -12,6 +12,35 @@ app = typer.Typer(no_args_is_help=True, help="What runs have left behind for the
 
 
 @app.command()
+def kafka(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the run's folder goes.")],
+    *,
+    logs: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="[ID=]FOLDER",
+            help="A real broker's log folder, with kafka-request.log; once for each broker.",
+        ),
+    ],
+    zookeeper_logs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="Where a member of its ZooKeeper keeps its log."),
+    ] = None,
+) -> None:
+    """Gather a real Kafka's logs into a sealed run, for `bridgehead pipeline run`."""
+    from bridgehead.application import module_command, module_environment
+
+    options = [part for each in logs for part in ("--logs", str(each))]
+    options += [part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each))]
+    result = subprocess.run(
+        module_command("chaos.evidence", "kafka", str(folder), *options),
+        env=module_environment(),
+        check=False,
+    )
+    raise typer.Exit(result.returncode)
+
+
+@app.command()
 def seal(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="A cluster's folder, or that of one run.")

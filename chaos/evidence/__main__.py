@@ -1,4 +1,4 @@
-"""`python -m chaos.evidence seal DIR | dump CONNECT RUN NAME`. Exit 0, or 2 with one sentence."""
+"""`python -m chaos.evidence seal DIR | kafka DIR | dump CONNECT RUN NAME`. Exit 0 or 2."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chaos.evidence.dump import dump
 from chaos.evidence.finding import find_runs, seal_now
+from chaos.evidence.kafka_logs import gather_kafka
 from chaos.evidence.reading import EvidenceError
 from event_log.evidence import MANIFEST
 
@@ -21,6 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sealing = commands.add_parser("seal")
     sealing.add_argument("folder", type=Path)
     sealing.add_argument("--zookeeper-logs", action="append", default=[])
+    kafka = commands.add_parser("kafka")
+    kafka.add_argument("folder", type=Path)
+    kafka.add_argument("--logs", action="append", required=True)
+    kafka.add_argument("--zookeeper-logs", action="append", default=[])
     dumping = commands.add_parser("dump")
     dumping.add_argument("connect")
     dumping.add_argument("folder", type=Path)
@@ -31,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # By standard input, because a command line is seen by everybody.
             credential = sys.stdin.readline().strip()
             asyncio.run(dump(options.connect, options.folder, options.name, credential))
+        elif options.command == "kafka":
+            print(gather_kafka(options.folder, options.logs, options.zookeeper_logs))
         else:
             _seal(options.folder, options.zookeeper_logs)
     except EvidenceError as wrong:

@@ -24,6 +24,7 @@ from event_log.evidence import (
     EVENT_SOURCES,
     FINAL_DUMP,
     FIRST_DUMP,
+    KAFKA_LOGS,
     MANIFEST,
     RUN,
     Manifest,
@@ -35,7 +36,7 @@ from event_log.evidence import (
     run_from_json,
 )
 
-LINES_OF = (*EVENT_SOURCES, "commits", "dump")
+LINES_OF = (*EVENT_SOURCES, *KAFKA_LOGS.values(), "commits", "dump")
 
 
 def load_run(folder: Path) -> RunDescription:
@@ -101,6 +102,10 @@ def _kind_of(name: str) -> str:
     source, _, _ = name.partition("=")
     if source in EVENT_SOURCES and name.endswith(".jsonl"):
         return source
+    if source == "kafka":
+        for log, kind in KAFKA_LOGS.items():
+            if name.rpartition("/")[2].startswith(log):  # and the older ones, .1 or by the hour
+                return kind
     if name.startswith("zookeeper/member="):
         return "log"
     raise EvidenceError(f"{name} is no part of a run: take it out of the folder.")

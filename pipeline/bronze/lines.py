@@ -18,7 +18,10 @@ from pyspark.sql import functions as F
 from pipeline.evidence import Run
 from pipeline.table import Frames, Table
 
-KINDS: Final = ("node", "client", "harness", "commits", "dump")
+KINDS: Final = (
+    *("node", "client", "harness", "commits", "dump"),
+    *("kafka_request", "kafka_authorizer"),
+)
 IS_BLANK: Final = r"line RLIKE '\\A\\s*\\z'"
 FILES_SCHEMA: Final = (
     "run STRING, file STRING, source STRING, witness STRING, lines BIGINT, bytes BIGINT, "
@@ -44,7 +47,7 @@ def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         for f in held:
             segment = segments[f.path]
             left_open = f.cut and (segment is None or last[segment["of"]] == f.path)
-            witness = WITNESS_OF.get(f.kind, "commits")
+            witness = "kafka" if f.kind.startswith("kafka") else WITNESS_OF.get(f.kind, "commits")
             boot = segment["boot"] if segment else None
             is_there = f.path not in run.missing
             rows.append(

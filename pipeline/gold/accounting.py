@@ -11,7 +11,9 @@ WITH kept AS (
   SELECT run, file, count(*) AS accepted, count(ext) AS with_unknown_fields
   FROM events GROUP BY run, file
   UNION ALL SELECT run, file, count(*), 0 FROM commits GROUP BY run, file
-  UNION ALL SELECT run, file, count(*), 0 FROM dumps GROUP BY run, file),
+  UNION ALL SELECT run, file, count(*), 0 FROM dumps GROUP BY run, file
+  UNION ALL SELECT run, file, count(*), 0 FROM kafka_requests GROUP BY run, file
+  UNION ALL SELECT run, file, count(*), 0 FROM kafka_decisions GROUP BY run, file),
 aside AS (
   SELECT run, file, count_if(fate = 'quarantined') AS quarantined,
     count_if(fate = 'duplicate') AS duplicates, count_if(fate = 'two_writers') AS two_writers,
@@ -36,7 +38,7 @@ ACCOUNTING: Final = Table(
     name="gold/accounting",
     inputs=(
         *("files", "bronze/blocks", "silver/events", "silver/commits", "silver/dumps"),
-        "silver/set_aside",
+        *("silver/set_aside", "silver/kafka_requests", "silver/kafka_decisions"),
     ),
     schema="run STRING, file STRING, source STRING, witness STRING, is_there BOOLEAN, "
     "sealed BIGINT, read BIGINT, accepted BIGINT, quarantined BIGINT, duplicates BIGINT, "

@@ -92,7 +92,8 @@ def lines(title: str, series: Sequence[Line], bands: Sequence[Band], unit: str) 
         parts.append(f'<path d="M{x0:.1f} {y:.1f}H{WIDTH - _RIGHT}" class="grid"/>')
         parts.append(_text(_LEFT - 6, y + 4, number(top * tick / _TICKS), "quiet", "end"))
         x, _ = at(span * tick / _TICKS, 0)
-        parts.append(_text(x, height - 10, f"{span * tick / _TICKS:.4g} s", "quiet", "middle"))
+        anchor = "end" if tick == _TICKS else "middle"
+        parts.append(_text(x, height - 10, f"{span * tick / _TICKS:.3g} s", "quiet", anchor))
     for index, each in enumerate(series):
         path, pen = [], "M"
         for x, value in each.points:
@@ -111,7 +112,7 @@ def bars(title: str, rows: Sequence[tuple[str, Mapping[str, float]]], unit: str)
     """Draw groups of horizontal bars, one for each name."""
     names = list(dict.fromkeys(name for _, values in rows for name in values))
     top = _top_of(max((v for _, values in rows for v in values.values()), default=0))
-    label_width, bar, gap = 210, 12, 10
+    label_width, bar, gap = 270, 12, 10
     parts, y = [], 4.0
     for label, values in rows:
         parts.append(_text(label_width - 8, y + bar, _short(label), "", "end"))
@@ -189,5 +190,5 @@ def _legend(names: Sequence[str]) -> str:
     return f'<p class="legend">{items}</p>'
 
 
-def _short(text: str, most: int = 34) -> str:
+def _short(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"

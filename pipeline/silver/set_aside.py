@@ -6,6 +6,7 @@ number), or cut (a kill came in between). Only files whose lines do not add up a
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -19,13 +20,16 @@ from pipeline.table import Frames, Table
 
 _KEY: Final = ("run", "node", "boot", "seq")
 _PLACE: Final = ("run", "file", "line_number")
-_KEPT: Final = ("silver/events", "silver/commits", "silver/dumps")
+_KEPT: Final = (
+    *("silver/events", "silver/commits", "silver/dumps"),
+    *("silver/kafka_requests", "silver/kafka_decisions"),
+)
 
 
 def _incomplete(frames: Frames) -> DataFrame:
     """Return the files of which not every line is accounted for: run, file."""
     kept = [frames[name].select("run", "file") for name in _KEPT]
-    return unaccounted(frames, kept[0].unionByName(kept[1]).unionByName(kept[2]))
+    return unaccounted(frames, reduce(DataFrame.unionByName, kept))
 
 
 def content() -> Column:
@@ -75,7 +79,7 @@ def _build(frames: Frames) -> DataFrame:
         *(F.lit(None).cast(t).alias(n) for n, t in (("node", "string"), ("boot", "string"))),
         F.lit(None).cast("bigint").alias("seq"),
     )
-    return copies.unionByName(bad).unionByName(_others(lines))
+    return copies.unionByName(bad).unionByName(_others(lines)).unionByName(_kafka(frames, lines))
 
 
 def _others(lines: DataFrame) -> DataFrame:
@@ -100,6 +104,22 @@ def _others(lines: DataFrame) -> DataFrame:
         found = parsed if found is None else found.unionByName(parsed)
     assert found is not None
     return found
+
+
+def _kafka(frames: Frames, lines: DataFrame) -> DataFrame:
+    """A line of a real Kafka's logs is what its pattern says, or it is none."""
+    of_kafka = lines.filter(F.col("source").startswith("kafka_"))
+    kept = [frames[name].select(*_PLACE) for name in _KEPT[3:]]
+    return of_kafka.join(kept[0].unionByName(kept[1]), on=list(_PLACE), how="left_anti").select(
+        *_PLACE,
+        "line",
+        F.lit("quarantined").alias("fate"),
+        F.array(F.when(F.expr("is_valid_utf8(line)"), "not_of_this_log").otherwise("utf8")).alias(
+            "reasons"
+        ),
+        *(F.lit(None).cast(t).alias(n) for n, t in (("node", "string"), ("boot", "string"))),
+        F.lit(None).cast("bigint").alias("seq"),
+    )
 
 
 SET_ASIDE: Final = Table(

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from chaos.evidence.kafka_logs import RUN_ID, gather_kafka
 from event_log.promises import PROMISES, VerdictRow
 from pipeline.evidence import EvidenceError, find_runs
 from pipeline.folders import MADE, digests
@@ -24,7 +25,11 @@ from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
 from pipeline.verdicts import worst
 from tests import golden_histories
+from tests.integration.kafka_log_samples import write_logs
 from tests.integration.pipeline_runs import accepted, expand_all
+
+# The first test does the work of all.
+pytestmark = pytest.mark.timeout(1200)
 
 GENERATED = "generated"
 # Where a line was read depends on how its file was cut; what it says does not.
@@ -46,7 +51,8 @@ class Judged:
     folder: Path
     pipeline: Pipeline
     verdicts: dict[str, list[VerdictRow]]
-    keys: dict[tuple[str, str], dict[str, list[str]]]  # run and property: key to rows
+    # Of each run and property: every violation's key and rows.
+    breaches: dict[tuple[str, str], list[tuple[str, list[str]]]]
     quarantined: dict[str, list[list[Any]]]
 
 
@@ -54,21 +60,25 @@ class Judged:
 def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Judged:
     """Everything in one run of the pipeline."""
     folder = tmp_path_factory.mktemp("pipeline")
-    generate(folder / "evidence", 8_000, plant=1)
+    generate(folder / "evidence", 5_000, plant=1)
     (folder / "evidence" / PLANTED).rename(folder / PLANTED)
+    logs = write_logs(folder / "kafka")
+    brokers = [str(logs / "broker-1"), str(logs / "broker-2")]
+    gather_kafka(folder / "evidence", brokers, [])
     pipeline = Pipeline(
         spark, find_runs(expand_all(accepted(), folder / "evidence")), folder / "out"
     )
     pipeline.make()
-    keys: dict[tuple[str, str], dict[str, list[str]]] = {}
+    breaches: dict[tuple[str, str], list[tuple[str, list[str]]]] = {}
     for row in pipeline.read("gold/violations").collect():
-        keys.setdefault((row["run"], row["property"]), {})[row["key"]] = row["rows"]
+        found = breaches.setdefault((row["run"], row["property"]), [])
+        found.append((row["key"], row["rows"]))
     quarantined: dict[str, list[list[Any]]] = {}
     aside = pipeline.read("silver/set_aside").filter("fate = 'quarantined'")
     for row in aside.orderBy("run", "file", "line_number").collect():
         line = [row["file"], row["line_number"], sorted(row["reasons"])]
         quarantined.setdefault(row["run"], []).append(line)
-    return Judged(folder, pipeline, pipeline.verdicts(), keys, quarantined)
+    return Judged(folder, pipeline, pipeline.verdicts(), breaches, quarantined)
 
 
 @pytest.mark.parametrize("name", accepted())
@@ -79,7 +89,7 @@ def test_a_golden_history_gets_the_verdicts_that_the_plain_judge_gives(
     golden = golden_histories.load(name)
     given: dict[str, Any] = {"run": worst(judged.verdicts[name])}
     for row in judged.verdicts[name]:
-        keys = sorted(judged.keys.get((name, row.property), {}))
+        keys = sorted(key for key, _ in judged.breaches.get((name, row.property), []))
         of = [row.verdict, row.judged]
         given[row.property] = [*of, keys] if keys else of
     assert given == golden["expect"]
@@ -93,9 +103,9 @@ def test_everything_that_was_planted_is_found_and_nothing_else(judged: Judged) -
     assert len(planted) > 20
     found = {
         (of, key): rows
-        for (run, of), breaches in judged.keys.items()
+        for (run, of), breaches in judged.breaches.items()
         if run == GENERATED
-        for key, rows in breaches.items()
+        for key, rows in breaches
     }
     assert set(found) == {(of, key) for of, key, _ in planted}
     assert [(of, key) for of, key, row in planted if row not in found[of, key]] == []
@@ -202,6 +212,31 @@ def test_the_report_needs_nothing_but_itself(judged: Judged, tmp_path: Path) -> 
         assert row.name.replace("_", " ") in page
     assert "events-2b0000000001-0000.jsonl:" in page
     documents = json.loads((out / "verdicts.json").read_text(encoding="utf-8"))
-    assert {each["run"] for each in documents} == {*accepted(), GENERATED}
+    assert {each["run"] for each in documents} == {*accepted(), GENERATED, RUN_ID}
     junit = (out / "junit.xml").read_text(encoding="utf-8")
     assert junit.count("<testcase ") == len(PROMISES) * len(documents)
+
+
+def test_a_real_kafkas_logs_tell_who_forwards_and_who_is_denied(judged: Judged) -> None:
+    """Counted as in the logs; what is no line of such a log is set aside, and K6 holds."""
+    read = judged.pipeline.read
+    forwarded = read("gold/kafka_forwarded").groupBy("broker", "api").sum("requests", "forwarded")
+    assert sorted(map(tuple, forwarded.collect())) == [
+        ("1", "CREATE_TOPICS", 3, 0),
+        ("1", "METADATA", 1, 0),
+        ("2", "CREATE_TOPICS", 3, 3),
+        ("2", "METADATA", 1, 0),
+    ]
+    denials = read("gold/kafka_denials").select("principal", "operation", "resource").collect()
+    assert sorted(map(tuple, denials)) == [
+        ("User:bob", "create", "kafka-cluster"),
+        ("User:bob", "create", "orders"),
+    ]
+    aside = read("silver/set_aside").filter(f"run = '{RUN_ID}'").select("line_number", "reasons")
+    assert sorted(map(tuple, aside.collect())) == [
+        (5, ["not_of_this_log"]),
+        (6, ["not_of_this_log"]),
+    ]
+    verdicts = {row.property: row.verdict for row in judged.verdicts[RUN_ID]}
+    assert verdicts.pop("K6") == "PASS"
+    assert set(verdicts.values()) == {"NODATA"}
