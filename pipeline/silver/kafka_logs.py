@@ -1,5 +1,6 @@
 """Two logs of a real Kafka as tables: requests as KIP-673 writes them, and the authorizer's words.
 
+A remark of the authorizer's, which decides nothing, is a row without `allowed`.
 `[time] LEVEL Completed request:{JSON} (logger)` and `[time] LEVEL Principal = … is Allowed|Denied
 operation = … from host = … on resource = …`. The time is the broker's local one, for people.
 """
@@ -22,6 +23,11 @@ _DECISION: Final = (
     r"from host = (\S+) on resource = ([A-Za-z]+):([A-Za-z]+):(.*?)"
     r"(?: for request = ([A-Za-z]+))?(?: with resourceRefCount = (\d+))?"
     r"(?: based on rule .*)? \(([A-Za-z0-9_.$]+)\)$"
+)
+# What the authorizer says beside its decisions: why it came to them.
+_REMARK: Final = (
+    r"^\[[^\]]{1,40}\] [A-Z]+ (?:principal = .+ is a super user|operation = .+ is .+ based on acl|"
+    r"No acl found for resource).*\([A-Za-z0-9_.$]+\)$"
 )
 _JSON: Final = (
     "isForwarded BOOLEAN, requestHeader STRUCT<requestApiKey: BIGINT, requestApiVersion: BIGINT, "
@@ -67,11 +73,12 @@ def _decisions(frames: Frames) -> DataFrame:
     def group(at: int, name: str) -> Column:
         return F.regexp_extract("line", _DECISION, at).alias(name)
 
-    matched = _lines(frames, "kafka_authorizer").filter(F.col("line").rlike(_DECISION))
-    return matched.select(
+    lines = _lines(frames, "kafka_authorizer")
+    is_decision = F.col("line").rlike(_DECISION)
+    return lines.filter(is_decision | F.col("line").rlike(_REMARK)).select(
         *("run", "file", "line_number", "broker"),
         *(group(1, "time"), group(3, "principal")),
-        (F.regexp_extract("line", _DECISION, 4) == "Allowed").alias("allowed"),
+        F.when(is_decision, F.regexp_extract("line", _DECISION, 4) == "Allowed").alias("allowed"),
         F.lower(F.regexp_extract("line", _DECISION, 5)).alias("operation"),
         *(group(6, "host"), group(7, "resource_type"), group(8, "pattern"), group(9, "resource")),
         group(10, "api"),

@@ -47,7 +47,9 @@ def write_logs(folder: Path) -> Path:
     decisions = [
         authorizer_line("User:bob", "Denied", "CREATE", "Cluster:LITERAL:kafka-cluster"),
         authorizer_line("User:bob", "Denied", "CREATE", "Topic:LITERAL:orders"),
-        authorizer_line("User:alice", "Allowed", "CREATE", "Topic:LITERAL:orders"),
+        authorizer_line("User:alice", "Allowed", "Create", "Topic:LITERAL:orders"),
+        f"{_TIME} DEBUG principal = User:broker is a super user, allowing operation without "
+        "checking acls. (kafka.authorizer.logger)",
     ]
     log = folder / "broker-1" / "kafka-authorizer.log"
     log.write_text("\n".join(decisions) + "\n", encoding="utf-8")

@@ -114,7 +114,8 @@ def test_everything_that_was_planted_is_found_and_nothing_else(judged: Judged) -
 def test_every_line_is_accounted_for(judged: Judged) -> None:
     """What was sealed is what was read, and each line became something."""
     rows = judged.pipeline.read("gold/accounting").filter("is_there").collect()
-    assert [row["file"] for row in rows if row["sealed"] != row["read"]] == []
+    # One golden history has a manifest that counts a line too many: K6's own.
+    assert {row["run"] for row in rows if row["sealed"] != row["read"]} == {"a_line_that_vanished"}
     assert [row["file"] for row in rows if row["read"] != row["accounted"]] == []
 
 

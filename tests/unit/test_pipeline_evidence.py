@@ -46,7 +46,7 @@ def test_a_path_out_of_the_run_is_not_followed(tmp_path: Path) -> None:
     document = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
     document["files"][0]["path"] = "../../etc/passwd"
     (run / MANIFEST).write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(EvidenceError, match="no path inside a run"):
+    with pytest.raises(EvidenceError, match="outside of the run"):
         find_runs(tmp_path)
 
 
