@@ -19,7 +19,8 @@ from event_log.events import (
     ImageAdvanced,
     Stopped,
 )
-from pipeline.generated.world import CREATE_TOPICS, World, Write, decided, received
+from pipeline.generated.requests import Write, decided, received
+from pipeline.generated.world import CREATE_TOPICS, World
 
 Breach = tuple[str, str, str]  # property, key, one of its rows
 
