@@ -39,25 +39,31 @@ class Settling:
         self._catch_up = catch_up
         self._on_settled = on_settled
         self._applied = 0
+        self._then: Callable[[], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
         self.zxid = 0
 
-    def applied(self, zxid: int) -> None:
-        """The cache stands at `zxid`."""
-        self._applied = max(self._applied, zxid)
+    def applied(self, zxid: int, then: Callable[[], None]) -> None:
+        """The cache stands at `zxid`; `then` is called once the notifications are applied, too.
+
+        An update that names other live brokers comes at the zxid of the one before it.
+        """
+        self._applied, self._then = max(self._applied, zxid), then
         if self._task is None:
             self._task = asyncio.create_task(self._follow())
 
     async def _follow(self) -> None:
         try:
-            while self.zxid < self._applied:
-                target = self._applied
+            while self._then is not None:
+                target, then, self._then = self._applied, self._then, None
                 try:
                     await self._catch_up()
                 except ConnectionLostError:
+                    self._then = self._then or then
                     await asyncio.sleep(_LOOK_AGAIN_S)
                     continue
+                then()
                 self.zxid = target
                 moved, self._moved = self._moved, asyncio.Event()
                 moved.set()

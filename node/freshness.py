@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker_proxy.apis.base import ClientConnectionInfo
@@ -31,7 +32,6 @@ class Freshness:
         self._standing = Standing(node.config.broker_id, self._in_touch)
         self._settling: Settling | None = None
         self._as_asker = as_asker
-        self._applied_in = 0  # the generation of the update that was applied last
         if self._blocks or self._asks:
             self._settling = Settling(lambda: node.watcher.catch_up(), self._settled)
 
@@ -51,16 +51,15 @@ class Freshness:
 
     def applied(self, zxid: int, generation: int) -> None:
         """The cache stands at `zxid`, by an update that came in `generation`."""
-        self._applied_in = generation
         if self._settling is None:
             return
-        if self._node.config.broker_id not in self._node.cache.brokers:
-            self._standing.told(self._node.cache.brokers, generation)  # At once: no more reads.
-        self._settling.applied(zxid)
+        live = frozenset(self._node.cache.brokers)
+        if self._node.config.broker_id not in live:
+            self._standing.told(live, generation)  # At once: no more reads.
+        self._settling.applied(zxid, partial(self._standing.told, live, generation))
 
     def _settled(self, zxid: int) -> None:
         node = self._node
-        self._standing.told(node.cache.brokers, self._applied_in)
         node.controller.own_broker_applied(node.incarnation, zxid)
         node.office.report_applied()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -37,16 +38,28 @@ async def turns(count: int = 10) -> None:
 
 async def test_a_broker_settles_when_it_has_caught_up_with_what_it_applied() -> None:
     """What comes meanwhile is caught up with afterwards, all at once."""
-    zookeeper, told = ZooKeeper(), list[int]()
+    zookeeper, told, behind = ZooKeeper(), list[int](), list[int]()
     settling = Settling(zookeeper.catch_up, told.append)
     zookeeper.open.clear()
     for zxid in (5, 6, 7):
-        settling.applied(zxid)
+        settling.applied(zxid, partial(behind.append, zxid))
         await turns()
-    assert (settling.zxid, told, zookeeper.asked) == (0, [], 1)
+    assert (settling.zxid, told, behind, zookeeper.asked) == (0, [], [], 1)
     zookeeper.open.set()
     await settling.until(7)
-    assert (told, zookeeper.asked) == ([5, 7], 2)
+    assert (told, behind, zookeeper.asked) == ([5, 7], [5, 7], 2)
+
+
+async def test_an_update_at_the_zxid_of_the_one_before_is_settled_as_well() -> None:
+    """So come updates that name other live brokers: this one registered anew, for instance."""
+    zookeeper, told, behind = ZooKeeper(), list[int](), list[str]()
+    settling = Settling(zookeeper.catch_up, told.append)
+    settling.applied(7, partial(behind.append, "first"))
+    await settling.until(7)
+    await turns()
+    settling.applied(7, partial(behind.append, "second"))
+    await turns()
+    assert (told, behind, zookeeper.asked) == ([7, 7], ["first", "second"], 2)
 
 
 async def test_a_broker_out_of_touch_with_zookeeper_settles_later() -> None:
@@ -54,7 +67,7 @@ async def test_a_broker_out_of_touch_with_zookeeper_settles_later() -> None:
     zookeeper, told = ZooKeeper(), list[int]()
     zookeeper.lost = 2
     settling = Settling(zookeeper.catch_up, told.append)
-    settling.applied(5)
+    settling.applied(5, lambda: None)
     async with asyncio.timeout(2):
         await settling.until(5)
     assert (told, zookeeper.asked) == ([5], 3)
@@ -110,11 +123,11 @@ async def test_a_read_waits_for_what_the_controller_knew_when_it_came() -> None:
         return 9
 
     gate = ReadGate(settling, standing=None, newest=newest, timeout_s=5)
-    settling.applied(8)
+    settling.applied(8, lambda: None)
     reading = asyncio.create_task(gate.pass_through())
     await turns()
     assert not reading.done()
-    settling.applied(9)
+    settling.applied(9, lambda: None)
     assert await reading
 
 
