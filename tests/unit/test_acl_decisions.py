@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +11,13 @@ from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRe
 from bridgehead.kafka_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from cluster_model.acls import AclSet
 from cluster_model.image import MetadataImage
-from cluster_model.principal import ANONYMOUS
 from controller.apis.base import Outcome, RequestContext
 from controller.apis.create_acls import CreateAcls
 from controller.apis.delete_acls import DeleteAcls
 from controller.store.outcomes import RequestOutcomes, decode_outcomes, encode_outcomes
 from envelope.messages import RequestIdentity
-from tests.unit.authorizing import Rule, saying
+from tests.unit.authorizing import Rule
+from tests.unit.request_contexts import a_context
 
 TOPIC, LITERAL, PREFIXED, ANY, READ, ALLOW = 2, 3, 4, 1, 3, 3
 ORDERS = ResourcePattern("TOPIC", "LITERAL", "orders")
@@ -27,10 +26,7 @@ BOB = AccessControlEntry("User:bob", "*", "READ", "ALLOW")
 
 
 def context(rule: Rule | bool = True) -> RequestContext:
-    return RequestContext(
-        "r", 30, 3, "shipped", ANONYMOUS, "h", None, "L", "PLAINTEXT", saying(rule),
-        random.Random(1), 0,
-    )  # fmt: skip
+    return a_context(30, 3, rule)
 
 
 def creating(*rows: tuple[str, str], pattern_type: int = LITERAL) -> CreateAclsRequest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,7 +33,8 @@ from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import DONE, Outcome, RequestContext
 from controller.apis.config_changes import ConfigChanges
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
-from tests.unit.authorizing import saying, saying_to_everybody
+from tests.unit.authorizing import saying_to_everybody
+from tests.unit.request_contexts import a_context
 
 STATIC = BrokerConfig.from_properties({"broker.id": "1"})
 IMAGE = MetadataImage().replay(
@@ -56,10 +56,7 @@ def context(denied: frozenset[str] = frozenset()) -> RequestContext:
         assert operation == "ALTER_CONFIGS"
         return f"{resource_type}:{name}" not in denied
 
-    return RequestContext(
-        "r", 44, 1, "shipped", ANONYMOUS, "h", None, "L", "PLAINTEXT", saying(authorize),
-        random.Random(1), 0,
-    )  # fmt: skip
+    return a_context(44, 1, authorize)
 
 
 def decide(request: Any, settled: Mapping[str, Outcome] | None = None, **more: Any) -> Any:

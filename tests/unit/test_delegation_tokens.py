@@ -28,7 +28,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.token_znodes import TokenZnode
 from cluster_model.znode_operations import Create, Delete, SetData
-from controller.apis.base import AdminApi, Outcome, RequestContext
+from controller.apis.base import AdminApi, Outcome
 from controller.apis.create_delegation_token import CreateDelegationToken
 from controller.apis.expire_delegation_token import ExpireDelegationToken
 from controller.apis.renew_delegation_token import RenewDelegationToken
@@ -37,7 +37,8 @@ from controller.background import remove_expired_tokens
 from controller.store.outcomes import RequestOutcomes, decode_outcomes, encode_outcomes
 from controller.store.plan import plan_operations
 from envelope.messages import RequestIdentity
-from tests.unit.authorizing import Rule, saying
+from tests.unit.authorizing import Rule
+from tests.unit.request_contexts import a_context
 
 KEY, NOW, DAY = "token-master-key", 1_700_000_000_000, 86_400_000
 LONG_MAX = 2**63 - 1
@@ -70,17 +71,13 @@ class Cluster:
         rule: Rule | bool = False,
         settled: Mapping[str, Outcome] | None = None,
     ) -> Any:
-        context = RequestContext(
-            request_id="r",
-            api_key=key,
-            api_version=2,
-            dialect="shipped",
+        context = a_context(
+            key,
+            2,
+            rule,
             principal=principal,
-            client_host="127.0.0.1",
-            client_id=None,
             listener_name="SASL",
             security_protocol=protocol,
-            authorize=saying(rule),
             random=self.source,
             now_ms=self.now_ms,
         )

@@ -13,7 +13,6 @@ from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from bridgehead.kafka_wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from cluster_model.image import BrokerRegistration, MetadataImage
-from cluster_model.principal import ANONYMOUS
 from cluster_model.records import (
     NO_LEADER,
     DeletionMarkerRecord,
@@ -24,27 +23,15 @@ from cluster_model.records import (
 from controller.apis.base import RequestContext, WaitFor
 from controller.apis.elect_leaders import ElectLeaders
 from controller.apis.update_features import UpdateFeatures
-from tests.unit.authorizing import Rule, saying
+from tests.unit.authorizing import Rule
+from tests.unit.request_contexts import a_context
 
 PREFERRED, UNCLEAN = 0, 1
 ELECT, FEATURES = ElectLeaders(), UpdateFeatures()
 
 
 def context(version: int, authorize: Rule | bool = True) -> RequestContext:
-    return RequestContext(
-        request_id="r",
-        api_key=43,
-        api_version=version,
-        dialect="shipped",
-        principal=ANONYMOUS,
-        client_host="127.0.0.1",
-        client_id=None,
-        listener_name="L",
-        security_protocol="PLAINTEXT",
-        authorize=saying(authorize),
-        random=random.Random(3),
-        now_ms=0,
-    )
+    return a_context(43, version, authorize, random=random.Random(3))
 
 
 def cluster(*states: tuple[int, tuple[int, ...]], live: tuple[int, ...] = (1, 2, 3)) -> Any:

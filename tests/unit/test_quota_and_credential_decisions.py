@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -24,7 +23,6 @@ from bridgehead.kafka_wire.messages.alter_user_scram_credentials import (
 from cluster_model.client_quotas import in_hash_order
 from cluster_model.entity_names import desanitize, sanitize
 from cluster_model.image import MetadataImage
-from cluster_model.principal import ANONYMOUS
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.scram import credential_iterations, credential_text
 from controller.apis.alter_client_quotas import AlterClientQuotas, host_names
@@ -33,7 +31,7 @@ from controller.apis.base import DONE, Decision, Outcome, RequestContext
 from controller.host_names import HOSTS_MAX, resolvable
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from envelope.messages import RequestIdentity
-from tests.unit.authorizing import saying
+from tests.unit.request_contexts import a_context
 
 QUOTAS, CREDENTIALS = AlterClientQuotas(), AlterUserScramCredentials()
 FAULT_TEXT = "The server experienced an unexpected error when processing the request."
@@ -41,20 +39,7 @@ Op = tuple[str, float | None]
 
 
 def context(key: int) -> RequestContext:
-    return RequestContext(
-        request_id="r",
-        api_key=key,
-        api_version=0,
-        dialect="shipped",
-        principal=ANONYMOUS,
-        client_host="127.0.0.1",
-        client_id=None,
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        authorize=saying(True),
-        random=random.Random(7),
-        now_ms=0,
-    )
+    return a_context(key, 0)
 
 
 def stored(**users: dict[str, str]) -> MetadataImage:

@@ -23,7 +23,6 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
 )
 from cluster_model.elections import elect_new
 from cluster_model.image import BrokerRegistration, MetadataImage
-from cluster_model.principal import ANONYMOUS
 from cluster_model.records import (
     AssignmentRecord,
     DeletionMarkerRecord,
@@ -34,27 +33,15 @@ from controller.apis.alter_partition_reassignments import AlterPartitionReassign
 from controller.apis.base import DONE, Decision, RequestContext
 from controller.apis.list_partition_reassignments import ListPartitionReassignments
 from controller.background import complete_reassignments, sweep
-from tests.unit.authorizing import Rule, saying
+from tests.unit.authorizing import Rule
+from tests.unit.request_contexts import a_context
 
 ID = bytes([7]) * 16
 ALTER, LIST = AlterPartitionReassignments(), ListPartitionReassignments()
 
 
 def context(authorize: Rule | bool = True) -> RequestContext:
-    return RequestContext(
-        request_id="r",
-        api_key=45,
-        api_version=0,
-        dialect="shipped",
-        principal=ANONYMOUS,
-        client_host="127.0.0.1",
-        client_id=None,
-        listener_name="L",
-        security_protocol="PLAINTEXT",
-        authorize=saying(authorize),
-        random=random.Random(3),
-        now_ms=0,
-    )
+    return a_context(45, 0, authorize, random=random.Random(3))
 
 
 def alive(*ids: int) -> Map[int, BrokerRegistration]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +37,8 @@ from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import RequestContext
 from controller.apis.config_changes import ConfigChanges
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
-from tests.unit.authorizing import saying, saying_to_everybody
+from tests.unit.authorizing import saying_to_everybody
+from tests.unit.request_contexts import a_context
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 # Whom a case is put to: the controller, or another broker that forwards.
@@ -145,20 +145,7 @@ def client_request(api_key: int, version: int) -> ClientRequest:
 
 
 def context(api_key: int, version: int) -> RequestContext:
-    return RequestContext(
-        "r",
-        api_key,
-        version,
-        "shipped",
-        ANONYMOUS,
-        "127.0.0.1",
-        "test",
-        "PLAINTEXT",
-        "PLAINTEXT",
-        saying(True),
-        random.Random(1),
-        0,
-    )
+    return a_context(api_key, version, client_id="test")
 
 
 def comparable(answer: dict[str, Any]) -> dict[str, Any]:

@@ -21,16 +21,15 @@ from bridgehead.kafka_wire.headers import decode_request_header
 from bridgehead.kafka_wire.json_form import decode_body
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, MetadataImage
-from cluster_model.principal import ANONYMOUS
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
-from controller.apis.base import AdminApi, RequestContext
+from controller.apis.base import AdminApi
 from controller.apis.create_topics import CreateTopics
 from controller.apis.elect_leaders import ElectLeaders
 from controller.apis.list_partition_reassignments import ListPartitionReassignments
 from controller.apis.topic_config_rules import TopicConfigRules
 from controller.apis.update_features import UpdateFeatures
 from controller.background import complete_reassignments
-from tests.unit.authorizing import saying
+from tests.unit.request_contexts import a_context
 
 RECORDINGS: Final = Path(__file__).parent.parent / "recordings"
 CASES: Final = ("reassignments", "elect_leaders", "update_features")
@@ -72,20 +71,7 @@ class Controller:
         header, at = decode_request_header(data)
         key, version = header.api_key, header.api_version
         request = decode_request(key, version, data, at)
-        context = RequestContext(
-            request_id="r",
-            api_key=key,
-            api_version=version,
-            dialect="shipped",
-            principal=ANONYMOUS,
-            client_host="127.0.0.1",
-            client_id=None,
-            listener_name="PLAINTEXT",
-            security_protocol="PLAINTEXT",
-            authorize=saying(True),
-            random=self._random,
-            now_ms=0,
-        )
+        context = a_context(key, version, random=self._random)
         api = self._apis[key]
         decision = api.decide(context, request, self.image, {})
         outcomes = {decided.element: decided.outcome for decided in decision.elements}

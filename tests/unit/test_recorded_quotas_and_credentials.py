@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +29,9 @@ from cluster_model.records import ConfigResource
 from cluster_model.znodes import ConfigZnode
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
-from controller.apis.base import AdminApi, RequestContext
-from tests.unit.authorizing import saying, saying_to_everybody
+from controller.apis.base import AdminApi
+from tests.unit.authorizing import saying_to_everybody
+from tests.unit.request_contexts import a_context
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 ASKED = {48, 49, 50, 51}
@@ -59,20 +59,7 @@ class Cluster:
 
     def write(self, key: int, version: int, message: Any) -> Any:
         """Decide, replay and answer."""
-        context = RequestContext(
-            request_id="r",
-            api_key=key,
-            api_version=version,
-            dialect="shipped",
-            principal=ANONYMOUS,
-            client_host="127.0.0.1",
-            client_id=None,
-            listener_name="PLAINTEXT",
-            security_protocol="PLAINTEXT",
-            authorize=saying(self.allowed),
-            random=random.Random(7),
-            now_ms=0,
-        )
+        context = a_context(key, version, self.allowed)
         api = WRITES[key]
         decision = api.decide(context, message, self.image, {})
         for decided in decision.elements:

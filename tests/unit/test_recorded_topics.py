@@ -36,13 +36,13 @@ from cluster_model.principal import ANONYMOUS
 from cluster_model.records import TopicRemovalRecord
 from cluster_model.update_metadata import full_parts
 from cluster_model.znodes import decode_uuid
-from controller.apis.base import RequestContext, WaitFor
+from controller.apis.base import WaitFor
 from controller.apis.create_partitions import CreatePartitions
 from controller.apis.create_topics import CreateTopics
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.topic_config_rules import TopicConfigRules
 from envelope.messages import MetadataUpdate
-from tests.unit.authorizing import saying
+from tests.unit.request_contexts import a_context
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 CASES = (
@@ -135,20 +135,7 @@ class Cluster:
 
     def write(self, key: int, version: int, message: Any) -> Any:
         """Decide, replay, finish the deletions, answer."""
-        context = RequestContext(
-            request_id="r",
-            api_key=key,
-            api_version=version,
-            dialect="shipped",
-            principal=ANONYMOUS,
-            client_host="127.0.0.1",
-            client_id=None,
-            listener_name="PLAINTEXT",
-            security_protocol="PLAINTEXT",
-            authorize=saying(True),
-            random=self.random,
-            now_ms=0,
-        )
+        context = a_context(key, version, random=self.random)
         api = self.writes[key]
         decision = api.decide(context, message, self.image, {})
         outcomes = {}

@@ -14,7 +14,6 @@ from bridgehead.kafka_wire.messages.create_topics import (
 )
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.image import BrokerRegistration, MetadataImage
-from cluster_model.principal import ANONYMOUS
 from cluster_model.records import (
     TopicRecord,
 )
@@ -27,7 +26,8 @@ from controller.apis.base import (
 )
 from controller.apis.create_topics import CreateTopics
 from controller.apis.topic_config_rules import TopicConfigRules
-from tests.unit.authorizing import Rule, saying
+from tests.unit.authorizing import Rule
+from tests.unit.request_contexts import a_context
 
 ID = bytes([7]) * 16
 
@@ -46,20 +46,7 @@ def create_topics(**properties: str) -> CreateTopics:
 
 
 def context(version: int, authorize: Rule | bool = True, seed: int = 3) -> RequestContext:
-    return RequestContext(
-        request_id="r",
-        api_key=0,
-        api_version=version,
-        dialect="shipped",
-        principal=ANONYMOUS,
-        client_host="127.0.0.1",
-        client_id=None,
-        listener_name="L",
-        security_protocol="PLAINTEXT",
-        authorize=saying(authorize),
-        random=random.Random(seed),
-        now_ms=0,
-    )
+    return a_context(0, version, authorize, random=random.Random(seed))
 
 
 def without(*denied: str) -> Authorize:
