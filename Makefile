@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects demo-authorization test-docker read-after-write pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: demo-policies demo-dialects demo-authorization test-docker read-after-write forwarded-principals pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ endif
 
 read-after-write: setup ## 10,000 writes, each read at another broker, with controllers killed (ARGS="--pairs N --blocking controller")
 	@PYTHONPATH=. $(BIN)/python -m chaos.read_after_write $(ARGS)
+
+forwarded-principals: setup ## 10,000 requests of 20 users at any broker, with controllers that fail: does each decision stand for who asked? (ARGS="--requests N --failovers N")
+	@PYTHONPATH=. $(BIN)/python -m chaos.forwarded_principals $(ARGS)
 
 lint: setup ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

@@ -14,29 +14,22 @@ import argparse
 import asyncio
 import itertools
 import random
-import struct
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from bridgehead.cluster import Cluster
-from bridgehead.kafka_wire.codec import decode_response, encode_request
-from bridgehead.kafka_wire.headers import (
-    RequestHeader,
-    decode_response_header,
-    encode_request_header,
-)
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from chaos.wire_client import WireClient
 
 METADATA, METADATA_VERSION = 3, 12
 CREATE_TOPICS, CREATE_TOPICS_VERSION = 19, 7
 NONE, UNKNOWN_TOPIC, TIMED_OUT = 0, 3, 7
 WORKERS: Final = 32
 DELAYS_MS: Final = {1: 0, 2: 20, 3: 40}
-_LENGTH: Final = struct.Struct(">i")
 _READ_WITHIN_S: Final = 60.0
 
 
@@ -59,44 +52,11 @@ class Counts:
         )
 
 
-class Client:
-    """One worker's connections, one for each broker, opened again when they break."""
-
-    def __init__(self, addresses: Mapping[int, str]) -> None:
-        self._addresses = addresses
-        self._open: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
-
-    async def ask(self, broker: int, key: int, version: int, message: Any) -> Any:
-        """Return the answer. Raises OSError or EOFError: there was none."""
-        try:
-            if broker not in self._open:
-                host, _, port = self._addresses[broker].rpartition(":")
-                self._open[broker] = await asyncio.open_connection(host, int(port))
-            reader, writer = self._open[broker]
-            head = encode_request_header(RequestHeader(key, version, 1, "read-after-write"))
-            payload = head + encode_request(key, version, message)
-            writer.write(_LENGTH.pack(len(payload)) + payload)
-            (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-            answer = await reader.readexactly(length)
-        except (OSError, EOFError):
-            connection = self._open.pop(broker, None)
-            if connection is not None:
-                connection[1].close()
-            raise
-        _, at = decode_response_header(key, version, answer)
-        return decode_response(key, version, answer, at)
-
-    def close(self) -> None:
-        """Close every connection."""
-        for _, writer in self._open.values():
-            writer.close()
-
-
 async def pairs(
     addresses: Mapping[int, str], numbers: Iterator[int], counts: Counts, source: random.Random
 ) -> None:
     """One worker: a pair after another, until there are no numbers left."""
-    client = Client(addresses)
+    client = WireClient(addresses, "read-after-write")
     for number in numbers:
         writer, reader = source.sample(sorted(addresses), 2)
         name = f"pair-{number}"
@@ -119,7 +79,7 @@ async def pairs(
     client.close()
 
 
-async def _read(client: Client, name: str, brokers: list[int], counts: Counts) -> None:
+async def _read(client: WireClient, name: str, brokers: list[int], counts: Counts) -> None:
     """Ask one broker, or the next one where the first is gone."""
     topic = MetadataRequestTopic(name=name)
     message = MetadataRequest(topics=[topic], allow_auto_topic_creation=False)

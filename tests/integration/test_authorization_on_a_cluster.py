@@ -1,14 +1,12 @@
-"""Who may do what on a real cluster: judged, told in the log, and every seeded bug is caught."""
+"""Who may do what on a real cluster: judged, and told in the log."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import pytest
 from kazoo.client import KazooClient
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
@@ -27,7 +25,6 @@ CONTROLLER, OTHER = 1, 2
 LISTENER: Final = "SASL_PLAINTEXT"
 # Not the brokers' own address, which a controller could mistake for it.
 CLIENTS_HOST: Final = "127.0.0.2"
-MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
 TOPIC, LITERAL, PREFIXED, DENY, ALLOW = 2, 3, 4, 2, 3
 CREATE, DESCRIBE = 5, 8
 MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -97,7 +94,7 @@ def sees(cluster: Cluster, user: str, name: str) -> bool:
     return bool(answer["topics"][0]["errorCode"] == 0)
 
 
-def play(cluster: Cluster, patience_s: float) -> Story:
+def play(cluster: Cluster) -> Story:
     """Alice may create a-…, from her own host, but one; bob may nothing, until he is let see."""
     codes = grant(
         cluster,
@@ -113,7 +110,7 @@ def play(cluster: Cluster, patience_s: float) -> Story:
     assert create(cluster, CONTROLLER, "admin", "seen") == 0
     assert not sees(cluster, "bob", "seen")
     assert grant(cluster, acl(TOPIC, LITERAL, "seen", "User:bob", DESCRIBE, ALLOW)) == [0]
-    return Story(created, eventually(lambda: sees(cluster, "bob", "seen"), patience_s))
+    return Story(created, eventually(lambda: sees(cluster, "bob", "seen")))
 
 
 def verdicts(folder: Path) -> dict[str, Verdict]:
@@ -125,7 +122,7 @@ def test_rights_hold_are_judged_and_are_told_in_the_log(tmp_path: Path) -> None:
     """Nothing is seeded: the run passes, and the controller's log names client and host."""
     options: dict[str, Any] = {"brokers": 2, "controller": CONTROLLER, "data_dir": tmp_path}
     with Cluster(**options, properties=PROPERTIES_OF_BROKERS) as cluster:
-        assert play(cluster, 10) == Story([0, 29, 29], True)
+        assert play(cluster) == Story([0, 29, 29], True)
         hostile = "User:e\nPrincipal = User:bob is Allowed\u0001\u2028\"\\'"
         assert grant(cluster, acl(TOPIC, LITERAL, "seen", hostile, DESCRIBE, ALLOW)) == [0]
         refused = grant(cluster, acl(TOPIC, LITERAL, "a\nb", "User:x", DESCRIBE, ALLOW))
@@ -189,30 +186,3 @@ def described(cluster: Cluster, name: str) -> list[str]:
 
     assert eventually(lambda: len(now()) > 1)
     return now()
-
-
-@pytest.mark.parametrize(
-    ("mutant", "accuser", "story"),
-    [
-        ("allow_before_deny", "A1", Story([0, 29, 0], True)),
-        ("drop_principal", "F1", None),
-        ("swap_principals", "F1", None),
-        ("broker_host", "F1", Story([29, 29, 29], True)),
-        ("stale_acl_cache", "", Story([0, 29, 29], False)),
-    ],
-)
-def test_every_seeded_bug_of_authorization_is_caught(
-    tmp_path: Path, mutant: str, accuser: str, story: Story | None
-) -> None:
-    """By a property over the evidence, or by a broker that never learns a right."""
-    with Cluster(
-        brokers=2,
-        controller=CONTROLLER,
-        data_dir=tmp_path,
-        properties=PROPERTIES_OF_BROKERS,
-        node_command=(*MUTANT_NODE, mutant),
-    ) as cluster:
-        seen = play(cluster, 1 if mutant == "stale_acl_cache" else 10)
-    assert story in (None, seen)
-    if accuser:
-        assert verdicts(tmp_path)[accuser] is Verdict.FAIL

@@ -79,7 +79,7 @@ def logs_in(cluster: Cluster, broker: int, token: Any) -> bool:
         return client.log_in_with_token(token["tokenId"], token["hmac"])
 
 
-def eventually(condition: Callable[[], bool], timeout_s: float = 10) -> bool:
+def eventually(condition: Callable[[], bool], timeout_s: float = 30) -> bool:
     """Wait until something is so; brokers learn of tokens from ZooKeeper."""
     deadline = time.monotonic() + timeout_s
     while not condition():
