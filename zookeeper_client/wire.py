@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from cluster_model.znode_access import OPEN, ZnodeAcl
@@ -39,8 +40,9 @@ def _text(text: str) -> bytes:
     return _LENGTH(len(data)) + data
 
 
-def encode_acl(entries: Sequence[ZnodeAcl]) -> bytes:
-    """Return the jute vector of `entries`."""
+@lru_cache(maxsize=16)
+def encode_acl(entries: tuple[ZnodeAcl, ...]) -> bytes:
+    """Return the jute vector of `entries`: there are few, and every znode is created with one."""
     parts = [_LENGTH(len(entries))]
     for entry in entries:
         parts += (_LENGTH(entry.permissions), _text(entry.scheme), _text(entry.id))
