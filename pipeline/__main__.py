@@ -58,8 +58,30 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, required=True, help="where tables and report go")
     run.add_argument("--master", default="local[*]", help="Spark's master (default: local[*])")
     run.add_argument("--memory", default="4g", help="of the driver and of executors (default: 4g)")
+    run.add_argument(
+        "--driver-host",
+        default="127.0.0.1",
+        metavar="HOST",
+        help="this host's name as a cluster's workers see it; the driver listens there "
+        "(default: 127.0.0.1)",
+    )
+    run.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="a setting of Spark's, as spark-submit takes it; may be repeated",
+    )
     run.add_argument("--debug", action="store_true", help="show stack traces of failures")
     return parser
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not spark.NAME=VALUE")
+    return name, value
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
@@ -80,7 +102,13 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     ) as progress:
         task = progress.add_task("starting Spark", total=None)
         small = sum(f.bytes for run in runs for f in run.manifest.files) < SMALL_BYTES_MAX
-        spark = open_session(options.master, memory=options.memory, small=small)
+        spark = open_session(
+            options.master,
+            memory=options.memory,
+            small=small,
+            driver_host=options.driver_host,
+            settings=dict(options.conf),
+        )
         try:
             pipeline = Pipeline(spark, runs, options.out)
             pipeline.make(

@@ -36,8 +36,6 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
     "spark.ui.enabled": "false",  # a port, and a second of every start
     "spark.ui.showConsoleProgress": "false",  # we show stages, not tasks
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
 }
@@ -52,6 +50,7 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
+LOOPBACK: Final = "127.0.0.1"
 _SMALL_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL_BYTES_MAX: Final = 32 << 20
 _QUIET: Final = f"-Dlog4j2.configurationFile=file://{Path(__file__).parent}/log4j2.properties"
@@ -63,12 +62,14 @@ def open_session(
     *,
     small: bool = False,
     memory: str = "4g",
+    driver_host: str = LOOPBACK,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Start Spark, or return the session that this process has.
 
     `small` is for evidence below SMALL_BYTES_MAX; `memory` is the driver's, which in local mode
-    does all the work; `settings` win over all others.
+    does all the work; `driver_host` is where executors find the driver, and where it listens;
+    `settings` win over all others.
 
     Raises:
         ClusterError: no Java was found.
@@ -76,10 +77,12 @@ def open_session(
     java = find_java()
     os.environ["JAVA_HOME"] = str(_java_home(java))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers take another Python
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_LOCAL_IP", driver_host)
     builder = SparkSession.builder.appName("bridgehead pipeline").master(master)
     chosen = {
         **SETTINGS,
+        "spark.driver.host": driver_host,
+        "spark.driver.bindAddress": driver_host,
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.driver.memory": memory,
         "spark.executor.memory": memory,

@@ -18,7 +18,20 @@ def run(
         Path, typer.Option(metavar="DIR", help="A cluster's folder, or one sealed run.")
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where tables and report go.")],
-    master: Annotated[str, typer.Option(help="Spark's master.")] = "local[*]",
+    master: Annotated[
+        str, typer.Option(help="Spark's master: local[*] or spark://HOST:PORT.")
+    ] = "local[*]",
+    driver_host: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST",
+            help="This host's name as a cluster's workers see it; the driver listens there.",
+        ),
+    ] = "127.0.0.1",
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A setting of Spark's; may be repeated."),
+    ] = None,
     memory: Annotated[str, typer.Option(help="Memory of the driver and of executors.")] = "4g",
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
 ) -> None:
@@ -31,7 +44,9 @@ def run(
     result = subprocess.run(
         module_command(
             *("pipeline", "run", "--evidence", str(evidence), "--out", str(out)),
-            *("--master", master, "--memory", memory, *(["--debug"] if debug else [])),
+            *("--master", master, "--driver-host", driver_host, "--memory", memory),
+            *(f"--conf={each}" for each in conf or []),
+            *(["--debug"] if debug else []),
         ),
         env=module_environment(),
         check=False,

