@@ -15,6 +15,7 @@ from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import (
     AclRecord,
+    AssignmentRecord,
     ConfigRecord,
     ConfigResource,
     DeletionMarkerRecord,
@@ -62,6 +63,9 @@ def _topic(number: int) -> Steps:
         for partition, replicas in enumerate(REPLICAS)
     ]
     last: list[Record] = [DeletionMarkerRecord(name)] if number % 1_000 == 999 else []
+    if number % 1_000 == 500:
+        moved = ((4, *REPLICAS[0]), *REPLICAS[1:])
+        last = [AssignmentRecord(name, moved, adding={0: (4,)}, removing={0: (1,)})]
     return [[TopicRecord(name, topic_id, REPLICAS, configs if number % 3 else {})], states, last]
 
 
@@ -87,6 +91,8 @@ def _user(number: int) -> Iterator[Steps]:
         "consumer_byte_rate": str(number),
         "request_percentage": "5",
     }
+    if number % 2:
+        of_user["SCRAM-SHA-512"] = _SCRAM
     yield [[ConfigRecord(ConfigResource("users", user), of_user)]]
     below = ConfigResource("users", f"{user}/clients/app-{number}")
     yield [[ConfigRecord(below, {"controller_mutation_rate": str(number + 1)})]]

@@ -38,6 +38,11 @@ class Coordinators:
         """True when this broker coordinates the transactional id."""
         return self.leader(TRANSACTION_STATE_TOPIC, transactional_id) == self._broker_id
 
+    def has_partition(self, topic_name: str, partition: int) -> bool:
+        """True when this broker knows the partition."""
+        topic = self._cache.topics.get(topic_name)
+        return topic is not None and partition in topic.partitions
+
 
 def partition_of(key: str, partitions: int) -> int:
     """Return Kafka's partition of a key: the absolute value of Java's hash (kafka-semantics 3.19).

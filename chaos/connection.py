@@ -12,6 +12,8 @@ from bridgehead.kafka_wire.json_form import encode_body
 
 CLOSED: Final = "closed"
 TIMEOUT: Final = "timeout"
+NO_TAGS: Final = b"\0"
+UNKNOWN_TAG: Final = b"\x01\x63\x03abc"  # one; number 99, three bytes
 _ANSWER_S: Final = 15.0
 _SASL_HANDSHAKE: Final = 17
 _SASL_AUTHENTICATE: Final = 36
@@ -60,7 +62,17 @@ class Connection:
         self._socket.close()
 
 
-def request_bytes(key: int, version: int, body: dict[str, Any]) -> bytes:
-    """Return a request with header, from the JSON form of its body."""
+def request_bytes(
+    key: int, version: int, body: dict[str, Any], *, unknown_tags: bool = False
+) -> bytes:
+    """Return a request with header, from the JSON form of its body.
+
+    `unknown_tags`: header and body, in a flexible version, carry a tagged field that nobody knows.
+    """
     head = encode_request_header(RequestHeader(key, version, 7, "probe"))
-    return head + encode_body(key, "request", version, body)
+    data = encode_body(key, "request", version, body)
+    if not unknown_tags:
+        return head + data
+    assert head.endswith(NO_TAGS), "the version is not flexible"
+    assert data.endswith(NO_TAGS), "the body has tagged fields of its own"
+    return head[:-1] + UNKNOWN_TAG + data[:-1] + UNKNOWN_TAG

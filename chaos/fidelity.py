@@ -81,7 +81,9 @@ class Report:
 
     def summary(self) -> str:
         """A few lines for people."""
-        lines = [f"{self.equal} of {self.asked.total()} answers are equal"]
+        asked, known = self.asked.total(), self.known.total()
+        lines = [f"{self.equal} of {asked} answers are equal"]
+        lines.append(f"{known} differ in a known way: {known / max(asked, 1):.1%}")
         lines += [f"{count} differ as known: {name}" for name, count in self.known.items()]
         lines += [f"{count} not asked: {api} is not served" for api, count in self.skipped.items()]
         lines.append(f"{len(self.differences)} differ in an unknown way")
@@ -126,20 +128,30 @@ class Replay:
             self.report.asked[api] += 1
             self._judge(case["case"], step)
 
+    def wait_until_agreed(self, within_s: float = 10.0) -> None:
+        """Return once all brokers tell the same of all topics; they are told one by one."""
+        deadline = time.monotonic() + within_s
+        while time.monotonic() < deadline:
+            told = [self._topics_at(broker) for broker in self._brokers]
+            if all(each == told[0] for each in told):
+                return
+            time.sleep(_POLL_S)
+
+    def _topics_at(self, broker: int) -> Any:
+        self._user = None
+        answer = self._send(broker, _METADATA, 1, {"topics": None})
+        return sorted(
+            (topic["name"], sorted(json.dumps(each) for each in topic["partitions"]))
+            for topic in answer["topics"]
+        )
+
     def close(self) -> None:
         """Close every connection."""
         for connection in self._open.values():
             connection.close()
 
     def _judge(self, case: str, step: Step) -> None:
-        want = comparable(step, self._wanted(step))
-        # What a real broker was given time to learn, ours is asked until it knows.
-        deadline = time.monotonic() + step.get("settle_before", 0)
-        answer = self._take(step)
-        while (got := comparable(step, answer)) != want and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
-            answer = self._take(step)
-        self._capture(step, answer)
+        want, got = self._both(step)
         if got == want or step.get("set_up"):
             self.report.equal += 1
             return
@@ -152,6 +164,18 @@ class Replay:
             f"{case}: {step.get('api', 'raw')} v{step.get('version')} to {step['to']} {shown[0]}\n"
             f"    Kafka {shown[1]}\n    here  {shown[2]}"
         )
+
+    def _both(self, step: Step) -> tuple[Any, Any]:
+        """Return what Kafka answered and what is answered here, as they are compared."""
+        want = comparable(step, self._wanted(step))
+        # What a real broker was given time to learn, ours is asked until it knows.
+        deadline = time.monotonic() + step.get("settle_before", 0)
+        answer = self._take(step)
+        while (got := comparable(step, answer)) != want and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            answer = self._take(step)
+        self._capture(step, answer)
+        return want, got
 
     def _wanted(self, step: Step) -> Any:
         """Return what a real Kafka answered."""
@@ -176,9 +200,9 @@ class Replay:
         header, at = decode_request_header(data)
         names = {**self._names, "receiver": str(broker), "another": str(broker % 3 + 1)}
         body = decode_body(header.api_key, "request", header.api_version, data[at:])
-        return self._send(
-            broker, header.api_key, header.api_version, fill(body, step["body"], names)
-        )
+        sent = fill(body, step["body"], names)
+        tags = step.get("unknown_tags", False)
+        return self._send(broker, header.api_key, header.api_version, sent, unknown_tags=tags)
 
     def _receiver(self, to: str) -> int:
         if to.startswith("broker:"):
@@ -189,8 +213,16 @@ class Replay:
         answer = self._send(1, _METADATA, 1, {"topics": []})
         return int(answer["controllerId"])
 
-    def _send(self, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
-        answer = self._ask(broker, request_bytes(key, version, body))
+    def _send(
+        self,
+        broker: int,
+        key: int,
+        version: int,
+        body: dict[str, Any],
+        *,
+        unknown_tags: bool = False,
+    ) -> Any:
+        answer = self._ask(broker, request_bytes(key, version, body, unknown_tags=unknown_tags))
         if isinstance(answer, str):
             return answer
         _, at = decode_response_header(key, version, answer)

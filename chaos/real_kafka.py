@@ -13,9 +13,10 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from bridgehead.cluster.child_process import start_child, tethered
 from bridgehead.cluster.plan import Ports
@@ -50,11 +51,13 @@ def kafka_brokers(
     *,
     forwarding: bool = False,
     one_by_one: bool = False,
+    properties: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Run brokers of these ids; give their bootstrap servers once all accept connections.
 
     `forwarding`: admin writes go to the ZooKeeper-elected controller in Envelopes. A 3.9 broker
     does that in migration mode; nobody listens at the quorum's address, so none ever begins.
+    `properties`: of every broker.
     """
     ports = Ports()
     addresses: list[str] = []
@@ -63,11 +66,11 @@ def kafka_brokers(
         for broker_id in ids:
             address = f"127.0.0.1:{ports.choose()}"
             addresses.append(address)
-            properties = _properties(folder / str(broker_id), broker_id, address)
-            properties["zookeeper.connect"] = zookeeper_connect
+            own = _properties(folder, broker_id, address) | dict(properties)
+            own["zookeeper.connect"] = zookeeper_connect
             if forwarding:
-                properties |= _forwarding(ports.choose())
-            started.append(_start(folder / str(broker_id), properties))
+                own |= _forwarding(ports.choose())
+            started.append(_start(folder / str(broker_id), own))
             running.callback(_end, started[-1])
             if one_by_one:
                 _wait_for(address, started[-1], time.monotonic() + 90)
@@ -77,11 +80,16 @@ def kafka_brokers(
         yield ",".join(addresses)
 
 
+def data_of(folder: Path, broker_id: int) -> Path:
+    """Return where a broker in this folder keeps its logs."""
+    return folder / str(broker_id) / "data"
+
+
 def _properties(folder: Path, broker_id: int, address: str) -> dict[str, str]:
     return {
         "broker.id": str(broker_id),
         "listeners": f"PLAINTEXT://{address}",
-        "log.dirs": str(folder / "data"),
+        "log.dirs": str(data_of(folder, broker_id)),
         "zookeeper.session.timeout.ms": "6000",
         "broker.rack": f"rack-{broker_id}",
     }

@@ -16,7 +16,7 @@ _WORD: Final = 0xFFFFFFFF
 _SMALL_SET: Final = 4
 # Hashing is paid per character: what a client may ask for must not cost more than the answer.
 _NAMES_MAX: Final = 64
-_PARTITIONS_MAX: Final = 1_024
+_KEYS_MAX: Final = 1_024
 _BITS_PER_LEVEL: Final = 5
 _MUTABLE_SLOTS: Final = 16
 _MUTABLE_LOAD: Final = 0.75
@@ -81,12 +81,23 @@ def _walk(hashed: list[tuple[int, str]], shift: int) -> list[str]:
 
 @lru_cache(maxsize=256)
 def partition_order(count: int) -> tuple[int, ...]:
-    """Return 0 to count-1 in the order of a LongMap: 0 first, then by slot."""
-    if not 0 < count <= _PARTITIONS_MAX:
-        return tuple(range(count))
-    mask = (1 << (count - 1).bit_length()) - 1 | 7
+    """Return 0 to count-1 in the order of a LongMap; very many stay as they are."""
+    return long_map_order(tuple(range(count)))
+
+
+@lru_cache(maxsize=256)
+def long_map_order(keys: tuple[int, ...]) -> tuple[int, ...]:
+    """Return distinct keys, put in one after another, in the order of a LongMap: 0, then by slot.
+
+    The map is made as large as what it is to hold. Very many stay as they came.
+    """
+    if not 0 < len(keys) <= _KEYS_MAX:
+        return keys
+    mask = (1 << (len(keys) - 1).bit_length()) - 1 | 7
     slots: dict[int, int] = {}
-    for key in range(1, count):
+    for key in keys:
+        if not key:
+            continue
         slots[_free_slot(slots, key, mask)] = key
         if len(slots) > 0.5 * mask:
             mask = mask << 1 | 1
@@ -94,11 +105,12 @@ def partition_order(count: int) -> tuple[int, ...]:
             slots = {}
             for old in kept:
                 slots[_free_slot(slots, old, mask)] = old
-    return (0, *(slots[slot] for slot in sorted(slots)))
+    zero = (0,) if 0 in keys else ()
+    return (*zero, *(slots[slot] for slot in sorted(slots)))
 
 
 def _free_slot(taken: dict[int, int], key: int, mask: int) -> int:
-    mixed = key * 0x85EBCA6B & _WORD
+    mixed = (key ^ key >> 16) * 0x85EBCA6B & _WORD
     slot, probe = (mixed ^ mixed >> 13) & mask, 0
     while slot in taken:
         probe += 1

@@ -161,7 +161,12 @@ API_FACTS: Final[Mapping[int, ApiFacts]] = {
     34: ApiFacts(
         (("ALTER", "CLUSTER"),),
         _31,
-        ("LOG_DIR_NOT_FOUND", "REPLICA_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PARTITION"),
+        (
+            "INVALID_TOPIC_EXCEPTION",
+            "LOG_DIR_NOT_FOUND",
+            "REPLICA_NOT_AVAILABLE",
+            "UNKNOWN_TOPIC_OR_PARTITION",
+        ),
     ),
     35: ApiFacts((("DESCRIBE", "CLUSTER"),), _31, ()),
     36: ApiFacts((), _NOTHING, ("ILLEGAL_SASL_STATE", "SASL_AUTHENTICATION_FAILED")),

@@ -1,13 +1,14 @@
 """AlterReplicaLogDirs, key 34, versions 0 to 2: every broker moves its own replicas.
 
 There is no data plane: an empty log is moved at once, and DescribeLogDirs shows it in the other
-directory until the broker ends. A partition that is named twice goes where it was named last.
+directory until the broker ends. A partition that is named twice goes where it was named last,
+and a topic without partitions is left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
@@ -18,6 +19,10 @@ from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.log_dirs import LogDirs
+
+# The copy of a log is named `TOPIC-PARTITION.` and 32 digits and `-future` (KAFKA-4893).
+_FUTURE_SUFFIX: Final = 40
+_FILE_NAME_MAX: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +55,13 @@ class AlterReplicaLogDirs:
                     ],
                 )
                 for name, partitions in wanted.items()
+                if partitions
             ]
         )
 
     def _move(self, name: str, partition: int, path: str) -> ErrorCode:
+        if len(f"{name}-{partition}") + _FUTURE_SUFFIX > _FILE_NAME_MAX:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
         if path not in self.log_dirs.paths:
             return ErrorCode.LOG_DIR_NOT_FOUND
         is_here = self.log_dirs.has_replica(name, partition)

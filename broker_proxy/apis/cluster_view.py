@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from broker_proxy.metadata_cache import NO_CONTROLLER, CachedBroker, CachedEndpoint, MetadataCache
+from cluster_model.scala_order import long_map_order
 
 ACTUAL: Final = "actual"
 RANDOM: Final = "random"
@@ -35,10 +36,12 @@ class ClusterView:
         self._choose = choose
 
     def brokers(self, listener_name: str) -> list[tuple[CachedBroker, CachedEndpoint]]:
-        """Return the live brokers that have this listener, in the order of their ids."""
+        """Return the live brokers that have this listener, in the order of Kafka's hash table."""
+        ordered = long_map_order(tuple(sorted(self.cache.brokers)))
+        brokers = [self.cache.brokers[broker_id] for broker_id in ordered]
         return [
             (broker, broker.endpoints[listener_name])
-            for _, broker in sorted(self.cache.brokers.items())
+            for broker in brokers
             if listener_name in broker.endpoints
         ]
 

@@ -1,7 +1,7 @@
 """DescribeProducers, key 61, version 0: who writes to a partition, which is nobody.
 
-Answered by the leader of each partition, whose log is empty. A topic that this broker does not know
-is refused with the code's text; a partition of a topic that it knows, without one.
+Answered by whoever has a replica of each partition, which is an empty log. A topic that this broker
+does not know is refused with the code's text; a partition of a topic that it knows, without one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DescribeProducers:
                             partition_index=partition,
                             error_code=refused.error
                             if refused
-                            else self._led(asked.name, partition),
+                            else self._held(asked.name, partition),
                             error_message=refused.message if refused else None,
                         )
                         for partition in asked.partition_indexes
@@ -66,10 +66,10 @@ class DescribeProducers:
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return None if error is None else ApiError(error, error.default_text)
 
-    def _led(self, name: str, number: int) -> ErrorCode:
+    def _held(self, name: str, number: int) -> ErrorCode:
         partition = self.cache.topics[name].partitions.get(number)
         if partition is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if partition.leader != self.broker_id:
+        if self.broker_id not in partition.replicas:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.NONE

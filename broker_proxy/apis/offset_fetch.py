@@ -1,10 +1,12 @@
 """OffsetFetch, key 9, versions 0 to 9: which offsets a group has committed, which is none.
 
 Answered by the coordinator of the group; any other broker says NOT_COORDINATOR. A partition without
-a committed offset is no error, whether it exists or not: its offset is -1.
+a committed offset is no error, whether it exists or not: its offset is -1. A topic without
+partitions is left out, and what is asked twice is answered once.
 
 Version notes:
-    0: offsets kept in ZooKeeper, which any broker reads; there are none, which is an error 3 each.
+    0: offsets kept in ZooKeeper, which any broker reads; there are none, which is an error 3 each,
+       or -1 where the group has a name that no znode can have.
     1: has no room for the code of a whole group: another broker than the coordinator names no
        topic. 2 and later: a code of the whole, and topics of null, which asks for all that are
        committed. 8 and later: many groups. 9: names a member, which nobody needs to be here.
@@ -31,14 +33,15 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
 from broker_proxy.coordinators import Coordinators
 from cluster_model.quirks import NO_QUIRKS, OFFSET_FETCH_NO_GROUPS_HANGS, Quirks
+from cluster_model.topic_names import has_a_path
 
 _NOTHING_COMMITTED: Final = -1
 _MANY_GROUPS_FROM: Final = 8
 _CODE_OF_THE_WHOLE_FROM: Final = 2
 
 AskedTopics = Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None
-# A topic's name, its partitions and what is told of each.
-TopicCodes = list[tuple[str, list[int], ErrorCode]]
+# A topic's name, and what is told of each of its partitions.
+TopicCodes = list[tuple[str, list[tuple[int, ErrorCode]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,10 @@ class OffsetFetch:
                                     committed_offset=_NOTHING_COMMITTED,
                                     error_code=code,
                                 )
-                                for partition in partitions
+                                for partition, code in partitions
                             ],
                         )
-                        for name, partitions, code in topics
+                        for name, partitions in topics
                     ],
                 )
             )
@@ -94,10 +97,10 @@ class OffsetFetch:
                             committed_offset=_NOTHING_COMMITTED,
                             error_code=code,
                         )
-                        for partition in partitions
+                        for partition, code in partitions
                     ],
                 )
-                for name, partitions, code in topics
+                for name, partitions in topics
             ],
         )
 
@@ -106,21 +109,35 @@ class OffsetFetch:
     ) -> tuple[ErrorCode, TopicCodes]:
         """Return what is told of the group, and of each topic."""
         version, authorize = request.header.api_version, self.authorize_for(request)
-        wanted = [(topic.name, topic.partition_indexes) for topic in asked or ()]
+        merged: dict[str, dict[int, None]] = {}
+        for topic in asked or ():
+            merged.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+        wanted = [(name, list(partitions)) for name, partitions in merged.items()]
         if not authorize("DESCRIBE", "GROUP", group_id):
             refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
             if version >= _CODE_OF_THE_WHOLE_FROM:
                 return refused, []
-            return refused, [(name, partitions, refused) for name, partitions in wanted]
+            return refused, [
+                (name, [(each, refused) for each in each_of]) for name, each_of in wanted
+            ]
         if version and not self.coordinators.has_group(group_id):
             return ErrorCode.NOT_COORDINATOR, []
-        uncommitted = ErrorCode.NONE if version else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return ErrorCode.NONE, [
-            (
-                name,
-                partitions,
-                uncommitted if authorize("DESCRIBE", "TOPIC", name) else denied,
-            )
-            for name, partitions in wanted
-        ]
+        topics: TopicCodes = []
+        for name, partitions in wanted:
+            if not partitions:
+                continue
+            if not authorize("DESCRIBE", "TOPIC", name):
+                denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                topics.append((name, [(each, denied) for each in partitions]))
+            elif version:
+                topics.append((name, [(each, ErrorCode.NONE) for each in partitions]))
+            else:
+                kept = [(each, self._in_zookeeper(group_id, name, each)) for each in partitions]
+                topics.append((name, kept))
+        return ErrorCode.NONE, topics
+
+    def _in_zookeeper(self, group_id: str, topic: str, partition: int) -> ErrorCode:
+        """Return what a look for an offset there comes to: none, or no path to look at."""
+        if self.coordinators.has_partition(topic, partition) and not has_a_path(group_id):
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

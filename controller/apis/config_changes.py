@@ -25,6 +25,7 @@ from cluster_model.config_types import (
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.topic_configs import TopicDefaults, validate_topic_configs
+from cluster_model.topic_names import path_fault
 from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext
 from controller.policy_questions import AlterBrokerConfigs, MakeQuestion, topic_configs
 
@@ -46,11 +47,13 @@ class Change:
     """One resource's new set of configs, before it is judged.
 
     `asked` is what the request says, for the policy; `make` computes the whole new set from the
-    stored one and may refuse by ApiError.
+    stored one and may refuse by ApiError. `reads_first`: Kafka asks ZooKeeper for the stored set
+    before it looks whether there is such a topic.
     """
 
     asked: Mapping[str, str | None]
     make: Callable[[Mapping[str, str]], Mapping[str, str]]
+    reads_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,9 @@ def _topic_record(
     if not name:
         text = "Default topic resources are not allowed."
         raise ApiError(ErrorCode.INVALID_REQUEST, text)
+    fault = path_fault(f"/config/topics/{name}") if change.reads_first else None
+    if fault is not None:
+        raise ConfigException(fault)
     configs = change.make(image.config("topics", name))
     if name not in image.topics:
         text = f"The topic '{name}' does not exist."

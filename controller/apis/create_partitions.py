@@ -187,9 +187,13 @@ class CreatePartitions:
         image: MetadataImage,
         unfinished: frozenset[str],
     ) -> CreatePartitionsResponse:
-        """See AdminApi.answer. A topic asked for twice is answered once."""
+        """See AdminApi.answer. A topic asked for twice is answered once, unless all failed."""
         results = []
-        for name in dict.fromkeys(topic.name for topic in request.topics):
+        names = [topic.name for topic in request.topics]
+        faulty = any(not has_a_path(name) for name in names) and all(
+            outcomes[name].error is ErrorCode.UNKNOWN_SERVER_ERROR for name in names
+        )
+        for name in names if faulty else dict.fromkeys(names):
             outcome = outcomes[name]
             late = name in unfinished
             results.append(

@@ -38,6 +38,8 @@ _BY_ID_FROM: Final = 6
 _DISABLED_FROM: Final = 3
 _KNOWS_POLICIES_FROM: Final = 5
 _KIP_201_VERSION: Final = 2
+# Told of a topic once, where a request names it twice; its other entries say NONE.
+_OF_THE_DELETION: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 # With these an outcome's text is a policy's; else it is the name behind an id.
 _POLICY_ERRORS: Final = (ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR)
 
@@ -166,11 +168,17 @@ class DeleteTopics:
     ) -> DeleteTopicsResponse:
         """See AdminApi.answer. An id asked for comes back with its name, where that may be said."""
         results = []
+        told: set[str | None] = set()
         asked = _asked(context, request)
         for element, name, topic_id in dict.fromkeys(asked) if context.is_drafted else asked:
             outcome = outcomes[element]
             error = ErrorCode.REQUEST_TIMED_OUT if element in unfinished else outcome.error
             said, message = outcome.message, None
+            if error in _OF_THE_DELETION and not context.is_drafted:
+                topic = said if name is None else name
+                if topic is not None and topic in told:
+                    error = ErrorCode.NONE
+                told.add(topic)
             if outcome.error in _POLICY_ERRORS:
                 said, message = image.topic_names.get(topic_id), outcome.message
             if _is_kip_201(context) and message is None and error is not ErrorCode.NONE:

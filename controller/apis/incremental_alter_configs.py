@@ -65,7 +65,7 @@ class IncrementalAlterConfigs:
             return apply_operations(stored, operations, keys.get)
 
         asked = {each.name: each.value for each in operations}
-        return Change(asked, apply)
+        return Change(asked, apply, reads_first=True)
 
     def conflict(self, element: str) -> Outcome:
         """See AdminApi.conflict."""

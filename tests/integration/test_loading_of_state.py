@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields, replace
 from typing import Any
@@ -251,7 +252,7 @@ async def test_a_state_that_is_not_understood_is_a_partition_without_a_leader(
 async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
     store: ZooKeeperStore,
 ) -> None:
-    """10,000 topics with configs, ACLs, quotas, credentials, tokens; deletions under way.
+    """10,000 topics with configs, ACLs, quotas, credentials, tokens; moves, deletions under way.
 
     What is in memory was never read; what is loaded was never in memory.
     """
@@ -267,8 +268,15 @@ async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
     assert set(found.image.acl_versions.values()) == {0, 1}
     assert (len(found.image.tokens), len(found.image.deletions)) == (1_000, 10)
     assert found.image.mutation_rates
+    kinds = Counter(resource.entity_type for resource in found.image.configs)
+    assert min(kinds[kind] for kind in ("topics", "users", "clients", "ips")) >= 1_000
+    assert kinds["brokers"] == 2
+    held = Counter(name for configs in found.image.configs.values() for name in configs)
+    assert (held["SCRAM-SHA-256"], held["SCRAM-SHA-512"]) == (1_000, 500)
+    assert held["consumer_byte_rate"] == held["connection_creation_rate"] == 1_000
     for each in fields(written):  # One after another: a difference is not printed whole.
         assert getattr(found.image, each.name) == getattr(written, each.name), each.name
+    assert sum(bool(topic.adding and topic.removing) for topic in found.image.topics.values()) == 10
     topic, other = found.image.topics["topic_000000"], found.image.topics["topic.000001"]
     assert (topic.states[1].leader, other.states[2].leader_epoch) == (2, 1)
     changed = written.replay([ConfigRecord(ConfigResource("users", "user-1"), {})])

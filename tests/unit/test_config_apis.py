@@ -73,6 +73,28 @@ def test_an_incremental_change_keeps_what_it_does_not_name() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("..", 'Invalid path string "/config/topics/.." caused by relative paths not allowed @16'),
+        ("a𝄞", 'Invalid path string "/config/topics/a𝄞" caused by invalid character @16'),
+        ("a/", "Path must not end with / character"),
+    ],
+)
+def test_an_incremental_change_of_what_zookeeper_cannot_name_is_refused_in_its_words(
+    name: str, fault: str
+) -> None:
+    """Kafka asks for the stored set before it looks whether the topic is there."""
+    (decided,) = decide(request_to_set(name))
+    resource = f"ConfigResource(type=TOPIC, name='{name}')"
+    text = f"Invalid config value for resource {resource}: {fault}"
+    assert decided.outcome == Outcome(ErrorCode.INVALID_CONFIG, text)
+    request = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, name, [])], False)
+    api = AlterConfigs(ConfigChanges(STATIC))
+    (other,) = api.decide(context(), request, IMAGE, {}).elements
+    assert other.outcome.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def test_a_replacement_forgets_what_it_does_not_name() -> None:
     """AlterConfigs is the whole set."""
     configs = [legacy.AlterableConfig("flush.ms", "7")]

@@ -144,6 +144,42 @@ async def test_offsets_are_told_to_whom_may_describe_the_group_and_the_topic(ver
     assert topics == {"t": {(-1, 0 if version else 3)}, "hidden": {(-1, 29)}}
 
 
+async def test_a_group_without_a_path_in_zookeeper_fails_for_partitions_that_are_there() -> None:
+    """Version 0 alone looks there; who is told of a group that only cannot be named gets -1."""
+    broker = a_broker()
+    api = OffsetFetch(broker.coordinators, yes)
+    topics = [
+        offset_fetch.OffsetFetchRequestTopic("t", [0, 7]),
+        offset_fetch.OffsetFetchRequestTopic("u", []),
+    ]
+    for group, there in (("", -1), ("𝄞", -1), ("a/b", 3)):
+        request = offset_fetch.OffsetFetchRequest(group_id=group, topics=topics)
+        ((topic),) = (await broker.ask(api, 0, request))["topics"]
+        assert [p["errorCode"] for p in topic["partitions"]] == [there, 3]
+
+
+@pytest.mark.parametrize("version", range(10))
+async def test_a_topic_without_partitions_is_left_out_and_what_comes_twice_is_told_once(
+    version: int,
+) -> None:
+    broker = a_broker()
+    topics = [("t", []), ("u", [0, 0]), ("u", [1, 0])]
+    request = offset_fetch.OffsetFetchRequest(
+        group_id="h",
+        topics=[offset_fetch.OffsetFetchRequestTopic(*each) for each in topics],
+        groups=[
+            offset_fetch.OffsetFetchRequestGroup(
+                group_id="h",
+                topics=[offset_fetch.OffsetFetchRequestTopics(*each) for each in topics],
+            )
+        ],
+    )
+    answer = await broker.ask(OffsetFetch(broker.coordinators, yes), version, request)
+    ((topic),) = (answer["groups"][0] if version >= 8 else answer)["topics"]
+    assert topic["name"] == "u"
+    assert [each["partitionIndex"] for each in topic["partitions"]] == [0, 1]
+
+
 async def test_no_groups_asked_for_is_answered_with_none() -> None:
     """Kafka never answers that."""
     broker = a_broker()
@@ -189,7 +225,7 @@ async def test_a_transactional_id_that_nobody_met_is_not_found(may: Any, codes: 
     assert [state["errorCode"] for state in answer["transactionStates"]] == codes
 
 
-async def test_a_leader_knows_that_nobody_produces() -> None:
+async def test_who_has_a_replica_knows_that_nobody_produces() -> None:
     """Texts only where the whole topic is refused."""
     broker = a_broker()
     asked = {"t": [0, 1, 2, 9], "none": [0], "bad/name": [0]}
@@ -200,7 +236,7 @@ async def test_a_leader_knows_that_nobody_produces() -> None:
         topic["name"]: [(p["errorCode"], p["errorMessage"]) for p in topic["partitions"]]
         for topic in answer["topics"]
     }
-    assert told["t"] == [(0, None), (6, None), (6, None), (3, None)]
+    assert told["t"] == [(0, None), (6, None), (0, None), (3, None)]
     assert told["none"] == [(3, "This server does not host this topic-partition.")]
     ((code, text),) = told["bad/name"]
     assert (code, text.startswith("Topic name is invalid: 'bad/name'")) == (17, True)
@@ -236,15 +272,22 @@ async def test_a_broker_moves_its_own_replicas(version: int) -> None:
     log_dirs = LogDirs(("/a", "/b"), broker.cache, 1)
     api = AlterReplicaLogDirs(log_dirs, yes)
     request = moves(
-        ("/b", "t", [0, 1, 2, 9]), ("/b", "none", [0]), ("/nowhere", "none", [1]), ("/a", "t", [2])
+        *(("/b", "t", [0, 1, 2, 9]), ("/b", "none", [0]), ("/nowhere", "none", [1])),
+        *(("/a", "t", [2]), ("/a", "without", [])),
+        *(("/nowhere", "n" * 213, [0, 10]), ("/nowhere", "n" * 214, [0])),
     )
-    assert codes_of(await broker.ask(api, version, request)) == {
+    answer = await broker.ask(api, version, request)
+    assert "without" not in {topic["topicName"] for topic in answer["results"]}
+    assert codes_of(answer) == {
         ("t", 0): 0,
         ("t", 1): 9,
         ("t", 2): 0,
         ("t", 9): 3,
         ("none", 0): 3,
         ("none", 1): 57,
+        ("n" * 213, 0): 57,
+        ("n" * 213, 10): 17,  # the copy's name would be longer than a file's may be
+        ("n" * 214, 0): 17,
     }
     everything = describe_log_dirs.DescribeLogDirsRequest(topics=None)
     told = await broker.ask(DescribeLogDirs(log_dirs, broker.cache, yes), 4, everything)

@@ -143,6 +143,9 @@ def test_a_name_that_has_no_path_in_zookeeper_fails_the_whole_request(name: str)
     fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
     decided = outcomes(CreatePartitions().decide(context(3), request, with_topic("t"), {}))
     assert decided == {"t": fault, name: fault}
+    twice = CreatePartitionsRequest(topics=[*asked, asked[0]], timeout_ms=9)
+    answer = CreatePartitions().answer(context(3), twice, decided, with_topic("t"), frozenset())
+    assert [(r.name, r.error_code) for r in answer.results] == [("t", -1), (name, -1), ("t", -1)]
     request.topics.append(CreatePartitionsTopic(name, 2, None))
     decided = outcomes(CreatePartitions().decide(context(3), request, with_topic("t"), {}))
     assert decided["t"].succeeded

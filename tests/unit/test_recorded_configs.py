@@ -52,6 +52,9 @@ STALE_ANSWERS = {
 ALTER_CONFIGS = 33
 DESCRIBE_CONFIGS = 32
 
+# docs/differences.md: `alter-configs-named-broker`.
+REFUSED_BY_THE_CONTROLLER = "Unexpected broker id, expected 1, but received 2"
+
 
 def config_cases() -> list[Any]:
     """Return (receiver, case) of every recorded case about configs."""
@@ -188,6 +191,9 @@ async def test_every_recorded_answer_about_configs_is_ours(
         if (receiver, case["case"], number) in STALE_ANSWERS:
             continue
         expected = comparable(step["response"])
+        for row in expected.get("responses", ()):
+            if row["errorMessage"] == REFUSED_BY_THE_CONTROLLER:
+                row |= {"errorCode": 0, "errorMessage": None}
         assert (number, comparable(answer)) == (number, expected)
         compared += 1
     assert compared >= 19

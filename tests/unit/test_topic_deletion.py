@@ -77,6 +77,22 @@ def test_a_topic_asked_for_by_name_and_id_is_deleted_once() -> None:
     assert sum(len(decided.records) for decided in decision.elements) == 1
 
 
+def test_of_a_topic_that_is_named_twice_the_first_entry_tells_what_became_of_it() -> None:
+    """Kafka tells the result to one of them; the other keeps the NONE that it began with."""
+    api, image = DeleteTopics(config()), with_topic("t")
+    entries = [DeleteTopicState("t"), DeleteTopicState("none"), DeleteTopicState("t")]
+    request = DeleteTopicsRequest(topics=[*entries, DeleteTopicState(None, ID)], timeout_ms=0)
+    decision = api.decide(context(6), request, image, {})
+    late = frozenset(decision.wait.topics)
+    answer = api.answer(context(6), request, outcomes(decision), image, late)
+    assert [(r.error_code, r.name) for r in answer.responses] == [
+        (7, "t"),
+        (3, "none"),
+        (0, "t"),
+        (0, "t"),
+    ]
+
+
 def test_a_topic_that_is_already_marked_succeeds_and_waits() -> None:
     """Nothing is written a second time."""
     marked = with_topic("t").replay([DeletionMarkerRecord("t")])

@@ -47,6 +47,8 @@ class Case:
     answer: Mapping[str, Any] | str  # or CLOSED
     versions: range = ALL
     topic: Topic | None = None
+    # What a KIP drafted otherwise for this row, if one did: docs/kips.md. Else it holds there too.
+    drafted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One case in one version through one broker. `number` makes its names its own."""
+    """One case in one version through one broker's listener. `number` makes its names its own."""
 
     case: Case
     key: int
     version: int
     broker: int
     number: int
+    dialect: str = "shipped"
 
     @property
     def marker(self) -> str:

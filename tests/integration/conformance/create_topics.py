@@ -59,7 +59,12 @@ TABLE = Table(
     "3.3",
     (
         Case("created", body(topic()), told(0, None, numPartitions=1, replicationFactor=1)),
-        Case("defaults", body(topic(partitions=-1, replicas=-1)), told(0, None, numPartitions=1)),
+        Case(
+            "defaults",
+            body(topic(partitions=-1, replicas=-1)),
+            told(0, None, numPartitions=1),
+            drafted="KIP-4: numbers or an assignment must be defined",
+        ),
         Case(
             "assigned",
             body(topic(assignments={0: [1, 2], 1: [2, 3]})),
@@ -98,6 +103,7 @@ TABLE = Table(
                 ]
                 * 2
             },
+            drafted="KIP-4: a topic that comes twice has a single code",
         ),
         Case(
             "one good, one bad",
