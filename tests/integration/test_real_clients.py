@@ -24,7 +24,7 @@ def hands() -> Iterator[dict[str, AdminHand]]:
             hand.close()
 
 
-def becomes_true(condition: Callable[[], bool], timeout_s: float = 5.0) -> bool:
+def becomes_true(condition: Callable[[], bool], timeout_s: float = 30.0) -> bool:
     """Ask again until it is so: a write is known to the controller first, to all soon after."""
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -94,5 +94,6 @@ def test_a_refusal_arrives_as_the_clients_own_exception(
         except Exception as error:
             codes.append(code_of(client, error))
     assert codes == [code for code, _ in wrong]
-    assert [topic for topic in hand.names() if topic.startswith(name)] == [name]
-    assert hand.partitions(name) == 2
+    # Any broker may be asked, and one that has much to do learns of a topic later than others.
+    assert becomes_true(lambda: {each for each in hand.names() if each.startswith(name)} == {name})
+    assert becomes_true(lambda: hand.partitions(name) == 2)

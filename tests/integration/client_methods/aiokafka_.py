@@ -13,7 +13,14 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource as AiokafkaResource
 from aiokafka.admin.config_resource import ConfigResourceType as AiokafkaResourceType
 
-from tests.integration.client_methods.asking import Reason, T, fresh, soon, until
+from tests.integration.client_methods.asking import (
+    Reason,
+    T,
+    fresh,
+    known_everywhere,
+    soon,
+    until,
+)
 
 
 class Aiokafka:
@@ -43,7 +50,7 @@ class Aiokafka:
         name = fresh("aiokafka")
         wanted = aiokafka.admin.NewTopic(name, partitions, 3)
         assert self.run(self.admin.create_topics([wanted])).topic_errors[0][1] == 0
-        until(lambda: self.described(name), lambda told: len(told) == partitions)
+        known_everywhere(self._servers, name, partitions)
         return name
 
     def described(self, name: str) -> list[Any]:

@@ -15,6 +15,7 @@ from tests.integration.client_methods.asking import (
     WITHIN_S,
     Reason,
     fresh,
+    known_everywhere,
     until,
 )
 
@@ -30,6 +31,7 @@ class Confluent:
     CLIENT = confluent.AdminClient
 
     def __init__(self, bootstrap_servers: str) -> None:
+        self._servers = bootstrap_servers
         self.admin = confluent.AdminClient({"bootstrap.servers": bootstrap_servers})
 
     def end(self) -> None:
@@ -38,7 +40,7 @@ class Confluent:
     def topic(self, partitions: int = 1) -> str:
         name = fresh("confluent")
         self.admin.create_topics([confluent.NewTopic(name, partitions, 3)])[name].result(WITHIN_S)
-        until(lambda: self.partitions(name), lambda count: count == partitions)
+        known_everywhere(self._servers, name, partitions)
         return name
 
     def partitions(self, name: str) -> int:
@@ -48,7 +50,8 @@ class Confluent:
         assert self.partitions(self.topic(2)) == 2
 
     def list_topics(self) -> None:
-        assert self.topic() in self.admin.list_topics(timeout=WITHIN_S).topics
+        name = self.topic()
+        until(lambda: self.admin.list_topics(timeout=WITHIN_S).topics, lambda told: name in told)
 
     def delete_topics(self) -> None:
         name = self.topic()

@@ -21,6 +21,7 @@ from tests.integration.client_methods.asking import (
     WRITE_TXN_MARKERS,
     Reason,
     fresh,
+    known_everywhere,
     soon,
     until,
 )
@@ -52,7 +53,7 @@ class KafkaPython:
         name = fresh("kafka-python")
         self.admin.create_topics({name: {"num_partitions": partitions, "replication_factor": 3}})
         self.admin.wait_for_topics([name])
-        until(lambda: self.described(name), lambda told: len(told) == partitions)
+        known_everywhere(",".join(self._servers), name, partitions)
         return name
 
     def described(self, name: str) -> list[dict[str, Any]]:
