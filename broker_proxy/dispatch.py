@@ -25,7 +25,13 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_response_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.request_checks import check_request
-from broker_proxy.apis.base import ClientRequest, LocalApi, NeverAnsweredError, SplitApi
+from broker_proxy.apis.base import (
+    ClientRequest,
+    ClosedUnansweredError,
+    LocalApi,
+    NeverAnsweredError,
+    SplitApi,
+)
 from broker_proxy.attempt import Step
 from broker_proxy.forwarding import Forwarded, ForwardingManager
 from broker_proxy.routing import DIALECTS, Route, route
@@ -36,8 +42,9 @@ from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
 _API_VERSIONS = 18
-# Their bodies hold what logs in or is derived from a password: not even a digest is written down.
-_BODIES_WITH_SECRETS = frozenset((39, 40, 51))
+# Their bodies may hold a password, what is derived from one, or what logs in: not even a digest is
+# written down, by which guesses could be tried. Both AlterConfigs, tokens, SCRAM credentials.
+_BODIES_WITH_SECRETS = frozenset((33, 39, 40, 44, 51))
 # What these answer does not depend on metadata: SaslHandshake, ApiVersions, SaslAuthenticate.
 _NO_METADATA = frozenset({17, 18, 36})
 
@@ -197,6 +204,9 @@ class Dispatcher:
             return self._refuse(request, message, ErrorCode.NOT_CONTROLLER, None)
         except NeverAnsweredError:
             request.course.is_left = True
+            return _CLOSE
+        except ClosedUnansweredError as closed:
+            _log.info("%s: %s", request.request_id, closed)
             return _CLOSE
         except ApiError as refused:
             return self._refuse(request, message, refused.error, refused.message)

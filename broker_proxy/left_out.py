@@ -36,7 +36,6 @@ LEFT_OUT: Final[Mapping[int, tuple[str, str]]] = {
     28: ("TxnOffsetCommit", _TRANSACTIONS),
     55: ("DescribeQuorum", _KRAFT),
     56: ("AlterPartition", _BETWEEN_BROKERS),
-    58: ("Envelope", _BETWEEN_BROKERS),
     64: ("UnregisterBroker", _KRAFT),
     67: ("AllocateProducerIds", _BETWEEN_BROKERS),
     74: ("ListClientMetricsResources", _KRAFT),

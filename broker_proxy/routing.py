@@ -57,6 +57,7 @@ SHIPPED: Final[Mapping[int, Route]] = {
     50: Route.LOCAL,  # DescribeUserScramCredentials
     51: Route.FORWARD,  # AlterUserScramCredentials
     57: Route.FORWARD,  # UpdateFeatures
+    58: Route.LOCAL,  # Envelope
     60: Route.LOCAL,  # DescribeCluster
     61: Route.LOCAL,  # DescribeProducers
     65: Route.LOCAL,  # DescribeTransactions
@@ -64,10 +65,9 @@ SHIPPED: Final[Mapping[int, Route]] = {
     68: Route.LOCAL,  # ConsumerGroupHeartbeat
     69: Route.LOCAL,  # ConsumerGroupDescribe
 }
-# As the KIPs drafted it: the same, with an Envelope on client listeners and KIP-4's three APIs.
+# As the KIPs drafted it: the same, with KIP-4's three APIs.
 DRAFTED: Final[Mapping[int, Route]] = {
     **SHIPPED,
-    58: Route.LOCAL,  # Envelope
     ALTER_TOPICS: Route.FORWARD,
     LIST_ACLS: Route.LOCAL,
     ALTER_ACLS: Route.FORWARD,

@@ -15,7 +15,7 @@ import itertools
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from broker_proxy.apis.base import ClientConnectionInfo
 from broker_proxy.client_socket import ClientSocket
@@ -24,6 +24,7 @@ from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Gate, Listener, Logins
 from broker_proxy.request_log import RequestLog
+from cluster_model.host_text import host_text
 from cluster_model.principal import ANONYMOUS
 from event_log.connections import Connected, Disconnected
 from event_log.writer import EventLog
@@ -150,7 +151,7 @@ class KafkaServer:
             transport.abort()
             return None
         address = ipaddress.ip_address(remote[0].split("%")[0])
-        delay_ms = self._connection_rates.delay_ms(_host_text(address))
+        delay_ms = self._connection_rates.delay_ms(host_text(address.packed))
         if delay_ms is not None:
             self._keep_waiting(transport, delay_ms)
             return None
@@ -166,7 +167,7 @@ class KafkaServer:
             listener_name=listener.name,
             security_protocol=listener.security_protocol,
             dialect=listener.dialect,
-            client_host=_host_text(address),
+            client_host=host_text(address.packed),
             client_address=address.packed,
             principal=ANONYMOUS,
         )
@@ -217,10 +218,3 @@ class KafkaServer:
         self._idle_timer = asyncio.get_running_loop().call_later(
             min(max(limit_s / 4, 0.1), 30.0), self._close_idle
         )
-
-
-def _host_text(address: Any) -> str:
-    """Return an address as Java's getHostAddress writes it."""
-    if address.version == 4:
-        return str(address)
-    return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))

@@ -71,10 +71,6 @@ def _existence_hidden(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     return bool(hidden) and all(hidden) and all(a["name"] is None for a, _ in pairs)
 
 
-def _envelope_of_a_client(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    return bool(step["raw"].startswith("003a") and kafkas.endswith("002900") and ours == "closed")
-
-
 def _learned_sooner(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     changed = [_cluster_default(config) for config in _configs(ours)]
     kept = [_cluster_default(config) for config in _configs(kafkas)]
@@ -208,12 +204,5 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         "DESCRIBE_LOG_DIRS",
         "The bytes of a directory are not known (-1): without a data plane none is touched.",
         _bytes_unknown,
-    ),
-    Difference(
-        "envelope-from-a-client",
-        "raw",
-        "An Envelope on a client listener closes the connection: Envelopes have a channel of their "
-        "own. Kafka answers NOT_CONTROLLER.",
-        _envelope_of_a_client,
     ),
 )

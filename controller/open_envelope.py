@@ -7,7 +7,6 @@ into the event instead.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from bridgehead.kafka_wire.dialects import SPECS
 from bridgehead.kafka_wire.errors import ErrorCode, WireError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from bridgehead.kafka_wire.request_checks import check_request
+from cluster_model.host_text import host_text
 from cluster_model.principal import KafkaPrincipal
 from controller.apis.base import AdminApi
 from controller.services import Sender
@@ -89,11 +89,3 @@ def open_envelope(
     except WireError as wrong:
         return Refused(ErrorCode.UNSUPPORTED_VERSION, str(wrong))
     return Opened(header, principal, host_text(envelope.client_host), api, request)
-
-
-def host_text(address: bytes) -> str:
-    """Return an address as Java's getHostAddress writes it, which ACLs compare with."""
-    if len(address) == 4:
-        return str(ipaddress.IPv4Address(address))
-    groups = (address[i : i + 2] for i in range(0, 16, 2))
-    return ":".join(f"{int.from_bytes(group):x}" for group in groups)

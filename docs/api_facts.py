@@ -261,7 +261,16 @@ API_FACTS: Final[Mapping[int, ApiFacts]] = {
     66: ApiFacts((), _NOTHING, ()),
     68: ApiFacts((), _NOTHING, ("UNSUPPORTED_VERSION",)),
     69: ApiFacts((), _NOTHING, ("UNSUPPORTED_VERSION",)),
-    58: ApiFacts((), "everybody is refused: brokers have another channel", (_31,)),
+    58: ApiFacts(
+        (("CLUSTER_ACTION", "CLUSTER"),),
+        f"{_31}; a closed connection but on the listener between brokers; drafted: {_31} for all",
+        (
+            "INVALID_REQUEST",
+            "NOT_CONTROLLER",
+            "PRINCIPAL_DESERIALIZATION_FAILURE",
+            "UNSUPPORTED_VERSION",
+        ),
+    ),
     10001: ApiFacts(
         (("ALTER", "CLUSTER"),),
         _31,

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.apis.alter_configs_split import (
     AlterConfigsSplit,
     ConfigChecks,
@@ -72,6 +73,8 @@ from controller.apis.token_changes import TokenFinder
 from controller.apis.topic_config_rules import TopicConfigRules
 from controller.apis.update_features import UpdateFeatures
 from controller.store.port import Mutant
+from envelope.messages import RequestIdentity
+from event_log.events import EnvelopeRefused
 from node.config import LOOPBACK, NodeConfig
 
 if TYPE_CHECKING:
@@ -137,7 +140,7 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
             auto_create=auto_topics.create_for_client if creates else None,
         ),
         ApiVersions(DIALECTS, lambda: 0, lambda: node.office.controller_ranges),
-        Envelope(),
+        _client_envelopes(node),
         SaslHandshake(),
         SaslAuthenticate(),
         DescribeCluster(view, authorize_for=node.authorization.of_clients),
@@ -168,6 +171,25 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
         DescribeDelegationToken(node.tokens, may),
     )
     return {api.api_key: api for api in apis}
+
+
+def _client_envelopes(node: Node) -> Envelope:
+    def refused(request: ClientRequest, error: ErrorCode, reason: str) -> None:
+        if error is not ErrorCode.NOT_CONTROLLER:
+            node.metrics.envelope_refused()
+        if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            node.metrics.authorization_failed()
+        nobodys = RequestIdentity(node.config.broker_id, node.incarnation, 0)
+        node.log.append(EnvelopeRefused(request.request_id, nobodys, int(error), reason))
+
+    return Envelope(
+        between_brokers=node.config.listener_for_envelopes,
+        authorize_for=node.authorization.for_client,
+        is_controller=lambda: node.office.controller_id == node.config.broker_id,
+        serde=node.serde,
+        ask=node.answer,
+        refused=refused,
+    )
 
 
 def _cluster_view(node: Node, cluster_id: str) -> ClusterView:

@@ -31,6 +31,10 @@ class NeverAnsweredError(Exception):
     """A quirk was asked for: this request gets no answer; its connection stays as it is."""
 
 
+class ClosedUnansweredError(Exception):
+    """Kafka closes the connection over this request, without a word. Its text is for the log."""
+
+
 @dataclass(slots=True)
 class Course:
     """What became of a request, beside its answer. The dispatcher fills it in."""

@@ -168,7 +168,12 @@ class Secured:
 
     def metric(self, broker: int, name: str) -> float:
         """The metric of a broker whose name ends so."""
-        with urllib.request.urlopen(self.cluster.brokers[broker].metrics_url) as page:
+        return self.metric_of(self.cluster, broker, name)
+
+    @staticmethod
+    def metric_of(cluster: Cluster, broker: int, name: str) -> float:
+        """The same, of any cluster."""
+        with urllib.request.urlopen(cluster.brokers[broker].metrics_url) as page:
             lines = page.read().decode().splitlines()
         (value,) = [
             float(line.split()[-1])

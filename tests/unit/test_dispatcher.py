@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from prometheus_client import CollectorRegistry
 
+from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.codec import decode_response, encode_request, encode_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import (
@@ -184,6 +186,23 @@ async def test_the_inner_answer_is_relayed_unread_under_the_clients_correlation_
     assert (broker.last().zxid, broker.last().error, broker.last().route) == (1234, None, "FORWARD")
     assert broker.counts()["num_messages_redirected_count"] == 1
     assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
+
+
+@pytest.mark.parametrize("key", [33, 39, 40, 44, 51])
+async def test_not_even_a_digest_is_told_of_a_body_that_may_hold_a_secret(key: int) -> None:
+    """By which guesses could be tried: a password among configs, a token's HMAC, a credential."""
+    broker = Broker()
+    spec = API_SPECS[key]
+    body = encode_request(key, spec.max_version, spec.request())
+    await broker.dispatcher.answer(_request(key, spec.max_version, body))
+    assert _digest(broker) is None
+    await broker.dispatcher.answer(_create())
+    assert _digest(broker) == hashlib.sha256(_create().body).hexdigest()
+
+
+def _digest(broker: Broker) -> str | None:
+    received = [event for event in broker.log.events if isinstance(event, RequestReceived)]
+    return received[-1].body_sha256
 
 
 @pytest.mark.parametrize(

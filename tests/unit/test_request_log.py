@@ -256,6 +256,7 @@ def test_a_large_log_is_rolled_over_and_the_oldest_goes(
 HARMLESS = {
     "client_host_address",
     "principal_info",
+    "request_principal",
     "request_header",
     "response_header",
     "member_assignment",

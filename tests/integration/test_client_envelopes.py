@@ -1,0 +1,140 @@
+"""Envelopes that a Kafka client sends itself: answered as a real Kafka 3.9.1 answered them.
+
+Read first: `tests/data/client_envelopes.jsonl.gz` is what a Kafka that forwards, with the listener
+between brokers on SASL_PLAINTEXT and an authorizer, said to a super user, to alice, who lacks
+CLUSTER_ACTION, and to whoever asked on its other listener.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.codec import decode_request, decode_response
+from bridgehead.kafka_wire.headers import decode_request_header, decode_response_header
+from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
+from chaos.connection import CLOSED, Connection
+from chaos.evidence.finding import read_run
+from chaos.history import History
+from chaos.properties import PROPERTIES
+from chaos.verdicts import Verdict, judge, worst
+from cluster_model.acl_authorizer import CLASS_NAME
+from tests.integration.secured import Secured
+
+DATA: Final = Path(__file__).parents[1] / "data" / "client_envelopes.jsonl.gz"
+BROKERS: Final = {"controller": 1, "other": 2}
+LISTENER: Final = "SASL_PLAINTEXT"
+MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+ENVELOPE, CREATE_TOPICS, ALTER_CONFIGS = 58, 19, 44
+PROPERTIES_OF_BROKERS: Final = {
+    "listeners": f"PLAINTEXT://127.0.0.1:0,{LISTENER}://127.0.0.1:0",
+    "inter.broker.listener.name": LISTENER,
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+        f'{MODULE} user_broker="broker-secret" user_admin="admin-secret" user_alice="alice-secret";'
+    ),
+    "authorizer.class.name": CLASS_NAME,
+    "super.users": "User:admin;User:broker",
+    "delegation.token.secret.key": "token-master-key",
+}
+AUTHORIZATION_FAILED: Final = "request_forwarding_to_controller_authorization_fail_count_total"
+# docs/differences.md: `envelope-broken-inside`.
+STRICTER: Final = {"principal-trailing": 97, "principal-emptytype": 97, "principal-tok2": 97}
+DIFFERENT: Final = {**STRICTER, "inner-describequorum": 35}
+
+
+def asked() -> Iterator[Any]:
+    for line in gzip.decompress(DATA.read_bytes()).splitlines():
+        step = json.loads(line)
+        yield pytest.param(step, id=f"{step['to']}-{step['user']}-{step['case']}")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("envelopes")
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path) -> Iterator[Cluster]:
+    with Cluster(
+        brokers=2, controller=1, data_dir=folder, properties=PROPERTIES_OF_BROKERS
+    ) as running:
+        yield running
+
+
+def send(cluster: Cluster, step: Any) -> bytes | str:
+    user = step["user"]
+    listener = LISTENER if user else "PLAINTEXT"
+    connection = Connection(cluster.bootstrap_server(BROKERS[step["to"]], listener))
+    if user:
+        assert connection.log_in(user, f"{user}-secret")
+    answer = connection.ask(bytes.fromhex(step["request_hex"]))
+    connection.close()
+    return answer
+
+
+def opened(answer: bytes) -> EnvelopeResponse:
+    _, at = decode_response_header(ENVELOPE, 0, answer)
+    response: EnvelopeResponse = decode_response(ENVELOPE, 0, answer, at)
+    return response
+
+
+def told(step: Any, response: EnvelopeResponse) -> Any:
+    """The outer code, and what the inner answer says, but for ids and times."""
+    if response.response_data is None:
+        return response.error_code, None
+    _, at = decode_request_header(bytes.fromhex(step["request_hex"]))
+    inner = decode_request(ENVELOPE, 0, bytes.fromhex(step["request_hex"]), at).request_data
+    header, _ = decode_request_header(inner)
+    key, version = header.api_key, header.api_version
+    correlation, at = decode_response_header(key, version, response.response_data)
+    message = decode_response(key, version, response.response_data, at)
+    if key == CREATE_TOPICS:
+        said = [(each.name, each.error_code, each.error_message) for each in message.topics]
+    elif key == ALTER_CONFIGS:
+        said = [each.error_code for each in message.responses]
+    else:
+        said = message.error_code
+    return response.error_code, correlation, said
+
+
+@pytest.mark.parametrize("step", list(asked()))
+def test_an_envelope_of_a_clients_own_is_answered_as_kafka_answers_it(
+    cluster: Cluster, step: Any
+) -> None:
+    """Which check fails first, and what is executed for whom where none does."""
+    answer = send(cluster, step)
+    if step.get("closed"):
+        assert answer == CLOSED
+        return
+    assert isinstance(answer, bytes)
+    kafkas, ours = opened(bytes.fromhex(step["response_hex"])), opened(answer)
+    if step["case"] in DIFFERENT:
+        assert ours.error_code == DIFFERENT[step["case"]]
+        assert told(step, ours) != told(step, kafkas)
+    else:
+        assert told(step, ours) == told(step, kafkas)
+
+
+def test_each_refusal_is_counted_and_told_and_the_run_holds(cluster: Cluster, folder: Path) -> None:
+    """Nothing was executed for anybody but whom an entitled sender named."""
+    steps = [each.values[0] for each in asked() if each.values[0]["user"] == "alice"]
+    before = Secured.metric_of(cluster, 1, AUTHORIZATION_FAILED)
+    for step in (each for each in steps if each["to"] == "controller"):
+        send(cluster, step)
+    denied = [each for each in steps if each["to"] == "controller" and not each.get("closed")]
+    after = Secured.metric_of(cluster, 1, AUTHORIZATION_FAILED)
+    assert after - before == len(denied) > 3
+    cluster.stop()
+    history = History(read_run(folder))
+    refused = [e for e in history.of_kind["envelope_refused"] if e["error"] == 31]
+    assert len(refused) >= len(denied)
+    executed = {e["principal"] for e in history.of_kind["execution_started"]}
+    assert executed >= {"User:admin", "User:alice", "Group:admin"}
+    assert worst(list(judge(history, PROPERTIES))) is Verdict.PASS
