@@ -93,9 +93,8 @@ def _delete_groups(request: Any, version: int, error: ErrorCode, message: str | 
 def _consumer_group_heartbeat(
     request: Any, version: int, error: ErrorCode, message: str | None
 ) -> Any:
-    return consumer_group_heartbeat.ConsumerGroupHeartbeatResponse(
-        error_code=error, error_message=message
-    )
+    # Its request class says the code alone.
+    return consumer_group_heartbeat.ConsumerGroupHeartbeatResponse(error_code=error)
 
 
 def _consumer_group_describe(
@@ -116,7 +115,7 @@ def _describe_producers(request: Any, version: int, error: ErrorCode, message: s
                 name=topic.name,
                 partitions=[
                     describe_producers.PartitionResponse(
-                        partition_index=partition, error_code=error, error_message=message
+                        partition_index=partition, error_code=error, error_message=None
                     )
                     for partition in topic.partition_indexes
                 ],

@@ -26,13 +26,17 @@ from bridgehead.kafka_wire.headers import (
     decode_request_header,
     encode_response_header,
 )
+from bridgehead.kafka_wire.left_out_error_responses import left_out_error_response
+from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
 from bridgehead.kafka_wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from bridgehead.kafka_wire.messages.sasl_handshake import SaslHandshakeResponse
 from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.kafka_wire.request_checks import check_request
 from broker_proxy.apis.api_versions import names_software
 from broker_proxy.authentication.sasl_server import (
     NewSaslServer,
     SaslAuthenticationError,
+    SaslCutOffError,
     SaslError,
     SaslResult,
     SaslServer,
@@ -42,6 +46,7 @@ from cluster_model.principal import KafkaPrincipal
 SASL_HANDSHAKE: Final = 17
 API_VERSIONS: Final = 18
 SASL_AUTHENTICATE: Final = 36
+_ENVELOPE: Final = 58  # ERROR_RESPONSES has the draft's
 _HANDSHAKE_KEY: Final = SASL_HANDSHAKE.to_bytes(2, "big")
 REAUTHENTICATE_AGAIN_MS: Final = 1_000
 
@@ -199,18 +204,21 @@ class SaslAuthenticator:
         try:
             header, at = decode_request_header(frame)
             message = decode_request(header.api_key, header.api_version, frame, at)
+            check_request(header.api_key, message)
         except WireError as wrong:
             return self._refuse(str(wrong))
         if header.api_key != SASL_AUTHENTICATE:
             why = (
-                f"Unexpected Kafka request of type {DRAFTED_SPECS[header.api_key].name} "
+                f"Unexpected Kafka request of type {DRAFTED_SPECS[header.api_key].enum_name} "
                 "during SASL authentication."
             )
             return self._refuse(why, _out_of_turn(header, message, why))
         try:
             challenge = self._evaluate(message.auth_bytes)
         except SaslError as failed:
-            return self._refuse(str(failed), _failure(header, self._told(failed)))
+            cut_off = isinstance(failed, SaslCutOffError)
+            told = None if cut_off else _failure(header, self._told(failed))
+            return self._refuse(str(failed), told)
         response = SaslAuthenticateResponse(0, "", challenge)
         if self._server is None:
             response.session_lifetime_ms = self._begin_session(now_ms)
@@ -291,7 +299,10 @@ def _failure(header: RequestHeader, text: str) -> bytes:
 
 
 def _out_of_turn(header: RequestHeader, message: Any, why: str) -> bytes | None:
-    if header.api_key not in ERROR_RESPONSES:
-        return None
-    error = ErrorCode.ILLEGAL_SASL_STATE
-    return _encode(header, error_response(header.api_key, message, header.api_version, error, why))
+    key, version, error = header.api_key, header.api_version, ErrorCode.ILLEGAL_SASL_STATE
+    if key == _ENVELOPE:
+        return _encode(header, EnvelopeResponse(error_code=int(error)))
+    if key in ERROR_RESPONSES:
+        return _encode(header, error_response(key, message, version, error, why))
+    response = left_out_error_response(key, version, error)
+    return None if response is None else _encode(header, response)

@@ -13,6 +13,7 @@ from typing import Final
 
 from broker_proxy.authentication.sasl_server import (
     SaslAuthenticationError,
+    SaslCutOffError,
     SaslError,
     SaslResult,
 )
@@ -89,6 +90,8 @@ def _parse(response: bytes) -> tuple[str, str]:
         raise SaslError("Invalid OAUTHBEARER client first message")
     pairs = dict(pair.partition("=")[::2] for pair in message["pairs"].split("\x01") if pair)
     auth = _AUTH.fullmatch(pairs.get("auth", ""))
-    if auth is None or auth["scheme"].lower() != "bearer":
+    if auth is None:
         raise SaslError("Invalid OAUTHBEARER client first message: no bearer token in 'auth'")
+    if auth["scheme"].lower() != "bearer":
+        raise SaslCutOffError("Invalid scheme in OAUTHBEARER client first message")
     return message["authzid"] or "", auth["token"]

@@ -22,6 +22,10 @@ class SaslAuthenticationError(SaslError):
     """A login failed, and its text is what the client is told, as Kafka words it."""
 
 
+class SaslCutOffError(SaslError):
+    """A login failed where Kafka closes the connection without a word."""
+
+
 @dataclass(frozen=True, slots=True)
 class SaslResult:
     """A login that succeeded."""

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 from broker_proxy.authentication.sasl_server import (
     SaslAuthenticationError,
+    SaslCutOffError,
     SaslError,
     SaslResult,
 )
@@ -149,7 +150,7 @@ class ScramServer:
         signature = hmac.digest(credential.stored_key, auth_message, self._hash)
         proof = base64.b64decode(message["proof"])
         if len(proof) != len(signature):
-            raise SaslError("a SCRAM proof of the wrong length")
+            raise SaslCutOffError("a SCRAM proof of the wrong length")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         stored_key = hashlib.new(self._hash, client_key).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key):
