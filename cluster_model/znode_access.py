@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass, field
+from ssl import SSLContext
 from typing import Final, NamedTuple
 
 _READ, _CREATE, _ALL = 1, 4, 31
@@ -60,10 +61,11 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperAccess:
-    """As whom a session comes, and what the znodes that it creates allow."""
+    """As whom and how a session comes, and what the znodes that it creates allow."""
 
     credential: Credential | None = None
     broker: Credential | None = None  # whose rights come beside Kafka's; None: znodes are open
+    tls: SSLContext | None = None  # how the session travels; None: in plain text
 
     def acl_of(self, path: str) -> tuple[ZnodeAcl, ...]:
         """Return the access list of a new znode; `path` is without the chroot."""

@@ -143,7 +143,7 @@ def build_watcher(node: Node) -> ZooKeeperWatcher:
         ),
         log=node.log,
         now_ms=node.clock.wall_ms,
-        access=config.broker_access,
+        access=node.zookeeper_access.broker,
     )
 
 
@@ -158,7 +158,7 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             connection_timeout_ms=config.connection_timeout_ms,
             request_timeout_ms=config.broker.int("request.timeout.ms"),
             start_up_paths=start_up_paths(node),
-            zookeeper_access=config.controller_access,
+            zookeeper_access=node.zookeeper_access.controller,
             token_check_interval_ms=config.broker.long("delegation.token.expiry.check.interval.ms"),
             answers_everywhere=config.own.metadata_blocking == CLUSTER,
             mutation_quota_samples=config.broker.int("controller.quota.window.num"),

@@ -22,6 +22,7 @@ from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.znode_access import OPEN_ACCESS, Credential, ZooKeeperAccess
 from envelope.channel_security import ChannelFiles
 from node.authorization import AuthorizerConfigError, load_authorizer
+from node.zookeeper_tls import ZooKeeperTls, read_zookeeper_tls
 
 LOOPBACK = "127.0.0.1"
 
@@ -43,6 +44,7 @@ class NodeConfig:
     channel_files: ChannelFiles | None  # None: Envelopes travel in plain text
     controller_access: ZooKeeperAccess  # as whom the controller session comes
     broker_access: ZooKeeperAccess  # as whom the broker session comes
+    zookeeper_tls: ZooKeeperTls | None  # how both travel; None: in plain text
 
     @property
     def broker_id(self) -> int:
@@ -78,6 +80,15 @@ class NodeConfig:
         name, old_name = "delegation.token.secret.key", "delegation.token.master.key"
         key = self.broker.string(name) or self.broker.string(old_name)
         return TokenSecret(key) if key else None
+
+    @property
+    def listener_for_envelopes(self) -> str | None:
+        """The listener that takes Envelopes of Kafka clients, as Kafka chooses it; None: none."""
+        if not self.own.forwarding_enabled:
+            return None
+        names = ("control.plane.listener.name", "inter.broker.listener.name")
+        chosen = [name for each in names if (name := self.broker.string(each))]
+        return (chosen or [self.broker.string("security.inter.broker.protocol") or ""])[0].upper()
 
     @property
     def zookeeper_connect(self) -> str:
@@ -128,6 +139,7 @@ def read_config(text: str) -> NodeConfig:
         security,
         files,
         *_zookeeper_access(broker, own),
+        _zookeeper_tls(broker),
     )
 
 
@@ -195,15 +207,17 @@ def _channel_files(own: BridgeheadConfig) -> ChannelFiles | None:
     return None
 
 
+def _zookeeper_tls(broker: BrokerConfig) -> ZooKeeperTls | None:
+    try:
+        return read_zookeeper_tls(broker)
+    except SecurityConfigError as wrong:
+        raise NodeConfigError(str(wrong)) from wrong
+
+
 def _zookeeper_access(
     broker: BrokerConfig, own: BridgeheadConfig
 ) -> tuple[ZooKeeperAccess, ZooKeeperAccess]:
     """Judge what the controller's and the broker's session may do in ZooKeeper."""
-    if broker.boolean("zookeeper.ssl.client.enable"):
-        raise NodeConfigError(
-            "zookeeper.ssl.client.enable=true is not served yet: leave it out, and keep ZooKeeper "
-            "where nobody listens in."
-        )
     texts = own.zookeeper_credentials
     if not broker.boolean("zookeeper.set.acl"):
         if any(texts):

@@ -18,6 +18,7 @@ from typing import Any, Final
 import prometheus_client
 
 import bridgehead
+from broker_proxy.apis.base import ClientRequest
 from broker_proxy.authentication.user_credentials import UserCredentialCache
 from broker_proxy.learned_acls import LearnedAcls
 from broker_proxy.logins import Listener
@@ -57,7 +58,12 @@ from node.config import NodeConfig
 from node.freshness import Freshness
 from node.office import OfficeFollower
 from node.owner_requests import OwnerRequests
-from node.security import build_channel_security, build_gates, build_serde
+from node.security import (
+    build_channel_security,
+    build_gates,
+    build_serde,
+    build_zookeeper_access,
+)
 
 _log = logging.getLogger(__name__)
 _SNAPSHOT_EVERY_S: Final = 10.0
@@ -97,6 +103,7 @@ class Node:
         self.session = SessionState.SUSPENDED
         self.authorization = build_authorization(self, data_dir, mutants)
         self.policies, self.record_policies = build_policies(config)
+        self.zookeeper_access = build_zookeeper_access(config)
         self.controller = build_controller(self, mutants)
         self.learned_acls = LearnedAcls(self.controller.acl_seen, mutants)
         self.forwarding = build_forwarding(self)
@@ -339,6 +346,11 @@ class Node:
     async def expire(self, session: str) -> None:
         """Have ZooKeeper expire one of the two sessions (chaos)."""
         await (self.controller.expire() if session == "controller" else self.watcher.expire())
+
+    async def answer(self, request: ClientRequest) -> bytes | None:
+        """Answer what came wrapped in a client's Envelope; None: its connection would be closed."""
+        assert self._server is not None
+        return await self._server.dispatcher.answer(request)
 
     async def resign(self) -> None:
         """Give up office."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from broker_proxy.authentication.listener_security import Sources, build_gate
 from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.logins import Gate
+from cluster_model.znode_access import ZooKeeperAccess
 from envelope.channel_security import ChannelSecurity, ChannelSecurityError, load_security
 from envelope.principal_serde import (
     CustomPrincipalSerde,
@@ -19,6 +21,7 @@ from envelope.principal_serde import (
     PrincipalSerde,
 )
 from node.config import NodeConfig, NodeConfigError
+from node.zookeeper_tls import build_zookeeper_tls
 
 if TYPE_CHECKING:
     from node.node import Node
@@ -34,6 +37,29 @@ def build_channel_security(config: NodeConfig) -> ChannelSecurity | None:
         return None if config.channel_files is None else load_security(config.channel_files)
     except ChannelSecurityError as wrong:
         raise NodeConfigError(str(wrong)) from wrong
+
+
+class SessionAccess(NamedTuple):
+    """How a node's two sessions come to ZooKeeper."""
+
+    controller: ZooKeeperAccess
+    broker: ZooKeeperAccess
+
+
+def build_zookeeper_access(config: NodeConfig) -> SessionAccess:
+    """Return how the node's sessions come to ZooKeeper.
+
+    Raises:
+        NodeConfigError: a store cannot be used.
+    """
+    try:
+        tls = build_zookeeper_tls(config.zookeeper_tls)
+    except SecurityConfigError as wrong:
+        raise NodeConfigError(str(wrong)) from wrong
+    controller, broker = config.controller_access, config.broker_access
+    return SessionAccess(
+        dataclasses.replace(controller, tls=tls), dataclasses.replace(broker, tls=tls)
+    )
 
 
 def build_serde(config: NodeConfig) -> PrincipalSerde:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,13 +26,13 @@ from kazoo.exceptions import (
     NoNodeError,
     SessionExpiredError,
 )
-from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.connection import ConnectionHandler
 from kazoo.retry import KazooRetry
 
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
 from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znode_operations import Create, Operation
+from zookeeper_client.tls_handler import TlsHandler
 from zookeeper_client.wire import (
     MultiRead,
     MultiResult,
@@ -81,11 +82,11 @@ class _LoopQueue:
             logging.getLogger(__name__).debug("a reply arrived after the loop had closed")
 
 
-class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+class _LoopHandler(TlsHandler):
     """kazoo's handler without worker threads."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
+    def __init__(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> None:
+        super().__init__(tls)
         self.callback_queue = self.completion_queue = _LoopQueue(loop)
 
     @property
@@ -151,6 +152,7 @@ class ZooKeeperSession:
         hosts, slash, chroot = connect.partition("/")
         self._chroot = slash + chroot if chroot else ""
         self._on_state = on_state
+        self._tls = access.tls
         self._acl_of = lambda path: encode_acl(access.acl_of(path))
         self.session_timeout_ms = session_timeout_ms
         self.state = SessionState.SUSPENDED
@@ -158,7 +160,7 @@ class ZooKeeperSession:
         self._client = KazooClient(
             hosts=hosts,
             timeout=session_timeout_ms / 1000,
-            handler=_LoopHandler(self._loop),
+            handler=_LoopHandler(self._loop, access.tls),
             connection_retry=KazooRetry(
                 max_tries=-1, delay=_RECONNECT_DELAY_S, backoff=1, max_jitter=0.2
             ),
@@ -198,7 +200,11 @@ class ZooKeeperSession:
                 await asyncio.shield(self._connected)
         except TimeoutError:
             await self.close()
-            raise ConnectionLostError(f"no ZooKeeper answered within {timeout_s:g} s") from None
+            refusal = self._client.handler.refusal
+            why = f": the TLS handshake failed ({refusal})" if refusal else ""
+            raise ConnectionLostError(
+                f"no ZooKeeper answered within {timeout_s:g} s{why}"
+            ) from None
 
     async def close(self) -> None:
         """End the session at the server, which removes its ephemerals at once."""
@@ -239,6 +245,7 @@ class ZooKeeperSession:
             hosts=",".join(f"{host}:{port}" for host, port in self._client.hosts),
             timeout=self.session_timeout_ms / 1000,
             client_id=self._client.client_id,
+            handler=TlsHandler(self._tls),
         )
         await asyncio.to_thread(twin.start)
         await asyncio.to_thread(twin.stop)

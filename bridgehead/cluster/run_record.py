@@ -24,6 +24,8 @@ from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.settings import ClusterSettings
 
 _HARNESS: Final = "supervisor"
+# What says as whom and how somebody comes to ZooKeeper.
+_ZOOKEEPERS = ("bridgehead.zookeeper.", "zookeeper.ssl.", "zookeeper.clientCnxnSocket")
 # A dump of 300,000 znodes takes some seconds; a ZooKeeper that is gone is found sooner.
 _DUMP_TIMEOUT_S: Final = 60.0
 _SEAL_TIMEOUT_S: Final = 600.0
@@ -113,9 +115,9 @@ class RunRecord:
 
     async def dump(self, connect: str, name: str) -> None:
         """Writes down every znode; one that cannot be reached is said to be missing."""
-        credential = self._settings.properties.get("bridgehead.zookeeper.broker.credential", "")
+        told = {n: v for n, v in self._settings.properties.items() if n.startswith(_ZOOKEEPERS)}
         said = await _run(
-            "chaos.evidence", "dump", connect, str(self.folder), name, told=credential
+            "chaos.evidence", "dump", connect, str(self.folder), name, told=json.dumps(told)
         )
         if said:
             self._announce(f"ZooKeeper could not be dumped ({name}): {said}")

@@ -145,13 +145,17 @@ def _read(location: str, name: str) -> bytes:
 
 def _read_pkcs12(settings: TlsSettings, store: str) -> str:
     data = _read(settings.get(f"{store}.location"), f"{store}.location")
-    password = settings.get(f"{store}.password").encode() or None
     try:
-        content = pkcs12.load_pkcs12(data, password)
+        return pem_of_pkcs12(data, settings.get(f"{store}.password"))
     except ValueError:
         raise SecurityConfigError(
             f"{store}.location is no PKCS12 store, or {store}.password is wrong."
         ) from None
+
+
+def pem_of_pkcs12(data: bytes, password: str) -> str:
+    """Return a store's certificates and key as PEM. Raises ValueError: no store, or locked."""
+    content = pkcs12.load_pkcs12(data, password.encode() or None)
     encoding = serialization.Encoding.PEM
     certificates = [each.certificate for each in (content.cert, *content.additional_certs) if each]
     text = "".join(each.public_bytes(encoding).decode() for each in certificates)

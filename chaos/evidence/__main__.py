@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from chaos.evidence.dump import dump
+from chaos.evidence.dump import dump, read_access
 from chaos.evidence.finding import find_runs, seal_now
 from chaos.evidence.kafka_logs import gather_kafka
 from chaos.evidence.reading import EvidenceError
@@ -34,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "dump":
             # By standard input, because a command line is seen by everybody.
-            credential = sys.stdin.readline().strip()
-            asyncio.run(dump(options.connect, options.folder, options.name, credential))
+            access = read_access(json.loads(sys.stdin.readline() or "{}"))
+            asyncio.run(dump(options.connect, options.folder, options.name, access))
         elif options.command == "kafka":
             print(gather_kafka(options.folder, options.logs, options.zookeeper_logs))
         else:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
 import orjson
 
+from broker_proxy.authentication.sasl_server import SecurityConfigError
 from chaos.evidence.commit_lines import digest_of, text_of
 from chaos.evidence.reading import EvidenceError
+from cluster_model.broker_configs import BrokerConfig
 from cluster_model.session_state import ConnectionLostError
-from cluster_model.znode_access import Credential, ZooKeeperAccess
+from cluster_model.znode_access import OPEN_ACCESS, Credential, ZooKeeperAccess
 from event_log.commits import DumpLine
 from event_log.evidence import DUMPS
+from node.zookeeper_tls import build_zookeeper_tls, read_zookeeper_tls
 from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.wire import ReadChildren, ReadData, ZnodeData
 
@@ -30,10 +33,22 @@ _PAUSE_S: Final = 0.2
 _NOT_OURS: Final = "/zookeeper"
 
 
-async def dump(connect: str, folder: Path, name: str, credential: str = "") -> int:
-    """Write `zookeeper/<name>.jsonl` into a run's folder; return as of which zxid it is.
+def read_access(properties: Mapping[str, str]) -> ZooKeeperAccess:
+    """Return as whom a dump comes: the brokers' reader, where there is one, and over TLS if asked.
 
-    `credential` is the `user:password` of a reader, where znodes are not open to everybody.
+    Raises:
+        EvidenceError: the properties cannot be used.
+    """
+    credential = properties.get("bridgehead.zookeeper.broker.credential", "")
+    try:
+        tls = build_zookeeper_tls(read_zookeeper_tls(BrokerConfig.from_properties(properties)))
+    except SecurityConfigError as wrong:
+        raise EvidenceError(str(wrong)) from None
+    return ZooKeeperAccess(Credential.parse(credential) if credential else None, tls=tls)
+
+
+async def dump(connect: str, folder: Path, name: str, access: ZooKeeperAccess = OPEN_ACCESS) -> int:
+    """Write `zookeeper/<name>.jsonl` into a run's folder; return as of which zxid it is.
 
     Raises:
         EvidenceError: no ZooKeeper answers, or it did not stand still.
@@ -43,7 +58,7 @@ async def dump(connect: str, folder: Path, name: str, credential: str = "") -> i
         hosts,
         session_timeout_ms=_SESSION_TIMEOUT_MS,
         on_state=lambda _state: None,
-        access=ZooKeeperAccess(Credential.parse(credential) if credential else None),
+        access=access,
     )
     try:
         await session.open(_OPEN_TIMEOUT_S)

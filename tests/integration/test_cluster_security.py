@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
@@ -30,6 +32,7 @@ users:
 acls:
   - {principal: "User:alice", operations: [create], resource: "topic:orders-", pattern: prefixed}
 """
+PLANTED = "planted-a"  # how each of them begins
 
 
 def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -124,15 +127,18 @@ def test_plaintext_far_from_home_is_refused_in_a_sentence(tmp_path: Path) -> Non
 
 def test_no_secret_is_anywhere_but_in_the_nodes_own_properties(data_dir: Path) -> None:
     """Logs, events, cluster.json, status, process list, metrics; znodes hold no password."""
-    status = bridgehead("status", "--json", "--data-dir", str(data_dir)).stdout
+    shown = [bridgehead("status", "--data-dir", str(data_dir), *how) for how in ((), ("--json",))]
+    assert all("127.0.0.1" in each.stdout for each in shown)
+    pages = [_metrics_page(each) for each in ClusterClient(data_dir).status()["brokers"]]
+    assert all("successful_authentication" in page for page in pages)
     processes = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True).stdout
     assert "node.properties" in processes
-    for text in (status, processes):
-        assert "planted" not in text
+    for text in (*(each.stdout + each.stderr for each in shown), *pages, processes):
+        assert PLANTED not in text
     holders = {
         str(file.relative_to(data_dir))
         for file in data_dir.rglob("*")
-        if file.is_file() and b"planted" in file.read_bytes()
+        if file.is_file() and PLANTED.encode() in file.read_bytes()
     }
     assert holders == {"nodes/1/node.properties", "nodes/2/node.properties"}
     for holder in holders:
@@ -142,10 +148,15 @@ def test_no_secret_is_anywhere_but_in_the_nodes_own_properties(data_dir: Path) -
     zookeeper.start()
     try:
         for path in _walk(zookeeper, "/"):
-            assert b"planted" not in (zookeeper.get(path)[0] or b""), path
+            assert PLANTED.encode() not in (zookeeper.get(path)[0] or b""), path
     finally:
         zookeeper.stop()
         zookeeper.close()
+
+
+def _metrics_page(broker: Mapping[str, Any]) -> str:
+    with urllib.request.urlopen(broker["metrics_url"], timeout=30) as page:
+        return str(page.read().decode())
 
 
 def _walk(zookeeper: KazooClient, path: str) -> Iterator[str]:

@@ -86,6 +86,25 @@ def test_more_strangers_than_there_is_room_for_push_out_the_oldest(secured: Secu
     secured.until(lambda: secured.metric(1, _UNKNOWN) == 0)
 
 
+def test_a_strangers_certificate_is_counted_and_told_of(secured: Secured) -> None:
+    """As is none where one is asked for; what the client is served is nothing."""
+    failed, before = secured.metric(1, _FAILED), len(secured.events(1, "authentication_failed"))
+    for certificate in (secured.strangers_certificate("mallory"), None):
+        with suppress(OSError), socket.create_connection(address(secured, "SSL"), 30) as near:
+            # In TLS 1.3 the client's handshake ends before the server has looked at it.
+            tls = secured.client_tls(certificate)
+            with tls.wrap_socket(near, server_hostname="127.0.0.1") as stranger:
+                stranger.sendall(struct.pack(">i", len(metadata())) + metadata())
+                assert stranger.recv(1) == b""
+    secured.until(lambda: len(secured.events(1, "authentication_failed")) == before + 2, 30)
+    for event in secured.events(1, "authentication_failed")[before:]:
+        assert (event["listener"], event["mechanism"]) == ("SSL", None)
+        assert "TLS handshake failed" in str(event["reason"])
+        assert "mallory" not in str(event)
+    assert secured.metric(1, _FAILED) - failed == 2
+    assert "User:mallory" not in secured.principals(1)
+
+
 def client_hello() -> bytes:
     outgoing = ssl.MemoryBIO()
     context = ssl.create_default_context()

@@ -49,7 +49,6 @@ def test_each_session_has_a_credential_of_its_own() -> None:
         (f"{SECURE}{WRITER}=secret-word\n{READER}=b:x\n", "each user:password"),
         (f"{SECURE}{WRITER}=c:secret-word\n{READER}=c:secret-word\n", "name one user"),
         (f"{GOOD}{WRITER}=c:secret-word\n", "zookeeper.set.acl=true"),
-        (f"{GOOD}zookeeper.ssl.client.enable=true\n", "not served yet"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_at_start(text: str, says: str) -> None:

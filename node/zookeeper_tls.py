@@ -1,0 +1,167 @@
+"""How sessions travel to ZooKeeper: Kafka's `zookeeper.ssl.*` properties as one TLS context.
+
+Both sessions of a node use it, the broker's and the controller's, and so does the dump of a run.
+Stores are PEM or PKCS12; what else Kafka's JVM would take is refused with what to do instead.
+"""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from broker_proxy.authentication.sasl_server import SecurityConfigError
+from broker_proxy.authentication.tls import pem, pem_of_pkcs12
+from cluster_model.broker_configs import BrokerConfig
+
+ENABLE: Final = "zookeeper.ssl.client.enable"
+CONNECTION_SOCKET: Final = "zookeeper.clientCnxnSocket"
+NETTY: Final = "org.apache.zookeeper.ClientCnxnSocketNetty"
+_PLAIN_SOCKET: Final = "org.apache.zookeeper.ClientCnxnSocketNIO"
+_PREFIX: Final = "zookeeper.ssl."
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+# Kafka takes a store's type from the end of its name where none is given.
+_ENDINGS: Final = {".pem": "PEM", ".p12": "PKCS12", ".pkcs12": "PKCS12", ".jks": "JKS"}
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A key or trust store."""
+
+    name: str  # keystore, truststore
+    location: str
+    kind: str  # PEM, PKCS12
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperTls:
+    """What the properties ask for, judged; nothing has been read yet."""
+
+    key_store: Store | None  # None: the server is not shown who we are
+    trust_store: Store | None  # None: the machine's own authorities
+    versions: tuple[ssl.TLSVersion, ...]
+    checks_host_name: bool
+
+
+def read_zookeeper_tls(config: BrokerConfig) -> ZooKeeperTls | None:
+    """Judge the properties; None: sessions travel in plain text.
+
+    Raises:
+        SecurityConfigError: what is asked for cannot be had, and what to do.
+    """
+    socket = (config.string(CONNECTION_SOCKET) or "").strip()
+    if socket not in ("", NETTY, _PLAIN_SOCKET):
+        raise SecurityConfigError(
+            f"{CONNECTION_SOCKET}={socket} is a Java class that cannot be loaded here: say {NETTY}."
+        )
+    if not config.boolean(ENABLE):
+        return None
+    if socket != NETTY:
+        raise SecurityConfigError(
+            f"{ENABLE}=true needs {CONNECTION_SOCKET}={NETTY}: Kafka's other socket knows no TLS."
+        )
+    if config.value(f"{_PREFIX}cipher.suites"):
+        raise SecurityConfigError(
+            f"{_PREFIX}cipher.suites is set, which is not served: leave it out."
+        )
+    for name in ("crl", "ocsp"):
+        if config.boolean(f"{_PREFIX}{name}.enable"):
+            raise SecurityConfigError(
+                f"{_PREFIX}{name}.enable=true is not served: nobody is asked about revocations."
+            )
+    algorithm = (config.string(f"{_PREFIX}endpoint.identification.algorithm") or "").strip()
+    return ZooKeeperTls(
+        _store(config, "keystore"),
+        _store(config, "truststore"),
+        _versions(config),
+        checks_host_name=algorithm.lower() == "https",
+    )
+
+
+def _versions(config: BrokerConfig) -> tuple[ssl.TLSVersion, ...]:
+    given = config.value(f"{_PREFIX}enabled.protocols")
+    names = tuple(given) if isinstance(given, tuple) else ()
+    names = names or (config.string(f"{_PREFIX}protocol") or "",)
+    if not set(names) <= set(_VERSIONS):
+        raise SecurityConfigError(f"{_PREFIX}enabled.protocols: use TLSv1.2, TLSv1.3 or both.")
+    return tuple(_VERSIONS[name] for name in names)
+
+
+def _store(config: BrokerConfig, name: str) -> Store | None:
+    location = config.string(f"{_PREFIX}{name}.location")
+    if not location:
+        return None
+    ending = Path(location).suffix.lower()
+    kind = config.string(f"{_PREFIX}{name}.type") or _ENDINGS.get(ending, "JKS")
+    if kind.upper() not in ("PEM", "PKCS12"):
+        raise SecurityConfigError(
+            f"{_PREFIX}{name}.location={location} is a {kind} store, Java's own format, which "
+            "cannot be read here: convert it with keytool -importkeystore -deststoretype PKCS12 "
+            f"and set {_PREFIX}{name}.type=PKCS12, or use PEM."
+        )
+    password = config.string(f"{_PREFIX}{name}.password") or ""
+    return Store(name, location, kind.upper(), password)
+
+
+def build_zookeeper_tls(wanted: ZooKeeperTls | None) -> ssl.SSLContext | None:
+    """Return what handshakes with ZooKeeper are made with; None: there are none.
+
+    Raises:
+        SecurityConfigError: a store is missing or cannot be read; no secret is shown.
+    """
+    if wanted is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = min(wanted.versions)
+    context.maximum_version = max(wanted.versions)
+    context.check_hostname = wanted.checks_host_name
+    context.verify_mode = ssl.CERT_REQUIRED
+    if wanted.trust_store is None:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    else:
+        _trust(context, wanted.trust_store)
+    if wanted.key_store is not None:
+        _show(context, wanted.key_store)
+    return context
+
+
+def _trust(context: ssl.SSLContext, store: Store) -> None:
+    try:
+        context.load_verify_locations(cadata=_text(store))
+    except (ssl.SSLError, ValueError):
+        raise SecurityConfigError(
+            f"{_PREFIX}truststore.location={store.location} holds no certificate."
+        ) from None
+
+
+def _show(context: ssl.SSLContext, store: Store) -> None:
+    with tempfile.TemporaryDirectory(prefix="bridgehead-") as folder:
+        file = Path(folder) / "key.pem"  # The folder is its owner's alone.
+        file.write_text(_text(store), encoding="ascii")
+        try:
+            context.load_cert_chain(file, password=store.password)
+        except (ssl.SSLError, ValueError):
+            raise SecurityConfigError(
+                f"{_PREFIX}keystore.location={store.location} cannot be used: it must hold a "
+                "certificate and its private key, and the password must be right."
+            ) from None
+
+
+def _text(store: Store) -> str:
+    try:
+        data = Path(store.location).read_bytes()
+    except OSError as wrong:
+        raise SecurityConfigError(
+            f"{_PREFIX}{store.name}.location={store.location} cannot be read: {wrong.strerror}."
+        ) from None
+    if store.kind == "PEM":
+        return pem(data.decode("utf-8", "replace"))
+    try:
+        return pem_of_pkcs12(data, store.password)
+    except ValueError:
+        raise SecurityConfigError(
+            f"{_PREFIX}{store.name}.location is no PKCS12 store, or its password is wrong."
+        ) from None

@@ -1,0 +1,134 @@
+"""Over TLS to a ZooKeeper that has no other port, with Kafka's properties: sessions and dumps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trustme
+
+from bench.frames import create_topics_frame, decode_answer
+from bridgehead.cluster import Cluster
+from chaos.connection import Connection
+from chaos.evidence.dump import read_access
+from cluster_model.session_state import ConnectionLostError
+from tests.integration.tls_zookeeper import STORE_PASSWORD, TlsZooKeeper, tls_zookeeper
+from zookeeper_client.session import ZooKeeperSession
+from zookeeper_client.tls_handler import TlsHandler
+
+OPEN_S, REFUSED_S = 60.0, 5.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsZooKeeper]:
+    """One server for all, which serves."""
+    with tls_zookeeper(tmp_path_factory.mktemp("tls-zookeeper")) as started:
+        asyncio.run(answers(started))
+        yield started
+
+
+async def answers(server: TlsZooKeeper) -> None:
+    async with session(server, server.properties()):
+        pass
+
+
+@asynccontextmanager
+async def session(
+    server: TlsZooKeeper, properties: Mapping[str, str], host: str = "127.0.0.1"
+) -> AsyncIterator[ZooKeeperSession]:
+    opened = ZooKeeperSession(
+        f"{host}:{server.port}",
+        session_timeout_ms=120_000,
+        on_state=lambda _: None,
+        access=read_access(properties),
+    )
+    is_good = properties == server.properties() and host in server.connect
+    await opened.open(OPEN_S if is_good else REFUSED_S)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+def create(cluster: Cluster, broker: int, name: str) -> int:
+    connection = Connection(cluster.bootstrap_server(broker))
+    answer = connection.ask(create_topics_frame([name])[4:])
+    connection.close()
+    assert isinstance(answer, bytes)
+    return int(decode_answer(19, 4, answer).topics[0].error_code)
+
+
+def test_a_cluster_runs_over_tls_whoever_is_controller(
+    server: TlsZooKeeper, tmp_path: Path
+) -> None:
+    """Its sessions, the one that is expired from outside, and what is written down of the run."""
+    connect = f"{server.connect}/cluster"
+    properties = server.properties("client.p12")
+    with Cluster(brokers=2, zookeeper=connect, properties=properties, data_dir=tmp_path) as cluster:
+        first = cluster.wait_for_controller()
+        assert create(cluster, 3 - first, "forwarded") == 0
+        cluster.expire_controller()
+        assert create(cluster, first, "after-the-session") == 0
+        cluster.move_controller(3 - cluster.wait_for_controller())
+        assert create(cluster, first, "after-the-move") == 0
+        folder = cluster.evidence_dir
+    dumps = json.loads((folder / "zookeeper" / "dumps.json").read_text())
+    assert set(dumps) == {"zookeeper/first.jsonl", "zookeeper/final.jsonl"}
+    names = (folder / "zookeeper" / "final.jsonl").read_text()
+    assert all(f"/brokers/topics/{each}" in names for each in ("forwarded", "after-the-move"))
+    for file in (each for each in tmp_path.rglob("*") if each.is_file()):
+        if file.suffix == ".properties":
+            assert file.stat().st_mode & 0o077 == 0, file
+        else:
+            assert STORE_PASSWORD.encode() not in file.read_bytes(), file
+
+
+async def refusal(server: TlsZooKeeper, changes: Mapping[str, str], host: str) -> str:
+    """Why a session was not opened."""
+    with pytest.raises(ConnectionLostError) as refused:
+        async with session(server, {**server.properties(), **changes}, host):
+            pass
+    return str(refused.value)
+
+
+async def test_a_server_that_is_not_the_one_is_not_spoken_to(
+    server: TlsZooKeeper, tmp_path: Path
+) -> None:
+    """Another authority's, or another host's; and who shows no certificate gets no session."""
+    trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
+    stranger = {"zookeeper.ssl.truststore.location": str(tmp_path / "stranger.pem")}
+    why, whose, _ = await asyncio.gather(
+        refusal(server, stranger, "127.0.0.1"),
+        refusal(server, {}, "localhost"),
+        refusal(server, {"zookeeper.ssl.keystore.location": ""}, "127.0.0.1"),
+    )
+    assert "the TLS handshake failed" in why
+    assert "local issuer" in why
+    assert "not valid for 'localhost'" in whose
+
+
+def test_what_tls_has_read_already_is_ready(server: TlsZooKeeper) -> None:
+    """A second reply in one record would else lie there until something else comes."""
+    near, far = socket.socketpair()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(server.folder / "client.pem")
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    with ThreadPoolExecutor() as other:
+        accepted = other.submit(context.wrap_socket, far, server_side=True)
+        client = trusting.wrap_socket(near)
+        answering = accepted.result()
+    with client, answering:
+        answering.sendall(b"one reply, and another")
+        assert client.recv(9) == b"one reply"
+        handler = TlsHandler(trusting)
+        assert handler.select([client], [], [], 30.0)[0] == [client]
+        assert client.recv(100) == b", and another"
+        assert handler.select([client], [], [], 0)[0] == []
