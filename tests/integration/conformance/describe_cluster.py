@@ -8,7 +8,7 @@ MISMATCHED = (
     "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
     "CONTROLLER"
 )
-THREE = [{"brokerId": broker, "rack": f"rack-{broker}"} for broker in (1, 2, 3)]
+THREE = [{"brokerId": broker, "rack": f"rack-{broker}"} for broker in (2, 3, 1)]
 NOT_ASKED = -2147483648
 TABLE = Table(
     60,

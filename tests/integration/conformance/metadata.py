@@ -18,7 +18,7 @@ def body(*names: str | None, topic_id: bytes = bytes(16), **more: bool) -> dict[
 
 def told(*topics: dict[str, Any], **more: Any) -> dict[str, Any]:
     """An answer of three brokers."""
-    brokers = [{"nodeId": broker, "rack": f"rack-{broker}"} for broker in (1, 2, 3)]
+    brokers = [{"nodeId": broker, "rack": f"rack-{broker}"} for broker in (2, 3, 1)]
     return {"brokers": brokers, "controllerId": 1, "topics": list(topics), **more}
 
 
