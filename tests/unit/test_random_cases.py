@@ -13,6 +13,8 @@ from broker_proxy.routing import SHIPPED
 from chaos.random_cases import ASKED, random_cases
 from chaos.random_values import POOLS
 
+ENVELOPE = 58  # recorded by itself, for each kind of sender: tests/data/client_envelopes.jsonl.gz
+
 
 def test_one_seed_makes_the_same_cases_and_another_others() -> None:
     assert list(random_cases(1, 5)) == list(random_cases(1, 5))
@@ -21,7 +23,7 @@ def test_one_seed_makes_the_same_cases_and_another_others() -> None:
 
 
 def test_every_step_can_be_read_and_every_api_that_is_served_comes_in_every_version() -> None:
-    assert {asked.key for asked in ASKED} == set(SHIPPED)
+    assert {asked.key for asked in ASKED} == set(SHIPPED) - {ENVELOPE}
     versions: Counter[tuple[int, int]] = Counter()
     for case in random_cases(7, 1200):
         for step in case["steps"]:
