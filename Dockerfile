@@ -3,19 +3,20 @@
 # `make image` builds them on a registry's Python image, `make image-offline` on a base and wheels
 # made on this machine. Nothing here needs BuildKit.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
+# The offline build's has every wheel in /wheels; from any other one pip asks its index.
+ARG PACKAGES_IMAGE=${BASE_IMAGE}
 
-FROM ${BASE_IMAGE} AS node-packages
-# build/wheelhouse is there in the offline build alone: without it pip asks its index.
-COPY requirements build/wheelhous[e] /wheels/
+FROM ${PACKAGES_IMAGE} AS node-packages
+COPY requirements /locks/
 RUN python3 -m venv /opt/bridgehead \
- && if [ -f /wheels/offline ]; then from="--no-index --find-links /wheels"; fi \
+ && if [ -d /wheels ]; then cp /wheels/*.lock /locks; from="--no-index --find-links /wheels"; fi \
  && /opt/bridgehead/bin/pip install --no-cache-dir --disable-pip-version-check $from \
-      --require-hashes -r /wheels/node.lock
+      --require-hashes -r /locks/node.lock
 
 FROM node-packages AS tools-packages
-RUN if [ -f /wheels/offline ]; then from="--no-index --find-links /wheels"; fi \
+RUN if [ -d /wheels ]; then from="--no-index --find-links /wheels"; fi \
  && /opt/bridgehead/bin/pip install --no-cache-dir --disable-pip-version-check $from \
-      --require-hashes -r /wheels/tools.lock \
+      --require-hashes -r /locks/tools.lock \
  && mkdir /opt/zookeeper && cd /opt/bridgehead/lib/python3*/site-packages/pyspark/jars \
  && cp zookeeper-3.*.jar zookeeper-jute-3.*.jar metrics-core-*.jar snappy-java-*.jar \
       slf4j-api-*.jar log4j-slf4j2-impl-*.jar log4j-api-2*.jar log4j-core-*.jar /opt/zookeeper \
@@ -24,15 +25,15 @@ RUN if [ -f /wheels/offline ]; then from="--no-index --find-links /wheels"; fi \
 FROM ${BASE_IMAGE} AS application
 COPY . /opt/app
 # The root filesystem is read-only at run time: byte code is compiled now or at every start.
-RUN rm -rf /opt/app/requirements /opt/app/build && python3 -m compileall -q /opt/app \
+RUN rm -rf /opt/app/requirements && python3 -m compileall -q /opt/app \
  && printf '%s\n' '#!/opt/bridgehead/bin/python' 'import sys' 'sys.path.insert(0, "/opt/app")' \
       'from bridgehead.cli.main import main' 'main()' > /opt/app/bridgehead.command \
  && chmod +x /opt/app/bridgehead.command
 
 FROM ${BASE_IMAGE} AS base
 RUN useradd --uid 1000 --create-home --shell /usr/sbin/nologin bridgehead \
- && mkdir -p /var/lib/bridgehead /data /datalog /evidence /secrets /nodes \
- && chown bridgehead /var/lib/bridgehead /data /datalog /evidence /secrets \
+ && mkdir -p /var/lib/bridgehead /data /datalog /evidence /secrets /tables /nodes \
+ && chown bridgehead /var/lib/bridgehead /data /datalog /evidence /secrets /tables \
  && ln -s /opt/app/bridgehead.command /usr/local/bin/bridgehead
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BRIDGEHEAD_NODE_DIR=/var/lib/bridgehead \
     BRIDGEHEAD_DATA_DIR=/var/lib/bridgehead/cluster

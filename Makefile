@@ -104,7 +104,7 @@ image: ## build the images on a registry's Python image
 
 image-offline: setup ## the same where no image registry is reachable: from Debian and Python packages
 	@$(BIN)/python -m containers.offline
-	@$(MAKE) --no-print-directory image IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm"
+	@$(MAKE) --no-print-directory image IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm --build-arg PACKAGES_IMAGE=bridgehead-wheels:bookworm"
 
 docs: setup ## generate docs/apis.md, events.md and metrics.md from the code
 	@PYTHONPATH=. $(BIN)/python -m docs.generate

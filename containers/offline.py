@@ -2,26 +2,32 @@
 
 Read first: no image registry is asked. `debootstrap` makes the base, `pip download` the wheels
 (PySpark is published as source: its wheel is made here, and its line of the lock gets this wheel's
-digest; every other line keeps the digest that was reviewed). Both are kept under build/ and made
-again only when what they are made from has changed.
+digest; every other line keeps the digest that was reviewed). The wheels are kept under build/ and
+go into an image of their own, so that no later build is sent half a gigabyte. Nothing is made again
+before what it is made from has changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WHEELHOUSE = CHECKOUT / "build" / "wheelhouse"
 RELEASE = "bookworm"
+PYTHON = "3.11"  # that release's; the wheels are for it, whatever Python fetches them
 PACKAGES = "python3,python3-venv,ca-certificates"
 BASE = f"bridgehead-base:{RELEASE}"
+WHEELS = f"bridgehead-wheels:{RELEASE}"
+MADE_FROM = "bridgehead.made-from"  # the label that tells whether an image is still the right one
 # Of no use in a container, and a third of the base's size.
 NOT_NEEDED = (
     "var/cache/apt",
@@ -32,6 +38,8 @@ NOT_NEEDED = (
     "usr/share/info",
 )
 SOURCE_ONLY = ("pyspark",)
+CANNOT_BUILD = 2  # the exit status that says: this machine lacks something
+ROOM_NEEDED = 6 << 30  # bytes; the images and what is made on the way to them
 
 
 class CannotBuildError(Exception):
@@ -64,21 +72,66 @@ def say(sentence: str) -> None:
     sys.stdout.flush()
 
 
-def make_base() -> None:
-    """Make the base image, unless the engine has it."""
-    if run("docker", "images", "--quiet", BASE).strip():
-        say(f"{BASE} is there.")
-        return
-    say(f"Making {BASE} with debootstrap (about a minute) ...")
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / "root"
-        run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, root)
-        for each in NOT_NEEDED:
-            shutil.rmtree(root / each, ignore_errors=True)
-            (root / each).mkdir()
+def make_root(archive: Path) -> None:
+    """Make Debian's root file system with debootstrap."""
+    say("Making a root file system with debootstrap (about a minute) ...")
+    root = archive.parent / "root"
+    run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, root)
+    for each in NOT_NEEDED:
+        shutil.rmtree(root / each, ignore_errors=True)
+        (root / each).mkdir()
+    run("tar", "--create", "--file", archive, "--directory", root, ".")
+
+
+def make_base_and_wheels() -> None:
+    """Make what is missing of the two, side by side: one computes, the other waits for a mirror."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as both:
         archive = Path(folder) / "root.tar"
-        run("tar", "--create", "--file", archive, "--directory", root, ".")
-        run("docker", "import", archive, BASE)
+        there = bool(run("docker", "images", "--quiet", BASE).strip())
+        say(f"{BASE} is there.") if there else None
+        wheels = both.submit(make_wheelhouse)
+        if not there:
+            make_root(archive)
+            run("docker", "import", archive, BASE)
+        wheels.result()
+
+
+def try_engine() -> None:
+    """Run one container as ours run: with a network, a published port, limits and no rights.
+
+    Raises:
+        CannotBuildError: an engine that answers, but without iptables, cgroups or room.
+    """
+    root = Path(run("docker", "info", "--format={{.DockerRootDir}}").strip())
+    if root.is_dir() and shutil.disk_usage(root).free < ROOM_NEEDED:
+        raise CannotBuildError(f"{root} has less than {ROOM_NEEDED >> 30} GB left: make room.")
+    name = f"bridgehead-trial-{secrets.token_hex(4)}"
+    try:
+        run("docker", "network", "create", name)
+        told = (f"--name={name}", f"--network={name}", "--publish=127.0.0.1::80", "--memory=64m")
+        run("docker", "run", "--rm", "--read-only", "--cap-drop=ALL", *told, BASE, "true")
+    except CannotBuildError as wrong:
+        raise CannotBuildError(f"the engine answers but runs no container: {wrong}") from None
+    finally:
+        for remove in (("rm", "--force", "--volumes"), ("network", "rm")):
+            subprocess.run(["docker", *remove, name], capture_output=True, check=False)
+
+
+def make_wheels_image() -> None:
+    """Put the wheels into an image on top of the base, unless they are in it."""
+    digest = (WHEELHOUSE / "offline").read_text()
+    base = run("docker", "images", "--quiet", "--no-trunc", BASE).strip()
+    made_from = f"{base} {digest}"
+    label = f'{{{{index .Config.Labels "{MADE_FROM}"}}}}'
+    is_there = run("docker", "images", "--quiet", WHEELS).strip()
+    if is_there and run("docker", "inspect", f"--format={label}", WHEELS).strip() == made_from:
+        say(f"{WHEELS} is there.")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        description = Path(folder) / "Dockerfile"
+        description.write_text(f"FROM {BASE}\nCOPY . /wheels\n")
+        run(*("docker", "build", "--quiet", f"--label={MADE_FROM}={made_from}"),
+            *("--tag", WHEELS, "--file", description, WHEELHOUSE))  # fmt: skip
 
 
 def locked_again(lock: str, digests: dict[str, str]) -> str:
@@ -111,8 +164,8 @@ def make_wheelhouse(locks: Sequence[str] = ("node", "tools")) -> None:
     for name, text in texts.items():
         ready = WHEELHOUSE / f"{name}.download"
         ready.write_text(without(text, SOURCE_ONLY))
-        run(*pip, "download", "--only-binary=:all:", "--require-hashes", "--no-deps",
-            "--dest", WHEELHOUSE, "--requirement", ready)  # fmt: skip
+        run(*pip, "download", "--only-binary=:all:", f"--python-version={PYTHON}", "--no-deps",
+            "--require-hashes", "--dest", WHEELHOUSE, "--requirement", ready)  # fmt: skip
         ready.write_text(only(text, SOURCE_ONLY))
         if ready.read_text():
             run(*pip, "wheel", "--require-hashes", "--no-deps", "--wheel-dir", WHEELHOUSE,
@@ -145,11 +198,12 @@ def only(lock: str, names: Sequence[str]) -> str:
 def main() -> int:
     """Make what is missing; return the exit status."""
     try:
-        make_base()
-        make_wheelhouse()
+        make_base_and_wheels()
+        try_engine()
+        make_wheels_image()
     except CannotBuildError as wrong:
         sys.stderr.write(f"The images cannot be built here: {wrong}\n")
-        return 2
+        return CANNOT_BUILD
     return 0
 
 

@@ -5,6 +5,7 @@ What can be done to a container can be done to a node: kill, pause, take off the
 
 from __future__ import annotations
 
+import http.client
 import re
 import time
 import urllib.error
@@ -90,7 +91,7 @@ class BridgeheadCluster:
             node.with_kwargs(restart_policy={"Name": "on-failure", "MaximumRetryCount": 30})
             node.start()
             self._nodes[broker] = node
-        self.wait_for_controller()
+        self._wait_for_controller(self._count)
 
     def _environment(self, broker: int) -> dict[str, str]:
         port = self._ports[broker]
@@ -162,27 +163,40 @@ class BridgeheadCluster:
 
     def controller_known_to(self, broker: int) -> int | None:
         """The controller that a broker knows; None: none, or nobody answers there."""
-        try:
-            url = f"http://{LOOPBACK}:{self._metrics[broker]}/health"
-            with urllib.request.urlopen(url, timeout=1) as answer:
-                found = _CONTROLLER.search(answer.read().decode())
-        except OSError:
-            return None
+        found = _CONTROLLER.search(self._health(broker) or "")
         return int(found[1]) if found else None
+
+    def _health(self, broker: int) -> str | None:
+        """What a broker says of its health, be it good or bad; None: nobody answers."""
+        url = f"http://{LOOPBACK}:{self._metrics[broker]}/health"
+        try:
+            with urllib.request.urlopen(url, timeout=1) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as unwell:
+            return str(unwell.read().decode())
+        except (OSError, http.client.HTTPException):
+            return None
 
     def wait_for_controller(self, *, other_than: int | None = None) -> int:
         """Blocks until every broker that answers knows the same controller.
 
+        Who is paused, killed or off the network does not answer.
+
         Raises:
             TimeoutError: they did not within a minute.
         """
+        return self._wait_for_controller(1, other_than)
+
+    def _wait_for_controller(self, answers_min: int, other_than: int | None = None) -> int:
         deadline = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < deadline:
-            running = [b for b in self._nodes if self.get_container(b).status == "running"]
-            known = {self.controller_known_to(broker) for broker in running}
-            if len(known) == 1 and (found := known.pop()) not in (None, other_than):
-                assert found is not None
-                return found
+            said = [text for b in self._nodes if (text := self._health(b)) is not None]
+            known = {_CONTROLLER.search(text) for text in said}
+            ids = {int(match[1]) if match else None for match in known}
+            if len(said) >= answers_min and len(ids) == 1:
+                found = ids.pop()
+                if found is not None and found != other_than:
+                    return found
             time.sleep(_POLL_S)
         raise TimeoutError(f"no controller was known to all brokers within {READY_WITHIN_S:g} s")
 

@@ -130,3 +130,16 @@ def test_containers_have_no_rights_and_no_writable_root() -> None:
     for node in nodes:
         assert node["read_only"] is True
         assert node["cap_drop"] == ["ALL"]
+
+
+def test_a_machine_that_cannot_build_says_so_by_its_own_exit_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So that the tests can tell what the machine lacks from what we broke."""
+
+    def refuse(*_command: object) -> str:
+        raise offline.CannotBuildError("the mirror is out of reach.")
+
+    monkeypatch.setattr(offline, "run", refuse)
+    assert offline.main() == offline.CANNOT_BUILD
+    assert "the mirror is out of reach" in capsys.readouterr().err

@@ -1,0 +1,53 @@
+"""What the images weigh, and as whom their programs run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+
+MEGABYTE = 1_000_000
+
+
+def docker(*arguments: str) -> str:
+    done = subprocess.run(["docker", *arguments], capture_output=True, check=True, text=True)
+    return done.stdout
+
+
+def inspected(image: str) -> dict[str, Any]:
+    (found,) = json.loads(docker("inspect", f"{image}:latest"))
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("image", "megabytes_max"),
+    [
+        ("bridgehead-node", 300),
+        ("bridgehead-zookeeper", 400),
+        ("bridgehead-cluster", 400),
+        ("bridgehead-tools", 1400),
+    ],
+)
+def test_an_image_is_no_larger_than_its_work_asks(
+    images: None, image: str, megabytes_max: int
+) -> None:
+    """A broker needs neither Java nor Spark, ZooKeeper no Spark."""
+    assert inspected(image)["Size"] < megabytes_max * MEGABYTE
+
+
+def test_a_node_has_neither_java_nor_spark(images: None) -> None:
+    """Nor does what needs them come in by another package."""
+    look = "import importlib.util as u, shutil; print(u.find_spec('pyspark'), shutil.which('java'))"
+    python = "/opt/bridgehead/bin/python"
+    assert docker("run", "--rm", "bridgehead-node:latest", python, "-c", look) == "None None\n"
+
+
+@pytest.mark.parametrize("image", ["node", "zookeeper", "cluster", "tools"])
+def test_nothing_runs_as_root(images: None, image: str) -> None:
+    """Not even where nobody says so."""
+    assert inspected(f"bridgehead-{image}")["Config"]["User"] == "bridgehead"
