@@ -6,7 +6,6 @@ Everything that decides is elsewhere: the route in `routing`, what an Envelope's
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,15 +35,13 @@ from broker_proxy.attempt import Step
 from broker_proxy.forwarding import Forwarded, ForwardingManager
 from broker_proxy.routing import DIALECTS, Route, route
 from broker_proxy.settling import ReadGate
+from event_log.digests import body_sha256
 from event_log.events import Answered, RequestReceived
 from event_log.writer import EventLog
 from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
 _API_VERSIONS = 18
-# Their bodies may hold a password, what is derived from one, or what logs in: not even a digest is
-# written down, by which guesses could be tried. Both AlterConfigs, tokens, SCRAM credentials.
-_BODIES_WITH_SECRETS = frozenset((33, 39, 40, 44, 51))
 # What these answer does not depend on metadata: SaslHandshake, ApiVersions, SaslAuthenticate.
 _NO_METADATA = frozenset({17, 18, 36})
 
@@ -146,7 +143,7 @@ class Dispatcher:
 
     def _received(self, request: ClientRequest, way: Route | None) -> None:
         header, connection = request.header, request.connection
-        has_digest = way is Route.FORWARD and header.api_key not in _BODIES_WITH_SECRETS
+        is_forwarded = way is Route.FORWARD
         self._log.append(
             RequestReceived(
                 request_id=request.request_id,
@@ -162,7 +159,7 @@ class Dispatcher:
                 security_protocol=connection.security_protocol,
                 dialect=connection.dialect,
                 route=way.name if way else "CLOSE",
-                body_sha256=hashlib.sha256(request.body).hexdigest() if has_digest else None,
+                body_sha256=body_sha256(header.api_key, request.body) if is_forwarded else None,
                 client_software_name=connection.software_name,
                 client_software_version=connection.software_version,
             )

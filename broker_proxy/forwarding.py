@@ -15,6 +15,7 @@ from broker_proxy.apis.base import ClientRequest
 from broker_proxy.attempt import Step, after_answer, after_broken_channel
 from envelope.messages import ChannelClosedError, Envelope, EnvelopeAnswer, RequestIdentity
 from envelope.principal_serde import PrincipalSerde
+from event_log.digests import answer_sha256
 from event_log.events import ForwardAnswered, ForwardSent
 from event_log.writer import EventLog
 
@@ -212,9 +213,16 @@ class ForwardingManager:
                 attempt=attempt,
                 error=None if answer is None else answer.error_code,
                 zxid=0 if answer is None else answer.zxid,
+                answer_sha256=_digest(envelope, answer),
             )
         )
         return answer
+
+
+def _digest(envelope: Envelope, answer: EnvelopeAnswer | None) -> str | None:
+    if answer is None or answer.response_data is None:
+        return None
+    return answer_sha256(envelope.api_key, answer.response_data)
 
 
 async def _ended(future: asyncio.Future[EnvelopeAnswer], left_s: float) -> EnvelopeAnswer | None:

@@ -1,17 +1,23 @@
-"""For whom a forwarded request is decided: for the client, as the Envelope says.
+"""What a forwarded request asks, and for whom: as the client wrote it, for the client.
 
-Three bugs of this question are seeded here (`Mutant`), so that tests can show that they are
-caught; property F1 holds what the controller saw against what the broker authenticated.
+The bugs of this question are seeded here (`Mutant`), so that tests can show that they are caught;
+properties F1 and F2 hold what the controller saw against what the broker did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Final
 
+from bridgehead.kafka_wire.codec import decode_request, encode_request
+from bridgehead.kafka_wire.headers import decode_request_header
 from controller.open_envelope import Opened
 from controller.services import THIS_PROCESS, Sender
 from controller.store.port import Mutant
+from envelope.messages import Envelope
+
+_OWN_TIMEOUT_MS: Final = 12_345
 
 
 class Askers:
@@ -20,6 +26,18 @@ class Askers:
     def __init__(self, mutants: Collection[Mutant]) -> None:
         self._mutants = frozenset(mutants)
         self._previous: Opened | None = None
+
+    def received(self, envelope: Envelope) -> Envelope:
+        """Return an Envelope as it came in, unless a bug was seeded."""
+        if Mutant.FILL_IN_DEFAULT not in self._mutants:
+            return envelope
+        header, _ = decode_request_header(envelope.request_header, envelope.dialect)
+        of = (header.api_key, header.api_version)
+        request = decode_request(*of, envelope.request_data, dialect=envelope.dialect)
+        if hasattr(request, "timeout_ms"):
+            request.timeout_ms = _OWN_TIMEOUT_MS
+        body = encode_request(*of, request, dialect=envelope.dialect)
+        return replace(envelope, request_data=body)
 
     def of(self, opened: Opened, sender: Sender) -> Opened:
         """Return the request with its asker: unchanged, unless a bug was seeded."""

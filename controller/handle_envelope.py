@@ -33,6 +33,7 @@ from controller.open_envelope import Opened, Refused, open_envelope, refuse_send
 from controller.services import Sender, Services
 from controller.work import Work, told_codes
 from envelope.messages import Envelope, EnvelopeAnswer, RequestIdentity
+from event_log.digests import answer_sha256, body_sha256
 from event_log.events import EnvelopeReceived, EnvelopeRefused, RequestDecided
 
 _log = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class EnvelopeDesk:
         running = self._running.get(envelope.identity)
         if running is not None:
             return await asyncio.shield(running)  # A copy of a request that is under way.
+        envelope = self._askers.received(envelope)
         stale = self._refuse_identity(envelope, loop)
         opened = stale or open_envelope(envelope, services.serde, services.apis)
         if isinstance(opened, Refused):
@@ -163,6 +165,7 @@ class EnvelopeDesk:
             deadline_s=received_s + envelope.remaining_ms / 1000,
             answer=answer,
             attempt=envelope.attempt,
+            body_sha256=body_sha256(header.api_key, envelope.request_data),
         )
         if DENIAL_DUMPS_REQUEST in services.quirks:
             work.denial = self._dump(envelope, connection_id)
@@ -214,23 +217,26 @@ class EnvelopeDesk:
             message.throttle_time_ms = throttle_ms
         zxid = work.zxid or image.zxid
         elements = told_codes(work.outcomes, unfinished)
-        self._services.log.append(_decided(work, elements, epoch=image.controller_epoch, zxid=zxid))
-        return _relayed(work, message, zxid, throttle_ms)
+        answer = _relayed(work, message, zxid, throttle_ms)
+        epoch = image.controller_epoch
+        self._services.log.append(_decided(work, elements, answer, epoch=epoch))
+        return answer
 
     def encode_refusal(self, work: Work, error: ErrorCode) -> EnvelopeAnswer:
         """Build the answer of a request that failed as a whole, in its API's own shape."""
         context = work.context
         message = work.api.refuse(work.request, context.api_version, error, None)
-        self._services.log.append(_decided(work, [], epoch=0, zxid=0, error=error))
-        return _relayed(work, message, 0)
+        answer = _relayed(work, message, 0)
+        self._services.log.append(_decided(work, [], answer, epoch=0, error=error))
+        return answer
 
 
 def _decided(
     work: Work,
     elements: list[tuple[str, int]],
+    answer: EnvelopeAnswer,
     *,
     epoch: int,
-    zxid: int,
     error: ErrorCode = ErrorCode.NONE,
 ) -> RequestDecided:
     return RequestDecided(
@@ -240,11 +246,12 @@ def _decided(
         principal=str(work.context.principal),
         epoch=epoch,
         image_zxid=work.image_zxid,
-        zxid=zxid,
+        zxid=answer.zxid,
         elements=elements,
         unchanged=sorted(work.without_effect),
         error=int(error),
         validate_only=bool(getattr(work.request, "validate_only", False)),
+        answer_sha256=answer_sha256(work.context.api_key, answer.response_data or b""),
     )
 
 

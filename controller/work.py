@@ -45,6 +45,7 @@ class Work:
     zxid: int = 0
     image_zxid: int = 0
     attempt: int = 1
+    body_sha256: str | None = None  # of the request's bytes, where they hold no secret
     # What policies said, and what was drawn on the way to asking them.
     verdicts: dict[QuestionKey, tuple[Question, ApiError | None]] = field(default_factory=dict)
     draws: list[tuple[Any, Any]] = field(default_factory=list)
@@ -75,6 +76,7 @@ def execution_started(work: Work, epoch: int, image_zxid: int) -> ExecutionStart
         client_host=context.client_host,
         listener=context.listener_name,
         security_protocol=context.security_protocol,
+        body_sha256=work.body_sha256,
     )
 
 

@@ -39,6 +39,11 @@ class Envelope:
     client_software_version: str = ""
     made_by_broker: bool = False  # the broker's own request: an internal topic, an auto-creation
 
+    @property
+    def api_key(self) -> int:
+        """The inner request's: every version of a header begins with it."""
+        return int.from_bytes(self.request_header[:2], signed=True)
+
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeAnswer:

@@ -47,7 +47,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class RequestReceived:
-    """A broker read a request's header. `body_sha256` is there for writes without secrets."""
+    """A broker read a request's header. `body_sha256`: of what is forwarded, if without secrets."""
 
     kind: ClassVar[str] = "request_received"
     request_id: str
@@ -96,13 +96,17 @@ class ForwardSent:
 
 @dataclass(frozen=True, slots=True)
 class ForwardAnswered:
-    """The end of one attempt. `error` is the Envelope's outer code; None: the channel broke."""
+    """The end of one attempt. `error` is the Envelope's outer code; None: the channel broke.
+
+    `answer_sha256` is there when an inner answer came, and holds no secret.
+    """
 
     kind: ClassVar[str] = "forward_answered"
     request_id: str
     attempt: int
     error: int | None
     zxid: int
+    answer_sha256: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,7 @@ class ExecutionStarted:
     client_host: str
     listener: str
     security_protocol: str
+    body_sha256: str | None  # as in request_received
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +167,7 @@ class RequestDecided:
     unchanged: list[str]  # elements for which nothing was to be written
     error: int  # of the request as a whole, where it failed as a whole; then without elements
     validate_only: bool
+    answer_sha256: str | None  # as in forward_answered
 
 
 @dataclass(frozen=True, slots=True)

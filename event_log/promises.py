@@ -198,6 +198,17 @@ PROMISES: Final[tuple[Promise, ...]] = (
         absence_accuses=False,
     ),
     Promise(
+        id="F2",
+        name="bytes_are_preserved",
+        promise="the controller decides the very bytes that the client wrote, and the broker "
+        "relays the very bytes that it answered",
+        needs=("events",),
+        judged="executions of requests with a digest, and answers that came back with one",
+        key="<node>/<boot>/<seq> of the execution or of the forward_answered",
+        absence_clears=True,
+        absence_accuses=True,  # the decision whose answer was relayed may be in the hole
+    ),
+    Promise(
         id="F5",
         name="not_controller_does_not_leak",
         promise="no client of a forwarded request is told NOT_CONTROLLER",

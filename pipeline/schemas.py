@@ -49,18 +49,19 @@ KINDS: Final[Mapping[str, str]] = {
     "forward_sent": f"request_id STRING NOT NULL, identity {_IDENTITY} NOT NULL, "
     "attempt BIGINT NOT NULL, controller_id BIGINT NOT NULL, local BOOLEAN NOT NULL",
     "forward_answered": "request_id STRING NOT NULL, attempt BIGINT NOT NULL, error BIGINT, "
-    "zxid BIGINT NOT NULL",
+    "zxid BIGINT NOT NULL, answer_sha256 STRING",
     "envelope_received": f"request_id STRING NOT NULL, identity {_IDENTITY} NOT NULL, "
     "attempt BIGINT NOT NULL, sender STRING NOT NULL",
     "envelope_refused": f"request_id STRING NOT NULL, identity {_IDENTITY} NOT NULL, "
     "error BIGINT NOT NULL, reason STRING NOT NULL",
     "execution_started": f"request_id STRING NOT NULL, identity {_IDENTITY} NOT NULL, "
     "epoch BIGINT NOT NULL, image_zxid BIGINT NOT NULL, api_key BIGINT NOT NULL, "
-    f"api_version BIGINT NOT NULL, client_id STRING, {_CLIENT}",
+    f"api_version BIGINT NOT NULL, client_id STRING, {_CLIENT}, body_sha256 STRING",
     "request_decided": f"request_id STRING NOT NULL, identity {_IDENTITY} NOT NULL, "
     "api_key BIGINT NOT NULL, principal STRING NOT NULL, epoch BIGINT NOT NULL, "
     f"image_zxid BIGINT NOT NULL, zxid BIGINT NOT NULL, elements {_ELEMENTS} NOT NULL, "
-    "unchanged ARRAY<STRING> NOT NULL, error BIGINT NOT NULL, validate_only BOOLEAN NOT NULL",
+    "unchanged ARRAY<STRING> NOT NULL, error BIGINT NOT NULL, validate_only BOOLEAN NOT NULL, "
+    "answer_sha256 STRING",
     "commit_sent": "number BIGINT NOT NULL, epoch BIGINT NOT NULL, operations BIGINT NOT NULL, "
     "bytes BIGINT NOT NULL",
     "commit_answered": "number BIGINT NOT NULL, zxid BIGINT NOT NULL, session STRING NOT NULL",

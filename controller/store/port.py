@@ -69,5 +69,7 @@ class Mutant(Enum):
     """A forwarded request is decided for the broker that sent it."""
     SWAP_PRINCIPALS = "swap_principals"
     """A forwarded request is decided for whoever asked before."""
+    FILL_IN_DEFAULT = "fill_in_default"
+    """A request is encoded anew on its way, with a timeout of the controller's own."""
     BROKER_HOST = "broker_host"
     """A forwarded request is decided for the host of the broker that sent it."""

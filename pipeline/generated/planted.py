@@ -19,7 +19,7 @@ from event_log.events import (
     ImageAdvanced,
     Stopped,
 )
-from pipeline.generated.requests import Write, decided, received
+from pipeline.generated.requests import BODY, Write, decided, received
 from pipeline.generated.world import CREATE_TOPICS, World
 
 Breach = tuple[str, str, str]  # property, key, one of its rows
@@ -132,7 +132,7 @@ def unanswered_happens_twice(world: World) -> Iterator[Breach]:
     boot = write.broker
     connection = f"gone-{write.request_id}"
     software = ("librdkafka", "2.11.1")
-    place = boot.place(boot.append(received(write, connection, "FORWARD", "c0ffee", software)))
+    place = boot.place(boot.append(received(write, connection, "FORWARD", BODY, software)))
     boot.append(ForwardSent(write.request_id, write.identity, 1, int(world.controller), False))
     world.counters[boot.node].redirected += 1
     first = world.commit(world.effect(write), [_outcome(write)])
@@ -161,6 +161,27 @@ def principal_is_swapped(world: World) -> Iterator[Breach]:
     zxid = world.commit(world.effect(write), [_outcome(write)])
     world.answer(write, zxid - 1, zxid)
     yield "F1", place, f"event/{place}"
+
+
+def bytes_are_changed(world: World) -> Iterator[Breach]:
+    """F2: the controller decides another request than the client wrote."""
+    write = _creation(world)
+    write.executed_body = "bad"
+    office = world.boots[world.controller]
+    world.receive(write)
+    place = office.place(office.seq - 1)
+    zxid = world.commit(world.effect(write), [_outcome(write)])
+    world.answer(write, zxid - 1, zxid)
+    yield "F2", place, f"event/{place}"
+
+
+def answer_is_changed(world: World) -> Iterator[Breach]:
+    """F2: the broker relays another answer than the controller gave."""
+    write = _creation(world)
+    write.relayed = "bad"
+    world.batch([write])
+    place = write.broker.place(write.broker.seq - 2)
+    yield "F2", place, f"event/{place}"
 
 
 def not_controller_leaks(world: World) -> Iterator[Breach]:
@@ -239,6 +260,8 @@ KINDS: Final[tuple[Callable[[World], Iterator[Breach]], ...]] = (
     unanswered_happens_twice,
     ghost_is_reported,
     principal_is_swapped,
+    bytes_are_changed,
+    answer_is_changed,
     not_controller_leaks,
     copy_is_answered_otherwise,
     nobody_had_allowed_it,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from event_log.events import RequestDecided, RequestReceived
 from pipeline.generated.evidence_writer import Boot
+
+BODY: Final = "c0ffee" + "0" * 58
+ANSWER: Final = "beef" + "0" * 60
 
 
 @dataclass(slots=True)
@@ -23,6 +27,8 @@ class Write:
     executed_for: str = ""  # the principal that the controller sees
     committed_code: int | None = 0  # None: no outcome and no effect
     answer: int | None = None  # the broker's own code instead of the controller's answer
+    executed_body: str = BODY  # the digest of what the controller decides
+    relayed: str = ANSWER  # the digest of what the broker gets to relay
 
 
 def received(
@@ -63,4 +69,5 @@ def decided(write: Write, epoch: int, image_zxid: int, zxid: int, code: int) -> 
         unchanged=[],
         error=0,
         validate_only=False,
+        answer_sha256=ANSWER,
     )

@@ -39,7 +39,7 @@ from event_log.events import (
 )
 from event_log.evidence import RunDescription
 from pipeline.generated.evidence_writer import Boot, Znode, ZooKeeperLog, seal
-from pipeline.generated.requests import Write, decided, received
+from pipeline.generated.requests import BODY, Write, decided, received
 
 NODES: Final = ("1", "2", "3")
 USERS: Final = ("User:alice", "User:bob", "User:carol")
@@ -220,7 +220,7 @@ class World:
         if write.op_id:
             self.client.append(ClientInvoked(write.op_id, write.api_key, [write.element]))
         connection = f"{node}-{self.names % 4}"
-        write.broker.append(received(write, connection, "FORWARD", "c0ffee" + "0" * 58, software))
+        write.broker.append(received(write, connection, "FORWARD", BODY, software))
         local = node == self.controller
         controller = int(self.controller)
         write.broker.append(ForwardSent(write.request_id, write.identity, 1, controller, local))
@@ -241,6 +241,7 @@ class World:
                 client_host="10.0.0.9",
                 listener="SASL",
                 security_protocol="SASL_PLAINTEXT",
+                body_sha256=write.executed_body,
             )
         )
 
@@ -249,7 +250,8 @@ class World:
         elements = [(write.element, write.code)]
         self.boots[self.controller].append(decided(write, self.epoch, image_zxid, zxid, write.code))
         error = 0 if write.answer is None else None
-        write.broker.append(ForwardAnswered(write.request_id, 1, error, zxid))
+        relayed = write.relayed if error == 0 else None
+        write.broker.append(ForwardAnswered(write.request_id, 1, error, zxid, relayed))
         if write.op_id:
             outcome = "ok" if write.code == 0 else "fail"
             self.client.append(ClientCompleted(write.op_id, outcome, elements))

@@ -90,3 +90,13 @@ def test_a_broker_that_never_learns_is_seen(tmp_path: Path) -> None:
         addresses = {each: cluster.bootstrap_server(each, LISTENER) for each in cluster.brokers}
         with pytest.raises(NeverLearnedError, match="broker 2"):
             asyncio.run(set_up(addresses, learn_within_s=2))
+
+
+def test_a_request_that_is_encoded_anew_is_seen(tmp_path: Path) -> None:
+    """No user notices a timeout of the controller's own; the bytes do."""
+    with mutants(tmp_path, "fill_in_default") as cluster:
+        counts = asyncio.run(run(cluster, 40, failovers=0))
+    assert counts.wrong == []
+    verdicts = judged(History(read_run(tmp_path)))
+    assert verdicts["F2"].verdict is Verdict.FAIL
+    assert verdicts["F1"].verdict is Verdict.PASS

@@ -70,7 +70,18 @@ def _written(event: Event, folder: Path) -> str:
 
 
 _DECIDED: Final = RequestDecided(
-    "1.b.1.1", (1, "b", 7), 19, 'User:ä "q" \\', 1, 2, 3, [("a", 0), ("b\\", 36)], ["b"], 0, False
+    "1.b.1.1",
+    (1, "b", 7),
+    19,
+    'User:ä "q" \\',
+    1,
+    2,
+    3,
+    [("a", 0), ("b\\", 36)],
+    ["b"],
+    0,
+    False,
+    "a1",
 )
 
 
@@ -103,8 +114,8 @@ def test_what_the_writer_writes_needs_no_second_look(event: Event, tmp_path: Pat
         ('["a",0]', '["a",0,1]'),
         ('["a",0]', '[0,"a"]'),
         ('"schema_version":1', '"schema_version":2'),
-        ("false}", "false} "),
-        ("false}", "false}}"),
+        ('"a1"}', '"a1"} '),
+        ('"a1"}', '"a1"}}'),
     ],
 )
 def test_what_is_otherwise_is_looked_at(what: str, by: str, tmp_path: Path) -> None:
