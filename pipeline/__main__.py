@@ -33,10 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from pipeline.evidence import EvidenceError
     from pipeline.folders import OutputError
+    from pipeline.gateway import GatewayError
 
     try:
         return _run(options, console)
-    except (EvidenceError, OutputError, ClusterError) as wrong:
+    except (EvidenceError, OutputError, GatewayError, ClusterError) as wrong:
         return _refuse(str(wrong))
     except (PySparkException, Py4JError) as wrong:
         if options.debug:

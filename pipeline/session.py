@@ -19,6 +19,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from bridgehead.cluster.java import find_java
+from pipeline.gateway import gateway
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SHIPPED: Final = ("pipeline", "event_log")  # the packages that executors may import
@@ -73,6 +74,7 @@ def open_session(
 
     Raises:
         ClusterError: no Java was found.
+        GatewayError: Java did not start.
     """
     java = find_java()
     os.environ["JAVA_HOME"] = str(_java_home(java))
@@ -92,7 +94,8 @@ def open_session(
     }
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with gateway(chosen):
+        session = builder.getOrCreate()
     if not master.startswith("local"):
         session.sparkContext.addPyFile(str(code_archive()))
     return session
