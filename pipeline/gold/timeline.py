@@ -7,11 +7,13 @@ from typing import Final
 from pipeline.table import Table, query
 
 SLICES: Final = 240
+NARROWEST_MS: Final = 100  # below that, a rate per second is noise
 
 _TIMELINE: Final = f"""
 WITH spans AS (
   SELECT run, min(received.wall_ms) AS first_ms,
-    greatest((max(received.wall_ms) - min(received.wall_ms)) DIV {SLICES} + 1, 10) AS width
+    greatest((max(received.wall_ms) - min(received.wall_ms)) DIV {SLICES} + 1,
+      {NARROWEST_MS}) AS width
   FROM requests WHERE received IS NOT NULL GROUP BY run),
 placed AS (
   SELECT /*+ BROADCAST(s) */ r.run, s.first_ms, s.width,

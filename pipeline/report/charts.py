@@ -13,6 +13,7 @@ from typing import Final
 WIDTH: Final = 760
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 14, 30
 _TICKS: Final = 4
+_LETTER: Final = 6.6  # about as wide as a letter is
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,13 @@ def _top_of(value: float) -> float:
     return next(power * step for step in steps if power * step >= value)
 
 
+def _ticks(span: float) -> list[float]:
+    """Return round numbers from 0 to a length, five to ten of them where it is long enough."""
+    steps = (base * 10**power for power in range(-3, 9) for base in (1, 2, 5))
+    step = next(each for each in steps if span / each <= 8)
+    return [at * step for at in range(int(span / step + 1e-9) + 1)]
+
+
 def lines(title: str, series: Sequence[Line], bands: Sequence[Band], unit: str) -> str:
     """Draw series over seconds, with bands behind them."""
     height = 240.0
@@ -83,17 +91,19 @@ def lines(title: str, series: Sequence[Line], bands: Sequence[Band], unit: str) 
         if end > start:
             parts.append(
                 f'<rect x="{start:.1f}" y="{_TOP}" width="{end - start:.1f}" '
-                f'height="{plot_height:.1f}" class="{band.shade}"/>'
+                f'height="{plot_height:.1f}" class="{band.shade}">'
+                f"<title>{escape(band.label)}</title></rect>"
             )
-            if end - start > 60 and band.label:
+            if end - start > _LETTER * len(band.label):
                 parts.append(_text(start + 4, _TOP + 12, band.label, "quiet"))
     for tick in range(_TICKS + 1):
         x0, y = at(0, top * tick / _TICKS)
         parts.append(f'<path d="M{x0:.1f} {y:.1f}H{WIDTH - _RIGHT}" class="grid"/>')
         parts.append(_text(_LEFT - 6, y + 4, number(top * tick / _TICKS), "quiet", "end"))
-        x, _ = at(span * tick / _TICKS, 0)
-        anchor = "end" if tick == _TICKS else "middle"
-        parts.append(_text(x, height - 10, f"{span * tick / _TICKS:.3g} s", "quiet", anchor))
+    for second in _ticks(span):
+        x, _ = at(second, 0)
+        anchor = "end" if x > WIDTH - _RIGHT - 20 else "middle"
+        parts.append(_text(x, height - 10, f"{number(second)} s", "quiet", anchor))
     for index, each in enumerate(series):
         path, pen = [], "M"
         for x, value in each.points:
@@ -190,5 +200,5 @@ def _legend(names: Sequence[str]) -> str:
     return f'<p class="legend">{items}</p>'
 
 
-def _short(text: str, most: int = 40) -> str:
+def _short(text: str, most: int = 44) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"

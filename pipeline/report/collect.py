@@ -68,6 +68,33 @@ QUESTIONS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         "concat(api_key, ' v', min_api_version, '-', max_api_version) END)), ', ') AS writes "
         "FROM client_software GROUP BY run, name, version ORDER BY requests DESC",
     ),
+    "kafka_shares": (
+        ("gold/kafka_forwarded",),
+        "SELECT run, broker, api, sum(requests) AS requests, sum(forwarded) AS forwarded "
+        "FROM kafka_forwarded GROUP BY run, broker, api ORDER BY forwarded DESC, requests DESC, "
+        "broker, api",
+    ),
+    "kafka_writers": (
+        ("gold/kafka_forwarded",),
+        "SELECT run, principal, software, api, sum(forwarded) AS forwarded FROM kafka_forwarded "
+        "WHERE forwarded > 0 GROUP BY run, principal, software, api "
+        "ORDER BY forwarded DESC, principal, api",
+    ),
+    "kafka_latency": (
+        ("gold/kafka_latency",),
+        "SELECT * FROM kafka_latency ORDER BY requests DESC, api, is_forwarded",
+    ),
+    "kafka_denials": (
+        ("gold/kafka_denials",),
+        "SELECT run, principal, operation, resource_type, count(DISTINCT resource) AS resources, "
+        "api, sum(denials) AS denials FROM kafka_denials "
+        "GROUP BY run, principal, operation, resource_type, api "
+        "ORDER BY denials DESC, principal",
+    ),
+    "unfenced": (
+        ("gold/unfenced_writes",),
+        "SELECT * FROM unfenced_writes ORDER BY unfenced DESC, below",
+    ),
     "accounting": (("gold/accounting",), "SELECT * FROM accounting ORDER BY file"),
     "set_aside": (
         ("silver/set_aside",),

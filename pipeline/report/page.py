@@ -5,19 +5,23 @@ It answers in ten seconds: did it hold, what broke, where to look, how to repeat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from event_log.promises import VerdictRow
 from pipeline.report import charts
 from pipeline.report.collect import VIOLATIONS_SHOWN_MAX, Content
+from pipeline.report.html import table
+from pipeline.report.kafka_part import kafka
 from pipeline.report.names import api_name
 from pipeline.verdicts import worst
 
 _STYLE: Final = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+_OPEN_AT_FIRST: Final = 5  # violations of each property
 _HOPS: Final = (
     *("total", "broker to controller", "queue of the controller", "decision and commit"),
     *("broker to controller and back", "ZooKeeper"),
@@ -36,7 +40,7 @@ def page(contents: Sequence[Content]) -> str:
             ]
             for each in contents
         )
-        head = "<h1>Runs</h1>" + _table(("run", "verdict"), links, raw=True)
+        head = "<h1>Runs</h1>" + table(("run", "verdict"), links, raw=True)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -55,21 +59,29 @@ def _run(content: Content) -> str:
         "evidence": f"{run.folder} (digest {run.digest})",
         "again": f"bridgehead pipeline run --evidence {run.folder} --out DIR",
     }
+    is_of_kafka = any(file.kind.startswith("kafka_") for file in run.manifest.files)
     facts = ([name, f"<code>{escape(value)}</code>"] for name, value in told.items())
     return (
         f'<section id="{escape(run.id)}"><h1>{_mark(worst(content.verdicts))} '
         f"run {escape(run.id)}</h1>"
-        + _table(("", ""), facts, raw=True)
+        + table(("", ""), facts, raw=True)
         + _verdicts(content)
         + _violations(content)
-        + _over_time(content)
+        + (_of_events(content) if content.rows["timeline"] or not is_of_kafka else "")
+        + (kafka(content) if is_of_kafka else "")
+        + _lines(content)
+        + "</section>"
+    )
+
+
+def _of_events(content: Content) -> str:
+    return (
+        _over_time(content)
         + _hops(content)
         + _failovers(content)
         + _effects(content)
         + _refusals(content)
         + _forwarding(content)
-        + _lines(content)
-        + "</section>"
     )
 
 
@@ -77,30 +89,12 @@ def _mark(verdict: str) -> str:
     return f'<span class="verdict {verdict}">{verdict}</span>'
 
 
-def _table(
-    heads: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: bool = False, numbers: int = 0
-) -> str:
-    """Make a table; the last `numbers` columns are numbers. `raw`: the cells are HTML already."""
-    count = len(heads)
-
-    def cell(at: int, value: Any, tag: str) -> str:
-        text = f"{value:,}" if isinstance(value, int) else str(value)
-        shown = text if raw and tag == "td" else escape(text)
-        return f"<{tag}{' class=n' if at >= count - numbers else ''}>{shown}</{tag}>"
-
-    head = "".join(cell(at, name, "th") for at, name in enumerate(heads))
-    body = "".join(
-        f"<tr>{''.join(cell(at, value, 'td') for at, value in enumerate(row))}</tr>" for row in rows
-    )
-    return f"<table>{f'<tr>{head}</tr>' if any(heads) else ''}{body}</table>"
-
-
 def _verdicts(content: Content) -> str:
     rows = "".join(
         f"<tr{'' if row.decides else ' class=aside'}><td>{_mark(row.verdict)}</td>"
         f"<td>{row.property}</td><td>{escape(row.name.replace('_', ' '))}"
         f"{f'<br><small>{escape(row.why)}</small>' if row.why else ''}</td>"
-        f"<td class=n>{row.judged:,}</td><td class=n>{row.violations:,}</td></tr>"
+        f"{_counts(row)}</tr>"
         for row in content.verdicts
     )
     return (
@@ -110,18 +104,38 @@ def _verdicts(content: Content) -> str:
     )
 
 
+def _counts(row: VerdictRow) -> str:
+    """What was counted means nothing where a witness is out of reach."""
+    if row.verdict == "NODATA":
+        return "<td class=n>–</td><td class=n>–</td>"
+    return f"<td class=n>{row.judged:,}</td><td class=n>{row.violations:,}</td>"
+
+
 def _violations(content: Content) -> str:
-    found = content.rows["violations"]
-    if not found:
+    broken = [row for row in content.verdicts if row.violations and row.verdict != "NODATA"]
+    parts = []
+    for verdict in broken:
+        items = [
+            f"<tr><td>{escape(row['sentence'])}<br>"
+            f"<small>{'<br>'.join(escape(each) for each in row['rows'])}</small></td></tr>"
+            for row in content.rows["violations"]
+            if row["property"] == verdict.property
+        ]
+        parts.append(
+            f"<h3>{verdict.property} {escape(verdict.name.replace('_', ' '))}: "
+            f"{verdict.violations:,}</h3><table>{''.join(items[:_OPEN_AT_FIRST])}</table>"
+        )
+        if items[_OPEN_AT_FIRST:]:
+            more = len(items) - _OPEN_AT_FIRST
+            parts.append(
+                f"<details><summary>{more} more</summary>"
+                f"<table>{''.join(items[_OPEN_AT_FIRST:])}</table></details>"
+            )
+    if not parts:
         return ""
-    items = "".join(
-        f"<tr><td>{escape(row['property'])}</td><td>{escape(row['sentence'])}<br>"
-        f"<small>{'<br>'.join(escape(each) for each in row['rows'])}</small></td></tr>"
-        for row in found
-    )
     return (
         f"<h2>What broke</h2><p class=quiet>At most {VIOLATIONS_SHOWN_MAX} of each property; all "
-        f"of them are in gold/violations.</p><table>{items}</table>"
+        f"of them are in gold/violations.</p>{''.join(parts)}"
     )
 
 
@@ -203,7 +217,7 @@ def _hops(content: Content) -> str:
             label = hop if hop == "ZooKeeper" else f"{hop} ({api_name(most['api_key'])})"
             values = {"p50": most["p50_us"] / 1000, "p99": most["p99_us"] / 1000}
             shown.append((label, values))
-    table = _table(
+    listed = table(
         ("API", "route", "hop", "requests", "p50 ms", "p90 ms", "p99 ms", "max ms"),
         (
             (
@@ -217,7 +231,7 @@ def _hops(content: Content) -> str:
         ),
         numbers=5,
     )
-    images = _table(
+    images = table(
         ("broker", "images", "p50 ms", "p99 ms", "max ms"),
         (
             (
@@ -232,7 +246,7 @@ def _hops(content: Content) -> str:
     return (
         "<h2>Where the time went</h2>"
         + charts.bars("Latency by hop", shown, "ms")
-        + f"<details><summary>All APIs and hops (exact percentiles)</summary>{table}</details>"
+        + f"<details><summary>All APIs and hops (exact percentiles)</summary>{listed}</details>"
         + "<h3>From a commit to each broker's image</h3>"
         + images
     )
@@ -302,7 +316,7 @@ def _refusals(content: Content) -> str:
 
 
 def _forwarding(content: Content) -> str:
-    shares = _table(
+    shares = table(
         ("broker", "requests", "forwarded", "redirected", "share", "sent again", "unanswered"),
         (
             (
@@ -318,7 +332,7 @@ def _forwarding(content: Content) -> str:
         ),
         numbers=6,
     )
-    counters = _table(
+    counters = table(
         ("counter", "node", "shown at last", "events", "snapshots", "of them wrong"),
         (
             (
@@ -333,7 +347,7 @@ def _forwarding(content: Content) -> str:
         ),
         numbers=4,
     )
-    software = _table(
+    software = table(
         ("client", "version", "writes, with their versions", "connections", "requests"),
         (
             (
@@ -361,7 +375,7 @@ def _writes(text: str) -> str:
 def _lines(content: Content) -> str:
     rows = content.rows["accounting"]
     names = ("sealed", "accepted", "quarantined", "duplicates", "two_writers", "blank", "cut")
-    table = _table(
+    listed = table(
         ("file", "sealed", "accepted", "quarantined", "duplicates", "two writers", "blank", "cut"),
         (
             (row["file"] + ("" if row["is_there"] else " (gone)"), *(row[name] for name in names))
@@ -369,7 +383,7 @@ def _lines(content: Content) -> str:
         ),
         numbers=7,
     )
-    aside = _table(
+    aside = table(
         ("fate", "reasons", "first", "what it is", "lines"),
         (
             (row["fate"], row["reasons"], row["first_place"], row["example"], row["lines"])
@@ -379,4 +393,4 @@ def _lines(content: Content) -> str:
     )
     left = f"<p class=quiet>{len(rows) - 60} more files.</p>" if len(rows) > 60 else ""
     kept_out = f"<h3>Set aside</h3>{aside}" if content.rows["set_aside"] else ""
-    return f"<h2>Every line</h2>{table}{left}{kept_out}"
+    return f"<h2>Every line</h2>{listed}{left}{kept_out}"

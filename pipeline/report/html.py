@@ -1,0 +1,25 @@
+"""The pieces of HTML that every part of the report is made of. Text is escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: bool = False, numbers: int = 0
+) -> str:
+    """Make a table; the last `numbers` columns are numbers. `raw`: the cells are HTML already."""
+    count = len(heads)
+
+    def cell(at: int, value: Any, tag: str) -> str:
+        text = f"{value:,}" if isinstance(value, int) else str(value)
+        shown = text if raw and tag == "td" else escape(text)
+        return f"<{tag}{' class=n' if at >= count - numbers else ''}>{shown}</{tag}>"
+
+    head = "".join(cell(at, name, "th") for at, name in enumerate(heads))
+    body = "".join(
+        f"<tr>{''.join(cell(at, value, 'td') for at, value in enumerate(row))}</tr>" for row in rows
+    )
+    return f"<table>{f'<tr>{head}</tr>' if any(heads) else ''}{body}</table>"
