@@ -16,13 +16,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.standalone_spark import standalone_spark
 from chaos.evidence.kafka_logs import RUN_ID, gather_kafka
 from event_log.promises import PROMISES, VerdictRow
 from pipeline.evidence import EvidenceError, find_runs
 from pipeline.folders import MADE, digests
 from pipeline.generated.__main__ import PLANTED, generate
-from pipeline.gold.requests import FORWARDS
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
 from pipeline.verdicts import worst
@@ -245,29 +243,3 @@ def test_a_real_kafkas_logs_tell_who_forwards_and_who_is_denied(judged: Judged) 
     verdicts = {row.property: row.verdict for row in judged.verdicts[RUN_ID]}
     assert verdicts.pop("K6") == "PASS"
     assert set(verdicts.values()) == {"NODATA"}
-
-
-def test_a_cluster_of_workers_gives_the_same_rows(
-    spark: SparkSession, judged: Judged, tmp_path: Path
-) -> None:
-    """Our code is sent to processes that are not the driver's; `make prove-pipeline` has all of it.
-
-    Last: a process has one session.
-    """
-    names = ("a_zombie_that_writes", "a_line_that_came_twice")
-    runs = [run for run in judged.pipeline.runs if run.id in names]
-    some = TABLES[: TABLES.index(FORWARDS) + 1]
-    compared = [table.name for table in some if table in COMPARED]
-    read = judged.pipeline.read
-    locally = {each: digests(read(each).filter(f"run IN {names}")) for each in compared}
-    spark.stop()
-    with standalone_spark(tmp_path, workers=2) as master:
-        session = open_session(master, small=True, memory="512m")
-        try:
-            pipeline = Pipeline(session, runs, tmp_path / "out")
-            assert pipeline.make(some) == [table.name for table in some]
-            assert len(list(tmp_path.glob("work-*/app-*/*/stderr"))) == 2, "one on each worker"
-            remotely = {each: digests(pipeline.read(each)) for each in compared}
-        finally:
-            session.stop()
-    assert remotely == locally
