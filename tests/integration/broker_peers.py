@@ -25,6 +25,8 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from broker_proxy.apis.api_versions import ApiVersions
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.envelope import Envelope as ClientEnvelope
 from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager, Target
@@ -32,6 +34,7 @@ from broker_proxy.logins import Gate, Listener, Logins
 from broker_proxy.request_log import RequestLog
 from broker_proxy.routing import DIALECTS
 from broker_proxy.server import KafkaServer, Limits
+from cluster_model.authorization import allow_everything
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, EnvelopeAnswer, Hello
 from envelope.principal_serde import DefaultPrincipalSerde
@@ -104,7 +107,7 @@ class Broker:
             redirected=metrics.message_redirected,
         )
         dispatcher = Dispatcher(
-            local_apis={18: ApiVersions(DIALECTS, lambda: 0)},
+            local_apis={18: ApiVersions(DIALECTS, lambda: 0), 58: _envelopes_close()},
             split_apis={},
             forwarding=self.forwarding,
             forwarding_enabled=True,
@@ -210,6 +213,22 @@ def create(correlation_id: int, name: str = "orders") -> bytes:
 def correlation_id(answer: bytes | None) -> int:
     assert answer is not None
     return struct.unpack_from(">i", answer)[0]
+
+
+async def _nobody(_request: ClientRequest) -> bytes | None:
+    raise AssertionError("an Envelope of a client's own was opened")
+
+
+def _envelopes_close() -> ClientEnvelope:
+    """As without forwarding: nobody's Envelope is opened."""
+    return ClientEnvelope(
+        between_brokers=None,
+        authorize_for=lambda _: allow_everything,
+        is_controller=lambda: False,
+        serde=DefaultPrincipalSerde(),
+        ask=_nobody,
+        refused=lambda *_: None,
+    )
 
 
 async def until(condition: Callable[[], bool], within_s: float = 5.0) -> None:

@@ -23,7 +23,7 @@ from tests.integration.tls_zookeeper import STORE_PASSWORD, TlsZooKeeper, tls_zo
 from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.tls_handler import TlsHandler
 
-OPEN_S, REFUSED_S = 60.0, 5.0
+OPEN_S, REFUSED_S = 60.0, 8.0
 
 
 @pytest.fixture(scope="module")
