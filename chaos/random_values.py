@@ -64,13 +64,13 @@ _KEYS: Final[tuple[list[str], ...]] = (
 )
 _REPLICAS: Final = ([1], [2], [2, 1], [1, 1])
 _PARTITIONS: Final[tuple[list[int], ...]] = ([0], [0, 1], [7], [0, 0], [-1], [])
-_USERS: Final = ("alice", "b", "", ODD, "c,d=e")
-_GROUPS: Final = ("g", "another", "", ODD)
+_USERS: Final = ("alice", "alice", "b", "b", "", ODD, "c,d=e", ".", "..")
+_GROUPS: Final = ("g", "another", "", ODD, ".", "a/b")
 _ACL_TYPES: Final = (*range(1, 8), 2, 2, 0, 77, -1)
 _ACL_PATTERNS: Final = (3, 3, 4, 4, 1, 2, 0, 99)
 _ACL_OPERATIONS: Final = (*range(1, 15), 0, 99)
 _ACL_PERMISSIONS: Final = (2, 3, 3, 1, 0, 99)
-_ACL_NAMES: Final = ("$one", "$two", "$one", "*", "kafka-cluster", "", "a/b", ODD)
+_ACL_NAMES: Final = ("$one", "$two", "$one", "*", "kafka-cluster", "", "a/b", ODD, ".", "..")
 _PRINCIPALS: Final = ("User:alice", "User:alice", "User:*", "alice", "", "Group:x", f"User:{ODD}")
 _HOSTS: Final = ("*", "127.0.0.1", "", "not an address")
 
@@ -104,7 +104,7 @@ POOLS: Final[Mapping[str, tuple[Any, ...]]] = {
     "current_leader_epoch": (-1, -1, 0, 5, -2),
     "DeleteRecordsPartition.offset": (-1, 0, 1, -2, 2**63 - 1),
     "entity_type": ("user", "user", "client-id", "client-id", "ip", "planet", "", "User"),
-    "entity_name": ("alice", "b c", "10.0.0.1", "", "a/b", "<default>", "*", ODD, None),
+    "entity_name": ("alice", "b c", "10.0.0.1", "", "a/b", "<default>", "*", ODD, None, ".", ".."),
     "OpData.key": (
         "consumer_byte_rate",
         "producer_byte_rate",
@@ -117,7 +117,7 @@ POOLS: Final[Mapping[str, tuple[Any, ...]]] = {
     ),
     "OpData.value": (5.0, 0.5, 1e10, 0.0, -1.0, -0.5, 1e300, 2.0**63, 12345678.9),
     "match_type": (0, 0, 1, 2, 9, -1),
-    "match": ("alice", "b c", "x", "", "<default>", "a/b", ODD, None),
+    "match": ("alice", "b c", "x", "", "<default>", "a/b", ODD, None, ".", ".."),
     "mechanism": (0, 1, 1, 2, 2, 3, -1),
     "iterations": (4096, 8192, 16384, 1, 20000, -1, 0),
     "salt": ("c2FsdA==", "c2FsdA==", ""),

@@ -24,8 +24,9 @@ from broker_proxy.apis.config_ports import EntityReader
 from cluster_model.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, quotas_of
 from cluster_model.config_steps import user_and_client
 from cluster_model.config_types import ConfigException
-from cluster_model.entity_names import desanitize
+from cluster_model.entity_names import desanitize, sanitize
 from cluster_model.records import ConfigResource
+from cluster_model.topic_names import path_fault
 
 _EXACT: Final = 0
 _DEFAULT: Final = 1
@@ -48,6 +49,8 @@ class DescribeClientQuotas:
         if not allowed:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted = _read_filter(message.components)
+        if any(path_fault(path) for path in _looked_up(wanted, message.strict)):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's IllegalArgumentException.
         entries = []
         for entity_type in _entity_types(wanted, message.strict):
             found = await self.reader.read_entities(entity_type)
@@ -86,6 +89,23 @@ def _read_filter(components: Iterable[ComponentData]) -> dict[str, ComponentData
         )
         raise ApiError(ErrorCode.INVALID_REQUEST, text)
     return wanted
+
+
+def _looked_up(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:
+    """Return the znode that Kafka reads alone, where the filter leaves only one."""
+    named = {
+        kind: sanitize(component.match if component.match_type == _EXACT else None)
+        for kind, component in wanted.items()
+        if component.match_type != _ANY
+    }
+    if IP in named:
+        return [f"/config/ips/{named[IP]}"]
+    if USER in named and CLIENT_ID in named:
+        return [f"/config/users/{named[USER]}/clients/{named[CLIENT_ID]}"]
+    if strict and len(wanted) == 1:
+        roots = {USER: "/config/users", CLIENT_ID: "/config/clients"}
+        return [f"{roots[kind]}/{name}" for kind, name in named.items()]
+    return []
 
 
 def _entity_types(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:

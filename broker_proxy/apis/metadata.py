@@ -98,9 +98,7 @@ class Metadata:
         """Create what is missing and may be created; return what is told of each."""
         missing = [
             name
-            for name in dict.fromkeys(
-                topic.name for topic in message.topics or () if topic.topic_id == NO_ID
-            )
+            for name in dict.fromkeys(_names_asked(message))
             if name is not None
             and name not in self._view.cache.topics
             and _why_missing(name) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -192,11 +190,7 @@ class Metadata:
             else:
                 by_id[known] = None
         found = [self._topic(cache.topics[name], version, listener) for name in by_id]
-        # An id decides, whatever name stands beside it.
-        by_name = (t.name for t in message.topics or () if t.topic_id == NO_ID)
-        for name in set_order(name for name in by_name if name is not None):
-            if name in by_id:
-                continue
+        for name in set_order(name for name in _names_asked(message) if name is not None):
             # Refused alike whether the topic exists or not.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
@@ -248,6 +242,13 @@ class Metadata:
             isr_nodes=isr,
             offline_replicas=list(state.offline_replicas),
         )
+
+
+def _names_asked(message: MetadataRequest) -> Iterable[str | None]:
+    """Return the names of a request: who asks for one topic by its id, asks for none by name."""
+    if any(topic.topic_id != NO_ID for topic in message.topics or ()):
+        return ()
+    return (topic.name for topic in message.topics or ())
 
 
 def _order(topic: CachedTopic) -> Iterable[int]:

@@ -123,6 +123,18 @@ async def test_a_topic_that_may_not_be_described_is_left_out_or_refused_alike() 
     ]
 
 
+@pytest.mark.parametrize("asked_id", [1, 9])
+async def test_who_asks_for_one_by_its_id_is_told_of_none_by_its_name(asked_id: int) -> None:
+    """Kafka's rule, whether the id is known or not; nor is a missing name created then."""
+
+    async def create(_request: Any, names: Sequence[str]) -> dict[str, ErrorCode]:
+        raise AssertionError(names)
+
+    api = Metadata(view(), auto_create=create)
+    answer = await answered(api, request_for("third", "missing", ids=[topic_id(asked_id)]))
+    assert [topic.topic_id for topic in answer.topics] == [topic_id(asked_id)]
+
+
 async def test_operations_are_those_that_the_asker_has() -> None:
     """One bit per operation; none of the cluster for who may not describe it."""
     message = request_for(

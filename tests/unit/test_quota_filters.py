@@ -122,3 +122,24 @@ async def test_names_are_readable_however_they_are_stored(name: str) -> None:
     assert await found(("user", EXACT, name), stored=entities) == {f"{name}/-", f"{name}/{name}"}
     if stored != name:
         assert await found(("user", EXACT, stored), stored=entities) == set()
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+async def test_a_name_that_no_znode_can_have_is_a_fault_where_it_alone_is_looked_for(
+    name: str,
+) -> None:
+    """Kafka reads that one znode then, and its client refuses the path; else it reads all."""
+    alone: list[list[Part]] = [
+        [("ip", EXACT, name)],
+        [("user", EXACT, name), ("client-id", DEFAULT, None)],
+        [("user", EXACT, "u"), ("client-id", EXACT, name)],
+    ]
+    for parts in alone:
+        with pytest.raises(ApiError) as refused:
+            await found(*parts)
+        assert (refused.value.error, refused.value.message) == (-1, None)
+    for kind in ("user", "client-id"):
+        with pytest.raises(ApiError):
+            await found((kind, EXACT, name), strict=True)
+        assert await found((kind, EXACT, name)) == set()
+    assert await found(("user", EXACT, name), ("client-id", ANY, None)) == set()
