@@ -53,16 +53,22 @@ def _start(settings: Mapping[str, str]) -> tuple[int, str]:
     confs = [f"--conf={name}={value}" for name, value in settings.items()]
     with tempfile.TemporaryDirectory(prefix="bridgehead-gateway-") as folder:
         told = Path(folder) / "connection"
-        java = subprocess.Popen(
-            [str(home / "bin" / "spark-submit"), *confs, "pyspark-shell"],
-            stdin=subprocess.PIPE,
-            env={
-                **os.environ,
-                "SPARK_CONNECT_MODE": "0",
-                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
-            },
-            start_new_session=True,  # Ctrl-C is ours to answer.
-        )
+        program = home / "bin" / "spark-submit"
+        try:
+            java = subprocess.Popen(
+                [str(program), *confs, "pyspark-shell"],
+                stdin=subprocess.PIPE,
+                env={
+                    **os.environ,
+                    "SPARK_CONNECT_MODE": "0",
+                    "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+                },
+                start_new_session=True,  # Ctrl-C is ours to answer.
+            )
+        except OSError as wrong:
+            raise GatewayError(
+                f"{program} cannot be started ({wrong.strerror}): install PySpark again."
+            ) from wrong
         _started.append(java)
         deadline_s = time.monotonic() + _START_TIMEOUT_S
         while not told.exists():  # It appears whole, by a rename.
