@@ -256,7 +256,7 @@ class Supervisor:
         return state if state is not None and state.get("is_controller") else None
 
     async def _all_known(self) -> bool:
-        """A controller is in office, and every node knows every other.
+        """A controller is in office, the one that was asked for, and every node knows every other.
 
         Office is taken as soon as the state is loaded; a broker that registered meanwhile becomes
         known a moment later, and until then it gets no replicas.
@@ -264,7 +264,8 @@ class Supervisor:
         controller = await self.controller_in_office()
         states = await self.node_states()
         everybody = set(self.nodes)
-        return controller is not None and all(
+        in_office = controller is not None and self.pinned in (None, controller["id"])
+        return in_office and all(
             state is not None and everybody <= set(state.get("brokers", everybody))
             for state in states.values()
         )
