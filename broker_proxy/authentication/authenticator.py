@@ -27,6 +27,7 @@ from bridgehead.kafka_wire.headers import (
     encode_response_header,
 )
 from bridgehead.kafka_wire.left_out_error_responses import left_out_error_response
+from bridgehead.kafka_wire.messages.api_versions import ApiVersionsResponse
 from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
 from bridgehead.kafka_wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from bridgehead.kafka_wire.messages.sasl_handshake import SaslHandshakeResponse
@@ -205,6 +206,8 @@ class SaslAuthenticator:
             header, at = decode_request_header(frame)
             message = decode_request(header.api_key, header.api_version, frame, at)
             check_request(header.api_key, message)
+        except UnsupportedVersionError as wrong:
+            return self._refuse(str(wrong), _in_no_version(wrong.header))
         except WireError as wrong:
             return self._refuse(str(wrong))
         if header.api_key != SASL_AUTHENTICATE:
@@ -296,6 +299,14 @@ def _encode(header: RequestHeader, response: Any) -> bytes:
 def _failure(header: RequestHeader, text: str) -> bytes:
     error = int(ErrorCode.SASL_AUTHENTICATION_FAILED)
     return _encode(header, SaslAuthenticateResponse(error, text, b""))
+
+
+def _in_no_version(header: RequestHeader) -> bytes | None:
+    """ApiVersions alone is answered in a version that nobody has."""
+    if header.api_key != API_VERSIONS:
+        return None
+    error = int(ErrorCode.ILLEGAL_SASL_STATE)
+    return _encode(header._replace(api_version=0), ApiVersionsResponse(error_code=error))
 
 
 def _out_of_turn(header: RequestHeader, message: Any, why: str) -> bytes | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +59,16 @@ def test_a_request_within_a_login_is_refused_as_kafka_refuses_it(
     kafkas = None if step.get("closed") or names & CLOSED else bytes.fromhex(step["response_hex"])
     assert outcome.payload == kafkas
     assert not login.is_complete
+
+
+@pytest.mark.parametrize(("key", "told"), [(18, "00000007002200000000"), (3, None), (36, None)])
+def test_a_version_that_nobody_has_closes_but_for_api_versions(key: int, told: str | None) -> None:
+    """As a Kafka did; its answer is in version 0."""
+    login = authenticator()
+    login.receive(handshake("PLAIN"), 0)
+    outcome = login.receive(struct.pack(">hhih", key, 99, 7, -1) + bytes(16), 0)
+    assert isinstance(outcome, Refuse)
+    assert outcome.payload == (bytes.fromhex(told) if told else None)
 
 
 def test_most_answers_were_compared_and_what_is_closed_is_not_closed_by_kafka() -> None:
