@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 from bridgehead.kafka_wire.framing import frame
 from bridgehead.kafka_wire.headers import UnsupportedVersionError
 from bridgehead.kafka_wire.primitives import WireError
-from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.authentication.authenticator import (
     Dispatch,
     Expired,
@@ -74,6 +74,11 @@ class ClientSocket(asyncio.Protocol):
             self._handshake = asyncio.create_task(self._shake_hands(connection, self._transport))
         else:
             self._begin(connection, self._transport, None)
+
+    @property
+    def info(self) -> ClientConnectionInfo | None:
+        """Who is connected; None before it was admitted."""
+        return self._connection.info if self._connection is not None else None
 
     async def _shake_hands(self, connection: ClientConnection, bare: asyncio.Transport) -> None:
         transport, why = None, ""

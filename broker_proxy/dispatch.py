@@ -7,7 +7,7 @@ Everything that decides is elsewhere: the route in `routing`, what an Envelope's
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,9 @@ class _Done:
 
 
 _CLOSE = _Done(None, 0)
+# What a broker below the bridge release is given: a request with what is left of its message. It
+# returns the response message and the zxid that this stands for, or raises as a LocalApi does.
+WriteDirectly = Callable[[ClientRequest, Any], Awaitable[tuple[Any, int]]]
 
 
 class Dispatcher:
@@ -71,6 +74,7 @@ class Dispatcher:
         is_controller: Callable[[], bool],
         image_zxid: Callable[[], int],
         read_gate: ReadGate | None = None,
+        write_directly: WriteDirectly | None = None,
         now_ns: Callable[[], int],
         log: EventLog,
         metrics: NodeMetrics,
@@ -82,6 +86,7 @@ class Dispatcher:
         self._is_controller = is_controller
         self._image_zxid = image_zxid
         self._read_gate = read_gate
+        self._write_directly = write_directly
         self._now_ns = now_ns
         self._log = log
         self._metrics = metrics
@@ -96,6 +101,7 @@ class Dispatcher:
             dialect=request.connection.dialect,
             forwarding_enabled=self._forwarding_enabled,
             broker_is_controller=self._is_controller(),
+            writes_itself=self._write_directly is not None,
         )
         self._received(request, way)
         done = _CLOSE
@@ -143,7 +149,7 @@ class Dispatcher:
 
     def _received(self, request: ClientRequest, way: Route | None) -> None:
         header, connection = request.header, request.connection
-        is_forwarded = way is Route.FORWARD
+        is_written = way in (Route.FORWARD, Route.DIRECT)
         self._log.append(
             RequestReceived(
                 request_id=request.request_id,
@@ -159,7 +165,7 @@ class Dispatcher:
                 security_protocol=connection.security_protocol,
                 dialect=connection.dialect,
                 route=way.name if way else "CLOSE",
-                body_sha256=body_sha256(header.api_key, request.body) if is_forwarded else None,
+                body_sha256=body_sha256(header.api_key, request.body) if is_written else None,
                 client_software_name=connection.software_name,
                 client_software_version=connection.software_version,
             )
@@ -192,11 +198,11 @@ class Dispatcher:
                 if not await self._is_fresh(request):
                     return _CLOSE
                 return await self._answer_here(request, message)
-            if way is Route.FORWARD:
+            if way in (Route.FORWARD, Route.DIRECT):
                 split = self._split_apis.get(request.header.api_key)
                 if split is not None:
-                    return await self._split(request, message, split)
-                return await self._forward(request, message, request.body)
+                    return await self._split(request, message, split, way)
+                return await self._write(request, message, request.body, way)
             self._metrics.not_controller_answered()
             return self._refuse(request, message, ErrorCode.NOT_CONTROLLER, None)
         except NeverAnsweredError:
@@ -236,6 +242,16 @@ class Dispatcher:
         body = encode_response(key, version, response, request.connection.dialect)
         return _Done(body, self._image_zxid(), int(error))
 
+    async def _write(self, request: ClientRequest, message: Any, body: bytes, way: Route) -> _Done:
+        """Have it written, by the controller or by this broker; `body` is the message as bytes."""
+        if way is Route.FORWARD:
+            return await self._forward(request, message, body)
+        assert self._write_directly is not None
+        response, zxid = await self._write_directly(request, message)
+        request.course.response = response
+        key, version = request.header.api_key, request.header.api_version
+        return _Done(encode_response(key, version, response, request.connection.dialect), zxid)
+
     async def _forward(self, request: ClientRequest, message: Any, body: bytes) -> _Done:
         connection_id = request.connection.connection_id
         redirecting = not self._is_controller()
@@ -274,8 +290,10 @@ class Dispatcher:
         error = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.UNKNOWN_SERVER_ERROR
         return self._refuse(request, message, error, None)
 
-    async def _split(self, request: ClientRequest, message: Any, split: SplitApi) -> _Done:
-        """Answer this broker's part, forward the rest, and merge in the order of the request."""
+    async def _split(
+        self, request: ClientRequest, message: Any, split: SplitApi, way: Route
+    ) -> _Done:
+        """Answer this broker's part, hand on the rest, and merge in the order of the request."""
         key, version = request.header.api_key, request.header.api_version
         dialect = request.connection.dialect
         local, rest = await split.split(request, message)
@@ -284,7 +302,7 @@ class Dispatcher:
             return _Done(encode_response(key, version, response, dialect), self._image_zxid())
         untouched = rest is message
         body = request.body if untouched else encode_request(key, version, rest, dialect)
-        done = await self._forward(request, rest, body)
+        done = await self._write(request, rest, body, way)
         if untouched or done.body is None:
             return done
         answer = decode_response(key, version, done.body, dialect=dialect)

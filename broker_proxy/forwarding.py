@@ -91,6 +91,12 @@ class ForwardingManager:
         """Requests on their way or waiting for a controller."""
         return len(self._unfinished)
 
+    def draw_identity(self) -> RequestIdentity:
+        """Return the identity of the next write request of this broker, forwarded or not."""
+        sequence = self._next_sequence
+        self._next_sequence += 1
+        return RequestIdentity(self._broker_id, self._incarnation, sequence)
+
     def set_target(self, target: Target | None) -> None:
         """The controller moved (None: nobody is known). Whoever waits goes on, oldest first."""
         self._target = target
@@ -105,8 +111,7 @@ class ForwardingManager:
         `body` is the client's, or what is left of it after this broker has answered its own part
         (kafka-semantics 1.3).
         """
-        sequence = self._next_sequence
-        self._next_sequence += 1
+        sequence = self.draw_identity().sequence
         self._unfinished[sequence] = None
         deadline_s = self._now_s() + self._timeout_s
         try:

@@ -10,14 +10,16 @@ from enum import Enum, auto
 from typing import Final
 
 from bridgehead.kafka_wire.dialects import ALTER_ACLS, ALTER_TOPICS, LIST_ACLS
+from cluster_model.direct_writes import WRITTEN_BY_BROKERS
 
 
 class Route(Enum):
-    """The three ways out of a broker."""
+    """The ways out of a broker."""
 
     LOCAL = auto()  # answered by this broker
     FORWARD = auto()  # wrapped in an Envelope and sent to the controller
     NOT_CONTROLLER = auto()  # the client must ask the controller itself
+    DIRECT = auto()  # written to ZooKeeper by this broker: it is below the bridge release
 
 
 # Every version of a forwardable API is forwarded in the shipped dialect (kafka-semantics 1.2).
@@ -94,13 +96,17 @@ def route(
     dialect: str,
     forwarding_enabled: bool,
     broker_is_controller: bool,
+    writes_itself: bool = False,
 ) -> Route | None:
     """Decide where one request goes; None: this broker does not serve the API.
 
     The controller's own broker takes the same way, in-process (design 5.6). Without forwarding
-    the client has to find the controller itself, as before KIP-590.
+    the client has to find the controller itself, as before KIP-590; `writes_itself`: but for
+    what every broker wrote then, the controller's own included.
     """
     way = DIALECTS[dialect].get(api_key)
+    if writes_itself and api_key in WRITTEN_BY_BROKERS:
+        return Route.DIRECT
     if way is not Route.FORWARD or broker_is_controller:
         return way
     must_ask_it = dialect == "drafted" and api_version >= FORWARDED_BELOW.get(api_key, 0)

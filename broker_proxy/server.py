@@ -13,7 +13,7 @@ import dataclasses
 import ipaddress
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -132,6 +132,12 @@ class KafkaServer:
     def connection_count(self) -> int:
         """Clients connected now."""
         return len(self._protocols)
+
+    def connected_software(self) -> Iterator[tuple[str, str, str]]:
+        """Yield, for each client connected now, its software, that one's version, its listener."""
+        for protocol in self._protocols:
+            if (info := protocol.info) is not None:
+                yield info.software_name, info.software_version, info.listener_name
 
     @property
     def unknown_count(self) -> int:

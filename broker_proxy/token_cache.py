@@ -25,11 +25,16 @@ class TokenCache:
         *,
         new_salt: Callable[[int], bytes],
         in_office: Callable[[], Tokens | None] = lambda: None,
+        seen: Callable[[str, DelegationToken | None], None] = lambda _id, _token: None,
     ) -> None:
-        """`new_salt` gives that many random bytes; `in_office` the controller's tokens, if here."""
+        """`new_salt` gives that many random bytes; `in_office` the controller's tokens, if here.
+
+        `seen` hears of every token that was read again; None: it is gone.
+        """
         self.secret = secret
         self._new_salt = new_salt
         self._in_office = in_office
+        self._seen = seen
         self._learned: dict[str, DelegationToken] = {}
         # Made when a token first logs in: making one takes milliseconds, and most never log in.
         self._credentials: dict[tuple[str, int], ScramCredential] = {}
@@ -57,6 +62,7 @@ class TokenCache:
                 del self._credentials[key]
         else:
             self._learned[token_id] = token
+        self._seen(token_id, token)
 
     def scram_credential(self, token_id: str, mechanism: int) -> ScramCredential | None:
         """Return what a login with a token is checked against; the HMAC in base64 is its password.

@@ -6,6 +6,7 @@ the controller wrote them; so a claim is checked against an effect, not against 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +15,14 @@ from typing import Any, Final
 
 from chaos.evidence.reading import Event as Event  # the properties take it from here
 from chaos.evidence.reading import Evidence
-from event_log.commits import WRITES, CommitLine, CommitOperation, CommitOutcome
+from event_log.commits import DIRECT, WRITES, CommitLine, CommitOperation, CommitOutcome
 
 TOPICS: Final = "/brokers/topics/"
 CONTROLLER: Final = "/controller"
 EPOCH: Final = "/controller_epoch"
 NEVER: Final = 1 << 62
+# From here on brokers forward.
+BRIDGE: Final = (3, 4)
 NONE: Final = 0
 
 Identity = tuple[int, str, int]
@@ -81,7 +84,8 @@ class SessionOwner:
 
     node: str
     boot: str
-    role: str  # broker, controller
+    role: str  # broker, controller, direct
+    writes_directly: bool = False  # its process is below the bridge release
 
 
 def identity_of(outcome: CommitOutcome) -> Identity:
@@ -228,10 +232,25 @@ class History:
     @cached_property
     def sessions(self) -> Mapping[str, SessionOwner]:
         """ZooKeeper sessions by their id."""
+        below = {boot_of(e) for e in self.of_kind["protocol_level"] if is_below(e["level"])}
         return {
-            e["session"]: SessionOwner(e["node"], e["boot"], e["role"])
+            e["session"]: SessionOwner(e["node"], e["boot"], e["role"], boot_of(e) in below)
             for e in self.of_kind["session_opened"]
         }
+
+    @cached_property
+    def admin_writes(self) -> tuple[tuple[CommitLine, list[CommitOperation]], ...]:
+        """Applied transactions that wrote metadata, with those operations.
+
+        Not among them is what a broker below the bridge release may write itself (W6).
+        """
+        found = []
+        for commit in self.applied:
+            owner = self.sessions.get(commit.session)
+            writes = writes_of(commit, "admin")
+            if writes and not (owner and all(may_write_directly(o, owner) for o in writes)):
+                found.append((commit, writes))
+        return tuple(found)
 
     @cached_property
     def topics(self) -> Mapping[str, tuple[Lifetime, ...]]:
@@ -268,6 +287,19 @@ def _operation(invoked: Event, completed: Event | None) -> ClientOperation:
         invoked,
         completed,
     )
+
+
+def may_write_directly(operation: CommitOperation, owner: SessionOwner) -> bool:
+    """Tell whether a broker may write this metadata itself, at the level that it has."""
+    if owner.role != "direct" or not owner.writes_directly:
+        return False
+    return operation.path.startswith(DIRECT)
+
+
+def is_below(level: str) -> bool:
+    """Tell whether a level as `3.3-IV3` is older than the bridge release; what is none is not."""
+    found = re.match(r"(\d{1,3})\.(\d{1,3})", level)
+    return found is not None and (int(found[1]), int(found[2])) < BRIDGE
 
 
 def epoch_of(data: Any) -> int:

@@ -6,7 +6,22 @@ Each takes the text as said and returns None for a good one; `bridgehead_configs
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeheadKey:
+    """One of our configs. `refuse` returns the end of a sentence, or None for a good value."""
+
+    name: str
+    default: str
+    common: bool  # may be said for the whole broker
+    per_listener: bool  # may be said as listener.name.<listener>.<name>
+    refuse: Callable[[str], str | None]
+    documentation: str
+
 
 LOG_LEVELS: Final = ("OFF", "INFO", "DEBUG", "TRACE")
 

@@ -7,11 +7,12 @@ A value that this release cannot honour is refused at start, in a sentence that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from cluster_model import bridgehead_config_checks as checks
+from cluster_model.bridgehead_config_checks import BridgeheadKey
 from cluster_model.quirks import QUIRKS, refuse_unknown
 
 BLOCKING: Final = "bridgehead.metadata.blocking"
@@ -34,6 +35,7 @@ EVIDENCE_DIR: Final = "bridgehead.evidence.dir"
 RUN_ID: Final = "bridgehead.run.id"
 PINNED: Final = "bridgehead.controller.pinned"
 FORWARDING: Final = "bridgehead.forwarding.enable"
+ENVELOPE: Final = "bridgehead.envelope.supported"
 REQUEST_LOG: Final = "bridgehead.request.log"
 REMOTE_PLAINTEXT: Final = "bridgehead.allow.remote.plaintext"
 AUTHORIZER_LOG: Final = "bridgehead.authorizer.log"
@@ -44,20 +46,6 @@ PRINCIPALS: Final = "bridgehead.forwarding.principals"
 
 
 _LISTENER: Final = re.compile(r"listener\.name\.([^.]+)\.(bridgehead\..+)")
-
-
-@dataclass(frozen=True, slots=True)
-class BridgeheadKey:
-    """One of our configs. `refuse` returns the end of a sentence, or None for a good value."""
-
-    name: str
-    default: str
-    common: bool  # may be said for the whole broker
-    per_listener: bool  # may be said as listener.name.<listener>.<name>
-    refuse: Callable[[str], str | None]
-    documentation: str
-
-
 BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
     BridgeheadKey(
         BLOCKING,
@@ -207,6 +195,14 @@ BRIDGEHEAD_CONFIGS: Final[tuple[BridgeheadKey, ...]] = (
         False,
         checks.boolean,
         "Whether this broker forwards; else it answers NOT_CONTROLLER away from the controller.",
+    ),
+    BridgeheadKey(
+        ENVELOPE,
+        "true",
+        True,
+        False,
+        checks.boolean,
+        "Whether this node knows the Envelope; else it plays a release from before the bridge.",
     ),
     BridgeheadKey(
         REQUEST_LOG,
@@ -364,6 +360,11 @@ class BridgeheadConfig:
     def forwarding_enabled(self) -> bool:
         """Tell whether this broker forwards."""
         return self._value(FORWARDING).lower() == "true"
+
+    @property
+    def envelope_supported(self) -> bool:
+        """Tell whether this node's controller takes Envelopes of other brokers."""
+        return self._value(ENVELOPE).lower() == "true"
 
     @property
     def remote_plaintext_allowed(self) -> bool:

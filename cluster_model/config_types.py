@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from cluster_model.inter_broker_protocol import level_of
+
 ConfigValue = bool | str | int | float | tuple[str, ...] | None
 
 
@@ -209,27 +211,10 @@ def throttled_replicas(name: str, value: ConfigValue) -> None:
         raise invalid_value(name, _shown(value), reason)
 
 
-# Every release's short name and the internal versions below it.
-_METADATA_VERSIONS: Final = frozenset(
-    """
-    0.8.0 0.8.1 0.8.2 0.9.0 0.10.0-IV0 0.10.0-IV1 0.10.1-IV0 0.10.1-IV1 0.10.1-IV2 0.10.2-IV0
-    0.11.0-IV0 0.11.0-IV1 0.11.0-IV2 1.0-IV0 1.1-IV0 2.0-IV0 2.0-IV1 2.1-IV0 2.1-IV1 2.1-IV2
-    2.2-IV0 2.2-IV1 2.3-IV0 2.3-IV1 2.4-IV0 2.4-IV1 2.5-IV0 2.6-IV0 2.7-IV0 2.7-IV1 2.7-IV2
-    2.8-IV0 2.8-IV1 3.0-IV0 3.0-IV1 3.1-IV0 3.2-IV0 3.3-IV0 3.3-IV1 3.3-IV2 3.3-IV3 3.4-IV0
-    3.5-IV0 3.5-IV1 3.5-IV2 3.6-IV0 3.6-IV1 3.6-IV2 3.7-IV0 3.7-IV1 3.7-IV2 3.7-IV3 3.7-IV4
-    3.8-IV0 3.9-IV0 4.0-IV0 4.0-IV1
-    """.split()  # noqa: SIM905 (sixty words read better so)
-)
-_RELEASES: Final = frozenset(version.partition("-")[0] for version in _METADATA_VERSIONS)
-
-
 def metadata_version(name: str, value: ConfigValue) -> None:
     """A Kafka version, such as 3.9-IV0, 3.9 or 2.8.1."""
     text = str(value)
-    # Without "-IV", only the release counts: the first two numbers, or three before 1.0.
-    numbers = text.split(".")
-    release = ".".join(numbers[: 3 if text.startswith("0.") else 2])
-    if text not in _METADATA_VERSIONS and release not in _RELEASES:
+    if level_of(text) is None:
         raise invalid_value(name, text, f"Version {text} is not a valid version")
 
 

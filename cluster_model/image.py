@@ -110,6 +110,9 @@ class MetadataImage:
     acls: AclSet = NO_ACLS
     tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id
     acl_versions: Map[ResourcePattern, int] = field(default_factory=Map)  # of their znodes
+    # Of the znodes of `configs`, as far as they are known: brokers below the bridge release write
+    # some of them, and nothing of theirs may be lost.
+    config_versions: Map[ConfigResource, int] = field(default_factory=Map)
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one config entity; empty when there are none."""
@@ -126,6 +129,44 @@ class MetadataImage:
         acls = self.acls.with_entries(pattern, entries)
         return replace(self, acls=acls, acl_versions=versions.finish())
 
+    def with_config(
+        self,
+        resource: ConfigResource,
+        configs: Mapping[str, str] | None,
+        version: int,
+    ) -> MetadataImage:
+        """Return the image in which a config is what somebody else wrote; None: it is gone."""
+        stored, versions = self.configs.mutate(), self.config_versions.mutate()
+        rates = self.mutation_rates.mutate()
+        for known in (stored, versions, rates):
+            known.pop(resource, None)
+        if configs is not None:
+            stored[resource], versions[resource] = configs, version
+            if (rate := mutation_rate(resource, configs)) is not None:
+                rates[resource] = rate
+        return replace(
+            self,
+            configs=stored.finish(),
+            config_versions=versions.finish(),
+            mutation_rates=rates.finish(),
+        )
+
+    def with_user_clients(self, user: str, clients: frozenset[str] | None) -> MetadataImage:
+        """Return the image with the clients below a user; None: it has no `clients` znode."""
+        known = self.user_clients.mutate()
+        known.pop(user, None)
+        if clients is not None:
+            known[user] = clients
+        return replace(self, user_clients=known.finish())
+
+    def with_token(self, token_id: str, token: DelegationToken | None) -> MetadataImage:
+        """Return the image in which a token is what somebody else wrote; None: it is gone."""
+        tokens = self.tokens.mutate()
+        tokens.pop(token_id, None)
+        if token is not None:
+            tokens[token_id] = token
+        return replace(self, tokens=tokens.finish())
+
     def replay(self, records: Iterable[Record]) -> MetadataImage:
         """Return the image after `records`, applied in order."""
         return _Replay(self).apply(records)
@@ -140,6 +181,7 @@ class _Replay:
         self._names = image.topic_names.mutate()
         self._colliding = image.colliding.mutate()
         self._configs = image.configs.mutate()
+        self._config_versions = image.config_versions.mutate()
         self._user_clients = image.user_clients.mutate()
         self._mutation_rates = image.mutation_rates.mutate()
         self._deletions = set(image.deletions)
@@ -191,6 +233,7 @@ class _Replay:
             topic_names=self._names.finish(),
             colliding=self._colliding.finish(),
             configs=self._configs.finish(),
+            config_versions=self._config_versions.finish(),
             user_clients=self._user_clients.finish(),
             deletions=frozenset(self._deletions),
             tokens=self._tokens,
@@ -223,6 +266,7 @@ class _Replay:
         self._names[record.topic_id] = name
         key = collision_key(name)
         self._colliding[key] = self._colliding.get(key, frozenset()) | {name}
+        self._written(ConfigResource("topics", name))
         self._configs[ConfigResource("topics", name)] = record.configs
 
     def _assign(self, record: AssignmentRecord) -> None:
@@ -254,7 +298,9 @@ class _Replay:
         gone = step.kind is StepKind.DELETE
         if gone:
             self._configs.pop(step.resource, None)
+            self._config_versions.pop(step.resource, None)
         else:
+            self._written(step.resource)
             self._configs[step.resource] = step.configs or {}
         rate = mutation_rate(step.resource, step.configs or {})
         if rate is None:
@@ -268,6 +314,13 @@ class _Replay:
             clients = self._user_clients.get(user, frozenset())
             self._user_clients[user] = clients - {client} if gone else clients | {client}
 
+    def _written(self, resource: ConfigResource) -> None:
+        """Before a config is taken over: a new znode begins at 0, each write raises it by one."""
+        if resource not in self._configs:
+            self._config_versions[resource] = 0
+        elif resource in self._config_versions:
+            self._config_versions[resource] += 1
+
     def _remove(self, name: str) -> None:
         self._states.pop(name, None)
         gone = self._topics.pop(name)
@@ -277,4 +330,5 @@ class _Replay:
         if left:
             self._colliding[key] = left
         self._configs.pop(ConfigResource("topics", name), None)
+        self._config_versions.pop(ConfigResource("topics", name), None)
         self._deletions.discard(name)

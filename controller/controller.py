@@ -16,7 +16,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from bridgehead.authorizer import ResourcePattern
 from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import MetadataImage
@@ -32,6 +31,7 @@ from controller.background import (
     sweep,
     tidy_up,
 )
+from controller.foreign_writes import ForeignWrites
 from controller.handle_envelope import EnvelopeDesk
 from controller.loop import ControllerLoop
 from controller.mutation_quotas import MutationQuotas
@@ -41,7 +41,7 @@ from controller.publish import Peer, Publisher
 from controller.rulings import rule_on
 from controller.services import Office, Sender, Services, Settings
 from controller.shell import Shell
-from controller.store.load import load, load_brokers, read_acl
+from controller.store.load import load, load_brokers
 from controller.store.port import Fence, Mutant
 from controller.store.zookeeper import ZooKeeperStore
 from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer, Hello
@@ -73,6 +73,9 @@ class Controller:
         self._fence: Fence | None = None
         self._elected_ms = 0.0
         self._sweep: Job | None = None
+        self.foreign = ForeignWrites(
+            lambda: self._loop, lambda: self._store.read if self._store is not None else None
+        )
         self._pruning = Pruning(settings.request_timeout_ms + settings.session_timeout_ms)
 
     @property
@@ -334,21 +337,6 @@ class Controller:
             loop.start_job(remove_expired_tokens(lambda: loop.image, now_ms))
             interval_s = self._settings.token_check_interval_ms / 1000
             asyncio.get_running_loop().call_later(interval_s, self._expire_tokens, loop)
-
-    def acl_seen(self, pattern: ResourcePattern, version: int | None) -> None:
-        """This node's broker read a pattern's znode; the controller may have to, too.
-
-        Its own writes it knows; others may write as well, as Kafka's tools once did.
-        """
-        loop = self._loop
-        if loop is not None and loop.image.acl_versions.get(pattern) != version:
-            loop.start_chore(lambda: self._read_acl_again(loop, pattern))
-
-    async def _read_acl_again(self, loop: ControllerLoop, pattern: ResourcePattern) -> None:
-        if self._store is not None:
-            with contextlib.suppress(ConnectionLostError):  # After a reconnect it is seen again.
-                entries, version = await read_acl(self._store.read, pattern)
-                loop.image = loop.image.with_acl(pattern, entries, version)
 
     def _prune(self, loop: ControllerLoop) -> None:
         if loop is self._loop:

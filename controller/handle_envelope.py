@@ -16,7 +16,7 @@ from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
 from bridgehead.kafka_wire.messages.alter_client_quotas import AlterClientQuotasRequest
-from cluster_model.authorization import CLUSTER_NAME, nothing_is_allowed
+from cluster_model.authorization import nothing_is_allowed
 from cluster_model.image import MetadataImage
 from cluster_model.quirks import (
     DENIAL_DUMPS_REQUEST,
@@ -24,13 +24,12 @@ from cluster_model.quirks import (
     denial_text,
     tell_denial,
 )
-from controller.apis.alter_client_quotas import host_names
 from controller.apis.base import RequestContext
 from controller.askers import Askers
-from controller.host_names import resolvable
+from controller.host_names import with_hosts
 from controller.loop import ControllerLoop
 from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
-from controller.services import Sender, Services
+from controller.services import THIS_PROCESS, Sender, Services
 from controller.work import Work, told_codes
 from envelope.messages import Envelope, EnvelopeAnswer, RequestIdentity
 from event_log.digests import answer_sha256, body_sha256
@@ -88,6 +87,10 @@ class EnvelopeDesk:
         loop = self._in_office()
         if loop is None:
             return self._refuse(envelope, Refused(ErrorCode.NOT_CONTROLLER, "not in office"))
+        if not (services.understands_envelopes or _needs_none(envelope, sender)):
+            # Kafka's broker sees that its peer lacks the API, and its client is told -1.
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+            return self._refuse(envelope, Refused(error, "this release knows no Envelope"))
         running = self._running.get(envelope.identity)
         if running is not None:
             return await asyncio.shield(running)  # A copy of a request that is under way.
@@ -152,7 +155,9 @@ class EnvelopeDesk:
             made_by_broker=envelope.made_by_broker,
         )
         if isinstance(opened.request, AlterClientQuotasRequest):
-            context = await self._with_hosts(context, opened.request, loop)
+            context = await with_hosts(
+                context, opened.request, services.bind_authorize, loop.image.acls
+            )
             if self._in_office() is not loop:  # Lost while names were looked up.
                 answer.set_result(EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0))
                 return self._running.pop(envelope.identity).result()
@@ -175,19 +180,6 @@ class EnvelopeDesk:
         finally:
             self._running.pop(envelope.identity, None)
             services.request_log.completed(work, connection_id, received_s)
-
-    async def _with_hosts(
-        self, context: RequestContext, request: AlterClientQuotasRequest, loop: ControllerLoop
-    ) -> RequestContext:
-        """Look up what the request names, unless its asker may alter no quotas anyway."""
-        names = host_names(request)
-        if not names:
-            return context
-        may = self._services.bind_authorize(context.asker, loop.image.acls)
-        quiet = {"log_if_denied": False, "log_if_allowed": False}  # The loop asks in earnest.
-        if not may("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME, **quiet):
-            return context
-        return replace(context, resolvable=await resolvable(names))
 
     def _dump(self, envelope: Envelope, connection_id: str | None) -> str:
         size = len(envelope.request_header) + len(envelope.request_data)
@@ -229,6 +221,11 @@ class EnvelopeDesk:
         answer = _relayed(work, message, 0)
         self._services.log.append(_decided(work, [], answer, epoch=0, error=error))
         return answer
+
+
+def _needs_none(envelope: Envelope, sender: Sender) -> bool:
+    """Tell what reached a controller before there were Envelopes: its own clients and brokers."""
+    return envelope.made_by_broker or sender.host == THIS_PROCESS
 
 
 def _decided(

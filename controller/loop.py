@@ -147,10 +147,10 @@ class ControllerLoop:
             await self._wake.wait()
             self._wake.clear()
             while self._queue or self._jobs or self._chores:
+                if self._chores:  # First: what is decided again after a conflict needs its reload.
+                    await self._chores.popleft()()
                 if self._queue:
                     await self._round()
-                if self._chores:
-                    await self._chores.popleft()()
                 if self._jobs:
                     await self._job_step(self._jobs[0])
                 await asyncio.sleep(0)
@@ -304,11 +304,12 @@ class ControllerLoop:
         index = conflict.index - 1  # the outcomes' znode is the first effect
         for work, decided, operations in multi:
             if index < len(operations):
-                work.outcomes[decided.element] = work.api.conflict(decided.element)
-                work.undone.discard(decided.element)
                 _log.warning(
                     "%s of %s met a foreign write: %s", decided.element, work.identity, conflict
                 )
+                if not work.may_meet_again():
+                    work.outcomes[decided.element] = work.api.conflict(decided.element)
+                    work.undone.discard(decided.element)
                 break
             index -= len(operations)
         for work in works:

@@ -93,3 +93,4 @@ class Services:
     policies: Policies | None = None  # None: none is configured
     mutants: frozenset[Mutant] = frozenset()
     quirks: Quirks = NO_QUIRKS
+    understands_envelopes: bool = True  # bridgehead.envelope.supported

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.acls import AclSet
 from cluster_model.authorization import BindAuthorize
+from cluster_model.direct_writes import WRITTEN_BY_BROKERS
 from cluster_model.records import AssignmentRecord, Record
 from controller.apis.base import AdminApi, Decided, Outcome, RequestContext, Wait
 from controller.mutation_quotas import Charges
@@ -23,6 +24,8 @@ from event_log.events import ExecutionStarted
 _EFFECTS_MAX = OPERATIONS_MAX - 3
 # What an outcome adds to its znode, beside its texts.
 _OUTCOME_BYTES = 160
+# What brokers below the bridge release write too is decided anew so often before it is given up.
+_MEETINGS_MAX: Final = 20
 TOO_LARGE: Final = Outcome(ErrorCode.INVALID_REQUEST, "What is asked for does not fit ZooKeeper.")
 
 
@@ -53,6 +56,12 @@ class Work:
     waits_s: float = 0.0  # since when its answer waits for the image; 0: it does not
     response: Any = None  # the message that was answered
     denial: str | None = None  # what a quirk tells who lacks the right
+    meetings: int = 0  # how often it met somebody else's write
+
+    def may_meet_again(self) -> bool:
+        """Say whether an element that met somebody else's write is decided again, not refused."""
+        self.meetings += 1
+        return self.context.api_key in WRITTEN_BY_BROKERS and self.meetings < _MEETINGS_MAX
 
     def bind(self, bind_authorize: BindAuthorize, acls: AclSet, now_ms: int) -> None:
         """Say as of when the request is decided: its clock, and the rights of its asker."""

@@ -14,11 +14,16 @@ from typing import Final
 ROLES: Final = {
     "epoch": "/controller_epoch",
     "controller": "/controller",
-    "registration": "below /brokers/ids or /bridgehead/nodes: ephemeral, a broker's own",
+    "registration": "below /brokers/ids, /bridgehead/nodes or /bridgehead/direct: ephemeral, a "
+    "broker's own",
     "start_up": "persistent parents, /cluster/id and /bridgehead/commit, when they are created",
-    "admin": "everything else below the chroot: only the controller may write it",
+    "admin": "everything else below the chroot: only the controller may write it, and brokers "
+    "below the bridge release what stands below DIRECT",
 }
-REGISTRATIONS: Final = ("/brokers/ids/", "/bridgehead/nodes/")
+DIRECT_WRITERS: Final = "/bridgehead/direct/"
+REGISTRATIONS: Final = ("/brokers/ids/", "/bridgehead/nodes/", DIRECT_WRITERS)
+# What brokers wrote themselves before they forwarded: configs, quotas, ACLs, delegation tokens.
+DIRECT: Final = ("/config/", "/kafka-acl", "/delegation_token/")
 _ACL_TYPES: Final = ("Cluster", "DelegationToken", "Group", "Topic", "TransactionalId", "User")
 # Names that exist before there is a controller; creating one of them is no metadata write.
 START_UP: Final = frozenset(
@@ -27,7 +32,7 @@ START_UP: Final = frozenset(
         *("/config", "/config/changes", "/config/topics", "/config/clients", "/config/users"),
         *("/config/brokers", "/config/ips", "/admin", "/admin/delete_topics", "/cluster"),
         *("/cluster/id", "/isr_change_notification", "/latest_producer_id_block"),
-        *("/log_dir_event_notification", "/bridgehead", "/bridgehead/nodes"),
+        *("/log_dir_event_notification", "/bridgehead", "/bridgehead/nodes", "/bridgehead/direct"),
         *("/bridgehead/outcomes", "/bridgehead/floors", "/bridgehead/commit"),
         *("/delegation_token", "/delegation_token/tokens", "/delegation_token/token_changes"),
         *("/kafka-acl", "/kafka-acl-changes", "/kafka-acl-extended"),

@@ -38,6 +38,15 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class ProtocolLevel:
+    """Which release this boot plays: `level` is its inter.broker.protocol.version in full."""
+
+    kind: ClassVar[str] = "protocol_level"
+    level: str
+    envelope_supported: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """A process ended in an orderly way; a boot without this was killed."""
 
@@ -62,7 +71,7 @@ class RequestReceived:
     listener: str
     security_protocol: str
     dialect: str
-    route: str  # LOCAL, FORWARD, NOT_CONTROLLER, CLOSE
+    route: str  # LOCAL, FORWARD, DIRECT, NOT_CONTROLLER, CLOSE
     body_sha256: str | None
     client_software_name: str
     client_software_version: str
@@ -230,7 +239,7 @@ class ImageAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """A ZooKeeper session began. `role`: broker or controller."""
+    """A ZooKeeper session began. `role`: broker, controller, or direct (a broker that writes)."""
 
     kind: ClassVar[str] = "session_opened"
     role: str
@@ -347,6 +356,7 @@ class ClientCompleted:
 
 Event = (
     Started
+    | ProtocolLevel
     | Stopped
     | Connected
     | Disconnected

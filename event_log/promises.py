@@ -81,7 +81,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
         name="single_writer",
         promise="every metadata write is made by the session that holds the epoch then in force",
         needs=("commits",),
-        judged="applied transactions with a write of role admin",
+        judged="applied transactions with a write of role admin that W6 does not let a broker make",
         key="<zxid>",
         absence_clears=True,
         absence_accuses=True,  # the election that entitled it may be in the hole
@@ -91,7 +91,7 @@ PROMISES: Final[tuple[Promise, ...]] = (
         name="every_write_is_fenced",
         promise="every metadata write stands in a transaction that checks the controller's epoch",
         needs=("commits",),
-        judged="applied transactions with a write of role admin",
+        judged="applied transactions with a write of role admin that W6 does not let a broker make",
         key="<zxid>",
         absence_clears=True,
         absence_accuses=False,
@@ -129,7 +129,8 @@ PROMISES: Final[tuple[Promise, ...]] = (
     Promise(
         id="W6",
         name="only_controllers_write",
-        promise="brokers write their own registration, controllers the metadata, strangers nothing",
+        promise="brokers write their own registration and, below the bridge release, what brokers "
+        "wrote then; controllers the metadata, strangers nothing",
         needs=("commits", "events"),
         judged="applied transactions with a write below the chroot, ends of sessions left out",
         key="<zxid>",

@@ -158,6 +158,14 @@ CONNECTIONS: Final = Metric(
     Kind.GAUGE,
     "Clients connected now",
 )
+CLIENT_SOFTWARE: Final = Metric(
+    "kafka_server_socket_server_connections",
+    "kafka.server:type=socket-server-metrics,clientSoftwareName=,clientSoftwareVersion=,listener=",
+    Kind.GAUGE,
+    "Clients connected now, by the software that they say they are (KIP-511); unknown where they "
+    "said nothing, other beyond a hundred sorts",
+    ("client_software_name", "client_software_version", "listener"),
+)
 UNAUTHENTICATED_CONNECTIONS: Final = Metric(
     "unauthenticated_connection_count",
     "",
@@ -224,6 +232,7 @@ METRICS: Final = (
     REQUESTS,
     REQUEST_TIME,
     CONNECTIONS,
+    CLIENT_SOFTWARE,
     UNAUTHENTICATED_CONNECTIONS,
     LOGINS,
     FAILED_LOGINS,

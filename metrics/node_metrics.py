@@ -24,6 +24,10 @@ from metrics.windows import Quantiles, Rate
 
 _Family = CounterMetricFamily | GaugeMetricFamily | UnknownMetricFamily
 QUANTILES: Final = (0.5, 0.99, 0.999)
+# What clients say of themselves becomes labels: so many sorts, and no longer ones.
+SORTS_MAX: Final = 100
+LABEL_LENGTH_MAX: Final = 100
+OTHER: Final = "other"
 _LOGIN_COUNTERS: Final = (
     names.LOGINS,
     names.FAILED_LOGINS,
@@ -63,12 +67,17 @@ class NodeMetrics(Collector):
         self._queue_times = Quantiles()
         self._remote_times = Quantiles()
         self._gauges: dict[Metric, Callable[[], float]] = {}
+        self._connected_software: Callable[[], Iterable[tuple[str, str, str]]] = tuple
         registry.register(self)
 
     def gauge(self, metric: Metric, read: Callable[[], float]) -> None:
         """Expose a number that somebody else keeps."""
         assert metric.kind is Kind.GAUGE, metric.name
         self._gauges[metric] = read
+
+    def connected_software(self, read: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
+        """Expose what somebody else knows of each connection: software, version, listener."""
+        self._connected_software = read
 
     def forwarding_began(self, connection: str) -> None:
         """A client connection waits for a forwarded request."""
@@ -178,6 +187,10 @@ class NodeMetrics(Collector):
             for (api, version), count in sorted(self._requests.items()):
                 family.add_metric([api, str(version)], count)
             yield family
+        for family in self._families(names.CLIENT_SOFTWARE):
+            for labels, count in sorted(_sorts(self._connected_software()).items()):
+                family.add_metric(labels, count)
+            yield family
         times = GaugeMetricFamily(
             names.REQUEST_TIME.name, _help(names.REQUEST_TIME), labels=names.REQUEST_TIME.labels
         )
@@ -187,6 +200,18 @@ class NodeMetrics(Collector):
         yield times
         yield _quantiles(names.FORWARDING_QUEUE_TIME, self._queue_times)
         yield _quantiles(names.FORWARDING_REMOTE_TIME, self._remote_times)
+
+
+def _sorts(connections: Iterable[tuple[str, str, str]]) -> Counter[tuple[str, str, str]]:
+    """Count connections by sort. Clients choose the names, so there are few, and none is long."""
+    counted: Counter[tuple[str, str, str]] = Counter()
+    for name, version, listener in connections:
+        sort = (name, version, listener)
+        is_short = len(name) <= LABEL_LENGTH_MAX and len(version) <= LABEL_LENGTH_MAX
+        if not is_short or (sort not in counted and len(counted) >= SORTS_MAX):
+            sort = (OTHER, OTHER, listener)
+        counted[sort] += 1
+    return counted
 
 
 def _quantiles(metric: Metric, quantiles: Quantiles) -> Family:

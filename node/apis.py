@@ -139,7 +139,11 @@ def build_local_apis(node: Node, cluster_id: str, current: Current) -> Mapping[i
             authorize_for=node.authorization.of_clients,
             auto_create=auto_topics.create_for_client if creates else None,
         ),
-        ApiVersions(DIALECTS, lambda: 0, lambda: node.office.controller_ranges),
+        ApiVersions(
+            DIALECTS,
+            lambda: 0,
+            lambda: node.office.controller_ranges if node.config.forwards else {},
+        ),
         _client_envelopes(node),
         SaslHandshake(),
         SaslAuthenticate(),
@@ -210,9 +214,7 @@ def _auto_topics(node: Node, current: Current) -> AutoTopics:
     return AutoTopics(
         node.forwarding.forward,
         current,
-        waits=lambda: (
-            node.office.controller_id == config.broker_id or not config.own.forwarding_enabled
-        ),
+        waits=lambda: node.office.controller_id == config.broker_id or not config.forwards,
         broker=as_asker(config),
         broker_id=config.broker_id,
         log=node.log,

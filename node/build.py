@@ -17,6 +17,7 @@ from broker_proxy.server import LOGIN_FRAME_BYTES_MAX, KafkaServer, Limits
 from broker_proxy.token_cache import TokenCache, Tokens
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
 from cluster_model.acl_znodes import ACL_PATHS
+from cluster_model.direct_writes import DIRECT_PARENT
 from cluster_model.quirks import quirks_of
 from cluster_model.request_lines import REQUEST_LOGGER
 from cluster_model.token_znodes import TOKEN_PATHS
@@ -115,13 +116,19 @@ def build_tokens(node: Node) -> TokenCache:
         image = node.controller.image if node.controller.office is Office.ACTIVE else None
         return None if image is None else image.tokens
 
-    return TokenCache(node.config.token_secret, new_salt=secrets.token_bytes, in_office=in_office)
+    return TokenCache(
+        node.config.token_secret,
+        new_salt=secrets.token_bytes,
+        in_office=in_office,
+        seen=lambda token_id, token: node.controller.foreign.token_seen(token_id, token),
+    )
 
 
 def start_up_paths(node: Node) -> tuple[str, ...]:
     """Return the paths that only some clusters need."""
     tokens = TOKEN_PATHS if node.tokens.secret is not None else ()
-    return (ACL_PATHS if node.authorization.is_on else ()) + tokens
+    direct = (DIRECT_PARENT,) if node.writes_directly else ()
+    return (ACL_PATHS if node.authorization.is_on else ()) + tokens + direct
 
 
 def build_watcher(node: Node) -> ZooKeeperWatcher:
@@ -186,6 +193,7 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             policies=node.policies,
             mutants=mutants,
             quirks=quirks_of(config.broker.originals),
+            understands_envelopes=config.own.envelope_supported,
         ),
     )
 
@@ -205,10 +213,11 @@ def build_server(node: Node) -> KafkaServer:
         local_apis=build_local_apis(node, node.cluster_id, lambda: node.effective),
         split_apis=build_split_apis(node, lambda: node.effective),
         forwarding=node.forwarding,
-        forwarding_enabled=config.own.forwarding_enabled,
+        forwarding_enabled=config.forwards,
         is_controller=lambda: node.office.controller_id == config.broker_id,
         image_zxid=lambda: node.cache.zxid,
         read_gate=node.freshness.read_gate(),
+        write_directly=node.direct.write if node.direct is not None else None,
         now_ns=time.monotonic_ns,
         log=node.log,
         metrics=node.metrics,

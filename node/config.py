@@ -15,9 +15,16 @@ from broker_proxy.authentication.listener_security import (
 )
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.logins import Listener
-from cluster_model.bridgehead_configs import ZOOKEEPER_READ, ZOOKEEPER_WRITE, BridgeheadConfig
+from cluster_model.bridgehead_configs import (
+    BLOCKING,
+    ENVELOPE,
+    ZOOKEEPER_READ,
+    ZOOKEEPER_WRITE,
+    BridgeheadConfig,
+)
 from cluster_model.broker_configs import BrokerConfig
 from cluster_model.delegation_tokens import TokenSecret
+from cluster_model.inter_broker_protocol import BRIDGE, is_below_the_bridge, level_of
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 from cluster_model.znode_access import OPEN_ACCESS, Credential, ZooKeeperAccess
 from envelope.channel_security import ChannelFiles
@@ -75,6 +82,23 @@ class NodeConfig:
         return KafkaPrincipal("User", self.own.inter_broker_user)
 
     @property
+    def protocol_level(self) -> str:
+        """inter.broker.protocol.version in full, as 3.3-IV3 for 3.3."""
+        level = level_of(self.broker.string("inter.broker.protocol.version") or "")
+        assert level is not None  # Judged when it was read.
+        return level
+
+    @property
+    def writes_directly(self) -> bool:
+        """Whether this broker writes to ZooKeeper itself what later ones forward."""
+        return is_below_the_bridge(self.protocol_level)
+
+    @property
+    def forwards(self) -> bool:
+        """Whether this broker forwards what the controller writes."""
+        return self.own.forwarding_enabled and not self.writes_directly
+
+    @property
     def token_secret(self) -> TokenSecret | None:
         """delegation.token.secret.key or its old name; None: there are no delegation tokens."""
         name, old_name = "delegation.token.secret.key", "delegation.token.master.key"
@@ -110,6 +134,7 @@ def read_config(text: str) -> NodeConfig:
     if not broker.string("zookeeper.connect"):
         raise NodeConfigError("zookeeper.connect is missing: say where ZooKeeper is, host:port.")
     own = BridgeheadConfig(properties)
+    _check_level(broker, own)
     try:
         authorizer = load_authorizer(properties)
     except AuthorizerConfigError as wrong:
@@ -141,6 +166,23 @@ def read_config(text: str) -> NodeConfig:
         *_zookeeper_access(broker, own),
         _zookeeper_tls(broker),
     )
+
+
+def _check_level(broker: BrokerConfig, own: BridgeheadConfig) -> None:
+    """Refuse an old binary at a new level, and an old level that shall keep new promises."""
+    name = "inter.broker.protocol.version"
+    level = level_of(broker.string(name) or "")
+    if level is None or is_below_the_bridge(level):
+        if level is not None and own.metadata_blocking != "controller":
+            raise NodeConfigError(
+                f"{BLOCKING}={own.metadata_blocking} needs brokers that forward: say "
+                f"{name}={BRIDGE} or higher, or leave it out."
+            )
+        return
+    if not own.envelope_supported:
+        raise NodeConfigError(
+            f"{ENVELOPE}=false plays a release from before {BRIDGE}: say {name}=3.3 or lower."
+        )
 
 
 def _endpoints(text: str) -> list[tuple[str, str, int]]:

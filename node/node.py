@@ -35,7 +35,7 @@ from controller.store.port import Mutant
 from envelope.messages import Hello, MetadataUpdate
 from envelope.server import EnvelopeServer, serve_envelopes
 from event_log.clock import SystemClock
-from event_log.events import ImageAdvanced, MetricsSnapshot, Started, Stopped
+from event_log.events import ImageAdvanced, MetricsSnapshot, ProtocolLevel, Started, Stopped
 from metrics import names
 from metrics.exposition import MetricsServer
 from metrics.node_metrics import NodeMetrics
@@ -55,6 +55,7 @@ from node.build import (
     start_up_paths,
 )
 from node.config import NodeConfig
+from node.direct_writes import DirectWrites, writes_directly
 from node.freshness import Freshness
 from node.office import OfficeFollower
 from node.owner_requests import OwnerRequests
@@ -102,11 +103,13 @@ class Node:
         self.cluster_id = ""
         self.session = SessionState.SUSPENDED
         self.authorization = build_authorization(self, data_dir, mutants)
+        self.writes_directly = writes_directly(config, mutants)
         self.policies, self.record_policies = build_policies(config)
         self.zookeeper_access = build_zookeeper_access(config)
         self.controller = build_controller(self, mutants)
-        self.learned_acls = LearnedAcls(self.controller.acl_seen, mutants)
+        self.learned_acls = LearnedAcls(self.controller.foreign.acl_seen, mutants)
         self.forwarding = build_forwarding(self)
+        self.direct = DirectWrites(self, mutants) if self.writes_directly else None
         channel = build_channel_security(config)
         self._server_credentials = channel.server if channel else None
         self.office = OfficeFollower(
@@ -143,6 +146,8 @@ class Node:
         self.log.append(
             Started(incarnation=self.incarnation, version=bridgehead.__version__, pid=os.getpid())
         )
+        level, supported = self.config.protocol_level, self.config.own.envelope_supported
+        self.log.append(ProtocolLevel(level=level, envelope_supported=supported))
         self._schedule_flush()
         gates = build_gates(self)
         host, _, port = self.config.own.metrics_listener.rpartition(":")
@@ -160,6 +165,8 @@ class Node:
         # Asked again after they were made: in an ensemble this broker's server may lag behind.
         while not await self.watcher.has_start_up_paths(start_up_paths(self)):
             await self.controller.prepare(encode_uuid(uuid.uuid4().bytes))
+        if self.direct is not None:
+            await self.direct.open()
         self.cluster_id = await self.watcher.cluster_id()
         for name in (DEFAULT_ENTITY, str(self.config.broker_id)):
             self._stored[name] = await self.watcher.read_config("brokers", name)
@@ -203,6 +210,7 @@ class Node:
         gauge(names.ACTIVE_CONTROLLER, lambda: self.controller.office is Office.ACTIVE)
         gauge(names.FORWARDING_QUEUE, lambda: self.forwarding.queue_length)
         gauge(names.CONNECTIONS, lambda: server.connection_count)
+        self.metrics.connected_software(server.connected_software)
         gauge(names.UNAUTHENTICATED_CONNECTIONS, lambda: server.unknown_count)
         gauge(names.ZOOKEEPER_CONNECTED, lambda: self.session is SessionState.CONNECTED)
         gauge(names.EVENT_QUEUE, lambda: self.controller.queue_length)
@@ -213,6 +221,8 @@ class Node:
             timer.cancel()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
+        if self.direct is not None:
+            await self.direct.close()
         await self.office.stop()
         self.freshness.stop()
         await self.controller.resign(reason)
@@ -283,6 +293,7 @@ class Node:
 
     def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
         """ZooKeeper told of a changed config: this broker obeys its own, and users' passwords."""
+        self.controller.foreign.config_seen(resource, configs)
         if resource.entity_type == "ips":
             self.connection_rates.update(resource.entity_name, configs)
         if resource.entity_type == "users":
@@ -341,6 +352,9 @@ class Node:
             "topics": len(self.cache.topics),
             "zxid": self.cache.zxid,
             "session": self.session.value,
+            "protocol_level": self.config.protocol_level,
+            "envelope_supported": self.config.own.envelope_supported,
+            "writes_directly": self.writes_directly,
         }
 
     async def expire(self, session: str) -> None:

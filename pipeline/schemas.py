@@ -28,6 +28,7 @@ COMMON: Final = (
 )
 KINDS: Final[Mapping[str, str]] = {
     "started": "incarnation STRING NOT NULL, version STRING NOT NULL, pid BIGINT NOT NULL",
+    "protocol_level": "level STRING NOT NULL, envelope_supported BOOLEAN NOT NULL",
     "stopped": "reason STRING NOT NULL",
     "connected": "connection STRING NOT NULL, listener STRING NOT NULL, "
     "security_protocol STRING NOT NULL, client_host STRING NOT NULL, principal STRING NOT NULL",

@@ -13,7 +13,18 @@ from typing import Annotated
 import typer
 
 import bridgehead
-from bridgehead.cli import controller, demo, evidence, judge, node, pipeline, status, up, zookeeper
+from bridgehead.cli import (
+    controller,
+    demo,
+    evidence,
+    judge,
+    node,
+    pipeline,
+    status,
+    up,
+    upgrade,
+    zookeeper,
+)
 from bridgehead.cli.options import say, say_aside
 from bridgehead.cluster.errors import ClusterError
 
@@ -23,7 +34,10 @@ def version() -> None:
     say(f"bridgehead {bridgehead.__version__}")
 
 
-COMMANDS = (up.up, status.status, status.down, status.logs, judge.judge, version)
+COMMANDS = (
+    *(up.up, status.status, status.down, status.logs, upgrade.upgrade, judge.judge),
+    version,
+)
 GROUPS = (
     ("node", node.app),
     ("controller", controller.app),

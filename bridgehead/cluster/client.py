@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from bridgehead.cluster.errors import ClusterError
 
 _DOWN_TIMEOUT_S = 60.0
 _COMMAND_TIMEOUT_S = 90.0
+_RESTART_TIMEOUT_S = 240.0
 _POLL_S = 0.02
 
 
@@ -44,6 +46,14 @@ class ClusterClient:
         """Starts a broker that does not run; waits until it serves."""
         return self._command({"command": "node_start", "id": node_id})
 
+    def restart_node(self, node_id: int, properties: Mapping[str, str]) -> dict[str, Any]:
+        """Restarts a broker with other properties; waits until all brokers know each other.
+
+        Only what an upgrade changes may be said: bridgehead.cluster.upgrade.
+        """
+        message = {"command": "node_restart", "id": node_id, "properties": dict(properties)}
+        return self._command(message, timeout_s=_RESTART_TIMEOUT_S)
+
     def stop_node(self, node_id: int) -> dict[str, Any]:
         """Ends a broker politely; waits for its end."""
         return self._command({"command": "node_stop", "id": node_id})
@@ -72,13 +82,15 @@ class ClusterClient:
         """Ends the controller's ZooKeeper session from outside, as its timeout would."""
         return self._command({"command": "controller_expire"})
 
-    def _command(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _command(
+        self, message: dict[str, Any], *, timeout_s: float = _COMMAND_TIMEOUT_S
+    ) -> dict[str, Any]:
         if not self.directory.is_claimed():
             raise ClusterError(
                 f"No cluster is running in {self.directory.root}: start one with `bridgehead up`, "
                 "or name its folder with --data-dir."
             )
         try:
-            return call(self.directory.control_socket, message, timeout_s=_COMMAND_TIMEOUT_S)
+            return call(self.directory.control_socket, message, timeout_s=timeout_s)
         except ControlError as error:
             raise ClusterError(str(error)) from error

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -24,6 +24,7 @@ from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.launch import launch
 from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
+from bridgehead.cluster.upgrade import upgrade
 
 _POLL_S = 0.02
 
@@ -206,6 +207,13 @@ class Cluster:
     def move_controller(self, broker_id: int) -> None:
         """Makes a broker the controller; returns when every broker knows it."""
         self._client.move_controller(broker_id)
+
+    def upgrade(self, say: Callable[[str], None] = lambda _: None) -> int:
+        """Takes a cluster below the bridge release over it, as `bridgehead upgrade` does.
+
+        `say` is told each step; returns how many restarts it took.
+        """
+        return upgrade(self._client, say)
 
     def start_node(self, broker_id: int) -> None:
         """Starts a broker that does not run; returns when it serves."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_process import NodeProcess
+from bridgehead.cluster.upgrade import ENVELOPE, LEVEL
 
 if TYPE_CHECKING:
     from bridgehead.cluster.supervisor import Supervisor
@@ -85,6 +86,33 @@ async def _node_start(supervisor: Supervisor, message: Message) -> Message:
         await asyncio.sleep(_POLL_S)
     await supervisor.write_document()
     return {"id": node.id, "pid": node.pid, "listeners": ready["listeners"]}
+
+
+async def _node_restart(supervisor: Supervisor, message: Message) -> Message:
+    """Stops a broker, starts it with other properties, waits until all know each other."""
+    node = _running_node(supervisor, message)
+    properties = dict(message.get("properties", {}))
+    if unknown := set(properties) - {ENVELOPE, LEVEL}:
+        raise ClusterError(f"A restart cannot change {', '.join(sorted(unknown))}.")
+    now = asyncio.get_running_loop().time
+    began = now()
+    await _node_stop(supervisor, message)
+    node.plan.properties.update(properties)
+    answer = await _node_start(supervisor, message)
+    deadline = now() + _START_TIMEOUT_S
+    while not await supervisor.all_know_each_other():
+        if now() > deadline:
+            raise ClusterError(
+                f"Broker {node.id} serves, but the brokers did not all hear of each other within "
+                f"{_START_TIMEOUT_S:.0f} s: see {node.log}."
+            )
+        await asyncio.sleep(_POLL_S)
+    await supervisor.write_document()
+    return {
+        **answer,
+        "seconds": now() - began,
+        "controller_id": supervisor.document["controller_id"],
+    }
 
 
 async def _knows_controller(node: NodeProcess) -> bool:
@@ -231,6 +259,7 @@ COMMANDS: dict[str, Callable[[Supervisor, Message], Awaitable[Message]]] = {
     "status": _status,
     "down": _down,
     "node_start": _node_start,
+    "node_restart": _node_restart,
     "node_stop": _node_stop,
     "node_kill": _node_kill,
     "controller_show": _controller_show,

@@ -218,7 +218,7 @@ class Supervisor:
     async def _until_ready(self) -> None:
         """Every node serves, and all name the same controller, which agrees."""
         deadline = asyncio.get_running_loop().time() + _READY_TIMEOUT_S
-        while not (await self._all_ready() and await self._all_known()):
+        while not (await self._all_ready() and await self.all_know_each_other()):
             if asyncio.get_running_loop().time() > deadline:
                 raise ClusterError(
                     f"{await self._what_is_late()} within {_READY_TIMEOUT_S:.0f} s: see the logs "
@@ -255,7 +255,7 @@ class Supervisor:
         state = states.get(int(controller_id))
         return state if state is not None and state.get("is_controller") else None
 
-    async def _all_known(self) -> bool:
+    async def all_know_each_other(self) -> bool:
         """A controller is in office, the one that was asked for, and every node knows every other.
 
         Office is taken as soon as the state is loaded; a broker that registered meanwhile becomes

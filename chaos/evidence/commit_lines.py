@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from chaos.witness import LoggedOperation, Transaction
-from event_log.commits import CommitLine, CommitOperation, CommitOutcome, is_secret, role_of
+from event_log.commits import (
+    DIRECT_WRITERS,
+    CommitLine,
+    CommitOperation,
+    CommitOutcome,
+    is_secret,
+    role_of,
+)
 
 OUTCOMES: Final = "/bridgehead/outcomes/"
 _WITH_DATA: Final = ("create", "set")
@@ -62,7 +69,9 @@ def commit_line(transaction: Transaction, chroot: str = "") -> CommitLine:
         if path is None:
             continue
         line.operations.append(_operation(operation, path))
-        if operation.kind == "create" and path.startswith(OUTCOMES) and not transaction.failed:
+        tells = ("create", OUTCOMES), ("set", DIRECT_WRITERS)
+        told = any(operation.kind == kind and path.startswith(where) for kind, where in tells)
+        if told and not transaction.failed:
             line.outcomes.extend(_outcomes(path, operation.data))
     return line
 

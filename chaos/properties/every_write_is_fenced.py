@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from chaos.history import EPOCH, History, writes_of
+from chaos.history import EPOCH, History
 from chaos.properties.breach import violation, zxid
 from chaos.verdicts import Finding, Property
 
@@ -18,10 +18,7 @@ def check(history: History) -> Finding:
     """Judge every applied transaction that writes metadata."""
     judged = 0
     violations = []
-    for commit in history.applied:
-        writes = writes_of(commit, "admin")
-        if not writes:
-            continue
+    for commit, writes in history.admin_writes:
         judged += 1
         checks = [o for o in commit.operations if o.kind == "check" and o.role == "epoch"]
         if any(check.version >= 0 for check in checks):

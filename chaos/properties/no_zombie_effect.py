@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from chaos.history import NONE, Boot, History, Term, boot_of, place_of, row_of, writes_of
+from chaos.history import NONE, Boot, History, Term, boot_of, place_of, row_of
 from chaos.properties.breach import violation, zxid
 from chaos.verdicts import Finding, Property
 from event_log.promises import Violation
@@ -26,10 +26,9 @@ def _terms_of(history: History) -> dict[Boot, list[Term]]:
 
 
 def _writes(history: History, terms: dict[Boot, list[Term]]) -> Iterator[Violation | None]:
-    for commit in history.applied:
+    for commit, writes in history.admin_writes:
         owner = history.sessions.get(commit.session)
-        writes = writes_of(commit, "admin")
-        if owner is None or not writes:
+        if owner is None:
             continue
         own = terms.get((owner.node, owner.boot), [])
         past = [term for term in own if term.until <= commit.zxid]

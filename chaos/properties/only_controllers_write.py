@@ -1,13 +1,17 @@
-"""W6: brokers write their own registration, controllers the metadata, strangers nothing."""
+"""W6: brokers write their own registration, controllers the metadata, strangers nothing.
+
+A broker below the bridge release (inter.broker.protocol.version) may write configs, quotas, ACLs
+and tokens itself, through a session that says what it is for; from the bridge on it may not.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from chaos.history import History, SessionOwner, writes_of
+from chaos.history import History, SessionOwner, may_write_directly, writes_of
 from chaos.properties.breach import violation, zxid
 from chaos.verdicts import Finding, Property
-from event_log.commits import CommitOperation
+from event_log.commits import DIRECT_WRITERS, CommitOperation
 
 
 def _is_granted(operation: CommitOperation, owner: SessionOwner) -> bool:
@@ -15,10 +19,13 @@ def _is_granted(operation: CommitOperation, owner: SessionOwner) -> bool:
         return True  # Whoever comes first makes sure of them.
     if operation.role == "registration":
         name = operation.path.rpartition("/")[2]
+        if operation.path.startswith(DIRECT_WRITERS):
+            mine = name.partition("-")[0] == owner.node
+            return mine and owner.role == "direct" and owner.writes_directly
         return owner.role == "broker" and name == owner.node
     if operation.role == "epoch" and operation.kind == "create":
         return True
-    return owner.role == "controller"
+    return owner.role == "controller" or may_write_directly(operation, owner)
 
 
 def check(history: History) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final
 
-from chaos.history import History, writes_of
+from chaos.history import History
 from chaos.properties.breach import violation, zxid
 from chaos.verdicts import Finding, Property
 
@@ -16,10 +16,7 @@ def check(history: History) -> Finding:
     begins = [term.zxid for term in terms]
     judged = 0
     violations = []
-    for commit in history.applied:
-        writes = writes_of(commit, "admin")
-        if not writes:
-            continue
+    for commit, writes in history.admin_writes:
         judged += 1
         at = bisect_right(begins, commit.zxid) - 1
         holder = terms[at] if at >= 0 else None

@@ -68,8 +68,8 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     topic_names, markers, commits, floors = names
     feature, *_ = await read([ReadData("/feature")])
     brokers = await load_brokers(read, refused)
-    configs, user_clients = await _load_configs(read, refused)
-    topics, without_id = await _load_topics(read, topic_names, refused)
+    configs, versions, user_clients = await load_configs(read, refused)
+    topics, without_id = await load_topics(read, topic_names, refused)
     stored = await read_acls(read)
     tokens, unread = await read_tokens(read)
     refused += unread
@@ -81,6 +81,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         topic_names=Map({topic.topic_id: name for name, topic in topics.items()}),
         colliding=index_collisions(topics),
         configs=configs,
+        config_versions=versions,
         user_clients=user_clients,
         deletions=frozenset(markers) & frozenset(topics),
         acls=stored.acls,
@@ -134,13 +135,14 @@ async def load_brokers(read: ReadMany, refused: list[str]) -> Map[int, BrokerReg
     return Map(brokers)
 
 
-async def _load_configs(
-    read: ReadMany, refused: list[str]
-) -> tuple[Map[ConfigResource, dict[str, str]], Map[str, frozenset[str]]]:
-    names = await _children(read, [f"/config/{entity_type}" for entity_type in _CONFIG_TYPES])
+async def load_configs(
+    read: ReadMany, refused: list[str], entity_types: Sequence[str] = _CONFIG_TYPES
+) -> tuple[Map[ConfigResource, dict[str, str]], Map[ConfigResource, int], Map[str, frozenset[str]]]:
+    """Return all configs of these types, their znodes' versions, and the clients below users."""
+    names = await _children(read, [f"/config/{entity_type}" for entity_type in entity_types])
     resources = [
         ConfigResource(entity_type, name)
-        for entity_type, entities in zip(_CONFIG_TYPES, names, strict=True)
+        for entity_type, entities in zip(entity_types, names, strict=True)
         for name in entities
     ]
     users = [r for r in resources if r.entity_type == "users"]
@@ -156,7 +158,16 @@ async def _load_configs(
         for user, below in user_clients.items()
         for name in sorted(below)
     ]
+    configs, versions = await read_configs(read, resources, refused)
+    return Map(configs), Map(versions), Map(user_clients)
+
+
+async def read_configs(
+    read: ReadMany, resources: Sequence[ConfigResource], refused: list[str]
+) -> tuple[dict[ConfigResource, dict[str, str]], dict[ConfigResource, int]]:
+    """Return those of the named configs that are there, and their znodes' versions."""
     configs: dict[ConfigResource, dict[str, str]] = {}
+    versions: dict[ConfigResource, int] = {}
     found = await _data(read, [ConfigZnode.path(resource) for resource in resources])
     for resource, znode in zip(resources, found, strict=True):
         if znode is None:
@@ -164,9 +175,10 @@ async def _load_configs(
         path = ConfigZnode.path(resource)
         try:
             configs[resource] = ConfigZnode.decode(path, znode.data)
+            versions[resource] = znode.stat.version
         except ZnodeContentError as wrong:
             refused.append(str(wrong))
-    return Map(configs), Map(user_clients)
+    return configs, versions
 
 
 def _mutation_rates(
@@ -186,9 +198,10 @@ async def read_acl(read: ReadMany, pattern: ResourcePattern) -> tuple[Entries, i
     return rules_of(pattern, znode.data, []), znode.stat.version
 
 
-async def _load_topics(
+async def load_topics(
     read: ReadMany, names: Sequence[str], refused: list[str]
 ) -> tuple[Map[str, Topic], tuple[str, ...]]:
+    """Return those of the named topics that are there, and the names of those without an id."""
     contents: dict[str, TopicContent] = {}
     znodes = await _data(read, [TopicZnode.path(name) for name in names])
     for name, znode in zip(names, znodes, strict=True):

@@ -24,7 +24,7 @@ from cluster_model.records import (
     TopicRemovalRecord,
 )
 from cluster_model.token_znodes import TokenChangeZnode, TokenZnode
-from cluster_model.znode_operations import Create, Delete, Operation, SetData
+from cluster_model.znode_operations import ANY_VERSION, Create, Delete, Operation, SetData
 from cluster_model.znodes import (
     ConfigChangeZnode,
     ConfigZnode,
@@ -116,14 +116,16 @@ def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]
     for kind, resource, configs in steps:
         path = ConfigZnode.path(resource)
         content = None if configs is None else ConfigZnode.encode(configs)
+        # Others may write it: brokers below the bridge release, Kafka's tools.
+        version = image.config_versions.get(resource, ANY_VERSION)
         match kind:
             case StepKind.CREATE:
                 operations.append(Create(path, content))
             case StepKind.SET:
                 assert content is not None
-                operations.append(SetData(path, content))
+                operations.append(SetData(path, content, version))
             case StepKind.DELETE:
-                operations.append(Delete(path))
+                operations.append(Delete(path, version))
     if record.notify:
         change = ConfigChangeZnode.encode(record.resource)
         operations.append(Create(ConfigChangeZnode.prefix, change, sequential=True))

@@ -61,6 +61,8 @@ class Mutant(Enum):
     """A client that sets the flag of internal topics passes the policy by."""
     SKIP_POLICY_ON_RETRY = "skip_policy_on_retry"
     """An Envelope that is sent again is not shown to the policies."""
+    WRITES_PAST_THE_BRIDGE = "writes_past_the_bridge"
+    """A broker that should forward goes on writing to ZooKeeper itself."""
     STALE_ACL_CACHE = "stale_acl_cache"
     """A broker keeps the ACLs that it read first."""
     ALLOW_BEFORE_DENY = "allow_before_deny"

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
+from event_log.commits import DIRECT
 from pipeline.table import Table, query
 
-_ADMIN_WRITES: Final = """
-SELECT c.run, c.zxid, c.session, c.kind,
+# Whether an operation's path is what brokers wrote themselves before they forwarded.
+IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"
+
+# What a broker below the bridge release may write itself (W6) is not among them.
+_ADMIN_WRITES: Final = f"""
+SELECT /*+ BROADCAST(s) */ c.run, c.zxid, c.session, c.kind,
   get(filter(c.operations, o -> o.role = 'admin'
     AND o.kind IN ('create', 'set', 'delete', 'set_acl')), 0).path AS path,
   exists(c.operations, o -> o.kind = 'check' AND o.role = 'epoch') AS checked,
   exists(c.operations, o -> o.kind = 'check' AND o.role = 'epoch' AND o.version >= 0) AS fenced
 FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
+LEFT JOIN sessions s ON c.run = s.run AND c.session = s.session
 WHERE NOT c.failed AND exists(c.operations, o -> o.role = 'admin'
-  AND o.kind IN ('create', 'set', 'delete', 'set_acl'))
+  AND o.kind IN ('create', 'set', 'delete', 'set_acl')
+  AND NOT (coalesce(s.writes_directly, false) AND {IS_DIRECT}))
 """
 
 _COMMITS: Final = """
@@ -70,7 +77,7 @@ FROM known k LEFT JOIN last_seen l ON k.run = l.run AND k.node = l.node AND k.bo
 
 ADMIN_WRITES: Final = Table(
     name="gold/admin_writes",
-    inputs=("silver/commits", "runs"),
+    inputs=("silver/commits", "silver/sessions", "runs"),
     schema="run STRING, zxid BIGINT, session STRING, kind STRING, path STRING, checked BOOLEAN, "
     "fenced BOOLEAN",
     build=query(_ADMIN_WRITES),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from event_log.commits import DIRECT_WRITERS
+from pipeline.gold.commits import IS_DIRECT
 from pipeline.property import Property
 
 PROPERTY: Final = Property(
     id="W6",
     inputs=("silver/commits", "silver/sessions", "runs"),
-    sql="""
+    sql=f"""
 WITH written AS (
   SELECT c.run, c.zxid, c.session,
     filter(c.operations, o -> o.kind IN ('create', 'set', 'delete', 'set_acl')
@@ -20,8 +22,11 @@ judged AS (
   SELECT /*+ BROADCAST(s) */ w.run, w.zxid, w.session, s.node, s.role, w.writes,
     get(filter(w.writes, o -> NOT coalesce(s.node IS NOT NULL AND (
       o.role = 'start_up' OR
-      (o.role = 'registration' AND s.role = 'broker'
-        AND substring_index(o.path, '/', -1) = s.node) OR
+      (o.role = 'registration' AND CASE
+        WHEN startswith(o.path, '{DIRECT_WRITERS}') THEN s.writes_directly
+          AND substring_index(substring_index(o.path, '/', -1), '-', 1) = s.node
+        ELSE s.role = 'broker' AND substring_index(o.path, '/', -1) = s.node END) OR
+      (o.role = 'admin' AND s.writes_directly AND {IS_DIRECT}) OR
       (o.role = 'epoch' AND o.kind = 'create') OR
       (o.role <> 'registration' AND s.role = 'controller')), false)), 0).path AS wrong
   FROM written w LEFT JOIN sessions s ON w.run = s.run AND w.session = s.session

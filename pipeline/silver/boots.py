@@ -22,12 +22,22 @@ SELECT /*+ BROADCAST(ended) */ l.*, coalesce(e.killed, false) AS killed,
 FROM lives l LEFT JOIN ended e ON l.run = e.run AND l.node = e.node AND l.boot = e.boot
 """
 
-_SESSIONS: Final = """
-SELECT run, session, min(struct(node, boot)).node AS node, min(struct(node, boot)).boot AS boot,
-  min_by(role, struct(node, boot)) FILTER (WHERE kind = 'session_opened') AS role,
-  coalesce(bool_or(kind = 'session_lost'), false) AS was_lost
-FROM events WHERE kind IN ('session_opened', 'session_lost')
-GROUP BY run, session HAVING bool_or(kind = 'session_opened')
+# Below the bridge release (3.4) brokers write some of the metadata themselves.
+_SESSIONS: Final = r"""
+WITH opened AS (
+  SELECT run, session, min(struct(node, boot)).node AS node, min(struct(node, boot)).boot AS boot,
+    min_by(role, struct(node, boot)) FILTER (WHERE kind = 'session_opened') AS role,
+    coalesce(bool_or(kind = 'session_lost'), false) AS was_lost
+  FROM events WHERE kind IN ('session_opened', 'session_lost')
+  GROUP BY run, session HAVING bool_or(kind = 'session_opened')),
+levels AS (
+  SELECT run, node, boot, coalesce(bool_or(
+    struct(CAST(regexp_extract(level, '^([0-9]{1,3})[.]([0-9]{1,3})', 1) AS INT),
+      CAST(regexp_extract(level, '^([0-9]{1,3})[.]([0-9]{1,3})', 2) AS INT)) < struct(3, 4)
+  ) FILTER (WHERE level RLIKE '^[0-9]{1,3}[.][0-9]{1,3}'), false) AS below
+  FROM events WHERE kind = 'protocol_level' GROUP BY run, node, boot)
+SELECT /*+ BROADCAST(l) */ o.*, coalesce(o.role = 'direct' AND l.below, false) AS writes_directly
+FROM opened o LEFT JOIN levels l ON o.run = l.run AND o.node = l.node AND o.boot = l.boot
 """
 
 # An epoch's content is a number of at most eleven digits, or it is none.
@@ -65,7 +75,8 @@ BOOTS: Final = Table(
 SESSIONS: Final = Table(
     name="silver/sessions",
     inputs=("silver/events",),
-    schema="run STRING, session STRING, node STRING, boot STRING, role STRING, was_lost BOOLEAN",
+    schema="run STRING, session STRING, node STRING, boot STRING, role STRING, was_lost BOOLEAN, "
+    "writes_directly BOOLEAN",
     build=query(_SESSIONS),
 )
 TERMS: Final = Table(

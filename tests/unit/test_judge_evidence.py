@@ -21,6 +21,7 @@ from chaos.evidence.sealing import without_tail
 from chaos.judge import main
 from chaos.witness import LoggedOperation, Transaction
 from cluster_model.acl_znodes import ACL_PATHS
+from cluster_model.direct_writes import DIRECT_PARENT
 from cluster_model.token_znodes import TOKEN_PATHS
 from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS
 from event_log.commits import START_UP
@@ -243,7 +244,8 @@ def test_a_hostile_line_has_its_reason(line: bytes, reason: str) -> None:
 def test_every_start_up_path_is_known_to_be_one() -> None:
     """A node makes them before there is a controller: they are no unfenced writes of metadata."""
     made: set[str] = set()
-    for path in (*ACL_PATHS, *TOKEN_PATHS, *START_UP_PATHS, *BRIDGEHEAD_PATHS):
+    ours = (*BRIDGEHEAD_PATHS, DIRECT_PARENT)
+    for path in (*ACL_PATHS, *TOKEN_PATHS, *START_UP_PATHS, *ours):
         parts = path.split("/")[1:]
         made |= {"/" + "/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
     assert START_UP - made == {"/cluster", "/cluster/id", "/bridgehead/commit"}

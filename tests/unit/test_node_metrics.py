@@ -54,6 +54,31 @@ def test_counters_are_exposed_as_they_are_counted() -> None:
     assert any("CreateTopics" in name and value == "1.0" for name, value in values.items())
 
 
+def test_clients_are_counted_by_the_software_that_they_say_they_are() -> None:
+    """KIP-511; whoever says very much, or something new every time, is among the others."""
+    registry = CollectorRegistry()
+    metrics = NodeMetrics(registry, now_s=_Time())
+    connected = [("librdkafka", "2.6.1", "CLIENTS")] * 2 + [("unknown", "unknown", "CLIENTS")]
+    metrics.connected_software(lambda: connected)
+
+    def told() -> dict[str, str]:
+        lines = generate_latest(registry).decode().splitlines()
+        pairs = (line.rpartition(" ") for line in lines)
+        return {k: v for k, _, v in pairs if k.startswith(names.CLIENT_SOFTWARE.name)}
+
+    def row(name: str, version: str) -> str:
+        labels = f'client_software_name="{name}",client_software_version="{version}"'
+        return f'{names.CLIENT_SOFTWARE.name}{{{labels},listener="CLIENTS"}}'
+
+    assert told() == {row("librdkafka", "2.6.1"): "2.0", row("unknown", "unknown"): "1.0"}
+    connected.append(("x" * 101, "1", "CLIENTS"))
+    connected += [(f"new-{number}", "1", "CLIENTS") for number in range(300)]
+    after = told()
+    assert after[row("librdkafka", "2.6.1")] == "2.0"
+    assert len(after) <= 101
+    assert sum(map(float, after.values())) == len(connected)
+
+
 def test_waiting_for_the_controller_and_its_work_are_told_apart() -> None:
     """Kafka's QueueTimeMs and RemoteTimeMs, with their quantiles."""
     registry = CollectorRegistry()

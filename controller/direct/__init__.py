@@ -1,0 +1,1 @@
+"""Writes of brokers below the bridge release: each to ZooKeeper itself. KIP-590 §Compatibility."""

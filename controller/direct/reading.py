@@ -1,0 +1,59 @@
+"""What a direct write is decided on: of ZooKeeper's state, what the request is about."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from immutables import Map
+
+from cluster_model.image import MetadataImage
+from cluster_model.records import ConfigResource
+from controller.apis.config_changes import BROKER, CLUSTER_DEFAULT, TOPIC, broker_id_of
+from controller.store.load import ReadMany, load, load_configs, load_topics, read_configs
+from controller.work import Work
+from zookeeper_client.acl_reading import read_acls
+from zookeeper_client.token_reading import read_tokens
+
+_ACLS: Final = frozenset({30, 31})
+_CONFIGS: Final = frozenset({33, 44})
+_TOKENS: Final = frozenset({38, 39, 40})
+
+
+async def read_image(read: ReadMany, work: Work, *, everything: bool) -> MetadataImage:
+    """Return what is needed to decide `work`; `everything` where policies look at all there is.
+
+    Raises:
+        ConnectionLostError: nothing is known of it.
+    """
+    if everything:
+        return (await load(read, 0)).image
+    refused: list[str] = []  # What cannot be understood is said by whoever loads everything.
+    api_key = work.context.api_key
+    if api_key in _ACLS:
+        stored = await read_acls(read)
+        return MetadataImage(acls=stored.acls, acl_versions=stored.versions)
+    if api_key in _TOKENS:
+        return MetadataImage(tokens=Map((await read_tokens(read)).tokens))
+    if api_key in _CONFIGS:
+        return await _read_named(read, work, refused)
+    configs, versions, user_clients = await load_configs(read, refused, ("users", "clients", "ips"))
+    return MetadataImage(configs=configs, config_versions=versions, user_clients=user_clients)
+
+
+async def _read_named(read: ReadMany, work: Work, refused: list[str]) -> MetadataImage:
+    request = work.request
+    names = {r.resource_name for r in request.resources if r.resource_type == TOPIC}
+    topics, _ = await load_topics(read, sorted(filter(_can_be_a_znode, names)), refused)
+    entities = {CLUSTER_DEFAULT, str(work.identity.broker_id)} | {
+        str(broker_id_of(r.resource_name))
+        for r in request.resources
+        if r.resource_type == BROKER and r.resource_name
+    }
+    resources = [ConfigResource("topics", name) for name in topics]
+    resources += [ConfigResource("brokers", entity) for entity in sorted(entities)]
+    configs, versions = await read_configs(read, resources, refused)
+    return MetadataImage(topics=topics, configs=Map(configs), config_versions=Map(versions))
+
+
+def _can_be_a_znode(name: str) -> bool:
+    return bool(name) and "/" not in name and "\0" not in name and name not in (".", "..")

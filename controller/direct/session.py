@@ -1,0 +1,172 @@
+"""The session through which a broker below the bridge release writes by itself.
+
+No office stands behind it and no fence: what is written elsewhere meanwhile is found by the
+versions of the znodes. The first operation of each multi sets the session's own znode to the
+outcomes, at its known version; so a multi whose answer was lost is sent again as it was, and
+ZooKeeper's log tells for which request something was written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from cluster_model.direct_writes import DirectWriterZnode
+from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.znode_access import ZooKeeperAccess
+from cluster_model.znode_operations import Create, Operation, SetData
+from controller.store.port import ContentConflictError, UnknownOutcomeError
+from event_log.events import SessionLost, SessionOpened
+from event_log.writer import EventLog
+from zookeeper_client.session import ZooKeeperRefusedError, ZooKeeperSession
+from zookeeper_client.wire import MultiResult, Read, ReadResult
+
+
+class DirectSession:
+    """One broker's; a session that is lost is followed by another when something is asked."""
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        broker_id: int,
+        session_timeout_ms: int,
+        connection_timeout_ms: int,
+        access: ZooKeeperAccess,
+        log: EventLog,
+    ) -> None:
+        self._connect = connect
+        self._broker_id = broker_id
+        self._session_timeout_ms = session_timeout_ms
+        self._connection_timeout_ms = connection_timeout_ms
+        self._access = access
+        self._log = log
+        self._session: ZooKeeperSession | None = None
+        self._znode = ""
+        self._version = 0
+        self._reconnected = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[int]] = set()
+
+    async def open(self) -> ZooKeeperSession:
+        """Return the session, opened if there is none. Raises ConnectionLostError."""
+        if self._session is not None:
+            return self._session
+        async with self._turn:
+            return await self._opened()
+
+    async def _opened(self) -> ZooKeeperSession:
+        if self._session is None:
+            session = ZooKeeperSession(
+                self._connect,
+                session_timeout_ms=self._session_timeout_ms,
+                on_state=lambda state: self._state_changed(session, state),
+                access=self._access,
+            )
+            await session.open(self._connection_timeout_ms / 1000)
+            try:
+                await self._announce(session)
+            except BaseException:
+                await session.close()
+                raise
+            self._session = session
+        return self._session
+
+    async def _announce(self, session: ZooKeeperSession) -> None:
+        """Say whose session it is, in the evidence and in ZooKeeper, before it writes."""
+        name = f"0x{session.session_id:x}"
+        self._log.append(SessionOpened(role="direct", session=name))
+        self._log.flush()
+        self._znode, self._version = DirectWriterZnode.path(self._broker_id, name), 0
+        made = await session.multi([session.encode(Create(self._znode, b"", ephemeral=True))])
+        if made.failed_index is not None:
+            raise ZooKeeperRefusedError(f"{self._znode}: error {made.error_code}")
+
+    def _state_changed(self, session: ZooKeeperSession, state: SessionState) -> None:
+        if state is SessionState.SUSPENDED:
+            self._reconnected.clear()
+        else:
+            self._reconnected.set()
+        if state is SessionState.LOST:
+            self._log.append(SessionLost(role="direct", session=f"0x{session.session_id:x}"))
+            if self._session is session:
+                self._session = None
+
+    async def close(self) -> None:
+        """End the session; its znode goes with it."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
+        """Read many znodes. Raises ConnectionLostError."""
+        return await (await self.open()).read(reads)
+
+    async def last_zxid(self) -> int:
+        """Return the newest transaction of which this session has read. Raises as `read`."""
+        return (await self.open()).last_zxid
+
+    async def encode(self, operations: Sequence[Operation]) -> list[bytes]:
+        """Return operations as bytes, to know how long they are. Raises ConnectionLostError."""
+        session = await self.open()
+        return [session.encode(operation) for operation in operations]
+
+    async def write(self, outcomes: bytes, operations: Sequence[bytes]) -> int:
+        """Execute all operations or none; return the zxid.
+
+        Raises:
+            ContentConflictError: definite; something was written elsewhere meanwhile.
+            UnknownOutcomeError: the session went with the multi in flight.
+            ConnectionLostError: definite; there was no session to write through.
+        """
+        # Whoever gives up waiting must not leave a multi behind that is not counted.
+        task = asyncio.create_task(self._write(outcomes, operations))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[int]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # Whoever still waits is told; else nobody wants to know.
+
+    async def _write(self, outcomes: bytes, operations: Sequence[bytes]) -> int:
+        async with self._turn:
+            session = await self._opened()
+            own = session.encode(SetData(self._znode, outcomes, self._version))
+            sent_before = False
+            while True:
+                try:
+                    result = await session.multi([own, *operations])
+                except ConnectionLostError as lost:
+                    if isinstance(lost, SessionLostError):
+                        raise UnknownOutcomeError(self._znode) from lost
+                    sent_before = True
+                    await self._reconnected.wait()
+                    continue
+                return await self._counted(session, result, sent_before=sent_before)
+
+    async def _counted(
+        self, session: ZooKeeperSession, result: MultiResult, *, sent_before: bool
+    ) -> int:
+        if result.failed_index is None:
+            self._version += 1
+            return result.zxid
+        if result.failed_index > 0:
+            raise ContentConflictError(result.failed_index - 1, result.error_code)
+        # Our own znode has moved: by the first copy of this multi, whose answer was lost.
+        stat = await self._own_stat(session)
+        if not sent_before or stat is None or stat[0] != self._version + 1:
+            self._session = None  # Somebody took its znode away: nothing can be told through it.
+            await session.close()
+            raise UnknownOutcomeError(self._znode)
+        self._version += 1
+        return stat[1]
+
+    async def _own_stat(self, session: ZooKeeperSession) -> tuple[int, int] | None:
+        """Return version and mzxid of the session's znode, if it is there."""
+        try:
+            stat = await session.exists(self._znode)
+        except ConnectionLostError as lost:
+            raise UnknownOutcomeError(self._znode) from lost
+        return None if stat is None else (stat.version, stat.mzxid)

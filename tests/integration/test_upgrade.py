@@ -1,0 +1,301 @@
+"""The way over the bridge: who writes at which level, and two bounces under load. KIP-590."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from kazoo.client import KazooClient
+
+from bridgehead.cluster import ClientHistory, Cluster
+from bridgehead.cluster.errors import ClusterError
+from chaos.connection import Connection
+from chaos.evidence.finding import read_run
+from chaos.history import Event, History, boot_of, is_below
+from chaos.properties import PROPERTIES
+from chaos.verdicts import Verdict, judge
+from tests.integration.admin_clients import AdminHand, ConfluentHand, KafkaPythonHand
+from tests.integration.conftest import StartCluster
+from tests.integration.test_forwarding_counts import ask, metrics_of
+
+ROOT = Path(__file__).resolve().parents[2]
+LEVEL, ENVELOPE = "inter.broker.protocol.version", "bridgehead.envelope.supported"
+OLD = {LEVEL: "3.3", ENVELOPE: "false"}
+MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+API_VERSIONS, CREATE_TOPICS, INCREMENTAL_ALTER_CONFIGS, ALTER_CLIENT_QUOTAS = 18, 19, 44, 49
+NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR = 0, 41, -1
+PATIENCE_S = 60.0
+# Between two writes of a client: the load is to be there all the while, not to be large.
+PACE_S = 0.05
+
+
+def set_quota(connection: Connection, user: str, value: float) -> int:
+    entity = [{"entityType": "user", "entityName": user}]
+    ops = [{"key": "producer_byte_rate", "value": value, "remove": False}]
+    body = {"entries": [{"entity": entity, "ops": ops}], "validateOnly": False}
+    (entry,) = ask(connection, ALTER_CLIENT_QUOTAS, 0, body)["entries"]
+    return int(entry["errorCode"])
+
+
+def set_config(connection: Connection, topic: str, name: str, value: str) -> int:
+    config = {"name": name, "configOperation": 0, "value": value}
+    resource = {"resourceType": 2, "resourceName": topic, "configs": [config]}
+    body = {"resources": [resource], "validateOnly": False}
+    (answer,) = ask(connection, INCREMENTAL_ALTER_CONFIGS, 0, body)["responses"]
+    return int(answer["errorCode"])
+
+
+def create(connection: Connection, topic: str) -> int:
+    wanted = {"name": topic, "numPartitions": 1, "replicationFactor": 1}
+    wanted |= {"assignments": [], "configs": []}
+    body = {"topics": [wanted], "timeoutMs": 10_000, "validateOnly": False}
+    (answer,) = ask(connection, CREATE_TOPICS, 1, body)["topics"]
+    return int(answer["errorCode"])
+
+
+def until(what: Callable[[], bool], sentence: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < deadline, sentence
+        time.sleep(0.02)
+
+
+@contextmanager
+def znodes(cluster: Cluster) -> Iterator[KazooClient]:
+    client = KazooClient(cluster.zookeeper_connect)
+    client.start()
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
+def stored(client: KazooClient, path: str) -> dict[str, str]:
+    configs: dict[str, str] = orjson.loads(client.get(path)[0])["config"]
+    return configs
+
+
+def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bridgehead.cli.main", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+class Load:
+    """Clients that write until they are stopped; what they were told is in the evidence."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.acknowledged: dict[str, list[tuple[str, str]]] = defaultdict(list)  # path, value
+        self._cluster = cluster
+        self._stopped = threading.Event()
+        self._history = ClientHistory(cluster.evidence_dir, "load")
+        hands = (ConfluentHand, KafkaPythonHand)
+        works = [threading.Thread(target=self._set_quotas, args=(b,)) for b in cluster.brokers]
+        works += [threading.Thread(target=self._make_topics, args=(hand,)) for hand in hands]
+        self._threads = works
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+        self._history.close()
+
+    def go_on(self, each: int) -> None:
+        """Wait until every client was told of so many successes more."""
+        wanted = {
+            name: len(self.acknowledged[name]) + each
+            for name in ("1", "2", "3", "ConfluentHand", "KafkaPythonHand")
+        }
+        until(
+            lambda: all(len(self.acknowledged[name]) >= n for name, n in wanted.items()),
+            f"some client got nowhere: {wanted}, {Counter(map(len, self.acknowledged.values()))}",
+        )
+
+    def _set_quotas(self, broker: int) -> None:
+        """Through this one broker, wherever the controller is."""
+        connection: Connection | None = None
+        for number in itertools.count():
+            if self._stopped.is_set():
+                return
+            user, element = f"by-{broker}-{number}", f"0:user=by-{broker}-{number}"
+            try:
+                connection = connection or Connection(self._cluster.bootstrap_server(broker))
+                with self._history.operation(ALTER_CLIENT_QUOTAS, [element]) as operation:
+                    code = set_quota(connection, user, number)
+                    operation.told({element: code})
+            except (OSError, AssertionError):  # It is being restarted.
+                connection = None
+                time.sleep(0.05)
+                continue
+            if code == NONE:
+                path = f"/config/users/{user}"
+                self.acknowledged[str(broker)].append((path, str(number)))
+            self._stopped.wait(PACE_S)
+
+    def _make_topics(self, make: Callable[[str], AdminHand]) -> None:
+        """A released client creates a topic and alters its config, wherever it thinks right."""
+        name, hand = make.__name__, None
+        for number in itertools.count():
+            if self._stopped.is_set():
+                break
+            topic = f"{name}-{number}"
+            try:
+                hand = hand or make(self._cluster.bootstrap_servers)
+                with self._history.operation(CREATE_TOPICS, [topic]) as operation:
+                    hand.create(topic, 1, 2, {})
+                    operation.told({topic: NONE})
+                with self._history.operation(INCREMENTAL_ALTER_CONFIGS, [f"2:{topic}"]) as altering:
+                    hand.alter(topic, {"retention.ms": str(1000 + number)}, legacy=False)
+                    altering.told({f"2:{topic}": NONE})
+            except Exception:  # Each client has its own; the history says that nobody knows.
+                time.sleep(0.05)
+                continue
+            path = f"/config/topics/{topic}"
+            self.acknowledged[name].append((path, str(1000 + number)))
+            self._stopped.wait(PACE_S)
+        if hand is not None:
+            hand.close()
+
+
+@pytest.mark.timeout(420)
+def test_two_bounces_under_load_lose_nothing_and_forwarding_starts_with_the_second(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """From a release before the bridge to brokers that forward; clients write all the while."""
+    cluster = start_cluster(brokers=3, data_dir=tmp_path, properties=OLD)
+    with Load(cluster) as load:
+        load.go_on(3)
+        upgraded = run_command("upgrade", "--data-dir", str(tmp_path))
+        assert upgraded.returncode == 0, upgraded.stderr
+        load.go_on(3)
+    assert upgraded.stdout.count("is back after") == 6, upgraded.stdout
+    with znodes(cluster) as client:
+        for path, value in itertools.chain(*load.acknowledged.values()):
+            assert value in stored(client, path).values(), path
+    again = run_command("upgrade", "--data-dir", str(tmp_path))
+    assert (again.returncode, again.stdout[:13]) == (0, "Nothing to do"), again
+    cluster.stop()
+    judged = run_command("judge", str(tmp_path))
+    assert judged.returncode == 0, judged.stdout
+    assert "PASS      W6" in judged.stdout
+    forwarding_starts_with_the_second_bounce(History(read_run(tmp_path)))
+
+
+def forwarding_starts_with_the_second_bounce(history: History) -> None:
+    """Three lives of each broker: the old release, the new one, and the new level."""
+    lives = [(boot_of(e), e["level"], e["envelope_supported"]) for e in in_order(history)]
+    for broker in ("1", "2", "3"):
+        told = [(is_below(level), knows) for (node, _), level, knows in lives if node == broker]
+        assert told == [(True, False), (True, True), (False, True)]
+    below = {boot for boot, level, _ in lives if is_below(level)}
+    routes = {True: defaultdict[str, Counter[str]](Counter), False: defaultdict(Counter)}
+    for event in history.of_kind["request_received"]:
+        routes[boot_of(event) in below][event["node"]][event["route"]] += 1
+    to_others = [e for e in history.of_kind["forward_sent"] if not e["local"]]
+    assert {boot_of(e) for e in to_others}.isdisjoint(below)
+    for broker in ("1", "2", "3"):
+        assert routes[True][broker]["DIRECT"] > 0
+        assert routes[False][broker]["DIRECT"] == 0
+        assert routes[False][broker]["FORWARD"] > 0
+        assert routes[False][broker]["NOT_CONTROLLER"] == 0
+
+
+def in_order(history: History) -> list[Event]:
+    return sorted(history.of_kind["protocol_level"], key=lambda event: event["wall_ms"])
+
+
+def test_old_and_new_brokers_beside_each_other(start_cluster: StartCluster, tmp_path: Path) -> None:
+    """
+    Broker 1 is a release before the bridge, broker 2 forwards. An old controller does not know the
+    Envelope; under a new one both write, and neither loses what the other wrote.
+    """
+    cluster = start_cluster(
+        brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: {}}
+    )
+    old, new = (Connection(cluster.bootstrap_server(broker)) for broker in (1, 2))
+    assert create(new, "orders") == UNKNOWN_SERVER_ERROR
+    assert create(old, "orders") == NONE
+    assert set_quota(old, "anna", 1) == NONE
+    cluster.move_controller(2)
+    assert create(old, "others") == NOT_CONTROLLER
+    assert create(new, "others") == NONE
+    ask(new, API_VERSIONS, 3, {"clientSoftwareName": "probe", "clientSoftwareVersion": "1.0"})
+    assert clients_of(metrics_of(cluster, 1)) == {"unknown": 1}  # `old` said nothing
+    assert clients_of(metrics_of(cluster, 2)) == {"probe": 1}
+    codes: list[int] = []
+
+    def alter(connection: Connection, name: str) -> None:
+        codes.extend(set_config(connection, "orders", name, str(n)) for n in range(1000, 1040))
+
+    names = ((old, "retention.ms"), (new, "segment.ms"))
+    threads = [threading.Thread(target=alter, args=each) for each in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [NONE] * 80
+    with znodes(cluster) as client:
+        both = {"retention.ms": "1039", "segment.ms": "1039"}
+        assert stored(client, "/config/topics/orders") == both
+        assert [name[:4] for name in client.get_children("/bridgehead/direct")] == ["1-0x"]
+    old.close()
+    new.close()
+    cluster.stop_node(2)
+    with pytest.raises(ClusterError, match=r"Broker 2 is stopped: .* `bridgehead node start 2`"):
+        cluster.upgrade()
+    cluster.stop()
+    verdicts = {each.property.id: each.verdict for each in judgements_of(tmp_path)}
+    assert [verdicts[name] for name in ("W1", "W2", "W6", "D3")] == [Verdict.PASS] * 4
+
+
+def clients_of(metrics: dict[str, float]) -> dict[str, float]:
+    """KIP-511: connections by the name of their software."""
+    found = re.compile(r'kafka_server_socket_server_connections\{client_software_name="([^"]*)"')
+    return {match[1]: value for name, value in metrics.items() if (match := found.match(name))}
+
+
+def judgements_of(folder: Path) -> list[Any]:
+    return list(judge(History(read_run(folder)), PROPERTIES))
+
+
+def test_a_broker_that_goes_on_writing_itself_past_the_bridge_is_caught(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """The seeded bug: its level says that it forwards, ZooKeeper's log says who wrote."""
+    cluster = start_cluster(
+        brokers=1,
+        data_dir=tmp_path,
+        node_command=(*MUTANT_NODE, "writes_past_the_bridge"),
+    )
+    connection = Connection(cluster.bootstrap_server(1))
+    assert set_quota(connection, "anna", 1) == NONE
+    connection.close()
+    cluster.stop()
+    found = {each.property.id: each for each in judgements_of(tmp_path)}
+    for name in ("W1", "W2", "W6"):
+        assert found[name].verdict is Verdict.FAIL
+    assert "broker 1's direct session" in found["W6"].violations[-1].sentence
