@@ -187,4 +187,5 @@ def _decided(work: Work, zxid: int) -> RequestDecided:
         unchanged=sorted(work.without_effect),
         error=int(ErrorCode.NONE),
         validate_only=bool(getattr(work.request, "validate_only", False)),
+        answer_sha256=None,  # No Envelope carried it.
     )
