@@ -52,7 +52,7 @@ pipeline: setup ## tables, verdicts and a report of the last demo, made by Spark
 bench-pipeline: setup ## how the pipeline grows: 1, 4 and 16 million events, three rounds (ARGS="--millions 1,4")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_scale $(ARGS)
 
-prove-pipeline: setup ## 4 million events with planted breaches (ARGS="planted"), both judges on the last demo ("judges"), SIGKILL ("kills")
+prove-pipeline: setup ## 4 million events with planted breaches (ARGS="planted"), both judges on the last demo ("judges"), SIGKILL ("kills"), a standalone cluster ("cluster")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_proof $(or $(ARGS),planted)
 
 bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
