@@ -30,6 +30,7 @@ from event_log.evidence import (
 
 FOLDER: Final = Path(__file__).parent / "golden"
 RUN_ID: Final = "golden"
+WALL_MS: Final = 1_700_000_000_000  # when every run began
 _KINDS: Final = {event.kind: event for event in get_args(Event)}
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "str": "",
@@ -152,7 +153,7 @@ def _event(item: Mapping[str, Any], node: str, boot: str, seq: int) -> dict[str,
         "kind": kind,
         "seq": seq,
         "mono_ns": at_ms * 1_000_000,
-        "wall_ms": 1_700_000_000_000 + at_ms,
+        "wall_ms": WALL_MS + at_ms,
         "run_id": RUN_ID,
         "node": node,
         "boot": boot,
@@ -194,7 +195,7 @@ def _commit(told: Mapping[str, Any]) -> dict[str, Any]:
     line = CommitLine(
         zxid=told["zxid"],
         session=told.get("session", "0xa"),
-        time_ms=0,
+        time_ms=WALL_MS + told["at_ms"] if "at_ms" in told else 0,
         kind=told.get("kind", "multi"),
         failed=told.get("failed", False),
     )

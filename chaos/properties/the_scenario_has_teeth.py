@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from chaos.history import Event, History, place_of, row_of
+from chaos.history import NEVER, Event, History, place_of, row_of
 from chaos.properties.breach import violation
 from chaos.verdicts import Finding, Property
 from event_log.promises import Violation
@@ -56,6 +56,14 @@ def _nothing_was_committed(history: History, fault: Event, healed: Event | None)
     return not any(since < c.time_ms < healed["wall_ms"] for c in history.applied)
 
 
+def _zookeeper_elected(history: History, fault: Event, healed: Event | None) -> bool:
+    """The members went into a new epoch, by their own logs: they had lost the one that led."""
+    until = healed["wall_ms"] if healed is not None else NEVER
+    before = [c.zxid >> 32 for c in history.applied if c.time_ms <= fault["wall_ms"]]
+    during = [c.zxid >> 32 for c in history.applied if fault["wall_ms"] < c.time_ms < until]
+    return bool(before) and max(during, default=0) > max(before)
+
+
 BITES: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill": _was_killed,
     "stop": _was_stopped,
@@ -63,6 +71,9 @@ BITES: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "freeze": _was_silent,
     "disconnect": _session_went,
     "freeze_zookeeper": _nothing_was_committed,
+    "kill_zookeeper_leader": _zookeeper_elected,
+    "freeze_zookeeper_leader": _zookeeper_elected,
+    "disconnect_zookeeper_leader": _zookeeper_elected,
 }
 
 

@@ -12,6 +12,11 @@ from pipeline.property import Property, place_of, row_of
 
 # What is done once and stays done; everything else must be healed.
 NEVER_HEALED: Final = ("kill", "stop", "expire")
+LEADER_FAULTS: Final = (
+    "kill_zookeeper_leader",
+    "freeze_zookeeper_leader",
+    "disconnect_zookeeper_leader",
+)
 
 _FAULTS: Final = f"""
 WITH scenario AS (SELECT run, greatest(operations_min, 1) AS wanted FROM runs
@@ -51,20 +56,34 @@ committed AS (
   SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM commits c JOIN still z
     ON c.run = z.run AND c.time_ms > z.since AND c.time_ms < z.until
   JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid WHERE NOT c.failed),
+led AS (
+  SELECT f.run, f.node, f.boot, f.seq, f.wall_ms AS since, m.healed_ms AS until
+  FROM faults f LEFT JOIN mended m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+    AND f.seq = m.seq WHERE f.action IN {LEADER_FAULTS}),
+epochs AS (
+  SELECT /*+ BROADCAST(l) */ l.run, l.node, l.boot, l.seq,
+    max(CASE WHEN c.time_ms <= l.since THEN shiftright(c.zxid, 32) END) AS before,
+    max(CASE WHEN c.time_ms > l.since AND (l.until IS NULL OR c.time_ms < l.until)
+      THEN shiftright(c.zxid, 32) END) AS during
+  FROM led l JOIN commits c ON l.run = c.run JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
+  WHERE NOT c.failed GROUP BY l.run, l.node, l.boot, l.seq),
 judged AS (
   SELECT f.*, concat(f.action, ' of ', f.target) AS name, m.healed_ns,
     CASE f.action WHEN 'kill' THEN k.run IS NOT NULL WHEN 'stop' THEN s.run IS NOT NULL
       WHEN 'expire' THEN x.run IS NOT NULL
       WHEN 'disconnect' THEN x.run IS NOT NULL
       WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL
-      WHEN 'freeze_zookeeper' THEN m.run IS NOT NULL AND q.run IS NULL END AS bit
+      WHEN 'freeze_zookeeper' THEN m.run IS NOT NULL AND q.run IS NULL
+      ELSE if(f.action IN {LEADER_FAULTS}, coalesce(l.during > l.before, false), NULL)
+    END AS bit
   FROM faults f
   LEFT JOIN mended m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot AND f.seq = m.seq
   LEFT JOIN killed k ON f.run = k.run AND f.target = k.target
   LEFT JOIN stopped s ON f.run = s.run AND f.target = s.target
   LEFT JOIN expired x ON f.run = x.run AND f.target = x.target
   LEFT JOIN spoke p ON f.run = p.run AND f.node = p.node AND f.boot = p.boot AND f.seq = p.seq
-  LEFT JOIN committed q ON f.run = q.run AND f.node = q.node AND f.boot = q.boot AND f.seq = q.seq),
+  LEFT JOIN committed q ON f.run = q.run AND f.node = q.node AND f.boot = q.boot AND f.seq = q.seq
+  LEFT JOIN epochs l ON f.run = l.run AND f.node = l.node AND f.boot = l.boot AND f.seq = l.seq),
 bites AS (
   SELECT run, {place_of("judged")} AS place, {row_of("judged")} AS row, CASE
     WHEN bit IS NULL THEN concat(name, ': no witness is known that could tell whether it bit')
