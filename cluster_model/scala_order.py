@@ -53,6 +53,18 @@ def mutable_hash_order(names: Iterable[str]) -> Sequence[str]:
     return sorted(distinct, key=lambda name: (codes[name] & slots - 1, codes[name] ^ _SIGN))
 
 
+def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
+    """Return distinct 32-bit numbers in the order of a mutable HashMap; very many as they came."""
+    distinct = list(dict.fromkeys(keys))
+    if not 1 < len(distinct) <= _KEYS_MAX:
+        return distinct
+    slots = _MUTABLE_SLOTS
+    while len(distinct) >= slots * _MUTABLE_LOAD:
+        slots *= 2
+    codes = {key: _spread(key & _WORD) for key in distinct}
+    return sorted(distinct, key=lambda key: (codes[key] & slots - 1, codes[key] ^ _SIGN))
+
+
 def _spread(code: int) -> int:
     return code ^ code >> 16
 

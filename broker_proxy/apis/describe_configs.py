@@ -104,6 +104,8 @@ class DescribeConfigs:
                 return self._logger_rows(resource)
             case _:
                 text = "Config type client-metrics is only supported on KRaft clusters"
+                if not resource.resource_name:
+                    text = "Client metrics subscription name must not be empty"
                 raise ApiError(ErrorCode.INVALID_REQUEST, text)
         wanted = resource.configuration_keys
         return [

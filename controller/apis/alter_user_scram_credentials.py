@@ -34,6 +34,7 @@ from cluster_model.scram import (
 from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext
 
 _CLUSTER_NAME: Final = "kafka-cluster"
+_WITHOUT_A_PATH: Final = (".", "..")
 _EMPTY_NAME: Final = Outcome(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
 _UNKNOWN_MECHANISM: Final = Outcome(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
 _TOO_FEW: Final = Outcome(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
@@ -67,7 +68,7 @@ class AlterUserScramCredentials:
             return Decision([Decided(user, denied) for user in sorted(_users(request))])
         refused = _refused(request, image)
         left = [user for user in _users(request) if user not in refused]
-        if any(user in (".", "..") for user in left):
+        if any(user in _WITHOUT_A_PATH for user in left):
             # No znode can have such a name: Kafka fails the whole request on reading it.
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Decision([Decided(user, fault) for user in sorted(_users(request))])
@@ -147,7 +148,7 @@ def _refused(request: AlterUserScramCredentialsRequest, image: MetadataImage) ->
         if count > 1:
             refused.setdefault(user, _TWICE)
     for deletion in request.deletions:
-        if deletion.name not in refused:
+        if deletion.name not in refused and deletion.name not in _WITHOUT_A_PATH:
             stored = image.config("users", sanitize(deletion.name))
             if MECHANISM_NAMES[deletion.mechanism] not in stored:
                 refused[deletion.name] = _NOT_THERE

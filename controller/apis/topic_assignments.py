@@ -9,6 +9,7 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic
 from cluster_model.image import MetadataImage
 from cluster_model.records import Replicas
+from cluster_model.scala_order import mutable_int_order
 
 # Topic znode, config znode and the parents take few; beyond this the states follow on their own.
 PARTITIONS_IN_ONE_MULTI: Final = 150
@@ -54,13 +55,9 @@ def manual_assignment(
     by_number = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
     if len({len(replicas) for replicas in by_number.values()}) > 1:
         raise _assignment("All partitions should have the same number of replicas")
-    doubled = {
-        number: replicas
-        for number, replicas in by_number.items()
-        if len(set(replicas)) != len(replicas)
-    }
-    if doubled:
-        raise _assignment(f"Duplicate replica assignment found: {_scala(doubled)}")
+    if any(len(set(replicas)) != len(replicas) for replicas in by_number.values()):
+        shown = {number: by_number[number] for number in mutable_int_order(by_number)}
+        raise _assignment(f"Duplicate replica assignment found: {_scala(shown)}")
     if sorted(by_number) != list(range(len(by_number))):
         raise _assignment("partitions should be a consecutive 0-based integer sequence")
     for number, replicas in () if unusable_too else sorted(by_number.items()):

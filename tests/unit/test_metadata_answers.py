@@ -25,7 +25,12 @@ from cluster_model.authorization import Authorize
 from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
 from cluster_model.principal import ANONYMOUS
 from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
-from cluster_model.scala_order import long_map_order, partition_order, set_order
+from cluster_model.scala_order import (
+    long_map_order,
+    mutable_int_order,
+    partition_order,
+    set_order,
+)
 from cluster_model.update_metadata import full_parts
 from envelope.messages import MetadataUpdate
 from tests.unit.authorizing import saying, saying_to_everybody
@@ -339,3 +344,10 @@ def test_the_order_of_lists_is_kafkas() -> None:
 def test_every_partition_is_listed_once(count: int) -> None:
     """Whatever their number."""
     assert sorted(partition_order(count)) == list(range(count))
+
+
+def test_numbers_come_in_the_order_of_scalas_mutable_hash_map() -> None:
+    """As a live Kafka's text of assignments showed them: -1 and 0 share a slot, by signed hash."""
+    assert list(mutable_int_order([0, -1])) == [-1, 0]
+    assert list(mutable_int_order(range(11, -1, -1))) == list(range(12))
+    assert list(mutable_int_order([17, 1, 16])) == [16, 1, 17]

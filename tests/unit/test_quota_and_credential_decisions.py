@@ -260,6 +260,8 @@ def test_a_name_that_no_znode_can_have_is_refused(name: str) -> None:
         assert altered(MetadataImage(), entry(dict(entity), quota)) == [(-1, None)]
     outcomes = credentials(MetadataImage(), upsertion(name), upsertion("good"))
     assert {outcome.error for outcome in outcomes.values()} == {-1}
+    outcomes = credentials(MetadataImage(), ScramCredentialDeletion(name, 1), upsertion(""))
+    assert {outcome.error for outcome in outcomes.values()} == {-1}
 
 
 def test_a_salted_password_that_cannot_be_used_fails_every_user() -> None:

@@ -102,6 +102,11 @@ TABLE = Table(
                 CLIENT_METRICS,
             ),
         ),
+        Case(
+            "client metrics without a name",
+            body("", kind=CLIENT_METRICS),
+            told(42, "Client metrics subscription name must not be empty", "", CLIENT_METRICS),
+        ),
         Case("unknown type", body("x", kind=55), told(42, INVALID, "x", 55)),
     ),
 )
