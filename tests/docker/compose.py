@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from testcontainers.compose import DockerCompose
 
-from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.plan import LOOPBACK, Ports
 
 ROOT = Path(__file__).parent.parent.parent
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 KNOWN_CONTROLLER = re.compile(r"broker (\d+) is controller")
 
 
@@ -50,7 +51,7 @@ class ComposeCluster:
         """Run `docker compose` for this project."""
         command = [*self._compose.compose_command_property, *arguments]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def container(self, service: str) -> str:
@@ -83,6 +84,15 @@ class ComposeCluster:
             return None if only == other_than else only
 
         return wait_until(known, "a controller that all know")
+
+    def registered(self, broker: int) -> set[int]:
+        """Whom a broker's Metadata names."""
+        address = f"{LOOPBACK}:{self._clients[broker]}"
+        client = AdminClient({"bootstrap.servers": address, "log_level": 0})
+        try:
+            return set(client.list_topics(timeout=10).brokers)
+        except KafkaException:  # it does not serve yet
+            return set()
 
     @contextlib.contextmanager
     def fault(
@@ -153,6 +163,7 @@ def compose_cluster(
         compose.start()
         yield ComposeCluster(project, compose, ports)
     finally:
+        os.environ["COMPOSE_PROFILES"] = "pipeline"  # what is in no active profile stays behind
         compose.stop(down=True)
         os.environ.clear()
         os.environ.update(before)
@@ -180,37 +191,8 @@ def begin_evidence(folder: Path, run_id: str) -> EventLines:
     return EventLines(run, run_id, "harness", "compose")
 
 
-def collect_evidence(cluster: ComposeCluster, run: Path, members: Sequence[str]) -> None:
-    """Dump ZooKeeper, stop everything, copy the volumes, note who ended how, seal."""
-    assert cluster.harness is not None
-    address = cluster.docker(
-        "inspect",
-        "--format={{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}",
-        cluster.container(members[0]),
-    )
-    cluster.compose("stop", "kafka-1", "kafka-2", "kafka-3")
-    tree(run, "dump", f"{address}:2181", str(run), "final")
-    cluster.compose("stop", *members)
-    # What the project's setup wrote: the run's description, and ZooKeeper as it was at first.
-    cluster.compose("cp", f"kafka-1:/evidence/{run.name}/run.json", str(run))
-    cluster.compose("cp", f"kafka-1:/evidence/{run.name}/zookeeper/.", str(run / "zookeeper"))
-    logs = []
-    for number, member in enumerate(members, start=1):
-        target = run.parent / f"log-{number}"
-        cluster.compose("cp", f"{member}:/datalog/.", str(target))
-        logs.append(target)
-    for broker in (1, 2, 3):
-        cluster.note_end(broker, run)
-    cluster.harness.close("the run is over")
-    options = [part for each in logs for part in ("--zookeeper-logs", str(each))]
-    tree(run, "seal", str(run), *options)
-
-
-def tree(run: Path, *arguments: str) -> None:
-    """`python -m chaos.evidence`."""
-    subprocess.run(
-        module_command("chaos.evidence", *arguments),
-        env=module_environment(),
-        check=True,
-        cwd=run,
-    )
+def copy_into(cluster: ComposeCluster, run: Path, folder: str) -> None:
+    """A folder of the host's into the run that lies in the project's volume, for all to read."""
+    for path in (run / folder, *(run / folder).rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    cluster.compose("cp", str(run / folder), f"kafka-1:/evidence/{run.name}/")

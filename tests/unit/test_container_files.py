@@ -9,7 +9,7 @@ import yaml
 
 from bridgehead.cluster import zookeeper_alone
 from bridgehead.cluster.errors import ClusterError
-from containers import offline
+from containers import offline, spark
 from containers.compose_plugin import main_mirrors
 
 ROOT = Path(__file__).parent.parent.parent
@@ -143,3 +143,18 @@ def test_a_machine_that_cannot_build_says_so_by_its_own_exit_status(
     monkeypatch.setattr(offline, "run", refuse)
     assert offline.main() == offline.CANNOT_BUILD
     assert "the mirror is out of reach" in capsys.readouterr().err
+
+
+def test_a_worker_offers_what_it_is_told_to_and_writes_where_it_may() -> None:
+    """The root of its container is read-only."""
+    told = spark.command("worker", "w", {"SPARK_WORKER_CORES": "3", "SPARK_WORKER_MEMORY": "2g"})
+    text = " ".join(told)
+    assert "--cores 3 --memory 2g" in text
+    assert "--work-dir /tmp/" in text
+    assert told[-1] == spark.MASTER
+
+
+def test_a_daemon_that_is_none_is_refused() -> None:
+    """In one sentence."""
+    with pytest.raises(ClusterError, match="say master or worker"):
+        spark.command("", "host", {})
