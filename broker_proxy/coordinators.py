@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from bridgehead.kafka_wire.java_order import java_hash
 from broker_proxy.metadata_cache import MetadataCache
-from cluster_model.scala_order import java_hash
 from cluster_model.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 _SIGN: Final = 1 << 31

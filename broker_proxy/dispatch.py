@@ -113,7 +113,7 @@ class Dispatcher:
                     request.body,
                     dialect=request.connection.dialect,
                 )
-                check_request(header.api_key, message)
+                check_request(header.api_key, header.api_version, message)
             except WireError as wrong:
                 _log.info("%s is malformed: %s", request.request_id, wrong)
             else:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
+from bridgehead.kafka_wire.java_order import NAMES_MAX, java_hash
+
 _WORD: Final = 0xFFFFFFFF
 # Sets of up to four elements remember the order in which these came.
 _SMALL_SET: Final = 4
-# Hashing is paid per character: what a client may ask for must not cost more than the answer.
-_NAMES_MAX: Final = 64
 _KEYS_MAX: Final = 1_024
 _BITS_PER_LEVEL: Final = 5
 _MUTABLE_SLOTS: Final = 16
@@ -23,19 +23,10 @@ _MUTABLE_LOAD: Final = 0.75
 _SIGN: Final = 1 << 31
 
 
-def java_hash(text: str) -> int:
-    """Return Java's String.hashCode as an unsigned 32-bit number."""
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for at in range(0, len(encoded), 2):
-        code = (31 * code + (encoded[at] << 8 | encoded[at + 1])) & _WORD
-    return code
-
-
 def set_order(names: Iterable[str]) -> Sequence[str]:
     """Return distinct names in the order of a HashSet; very many stay as they came."""
     distinct = list(dict.fromkeys(names))
-    if not _SMALL_SET < len(distinct) <= _NAMES_MAX:
+    if not _SMALL_SET < len(distinct) <= NAMES_MAX:
         return distinct
     return _walk([(_improve(java_hash(name)), name) for name in distinct], 0)
 
@@ -43,7 +34,7 @@ def set_order(names: Iterable[str]) -> Sequence[str]:
 def mutable_hash_order(names: Iterable[str]) -> Sequence[str]:
     """Return distinct names in the order of a mutable HashMap; very many stay as they came."""
     distinct = list(dict.fromkeys(names))
-    if not 1 < len(distinct) <= _NAMES_MAX:
+    if not 1 < len(distinct) <= NAMES_MAX:
         return distinct
     slots = _MUTABLE_SLOTS
     while len(distinct) >= slots * _MUTABLE_LOAD:

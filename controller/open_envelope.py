@@ -85,7 +85,7 @@ def open_envelope(
         request = decode_request(  # 9
             header.api_key, header.api_version, envelope.request_data, dialect=envelope.dialect
         )
-        check_request(header.api_key, request)
+        check_request(header.api_key, header.api_version, request)
     except WireError as wrong:
         return Refused(ErrorCode.UNSUPPORTED_VERSION, str(wrong))
     return Opened(header, principal, host_text(envelope.client_host), api, request)

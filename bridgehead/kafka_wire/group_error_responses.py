@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.java_order import (
+    NAMES_MAX,
+    hash_map_order,
+    java_hash,
+    topic_partition_hash,
+)
 from bridgehead.kafka_wire.messages import (
     alter_replica_log_dirs,
     consumer_group_describe,
@@ -53,28 +59,54 @@ def _list_groups(request: Any, version: int, error: ErrorCode, message: str | No
 
 def _offset_fetch(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
     if version >= 8:
+        distinct = list(dict.fromkeys(group.group_id for group in request.groups))
+        if len(distinct) <= NAMES_MAX:
+            codes = {group_id: java_hash(group_id) for group_id in distinct}
+            distinct = hash_map_order(codes, capacity=len(request.groups))
         return offset_fetch.OffsetFetchResponse(
             groups=[
-                offset_fetch.OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
-                for group in request.groups
+                offset_fetch.OffsetFetchResponseGroup(group_id=group_id, error_code=error)
+                for group_id in distinct
             ]
         )
     if version >= 2:
         return offset_fetch.OffsetFetchResponse(error_code=error)
+    asked: dict[str, dict[int, None]] = {}
+    for topic in request.topics or ():
+        asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
     return offset_fetch.OffsetFetchResponse(
         topics=[
             offset_fetch.OffsetFetchResponseTopic(
-                name=topic.name,
+                name=name,
                 partitions=[
                     offset_fetch.OffsetFetchResponsePartition(
                         partition_index=partition, committed_offset=-1, error_code=error
                     )
-                    for partition in topic.partition_indexes
+                    for partition in partitions
                 ],
             )
-            for topic in request.topics or ()
+            for name, partitions in _by_hash(asked)
         ]
     )
+
+
+def _by_hash(asked: Mapping[str, Iterable[int]]) -> Iterable[tuple[str, Iterable[int]]]:
+    """Return topics and partitions as Kafka's two hash tables give them; very many as they came.
+
+    The first has each partition with its topic, the second what is told of each topic.
+    """
+    if len(asked) > NAMES_MAX:
+        return [(name, partitions) for name, partitions in asked.items() if partitions]
+    hashes = {name: java_hash(name) for name in asked}
+    codes = {
+        (name, partition): topic_partition_hash(hashes[name], partition)
+        for name, partitions in asked.items()
+        for partition in partitions
+    }
+    told: dict[str, list[int]] = {}
+    for name, partition in hash_map_order(codes):
+        told.setdefault(name, []).append(partition)
+    return [(name, told[name]) for name in hash_map_order({name: hashes[name] for name in told})]
 
 
 def _offset_delete(request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
@@ -143,22 +175,19 @@ def _list_transactions(request: Any, version: int, error: ErrorCode, message: st
 def _alter_replica_log_dirs(
     request: Any, version: int, error: ErrorCode, message: str | None
 ) -> Any:
-    asked: dict[str, dict[int, None]] = {}
-    for directory in request.dirs:
-        for topic in directory.topics:
-            asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions))
     return alter_replica_log_dirs.AlterReplicaLogDirsResponse(
         results=[
             alter_replica_log_dirs.AlterReplicaLogDirTopicResult(
-                topic_name=name,
+                topic_name=topic.name,
                 partitions=[
                     alter_replica_log_dirs.AlterReplicaLogDirPartitionResult(
                         partition_index=partition, error_code=error
                     )
-                    for partition in partitions
+                    for partition in topic.partitions
                 ],
             )
-            for name, partitions in asked.items()
+            for directory in request.dirs  # As it stands there: nothing is merged.
+            for topic in directory.topics
         ]
     )
 

@@ -117,9 +117,8 @@ def _read_inner(data: bytes) -> tuple[RequestHeader, int]:
             raise _RefusedError(
                 ErrorCode.INVALID_REQUEST, f"API {header.api_key} is not eligible for forwarding"
             )
-        check_request(
-            header.api_key, decode_request(header.api_key, header.api_version, data, at)
-        )  # 9
+        request = decode_request(header.api_key, header.api_version, data, at)  # 9
+        check_request(header.api_key, header.api_version, request)
     except WireError as wrong:
         raise _RefusedError(ErrorCode.UNSUPPORTED_VERSION, str(wrong)) from None
     return header, at

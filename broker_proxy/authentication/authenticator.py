@@ -205,7 +205,7 @@ class SaslAuthenticator:
         try:
             header, at = decode_request_header(frame)
             message = decode_request(header.api_key, header.api_version, frame, at)
-            check_request(header.api_key, message)
+            check_request(header.api_key, header.api_version, message)
         except UnsupportedVersionError as wrong:
             return self._refuse(str(wrong), _in_no_version(wrong.header))
         except WireError as wrong:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from bridgehead.kafka_wire.java_order import java_hash
 from broker_proxy.authentication.authenticator import Mechanism
 from broker_proxy.authentication.jaas import JaasConfig, parse_jaas
 from broker_proxy.authentication.jwks import HANDLERS, JwksValidator
@@ -21,7 +22,6 @@ from broker_proxy.authentication.scram import ScramServer, TokenCredentials, Use
 from broker_proxy.authentication.tls import TlsSettings, build_tls, check_tls
 from broker_proxy.authentication.unsecured_jws import UnsecuredJwsValidator
 from broker_proxy.logins import Gate
-from cluster_model.scala_order import java_hash
 from cluster_model.scram import MECHANISM_NAMES
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

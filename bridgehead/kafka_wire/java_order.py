@@ -1,0 +1,44 @@
+"""In which order Java's HashMap gives back its keys, where an answer of Kafka's shows it.
+
+The order is promised to nobody; it is kept because recorded answers are compared byte for byte.
+Derived from the published behaviour of java.util.HashMap; no bucket here grows into a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+Key = TypeVar("Key")
+_WORD: Final = 0xFFFFFFFF
+_LOAD: Final = 0.75
+_DEFAULT_CAPACITY: Final = 16
+# Hashing is paid per character: what a client may ask for must not cost more than the answer.
+NAMES_MAX: Final = 64
+
+
+def java_hash(text: str) -> int:
+    """Return Java's String.hashCode as an unsigned 32-bit number."""
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for at in range(0, len(encoded), 2):
+        code = (31 * code + (encoded[at] << 8 | encoded[at + 1])) & _WORD
+    return code
+
+
+def topic_partition_hash(topic_hash: int, partition: int) -> int:
+    """Return the hashCode of Kafka's TopicPartition, from that of its topic's name."""
+    return (31 * (31 + partition) + topic_hash) & _WORD
+
+
+def hash_map_order(codes: Mapping[Key, int], capacity: int = _DEFAULT_CAPACITY) -> list[Key]:
+    """Return keys, put in as they stand in `codes`, in the order of a HashMap.
+
+    Args:
+        codes: the unsigned hashCode of each key.
+        capacity: what the map was made for.
+    """
+    slots = 1 << max(capacity - 1, 0).bit_length()
+    while len(codes) > slots * _LOAD:
+        slots *= 2
+    return sorted(codes, key=lambda key: (codes[key] ^ codes[key] >> 16) & slots - 1)
