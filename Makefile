@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects demo-authorization test-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,7 +62,10 @@ test: setup ## every test that needs no Docker
 	@$(BIN)/python -m pytest -m "not docker" $(ARGS)
 
 test-docker: setup ## the same cluster in containers, built here and broken on purpose; needs an engine
-	@$(BIN)/python -m pytest tests/docker -m docker $(ARGS)
+	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)
+
+chaos-docker: setup ## containers of brokers and of three ZooKeeper members killed, paused and cut off in turn, judged twice
+	@$(BIN)/python -m pytest tests/docker -m "docker and long" $(ARGS)
 
 fidelity: setup ## recorded answers and znodes of a live Kafka 3.9.1 against ours; LIVE=1: one beside us, and random cases (ARGS="--seed N")
 ifdef LIVE

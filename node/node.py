@@ -378,6 +378,10 @@ class Node:
             self.office.consider_standing()
 
     def _health(self) -> tuple[bool, str]:
+        silent_s = time.monotonic() - self.watcher.last_word_s
+        if silent_s * 1000 > self.config.session_timeout_ms:
+            # Whoever was controller may be so no more, and could not write in any case.
+            return False, "ZooKeeper is silent for longer than a session lasts"
         controller_id = self.state()["controller_id"]
         if controller_id is None:
             return False, "no controller is known"

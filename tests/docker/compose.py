@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import socket
 import subprocess
 import time
 import urllib.request
@@ -23,6 +24,7 @@ from bridgehead.cluster.plan import LOOPBACK, Ports
 
 ROOT = Path(__file__).parent.parent.parent
 WITHIN_S = 120.0
+ZOOKEEPER = ("zookeeper", "zookeeper-2", "zookeeper-3")
 KNOWN_CONTROLLER = re.compile(r"broker (\d+) is controller")
 
 
@@ -67,6 +69,12 @@ class ComposeCluster:
         except OSError:
             return ""
 
+    def state_of_health(self, broker: int) -> str:
+        """What the engine says after the image's health check: starting, healthy or unhealthy."""
+        return self.docker(
+            "inspect", "--format={{.State.Health.Status}}", self.container(f"kafka-{broker}")
+        )
+
     def metrics(self, broker: int) -> str:
         """A broker's Prometheus text."""
         url = f"http://{LOOPBACK}:{self._metrics[broker]}/metrics"
@@ -93,6 +101,36 @@ class ComposeCluster:
             return set(client.list_topics(timeout=10).brokers)
         except KafkaException:  # it does not serve yet
             return set()
+
+    def says(self, member: str) -> str:
+        """What a member of ZooKeeper says of itself: leader, follower or standalone; else ""."""
+        try:
+            with socket.create_connection((self._address(member), 2181), timeout=2) as connection:
+                connection.sendall(b"srvr")
+                answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
+        except (OSError, ValueError, subprocess.CalledProcessError):
+            return ""
+        found = re.search(r"^Mode: (\w+)", answer, re.MULTILINE)
+        return found[1] if found else ""
+
+    def _address(self, service: str) -> str:
+        """A container's address; an empty one while it is off the network."""
+        shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        address = self.docker("inspect", f"--format={shown}", self.container(service))
+        if not address:
+            raise ValueError(f"{service} has no address")
+        return address
+
+    def wait_for_ensemble(self) -> str:
+        """Until all three members serve; the one that leads."""
+
+        def leader() -> str | None:
+            modes = {member: self.says(member) for member in ZOOKEEPER}
+            led = [member for member, mode in modes.items() if mode == "leader"]
+            return led[0] if len(led) == 1 and "" not in modes.values() else None
+
+        found: str = wait_until(leader, "three members, of which one leads")
+        return found
 
     @contextlib.contextmanager
     def fault(

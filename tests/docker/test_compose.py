@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.docker.compose import ROOT, ComposeCluster, compose_cluster, left_behind
+from tests.docker.compose import ROOT, ComposeCluster, compose_cluster, left_behind, wait_until
 from tests.integration.admin_clients import AiokafkaHand, ConfluentHand, KafkaPythonHand
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
@@ -40,6 +40,12 @@ def test_real_clients_are_served_from_the_host_and_from_inside(images: None) -> 
             client.close()
         names = {"from-aiokafkahand", "from-confluenthand", "from-kafkapythonhand", "inside"}
         assert names <= set(json.loads(_from_inside(cluster, names)))
+        # Without ZooKeeper there is no controller: nobody may call such a container healthy.
+        cluster.compose("kill", "zookeeper")
+        wait_until(
+            lambda: {cluster.state_of_health(broker) for broker in (1, 2, 3)} == {"unhealthy"},
+            "unhealthy brokers without a controller",
+        )
     assert left_behind(cluster.project) == ""
 
 

@@ -1,14 +1,16 @@
-"""Kill, pause and disconnect the controller, then stop ZooKeeper: under load, judged twice.
+"""Kill, pause, disconnect, under load and one after the other, in one run; two judges.
 
-The evidence is in the project's volumes. There the service `submitter` seals it and judges it on
-Spark; the plain judge must say the same of the same folder.
+Its evidence is in the project's volumes; there the project's own Spark cluster seals and judges it,
+and the plain judge must say the same of the same folder. `make test-docker` breaks the controller
+and stops ZooKeeper; `make chaos-docker` takes three ZooKeeper members, and breaks in each way the
+controller, another broker, and the member that leads.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from bridgehead.cluster import ClientHistory
 from chaos.demo.clients import Load
 from tests.docker.compose import (
     WITHIN_S,
+    ZOOKEEPER,
     ComposeCluster,
     begin_evidence,
     compose_cluster,
@@ -35,30 +38,56 @@ TOLD = {
     "BRIDGEHEAD_RUN_ID": RUN_ID,
     "BRIDGEHEAD_SCENARIO": "kill-pause-disconnect",
     "BRIDGEHEAD_CONTROLLER_ID": "self",
+    "ZOO_SYNC_LIMIT": "8",  # ticks of half a second: then a leader that is silent is given up
 }
 FAULTS = ("kill", "freeze", "disconnect")
 
 
 def test_kill_pause_and_disconnect_under_load_lose_nothing(images: None, tmp_path: Path) -> None:
-    """By the nodes' events, the clients' history and ZooKeeper's own log."""
-    harness = begin_evidence(tmp_path / "evidence", RUN_ID)
-    run = tmp_path / "evidence" / f"run={RUN_ID}"
-    with compose_cluster(environment=TOLD) as cluster:
+    """Of the controller; then ZooKeeper stands still for a moment."""
+
+    def break_it(cluster: ComposeCluster, load: Load, run: Path) -> None:
+        for fault in FAULTS:
+            _break_controller(fault, cluster, load, run)
+        _stop_zookeeper_for_a_moment(cluster, load, ["zookeeper"])
+
+    _run_and_judge(break_it, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_is_broken_nothing_is_lost(images: None, tmp_path: Path, fault: str) -> None:
+    """The controller, another broker, the leader of ZooKeeper, and all of ZooKeeper."""
+
+    def break_it(cluster: ComposeCluster, load: Load, run: Path) -> None:
+        _break_controller(fault, cluster, load, run)
+        _break_broker(fault, cluster, load, run)
+        _break_zookeeper_leader(fault, cluster, load)
+        _stop_zookeeper_for_a_moment(cluster, load, ZOOKEEPER)
+
+    _run_and_judge(break_it, tmp_path, "docker-compose.ensemble.yml")
+
+
+def _run_and_judge(
+    break_it: Callable[[ComposeCluster, Load, Path], None], folder: Path, *overrides: str
+) -> None:
+    """By the nodes' events, the clients' history and the logs of all members of ZooKeeper."""
+    harness = begin_evidence(folder / "evidence", RUN_ID)
+    run = folder / "evidence" / f"run={RUN_ID}"
+    with compose_cluster(*overrides, environment=TOLD) as cluster:
         cluster.harness = harness
         with ClientHistory(run, "load") as history:
             load = Load(cluster.bootstrap_servers.split(","), history, threads_per_broker=1)
             load.start()
             try:
-                for fault in FAULTS:
-                    _break_controller(fault, cluster, load, run)
-                _stop_zookeeper_for_a_moment(cluster, load)
+                break_it(cluster, load, run)
             finally:
                 load.stop()
         assert len(load.acknowledged) > 100
-        by_spark = _judged_by_spark(cluster, run, tmp_path)
+        by_spark = _judged_by_spark(cluster, run, folder)
     assert left_behind(cluster.project) == ""
     judged = subprocess.run(
-        module_command("chaos.judge", str(tmp_path / "sealed" / run.name), "--json"),
+        module_command("chaos.judge", str(folder / "sealed" / run.name), "--json"),
         env=module_environment(),
         capture_output=True,
         check=False,
@@ -81,11 +110,41 @@ def _break_controller(fault: str, cluster: ComposeCluster, load: Load, run: Path
             cluster.note_end(controller, run)
 
 
-def _stop_zookeeper_for_a_moment(cluster: ComposeCluster, load: Load) -> None:
-    """Until a broker misses it."""
+def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) -> None:
+    """One that is not the controller, until the others do without it."""
+    controller, others = _in_order(cluster, load)
+    victim = others[0]
+    with cluster.fault(fault, str(victim), *_commands(fault, cluster, f"kafka-{victim}")):
+        wait_until(
+            lambda: victim not in cluster.registered(controller), f"{victim} is missed by {fault}"
+        )
+        if fault == "kill":
+            cluster.note_end(victim, run)
+        assert load.wait_for_more(10, timeout_s=WITHIN_S)
+
+
+def _break_zookeeper_leader(fault: str, cluster: ComposeCluster, load: Load) -> None:
+    """Until the two others have elected one of themselves, and writes go on."""
     _in_order(cluster, load)
-    it = cluster.container("zookeeper")
-    with cluster.fault("freeze_zookeeper", "zookeeper", ("pause", it), ("unpause", it)):
+    leader = cluster.wait_for_ensemble()
+    others = [member for member in ZOOKEEPER if member != leader]
+    with cluster.fault(f"{fault}_zookeeper_leader", leader, *_commands(fault, cluster, leader)):
+        wait_until(
+            lambda: "leader" in {cluster.says(member) for member in others},
+            f"the others elect after the {fault} of {leader}",
+        )
+        assert load.wait_for_more(30, timeout_s=WITHIN_S)
+    cluster.wait_for_ensemble()
+
+
+def _stop_zookeeper_for_a_moment(
+    cluster: ComposeCluster, load: Load, members: Sequence[str]
+) -> None:
+    """All members stand still, until a broker misses them."""
+    _in_order(cluster, load)
+    all_of_it = [cluster.container(member) for member in members]
+    stop, go_on = ("pause", *all_of_it), ("unpause", *all_of_it)
+    with cluster.fault("freeze_zookeeper", "zookeeper", stop, go_on):
         missed = "kafka_server_sessionexpirelistener_connected 0.0"
         wait_until(lambda: missed in cluster.metrics(1), "broker 1 misses ZooKeeper")
     _in_order(cluster, load)
