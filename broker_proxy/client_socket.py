@@ -63,12 +63,15 @@ class ClientSocket(asyncio.Protocol):
     # --- Beginning -----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Be admitted; shake hands first where the listener asks for TLS."""
+        """Wait to be admitted."""
         self._transport = cast(asyncio.Transport, transport)
         self.last_active_s = self._server.now_s()
-        connection = self._server.admit(self, self._transport, self._listener)
-        if connection is None:
-            return
+        self._server.arrive(self, self._transport, self._listener)
+
+    def begin(self, connection: ClientConnection) -> None:
+        """Be admitted; shake hands first where the listener asks for TLS."""
+        assert self._transport is not None
+        self.last_active_s = self._server.now_s()
         self._connection = connection
         if self._gate.tls is not None:
             self._handshake = asyncio.create_task(self._shake_hands(connection, self._transport))
@@ -276,6 +279,11 @@ class ClientSocket(asyncio.Protocol):
     def is_idle(self) -> bool:
         """True while no request of this connection is executed."""
         return self._task is None
+
+    @property
+    def is_closing(self) -> bool:
+        """True once it is to be closed."""
+        return self._transport is None or self._transport.is_closing()
 
     @property
     def is_stuck(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import heapq
 import ipaddress
 import itertools
 import logging
@@ -17,10 +18,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from broker_proxy.admission import Admission
 from broker_proxy.apis.base import ClientConnectionInfo
 from broker_proxy.client_socket import ClientSocket
 from broker_proxy.connection import ClientConnection
-from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Gate, Listener, Logins
 from broker_proxy.request_log import RequestLog
@@ -48,7 +49,6 @@ class Limits:
 
     frame_bytes_max: int  # socket.request.max.bytes
     idle_ms_max: int  # connections.max.idle.ms
-    connections_max: int = 2**31 - 1  # max.connections: one more is closed at once
     login_frame_bytes_max: int = LOGIN_FRAME_BYTES_MAX
     failed_login_delay_ms: int = 100  # connection.failed.authentication.delay.ms
     handshake_s: float = HANDSHAKE_S
@@ -66,7 +66,7 @@ class KafkaServer:
         request_prefix: str,
         log: EventLog,
         request_log: RequestLog,
-        connection_rates: ConnectionRates,
+        admission: Admission,
         now_s: Callable[[], float],
         now_ns: Callable[[], int],
     ) -> None:
@@ -76,7 +76,7 @@ class KafkaServer:
         self._prefix = request_prefix
         self._log = log
         self.request_log = request_log
-        self._connection_rates = connection_rates
+        self._admission = admission
         self.now_s = now_s
         self.now_ns = now_ns
         self._counter = itertools.count(1)
@@ -114,6 +114,7 @@ class KafkaServer:
             self._idle_timer.cancel()
         for server in self._servers:
             server.close()
+        self._admission.close()
         running = [task for p in self._protocols if (task := p.finish()) is not None]
         if running:
             await asyncio.wait(running, timeout=grace_s)
@@ -148,19 +149,32 @@ class KafkaServer:
         """A client has passed its listener's gate."""
         self._unknown.pop(protocol, None)
 
-    def admit(
+    def arrive(
         self, protocol: ClientSocket, transport: asyncio.Transport, listener: Listener
-    ) -> ClientConnection | None:
-        """Name a new connection; None: it is gone already, one too many, or too soon."""
-        local, remote = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
-        if remote is None or len(self._protocols) >= self.limits.connections_max:
+    ) -> None:
+        """Have a new connection begin when its turn comes."""
+        remote = transport.get_extra_info("peername")
+        if remote is None:
             transport.abort()
-            return None
+            return
         address = ipaddress.ip_address(remote[0].split("%")[0])
-        delay_ms = self._connection_rates.delay_ms(host_text(address.packed))
-        if delay_ms is not None:
-            self._keep_waiting(transport, delay_ms)
-            return None
+
+        def enter() -> None:
+            protocol.begin(self._admit(protocol, transport, listener, remote, address.packed))
+            self._close_excess()
+
+        self._admission.arrive(listener.name, transport, host_text(address.packed), enter)
+
+    def _admit(
+        self,
+        protocol: ClientSocket,
+        transport: asyncio.Transport,
+        listener: Listener,
+        remote: tuple[str, int],
+        address: bytes,
+    ) -> ClientConnection:
+        """Name a new connection."""
+        local = transport.get_extra_info("sockname")
         if len(self._unknown) >= UNKNOWN_MAX:
             oldest = next(iter(self._unknown))
             del self._unknown[oldest]
@@ -173,8 +187,8 @@ class KafkaServer:
             listener_name=listener.name,
             security_protocol=listener.security_protocol,
             dialect=listener.dialect,
-            client_host=host_text(address.packed),
-            client_address=address.packed,
+            client_host=host_text(address),
+            client_address=address,
             principal=ANONYMOUS,
         )
         self._log.append(
@@ -192,23 +206,30 @@ class KafkaServer:
             frame_bytes_max=self.limits.frame_bytes_max,
         )
 
-    def _keep_waiting(self, transport: asyncio.Transport, delay_ms: int) -> None:
-        """Serve nothing, and close when the address may connect again."""
-        transport.pause_reading()
-        rates = self._connection_rates
-        rates.kept_waiting += 1
+    def limits_changed(self) -> None:
+        """Other numbers of connections are allowed: some have to go, or may come."""
+        self._close_excess()
+        self._admission.look_again()
 
-        def close() -> None:
-            rates.kept_waiting -= 1
-            transport.abort()
-
-        asyncio.get_running_loop().call_later(delay_ms / 1000, close)
+    def _close_excess(self) -> None:
+        """Close who was least recently used, as Kafka does, but on the listener between brokers."""
+        quotas = self._admission.quotas
+        if not (excess := quotas.excess):
+            return
+        open_ones = [
+            (not protocol.is_closing, protocol.last_active_s, id(protocol), protocol)
+            for protocol in self._protocols
+            if protocol.info is not None and not quotas.is_protected(protocol.info.listener_name)
+        ]
+        for *_, protocol in heapq.nsmallest(excess, open_ones):
+            protocol.abort()
 
     def dismiss(self, protocol: ClientSocket, connection: ClientConnection) -> None:
         """A connection is gone."""
         self._protocols.discard(protocol)
         self._unknown.pop(protocol, None)
         self._dismissed.set()
+        self._admission.left(connection.info.listener_name, connection.info.client_host)
         self._log.append(Disconnected(connection=connection.info.connection_id))
 
     def flush_events(self) -> None:

@@ -22,16 +22,28 @@ _SASL_AUTHENTICATE: Final = 36
 class Connection:
     """A client's socket, one request at a time."""
 
-    def __init__(self, address: str, from_host: str = "") -> None:
+    def __init__(self, address: str, from_host: str = "", answer_s: float = _ANSWER_S) -> None:
         """Connect from any address of this machine, or from one of them."""
         host, _, port = address.rpartition(":")
         source = (from_host, 0) if from_host else None
         self._socket = socket.create_connection((host, int(port)), _ANSWER_S, source)
+        self.wait_for(answer_s)
+
+    def wait_for(self, answer_s: float) -> None:
+        """Give every answer from now on so much time."""
+        self._socket.settimeout(answer_s)
 
     def ask(self, payload: bytes) -> bytes | str:
         """Return the answer without its length, or `CLOSED` or `TIMEOUT`."""
         try:
             self._socket.sendall(struct.pack(">i", len(payload)) + payload)
+        except ConnectionError:
+            return CLOSED
+        return self.answer()
+
+    def answer(self) -> bytes | str:
+        """Return the next answer, as `ask` does."""
+        try:
             (length,) = struct.unpack(">i", self._read(4))
             return self._read(length)
         except TimeoutError:

@@ -166,6 +166,35 @@ CLIENT_SOFTWARE: Final = Metric(
     "said nothing, other beyond a hundred sorts",
     ("client_software_name", "client_software_version", "listener"),
 )
+BROKER_ACCEPT_RATE: Final = Metric(
+    "kafka_server_socket_server_broker_connection_accept_rate",
+    "kafka.server:type=socket-server-metrics,name=broker-connection-accept-rate",
+    Kind.GAUGE,
+    "New connections per second, those of the protected listener between brokers aside",
+)
+LISTENER_ACCEPT_RATE: Final = Metric(
+    "kafka_server_socket_server_connection_accept_rate",
+    "kafka.server:type=socket-server-metrics,listener=,name=connection-accept-rate",
+    Kind.GAUGE,
+    "New connections per second of a listener",
+    ("listener",),
+)
+ACCEPT_THROTTLE_TIME: Final = Metric(
+    "kafka_server_socket_server_connection_accept_throttle_time",
+    "kafka.server:type=socket-server-metrics,listener=,name=connection-accept-throttle-time",
+    Kind.GAUGE,
+    "Milliseconds that new connections waited on average, of those that had to "
+    "(max.connection.creation.rate)",
+    ("listener",),
+)
+IP_ACCEPT_THROTTLE_TIME: Final = Metric(
+    "kafka_server_socket_server_ip_connection_accept_throttle_time",
+    "kafka.server:type=socket-server-metrics,listener=,name=ip-connection-accept-throttle-time",
+    Kind.GAUGE,
+    "Milliseconds that connections were kept on average before they were closed, of those that "
+    "came too soon (connection_creation_rate)",
+    ("listener",),
+)
 UNAUTHENTICATED_CONNECTIONS: Final = Metric(
     "unauthenticated_connection_count",
     "",
@@ -233,6 +262,10 @@ METRICS: Final = (
     REQUEST_TIME,
     CONNECTIONS,
     CLIENT_SOFTWARE,
+    BROKER_ACCEPT_RATE,
+    LISTENER_ACCEPT_RATE,
+    ACCEPT_THROTTLE_TIME,
+    IP_ACCEPT_THROTTLE_TIME,
     UNAUTHENTICATED_CONNECTIONS,
     LOGINS,
     FAILED_LOGINS,

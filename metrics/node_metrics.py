@@ -6,7 +6,7 @@ Every counter equals the number of its events in the evidence; a property checks
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -68,12 +68,18 @@ class NodeMetrics(Collector):
         self._remote_times = Quantiles()
         self._gauges: dict[Metric, Callable[[], float]] = {}
         self._connected_software: Callable[[], Iterable[tuple[str, str, str]]] = tuple
+        self._labelled: dict[Metric, Callable[[], Mapping[tuple[str, ...], float]]] = {}
         registry.register(self)
 
     def gauge(self, metric: Metric, read: Callable[[], float]) -> None:
         """Expose a number that somebody else keeps."""
         assert metric.kind is Kind.GAUGE, metric.name
         self._gauges[metric] = read
+
+    def labelled(self, metric: Metric, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
+        """Expose numbers that somebody else keeps, by their labels. Not in snapshots."""
+        assert metric.kind is Kind.GAUGE, metric.name
+        self._labelled[metric] = read
 
     def connected_software(self, read: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
         """Expose what somebody else knows of each connection: software, version, listener."""
@@ -191,6 +197,11 @@ class NodeMetrics(Collector):
             for labels, count in sorted(_sorts(self._connected_software()).items()):
                 family.add_metric(labels, count)
             yield family
+        for metric, read in self._labelled.items():
+            for family in self._families(metric):
+                for chosen, value in sorted(read().items()):
+                    family.add_metric(chosen, value)
+                yield family
         times = GaugeMetricFamily(
             names.REQUEST_TIME.name, _help(names.REQUEST_TIME), labels=names.REQUEST_TIME.labels
         )

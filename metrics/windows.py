@@ -50,14 +50,18 @@ class Rate:
 
     def measure(self, now_s: float) -> float:
         """Return the rate as of now."""
+        elapsed_ms = self.elapsed_ms(now_s)  # which forgets what is too old
+        return sum(sample.count for sample in self._samples) / (elapsed_ms / 1000)
+
+    def elapsed_ms(self, now_s: float) -> int:
+        """Return the time over which is measured, as of now."""
         now_ms = round(now_s * 1000)
         if not self._samples:
             self._samples.append(_Sample(now_ms))
         self._forget(now_ms)
         elapsed_ms = now_ms - min(sample.start_ms for sample in self._samples)
         missing = max(self._samples_max - 1 - elapsed_ms // self._window_ms, 0)
-        elapsed_ms += missing * self._window_ms
-        return sum(sample.count for sample in self._samples) / (max(elapsed_ms, 1) / 1000)
+        return max(elapsed_ms + missing * self._window_ms, 1)
 
     def _advance(self, now_ms: int) -> _Sample:
         self._current = (self._current + 1) % (self._samples_max + 1)
@@ -71,6 +75,28 @@ class Rate:
         for sample in self._samples:
             if now_ms - sample.last_ms >= self._samples_max * self._window_ms:
                 sample.reset(now_ms)
+
+
+class Average:
+    """The mean of what was recorded in the last `samples` windows; 0 when nothing was."""
+
+    def __init__(self, samples: int = 2, window_ms: int = 30_000) -> None:
+        self._window_s = window_ms / 1000
+        self._windows: deque[tuple[float, float, int]] = deque(maxlen=samples)  # since, sum, count
+
+    def record(self, value: float, now_s: float) -> None:
+        """Add one value."""
+        if self._windows and now_s - self._windows[-1][0] < self._window_s:
+            since, total, count = self._windows.pop()
+            self._windows.append((since, total + value, count + 1))
+        else:
+            self._windows.append((now_s, value, 1))
+
+    def measure(self, now_s: float) -> float:
+        """Return the mean as of now."""
+        oldest_s = now_s - self._window_s * (self._windows.maxlen or 0)
+        kept = [(total, count) for since, total, count in self._windows if since > oldest_s]
+        return sum(total for total, _ in kept) / max(sum(count for _, count in kept), 1)
 
 
 class Quantiles:

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from broker_proxy.admission import Admission
+from broker_proxy.connection_quotas import ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager
@@ -29,6 +31,8 @@ from controller.store.port import Mutant
 from event_log.clock import SystemClock
 from event_log.text_log import Level, TextLog
 from event_log.writer import FileEventLog
+from metrics import names
+from metrics.node_metrics import NodeMetrics
 from node import authorizer_log
 from node.apis import build_admin_apis, build_local_apis, build_split_apis
 from node.authorization import Authorization
@@ -101,6 +105,25 @@ def build_connection_rates(config: NodeConfig) -> ConnectionRates:
     samples = config.broker.int("quota.window.num")
     window_s = config.broker.int("quota.window.size.seconds")
     return ConnectionRates(samples, window_s, time.monotonic)
+
+
+def build_connection_quotas(config: NodeConfig) -> ConnectionQuotas:
+    """Return what says how many may be connected; its limits come with the configs in force."""
+    return ConnectionQuotas(
+        [listener.name for listener in config.listeners],
+        config.inter_broker_listener,
+        samples=config.broker.int("quota.window.num"),
+        window_s=config.broker.int("quota.window.size.seconds"),
+        now_s=time.monotonic,
+    )
+
+
+def observe_connection_quotas(metrics: NodeMetrics, quotas: ConnectionQuotas) -> None:
+    """Expose what Kafka tells of the connections that came."""
+    metrics.gauge(names.BROKER_ACCEPT_RATE, quotas.broker_accept_rate)
+    metrics.labelled(names.LISTENER_ACCEPT_RATE, quotas.accept_rates)
+    metrics.labelled(names.ACCEPT_THROTTLE_TIME, quotas.throttle_times_ms)
+    metrics.labelled(names.IP_ACCEPT_THROTTLE_TIME, quotas.address_throttle_times_ms)
 
 
 def build_request_lines(config: NodeConfig, data_dir: Path) -> TextLog:
@@ -235,7 +258,7 @@ def build_server(node: Node) -> KafkaServer:
         ),
         request_prefix=f"{config.broker_id}.{node.incarnation}",
         log=node.log,
-        connection_rates=node.connection_rates,
+        admission=Admission(node.connection_quotas, node.connection_rates, time.monotonic),
         request_log=RequestLog(
             node.request_lines, now_ns=time.monotonic_ns, wall_ms=node.clock.wall_ms
         ),

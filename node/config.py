@@ -115,6 +115,12 @@ class NodeConfig:
         return (chosen or [self.broker.string("security.inter.broker.protocol") or ""])[0].upper()
 
     @property
+    def inter_broker_listener(self) -> str:
+        """The listener between brokers, by its name or by its protocol."""
+        name = self.broker.string("inter.broker.listener.name")
+        return (name or self.broker.string("security.inter.broker.protocol") or "").upper()
+
+    @property
     def zookeeper_connect(self) -> str:
         """zookeeper.connect, chroot included."""
         return self.broker.string("zookeeper.connect") or ""

@@ -20,6 +20,7 @@ import prometheus_client
 import bridgehead
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.authentication.user_credentials import UserCredentialCache
+from broker_proxy.connection_quotas import ConnectionLimits
 from broker_proxy.learned_acls import LearnedAcls
 from broker_proxy.logins import Listener
 from broker_proxy.metadata_cache import MetadataCache
@@ -42,6 +43,7 @@ from metrics.node_metrics import NodeMetrics
 from node.apis import as_asker
 from node.build import (
     build_authorization,
+    build_connection_quotas,
     build_connection_rates,
     build_controller,
     build_event_log,
@@ -52,6 +54,7 @@ from node.build import (
     build_server,
     build_tokens,
     build_watcher,
+    observe_connection_quotas,
     start_up_paths,
 )
 from node.config import NodeConfig
@@ -96,6 +99,7 @@ class Node:
         self.cache = MetadataCache(self._metadata_changed)
         self.users = UserCredentialCache()
         self.connection_rates = build_connection_rates(config)
+        self.connection_quotas = build_connection_quotas(config)
         self.tokens = build_tokens(self)
         self.effective = EffectiveBrokerConfig.of(config.broker)
         self._stored: dict[str, Mapping[str, str]] = {}
@@ -211,6 +215,7 @@ class Node:
         gauge(names.FORWARDING_QUEUE, lambda: self.forwarding.queue_length)
         gauge(names.CONNECTIONS, lambda: server.connection_count)
         self.metrics.connected_software(server.connected_software)
+        observe_connection_quotas(self.metrics, self.connection_quotas)
         gauge(names.UNAUTHENTICATED_CONNECTIONS, lambda: server.unknown_count)
         gauge(names.ZOOKEEPER_CONNECTED, lambda: self.session is SessionState.CONNECTED)
         gauge(names.EVENT_QUEUE, lambda: self.controller.queue_length)
@@ -310,6 +315,10 @@ class Node:
         )
         for why in self.effective.ignored:
             _log.warning("a stored broker config is ignored: %s", why)
+        quotas = self.connection_quotas
+        quotas.limits = ConnectionLimits.of(self.effective, quotas.listeners)
+        if self._server is not None:
+            self._server.limits_changed()
 
     @property
     def acls(self) -> AclSet:

@@ -71,6 +71,11 @@ class EffectiveBrokerConfig:
         assert key is not None, name
         return key.parse(self._merged.get(name, key.default))
 
+    def of_listener(self, listener: str, name: str) -> ConfigValue:
+        """Return a listener's own value of a config, else the broker's."""
+        own = f"listener.name.{listener.lower()}.{name}"
+        return self.value(own if own in self._merged else name)
+
     def synonyms(self, name: str, names: tuple[str, ...] | None = None) -> tuple[Synonym, ...]:
         """Return what could supply a value, best first.
 

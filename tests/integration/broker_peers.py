@@ -24,9 +24,11 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from broker_proxy.admission import Admission
 from broker_proxy.apis.api_versions import ApiVersions
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.envelope import Envelope as ClientEnvelope
+from broker_proxy.connection_quotas import ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager, Target
@@ -118,13 +120,18 @@ class Broker:
             metrics=metrics,
         )
         chosen = {"frame_bytes_max": 1_000_000, "idle_ms_max": 600_000} | limits
+        rates = ConnectionRates(11, 1, time.monotonic)
+        self.quotas = ConnectionQuotas(
+            ("PLAINTEXT", "SSL"), None, samples=11, window_s=1, now_s=time.monotonic
+        )
+        self.admission = Admission(self.quotas, rates, time.monotonic)
         self.server = KafkaServer(
             dispatcher=dispatcher,
             logins=Logins(self.log, metrics, wall_ms=lambda: int(time.time() * 1000)),
             limits=Limits(**chosen),
             request_prefix="2.boot",
             log=self.log,
-            connection_rates=ConnectionRates(11, 1, time.monotonic),
+            admission=self.admission,
             request_log=RequestLog(
                 TextLog(Path("unused"), "", Level.OFF),
                 now_ns=time.monotonic_ns,

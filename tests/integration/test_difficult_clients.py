@@ -13,6 +13,7 @@ from contextlib import suppress
 import pytest
 
 from bridgehead.kafka_wire.framing import frame
+from broker_proxy.connection_quotas import ConnectionLimits
 from tests.integration.broker_peers import (
     ANSWER_BYTES,
     API_VERSIONS,
@@ -84,15 +85,54 @@ async def _send_for_ever(client: socket.socket, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(client, data)
 
 
-async def test_one_connection_more_than_allowed_is_closed_at_once() -> None:
-    """The others stay."""
-    async with running(connections_max=2) as (broker, _):
-        first, second, third = [await broker.connect() for _ in range(3)]
-        assert await third.answer() is None
+async def test_one_connection_more_than_allowed_waits_until_another_is_gone() -> None:
+    """As at a Kafka's acceptor: it is connected, and served when its turn comes."""
+    async with running() as (broker, _):
+        broker.quotas.limits = ConnectionLimits(broker=2)
+        first, second = [await broker.connect() for _ in range(2)]
+        await until(lambda: broker.server.connection_count == 2)
+        third = await broker.connect()
+        third.send(API_VERSIONS)
+        await until(lambda: broker.admission.waiting_count == 1)
         assert correlation_id(await first.ask(API_VERSIONS)) == 7
+        assert broker.server.connection_count == 2
         second.close()
-        await until(lambda: broker.server.connection_count == 1)
-        assert correlation_id(await (await broker.connect()).ask(API_VERSIONS)) == 7
+        assert correlation_id(await third.answer(within_s=30)) == 7
+        assert broker.admission.waiting_count == 0
+
+
+async def test_one_connection_more_than_its_address_may_have_is_closed_at_once() -> None:
+    """The others stay."""
+    async with running() as (broker, _):
+        broker.quotas.limits = ConnectionLimits(per_ip=1)
+        first, second = [await broker.connect() for _ in range(2)]
+        assert await second.answer(within_s=30) is None
+        assert correlation_id(await first.ask(API_VERSIONS)) == 7
+
+
+async def test_fewer_connections_than_there_are_close_those_that_were_used_least_recently() -> None:
+    """As many as are too many."""
+    async with running() as (broker, _):
+        clients = [await broker.connect() for _ in range(4)]
+        for client in (clients[1], clients[0], clients[3], clients[2]):
+            assert correlation_id(await client.ask(API_VERSIONS)) == 7
+        broker.quotas.limits = ConnectionLimits(broker=2)
+        broker.server.limits_changed()
+        assert [await clients[at].answer(within_s=30) for at in (0, 1)] == [None, None]
+        assert correlation_id(await clients[2].ask(API_VERSIONS)) == 7
+        assert correlation_id(await clients[3].ask(API_VERSIONS)) == 7
+
+
+async def test_who_waits_for_a_turn_is_limited_in_number_and_sent_away_at_the_end() -> None:
+    """A flood of connections takes so many sockets and no more."""
+    async with running() as (broker, _):
+        broker.quotas.limits = ConnectionLimits(broker=0)
+        waiting = [await broker.connect() for _ in range(3)]
+        await until(lambda: broker.admission.waiting_count == 3)
+        broker.admission.waiting_max = 3
+        assert await (await broker.connect()).answer(within_s=30) is None
+        await broker.server.stop(0)
+        assert [await client.answer(within_s=30) for client in waiting] == [None] * 3
 
 
 async def test_stopping_lets_what_runs_end_and_accepts_no_more() -> None:

@@ -1,0 +1,138 @@
+"""Who has connected waits here for its turn: nothing is read from it until the quotas let it in.
+
+Each listener lets one in after another, as a Kafka's acceptor does. Sockets are not to be had for
+nothing: who comes when a thousand wait already is closed at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from broker_proxy.connection_quotas import ConnectionQuotas
+from broker_proxy.connection_rates import ConnectionRates
+
+_log = logging.getLogger(__name__)
+WAITING_MAX: Final = 1_000
+
+
+@dataclass(slots=True)
+class _Arrival:
+    """One that waits; `enter` is called when it may come in."""
+
+    transport: asyncio.Transport
+    address: str
+    enter: Callable[[], None]
+    may_enter_s: float | None = None  # known once it is the first of its listener
+
+
+@dataclass(slots=True)
+class _Queue:
+    listener: str
+    arrivals: deque[_Arrival] = field(default_factory=deque)
+    timer: asyncio.TimerHandle | None = None
+
+
+class Admission:
+    """The way in, of all listeners of one broker."""
+
+    def __init__(
+        self, quotas: ConnectionQuotas, rates: ConnectionRates, now_s: Callable[[], float]
+    ) -> None:
+        self.quotas = quotas
+        self._rates = rates
+        self._now_s = now_s
+        self.waiting_max = WAITING_MAX
+        self._queues = {name: _Queue(name) for name in quotas.listeners}
+
+    @property
+    def waiting_count(self) -> int:
+        """Who is connected and waits for a turn."""
+        return sum(len(queue.arrivals) for queue in self._queues.values())
+
+    def arrive(
+        self, listener: str, transport: asyncio.Transport, address: str, enter: Callable[[], None]
+    ) -> None:
+        """Have `enter` called when the turn comes: at once, later, or never."""
+        queue = self._queues[listener]
+        if self.waiting_count >= self.waiting_max:
+            transport.abort()
+            return
+        transport.pause_reading()
+        queue.arrivals.append(_Arrival(transport, address, enter))
+        if len(queue.arrivals) == 1:
+            self._advance(queue)
+
+    def left(self, listener: str, address: str) -> None:
+        """A client that was let in is gone: others may have its place."""
+        self.quotas.remove(listener, address)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """There is room, or there are other limits."""
+        for queue in self._queues.values():
+            self._advance(queue)
+
+    def close(self) -> None:
+        """Nobody is let in any more."""
+        for queue in self._queues.values():
+            if queue.timer is not None:
+                queue.timer.cancel()
+            for arrival in queue.arrivals:
+                arrival.transport.abort()
+            queue.arrivals.clear()
+
+    def _advance(self, queue: _Queue) -> None:
+        if queue.timer is not None:
+            queue.timer.cancel()
+            queue.timer = None
+        while queue.arrivals:
+            first, now_s = queue.arrivals[0], self._now_s()
+            if first.may_enter_s is None:
+                first.may_enter_s = now_s + self.quotas.delay_ms(queue.listener) / 1000
+            if now_s < first.may_enter_s:
+                wait_s = first.may_enter_s - now_s
+                loop = asyncio.get_running_loop()
+                queue.timer = loop.call_later(wait_s, self._advance, queue)
+                return
+            if not self.quotas.has_slot(queue.listener):
+                return
+            queue.arrivals.popleft()
+            self._let_in(queue.listener, first)
+
+    def _let_in(self, listener: str, arrival: _Arrival) -> None:
+        transport = arrival.transport
+        if transport.is_closing():
+            return
+        delay_ms = self._rates.delay_ms(arrival.address)
+        if delay_ms is not None:
+            self.quotas.take_back(listener, delay_ms)
+            self._keep_waiting(transport, delay_ms)
+            return
+        most = self.quotas.add(listener, arrival.address)
+        if most is not None:
+            _log.info(
+                "Rejected connection from %s, address already has the configured maximum of %d "
+                "connections.",
+                arrival.address,
+                most,
+            )
+            transport.abort()
+            return
+        transport.resume_reading()
+        arrival.enter()
+
+    def _keep_waiting(self, transport: asyncio.Transport, delay_ms: int) -> None:
+        """Serve nothing, and close when the address may connect again."""
+        rates = self._rates
+        rates.kept_waiting += 1
+
+        def close() -> None:
+            rates.kept_waiting -= 1
+            transport.abort()
+
+        asyncio.get_running_loop().call_later(delay_ms / 1000, close)

@@ -1,0 +1,189 @@
+"""How many connections a broker, a listener and an address may have, and open a second. Pure.
+
+`max.connections` (KIP-402), `max.connections.per.ip` and its overrides (KIP-308),
+`max.connection.creation.rate` (KIP-612), decided as Kafka 3.9's ConnectionQuotas decides: what is
+too many of one address is refused, anything else waits for its turn. The listener between brokers,
+where it is not the only one, is spared what counts for the whole broker. Time comes in.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import math
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from cluster_model.broker_configs import EffectiveBrokerConfig
+from metrics.windows import Average, Rate
+
+_log = logging.getLogger(__name__)
+_UNLIMITED: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """What the configs say."""
+
+    broker: int = _UNLIMITED
+    broker_rate: int = _UNLIMITED  # new connections per second
+    per_ip: int = _UNLIMITED
+    per_ip_overrides: Mapping[str, int] = field(default_factory=dict)  # by address
+    listeners: Mapping[str, int] = field(default_factory=dict)
+    listener_rates: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, config: EffectiveBrokerConfig, listeners: Iterable[str]) -> ConnectionLimits:
+        """Read the configs in force. A listener without limits of its own has the broker's."""
+        names = tuple(listeners)
+
+        def number(name: str, listener: str | None = None) -> int:
+            value = config.value(name) if listener is None else config.of_listener(listener, name)
+            assert isinstance(value, int)
+            return value
+
+        overrides = str(config.value("max.connections.per.ip.overrides") or "")
+        return cls(
+            number("max.connections"),
+            number("max.connection.creation.rate"),
+            number("max.connections.per.ip"),
+            _overrides(overrides),
+            {name: number("max.connections", name) for name in names},
+            {name: number("max.connection.creation.rate", name) for name in names},
+        )
+
+
+def _overrides(text: str) -> dict[str, int]:
+    """Return counts by address. A host name is not looked up: it limits nobody."""
+    found = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        host, _, count = item.rpartition(":")
+        try:
+            found[_address(host.strip())] = int(count)
+        except (OSError, ValueError):
+            _log.warning(
+                "max.connections.per.ip.overrides: %s limits nobody; name an address", item
+            )
+    return found
+
+
+def _address(host: str) -> str:
+    try:
+        return str(ipaddress.ip_address(socket.inet_aton(host)))  # Also 127.1, as Java reads it.
+    except OSError:
+        return str(ipaddress.ip_address(host.strip("[]")))
+
+
+class ConnectionQuotas:
+    """What is connected, and what may be."""
+
+    def __init__(
+        self,
+        listeners: Iterable[str],
+        inter_broker_listener: str | None,
+        *,
+        samples: int,
+        window_s: int,
+        now_s: Callable[[], float],
+    ) -> None:
+        """`samples`, `window_s`: quota.window.num and quota.window.size.seconds."""
+        self.listeners = tuple(listeners)
+        self._protected = inter_broker_listener if len(self.listeners) > 1 else None
+        self._now_s = now_s
+        self._window_ms = window_s * 1000
+        self.limits = ConnectionLimits()
+        self._total = 0
+        self._by_listener: Counter[str] = Counter()
+        self._by_address: Counter[str] = Counter()
+        self._broker_rate = Rate(samples, self._window_ms)
+        self._rates = {name: Rate(samples, self._window_ms) for name in self.listeners}
+        self._delays = {name: Average() for name in self.listeners}
+        self._address_delays = {name: Average() for name in self.listeners}
+
+    def is_protected(self, listener: str) -> bool:
+        """Whether the broker's own limits spare a listener: brokers must reach each other."""
+        return listener == self._protected
+
+    def delay_ms(self, listener: str) -> int:
+        """Count one connection that came; return how long it has to wait for its turn."""
+        now_s, delay_ms = self._now_s(), 0
+        if not self.is_protected(listener):
+            delay_ms = self._record(self._broker_rate, self.limits.broker_rate, now_s)
+        limit = self.limits.listener_rates.get(listener, _UNLIMITED)
+        delay_ms = max(delay_ms, self._record(self._rates[listener], limit, now_s))
+        if delay_ms:
+            self._delays[listener].record(delay_ms, now_s)
+        return delay_ms
+
+    def _record(self, rate: Rate, limit: int, now_s: float) -> int:
+        rate.record(now_s)
+        measured = rate.measure(now_s)
+        if measured <= limit:
+            return 0
+        if limit <= 0:
+            return self._window_ms
+        wait_ms = (measured - limit) / limit * rate.elapsed_ms(now_s)
+        return min(self._window_ms, math.floor(wait_ms + 0.5))
+
+    def take_back(self, listener: str, delay_ms: int) -> None:
+        """The last one that was counted is turned away for its address's rate, and kept so long."""
+        if not self.is_protected(listener):
+            self._broker_rate.take_back()
+        self._rates[listener].take_back()
+        self._address_delays[listener].record(delay_ms, self._now_s())
+
+    def has_slot(self, listener: str) -> bool:
+        """Whether one more may connect now; the others wait until somebody leaves."""
+        limits = self.limits
+        if self._by_listener[listener] >= limits.listeners.get(listener, _UNLIMITED):
+            return False
+        return self.is_protected(listener) or self._total < limits.broker
+
+    def add(self, listener: str, address: str) -> int | None:
+        """Count a client that is connected now; return the most its address may have if it has."""
+        most = self.limits.per_ip_overrides.get(address, self.limits.per_ip)
+        if self._by_address[address] >= most:
+            if not self._by_address[address]:
+                del self._by_address[address]
+            return most
+        self._by_address[address] += 1
+        self._by_listener[listener] += 1
+        self._total += 1
+        return None
+
+    def remove(self, listener: str, address: str) -> None:
+        """It is gone."""
+        self._total -= 1
+        self._by_listener[listener] -= 1
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+
+    @property
+    def excess(self) -> int:
+        """How many have to go, least recently used first, but for the protected listener's."""
+        return max(self._total - self.limits.broker, 0)
+
+    # --- For the metrics -------------------------------------------------------------------
+
+    def broker_accept_rate(self) -> float:
+        """New connections per second, the protected listener's aside."""
+        return self._broker_rate.measure(self._now_s())
+
+    def accept_rates(self) -> Mapping[tuple[str, ...], float]:
+        """New connections per second of each listener."""
+        now_s = self._now_s()
+        return {(name,): rate.measure(now_s) for name, rate in self._rates.items()}
+
+    def throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
+        """How long those waited that had to, for the rate of the broker or of the listener."""
+        now_s = self._now_s()
+        return {(name,): each.measure(now_s) for name, each in self._delays.items()}
+
+    def address_throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
+        """How long those were kept that were turned away for the rate of their address."""
+        now_s = self._now_s()
+        return {(name,): each.measure(now_s) for name, each in self._address_delays.items()}

@@ -1,0 +1,72 @@
+"""Limits on connections of a real node, set while it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.headers import decode_response_header
+from bridgehead.kafka_wire.json_form import decode_body
+from chaos.connection import CLOSED, Connection, request_bytes
+
+StartCluster = Callable[..., Cluster]
+WITHIN_S: Final = 60
+ANSWER_S: Final = 1.0
+ALTER, API_VERSIONS = 44, 18
+GREEDY: Final = "127.0.0.9"
+
+
+def served(client: Connection) -> bytes | str:
+    return client.ask(request_bytes(API_VERSIONS, 0, {}))
+
+
+def configure(admin: Connection, broker: str, name: str, value: str) -> None:
+    """Set one config of a broker, or of all for the name ""."""
+    config = {"name": name, "configOperation": 0, "value": value}
+    resource = {"resourceType": 4, "resourceName": broker, "configs": [config]}
+    answer = admin.ask(request_bytes(ALTER, 0, {"resources": [resource], "validateOnly": False}))
+    assert isinstance(answer, bytes), answer
+    _, at = decode_response_header(ALTER, 0, answer)
+    (result,) = decode_body(ALTER, "response", 0, answer[at:])["responses"]
+    assert result["errorCode"] == 0, result
+
+
+def test_limits_on_connections_are_obeyed_as_soon_as_they_are_stored(
+    start_cluster: StartCluster,
+) -> None:
+    """Of an address: closed. Of a listener: waits. Of the broker: the least recently used go."""
+    cluster = start_cluster(
+        brokers=1,
+        properties={
+            "listeners": "PLAINTEXT://:0,CLIENTS://:0",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CLIENTS:PLAINTEXT",
+        },
+    )
+    admin = Connection(cluster.bootstrap_server(1))  # on the listener between brokers
+    address = cluster.bootstrap_server(1, "CLIENTS")
+    deadline = time.monotonic() + WITHIN_S
+
+    configure(admin, "", "max.connections.per.ip.overrides", f"{GREEDY}:1")
+    first = Connection(address, GREEDY)
+    while served(second := Connection(address, GREEDY)) != CLOSED:
+        assert time.monotonic() < deadline, "the limit of an address was never obeyed"
+        second.close()
+    assert isinstance(served(first), bytes), "who was there stays"
+    other = Connection(address)
+    assert isinstance(served(other), bytes), "other addresses have another limit"
+    first.close()
+
+    configure(admin, "1", "listener.name.clients.max.connections", "1")
+    while isinstance(served(late := Connection(address, answer_s=ANSWER_S)), bytes):
+        assert time.monotonic() < deadline, "the limit of a listener was never obeyed"
+        late.close()
+    other.close()
+    late.wait_for(WITHIN_S)
+    assert isinstance(late.answer(), bytes), "it waited for its turn"
+
+    configure(admin, "1", "max.connections", "1")
+    late.wait_for(WITHIN_S)
+    assert late.answer() == CLOSED, "the broker has more than it may have"
+    assert isinstance(served(admin), bytes), "the listener between brokers is spared"
