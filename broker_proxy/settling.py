@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Awaitable, Callable, Container
 from typing import Final
 
@@ -27,6 +28,12 @@ from cluster_model.session_state import ConnectionLostError
 _LIST_PARTITION_REASSIGNMENTS: Final = 46
 # Between two looks of something that nobody announces.
 _LOOK_AGAIN_S: Final = 0.02
+_CANNOT_BE_ASKED: Final = (
+    "bridgehead.metadata.reads=controller: the controller in office cannot say as of when it is "
+    "(an old release); reads are refused here until another one is in office. Finish the upgrade, "
+    "or set bridgehead.metadata.reads=local meanwhile."
+)
+_log = logging.getLogger(__name__)
 
 
 class Settling:
@@ -133,6 +140,7 @@ class ReadGate:
         self._standing = standing
         self._newest = newest
         self._timeout_s = timeout_s
+        self._is_told = False  # of a controller that cannot be asked
 
     async def pass_through(self) -> bool:
         """Wait, `request.timeout.ms` at most; False: this broker cannot tell, hang up."""
@@ -140,10 +148,16 @@ class ReadGate:
             async with asyncio.timeout(self._timeout_s):
                 if self._newest is not None:
                     await self._settling.until(await self._newest())
+                    self._is_told = False
                 # Nobody announces that ZooKeeper was heard again.
                 while self._standing is not None and not self._standing.is_good:  # noqa: ASYNC110
                     await asyncio.sleep(_LOOK_AGAIN_S)
-        except (TimeoutError, ApiError):
+        except ApiError as refused:
+            if refused.error is ErrorCode.UNSUPPORTED_VERSION and not self._is_told:
+                self._is_told = True
+                _log.warning(_CANNOT_BE_ASKED)
+            return False
+        except TimeoutError:
             return False
         return True
 
@@ -175,7 +189,8 @@ class NewestZxid:
         """Return the zxid of the controller's image, as of some moment after the call.
 
         Raises:
-            ApiError: REQUEST_TIMED_OUT: no controller answered in time.
+            ApiError: REQUEST_TIMED_OUT: no controller answered in time. UNSUPPORTED_VERSION: the
+                one in office cannot be asked.
         """
         if self._next is None:
             self._next = asyncio.create_task(self._after(self._running))
@@ -201,6 +216,8 @@ class NewestZxid:
             received_ns=0,
         )
         forwarded = await self._forward(request, request.body)
+        if forwarded.step in (Step.UNKNOWN_SERVER_ERROR, Step.CLOSE):  # It opens no Envelope.
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         if forwarded.step is not Step.RELAY or not forwarded.zxid:  # 0: nothing was decided.
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
         return forwarded.zxid

@@ -22,7 +22,7 @@ from kazoo.client import KazooClient
 
 from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.cluster.errors import ClusterError
-from chaos.connection import Connection
+from chaos.connection import CLOSED, Connection, request_bytes
 from chaos.evidence.finding import read_run
 from chaos.history import Event, History, boot_of, is_below
 from chaos.properties import PROPERTIES
@@ -36,6 +36,7 @@ LEVEL, ENVELOPE = "inter.broker.protocol.version", "bridgehead.envelope.supporte
 OLD = {LEVEL: "3.3", ENVELOPE: "false"}
 MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
 API_VERSIONS, CREATE_TOPICS, INCREMENTAL_ALTER_CONFIGS, ALTER_CLIENT_QUOTAS = 18, 19, 44, 49
+METADATA = 3
 NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR = 0, 41, -1
 PATIENCE_S = 60.0
 # Between two writes of a client: the load is to be there all the while, not to be large.
@@ -276,6 +277,33 @@ def test_old_and_new_brokers_beside_each_other(start_cluster: StartCluster, tmp_
     cluster.stop()
     verdicts = {each.property.id: each.verdict for each in judgements_of(tmp_path)}
     assert [verdicts[name] for name in ("W1", "W2", "W6", "D3")] == [Verdict.PASS] * 4
+
+
+def test_a_broker_that_is_to_read_no_older_than_an_old_controller_does_not_guess(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """It cannot ask, so it hangs up and says why, once; under a new controller it answers."""
+    reads = {"bridgehead.metadata.reads": "controller"}
+    cluster = start_cluster(
+        brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: reads}
+    )
+    question = request_bytes(METADATA, 1, {"topics": None})
+
+    def asked(broker: int) -> bytes | str:
+        connection = Connection(cluster.bootstrap_server(broker))
+        answer = connection.ask(question)
+        connection.close()
+        return answer
+
+    assert [asked(2) for _ in range(3)] == [CLOSED] * 3
+    assert isinstance(asked(1), bytes), "the old release never promised more"
+    log = (tmp_path / "nodes" / "2" / "node.log").read_text(encoding="utf-8")
+    assert log.count("cannot say as of when it is") == 1
+    cluster.move_controller(2)
+    until(
+        lambda: isinstance(asked(2), bytes),
+        lambda: "no read was answered under the new controller",
+    )
 
 
 def clients_of(metrics: dict[str, float]) -> dict[str, float]:

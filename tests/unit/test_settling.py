@@ -170,3 +170,23 @@ async def test_without_a_controller_no_read_passes(step: Step) -> None:
     settling = Settling(ZooKeeper().catch_up, lambda zxid: None)
     gate = ReadGate(settling, standing=None, newest=newest, timeout_s=5)
     assert not await gate.pass_through()
+
+
+async def test_a_controller_that_cannot_be_asked_is_told_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """In each term of such a controller; one that does not answer in time is not accused of it."""
+    steps = [Step.TIMED_OUT, *[Step.UNKNOWN_SERVER_ERROR] * 3, Step.RELAY, Step.CLOSE]
+
+    async def forward(request: object, body: bytes) -> Forwarded:
+        return Forwarded(steps.pop(0), b"", 3, None)
+
+    newest = NewestZxid(forward, a_client(), broker_id=2, request_prefix="2.x")
+    settling = Settling(ZooKeeper().catch_up, lambda zxid: None)
+    settling.applied(3, lambda: None)
+    gate = ReadGate(settling, standing=None, newest=newest, timeout_s=5)
+    told = []
+    for _ in range(6):
+        passed = await gate.pass_through()
+        told.append((passed, caplog.text.count("cannot say as of when it is")))
+    assert told == [(False, 0), (False, 1), (False, 1), (False, 1), (True, 1), (False, 2)]
