@@ -83,7 +83,9 @@ class ZooKeeperWatcher:
         log: EventLog,
         now_ms: Callable[[], int],
         access: ZooKeeperAccess = OPEN_ACCESS,
+        on_answer: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
+        """`on_answer`: see ZooKeeperSession."""
         self._connect = connect
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
@@ -91,6 +93,7 @@ class ZooKeeperWatcher:
         self._log = log
         self._now_ms = now_ms
         self._access = access
+        self._on_answer = on_answer
         self._session: ZooKeeperSession | None = None
         self._registration: tuple[BrokerRegistration, NodeAddress] | None = None
         self._last_change = ""
@@ -120,6 +123,7 @@ class ZooKeeperWatcher:
             session_timeout_ms=self._session_timeout_ms,
             on_state=self._state_changed,
             access=self._access,
+            on_answer=self._on_answer,
         )
         await session.open(self._connection_timeout_ms / 1000)
         self._session = session

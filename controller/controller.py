@@ -132,6 +132,7 @@ class Controller:
                 now_s=self._services.now_s,
                 mutants=self._services.mutants,
                 access=self._settings.zookeeper_access,
+                on_answer=self._services.zookeeper_answered,
             )
             await store.open(self._settings.connection_timeout_ms / 1000)
             self._store = store

@@ -88,6 +88,7 @@ class Services:
     authorization_failed: Callable[[], None]  # metric
     envelope_refused: Callable[[], None]  # metric: whatever the reason
     channel_refused: Callable[[], None]  # metric
+    zookeeper_answered: Callable[[float], None]  # metric: after so many milliseconds
     office_changed: Callable[[Office], None]
     own_broker: Peer
     policies: Policies | None = None  # None: none is configured

@@ -237,6 +237,13 @@ ZOOKEEPER_CONNECTED: Final = Metric(
     Kind.GAUGE,
     "1 while the broker's ZooKeeper session is connected",
 )
+ZOOKEEPER_LATENCY: Final = Metric(
+    "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms",
+    "kafka.server:type=ZooKeeperClientMetrics,name=ZooKeeperRequestLatencyMs",
+    Kind.QUANTILES,
+    "Milliseconds from a request to ZooKeeper to its answer, in all sessions of this node",
+    ("quantile",),
+)
 EVENT_QUEUE: Final = Metric(
     "kafka_controller_controllereventmanager_eventqueuesize",
     "kafka.controller:type=ControllerEventManager,name=EventQueueSize",
@@ -273,5 +280,6 @@ METRICS: Final = (
     FAILED_RENEWALS,
     EXPIRED_SESSIONS,
     ZOOKEEPER_CONNECTED,
+    ZOOKEEPER_LATENCY,
     EVENT_QUEUE,
 )

@@ -66,6 +66,7 @@ class NodeMetrics(Collector):
         self._times: dict[str, Quantiles] = {}
         self._queue_times = Quantiles()
         self._remote_times = Quantiles()
+        self._zookeeper_times = Quantiles()
         self._gauges: dict[Metric, Callable[[], float]] = {}
         self._connected_software: Callable[[], Iterable[tuple[str, str, str]]] = tuple
         self._labelled: dict[Metric, Callable[[], Mapping[tuple[str, ...], float]]] = {}
@@ -109,6 +110,10 @@ class NodeMetrics(Collector):
     def remote_time(self, elapsed_ms: float) -> None:
         """A forwarded request was answered after so long."""
         self._remote_times.record(elapsed_ms)
+
+    def zookeeper_answered(self, elapsed_ms: float) -> None:
+        """ZooKeeper answered a request after so long."""
+        self._zookeeper_times.record(elapsed_ms)
 
     def authorization_failed(self) -> None:
         """An Envelope's sender lacks the right to send Envelopes."""
@@ -211,6 +216,7 @@ class NodeMetrics(Collector):
         yield times
         yield _quantiles(names.FORWARDING_QUEUE_TIME, self._queue_times)
         yield _quantiles(names.FORWARDING_REMOTE_TIME, self._remote_times)
+        yield _quantiles(names.ZOOKEEPER_LATENCY, self._zookeeper_times)
 
 
 def _sorts(connections: Iterable[tuple[str, str, str]]) -> Counter[tuple[str, str, str]]:

@@ -174,6 +174,7 @@ def build_watcher(node: Node) -> ZooKeeperWatcher:
         log=node.log,
         now_ms=node.clock.wall_ms,
         access=node.zookeeper_access.broker,
+        on_answer=node.metrics.zookeeper_answered,
     )
 
 
@@ -211,6 +212,7 @@ def build_controller(node: Node, mutants: frozenset[Mutant]) -> Controller:
             authorization_failed=node.metrics.authorization_failed,
             envelope_refused=node.metrics.envelope_refused,
             channel_refused=node.metrics.channel_refused,
+            zookeeper_answered=node.metrics.zookeeper_answered,
             office_changed=node.office_changed,
             own_broker=node,
             policies=node.policies,

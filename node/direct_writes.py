@@ -44,6 +44,7 @@ class DirectWrites:
             connection_timeout_ms=config.connection_timeout_ms,
             access=config.controller_access,
             log=node.log,
+            on_answer=node.metrics.zookeeper_answered,
         )
         self._writer = DirectWriter(
             self._session,

@@ -100,6 +100,9 @@ class _LoopHandler(TlsHandler):
         self._running = False
 
 
+_NO_ANSWER: Final = (ConnectionLoss, ConnectionClosedError, SessionExpiredError)
+
+
 class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
     """Notes when ZooKeeper last gave word: the *sending* time of what it answered.
 
@@ -147,11 +150,14 @@ class ZooKeeperSession:
         session_timeout_ms: int,
         on_state: Callable[[SessionState], None],
         access: ZooKeeperAccess = OPEN_ACCESS,
+        on_answer: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
+        """`on_answer`: told of every request's latency in milliseconds, once it was answered."""
         self._loop = asyncio.get_running_loop()
         hosts, slash, chroot = connect.partition("/")
         self._chroot = slash + chroot if chroot else ""
         self._on_state = on_state
+        self._on_answer = on_answer
         self._tls = access.tls
         self._acl_of = lambda path: encode_acl(access.acl_of(path))
         self.session_timeout_ms = session_timeout_ms
@@ -257,9 +263,20 @@ class ZooKeeperSession:
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()
         result = self._client.handler.async_result()
-        result.rawlink(lambda done: self._settle(future, done))
+        result.rawlink(self._settling(future))
         self._client._call(request, result)
         return await self._reply(future)
+
+    def _settling(self, future: asyncio.Future[Any]) -> Callable[[Any], None]:
+        """Return what is called with the answer to a request that goes out now."""
+        asked_s = time.monotonic()
+
+        def settle(done: Any) -> None:
+            if not isinstance(done.exception, _NO_ANSWER):
+                self._on_answer((time.monotonic() - asked_s) * 1000)
+            self._settle(future, done)
+
+        return settle
 
     def _settle(self, future: asyncio.Future[Any], done: Any) -> None:
         if isinstance(done.exception, ConnectionLoss):
@@ -278,7 +295,7 @@ class ZooKeeperSession:
             return await future
         except NoNodeError as missing:
             raise NoSuchZnodeError from missing
-        except (ConnectionLoss, ConnectionClosedError, SessionExpiredError) as lost:
+        except _NO_ANSWER as lost:
             raise self._lost() from lost
         except KazooException as refused:
             raise ZooKeeperRefusedError(type(refused).__name__) from refused
@@ -294,7 +311,8 @@ class ZooKeeperSession:
         if self.state is not SessionState.CONNECTED:
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()
-        start(_Watcher(watch) if watch else None).rawlink(lambda done: self._settle(future, done))
+        settle = self._settling(future)
+        start(_Watcher(watch) if watch else None).rawlink(settle)
         return await self._reply(future)
 
     async def get(self, path: str, watch: Callable[[], None] | None = None) -> ZnodeData:

@@ -9,7 +9,7 @@ ZooKeeper's log tells for which request something was written.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cluster_model.direct_writes import DirectWriterZnode
 from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
@@ -34,12 +34,15 @@ class DirectSession:
         connection_timeout_ms: int,
         access: ZooKeeperAccess,
         log: EventLog,
+        on_answer: Callable[[float], None],
     ) -> None:
+        """`on_answer`: see ZooKeeperSession."""
         self._connect = connect
         self._broker_id = broker_id
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
         self._access = access
+        self._on_answer = on_answer
         self._log = log
         self._session: ZooKeeperSession | None = None
         self._znode = ""
@@ -62,6 +65,7 @@ class DirectSession:
                 session_timeout_ms=self._session_timeout_ms,
                 on_state=lambda state: self._state_changed(session, state),
                 access=self._access,
+                on_answer=self._on_answer,
             )
             await session.open(self._connection_timeout_ms / 1000)
             try:

@@ -64,6 +64,7 @@ class ZooKeeperStore:
         now_s: Callable[[], float],
         mutants: frozenset[Mutant] = frozenset(),
         access: ZooKeeperAccess = OPEN_ACCESS,
+        on_answer: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
         self._connect = connect
         self._session_timeout_ms = session_timeout_ms
@@ -72,6 +73,7 @@ class ZooKeeperStore:
         self._now_s = now_s
         self._mutants = mutants
         self._access = access
+        self._on_answer = on_answer
         self._reconnected = asyncio.Event()
         self._session = self._new_session()
         self._commit_number = 0
@@ -82,6 +84,7 @@ class ZooKeeperStore:
             session_timeout_ms=self._session_timeout_ms,
             on_state=self._state_changed,
             access=self._access,
+            on_answer=self._on_answer,
         )
 
     def _state_changed(self, state: SessionState) -> None:

@@ -58,6 +58,8 @@ def test_every_write_to_another_broker_goes_out_in_one_envelope(
         hand.delete(name)
         hand.close()
     metrics = {broker: metrics_of(cluster, broker) for broker in (1, 2, 3)}
+    latency = "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms"
+    assert all(each[f'{latency}{{quantile="0.5"}}'] > 0 for each in metrics.values())
     cluster.stop()
     routes, forwarded = Counter[str](), Counter[int]()
     for broker in (1, 2, 3):

@@ -90,6 +90,19 @@ def test_waiting_for_the_controller_and_its_work_are_told_apart() -> None:
     assert f'{names.FORWARDING_REMOTE_TIME.name}{{quantile="0.999"}} 4.0' in text
 
 
+@pytest.mark.parametrize("dialect", names.Dialect)
+def test_zookeepers_latency_has_one_name_in_both_dialects(dialect: names.Dialect) -> None:
+    """Kafka's ZooKeeperRequestLatencyMs, a histogram."""
+    registry = CollectorRegistry()
+    metrics = NodeMetrics(registry, now_s=_Time(), dialect=dialect)
+    for elapsed_ms in (7.0, 7.0, 80.0):
+        metrics.zookeeper_answered(elapsed_ms)
+    text = generate_latest(registry).decode()
+    name = "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms"
+    assert f'{name}{{quantile="0.5"}} 7.0' in text
+    assert f'{name}{{quantile="0.999"}} 80.0' in text
+
+
 def test_a_snapshot_counts_requests_as_prometheus_sees_them() -> None:
     """So that the evidence can be compared with the events, API by API."""
     metrics = NodeMetrics(CollectorRegistry(), now_s=_Time())
