@@ -1,8 +1,8 @@
 """Kill, pause, disconnect, under load and one after the other, in one run; two judges.
 
-Its evidence is in the project's volumes; there the project's own Spark cluster seals and judges it,
-and the plain judge must say the same of the same folder. `make test-docker` breaks the controller
-and stops ZooKeeper; `make chaos-docker` takes three ZooKeeper members, and breaks in each way the
+Its evidence is in the project's volumes; there Spark seals and judges it, and the plain judge must
+say the same of the same folder. `make test-docker` breaks the controller and stops ZooKeeper;
+`make chaos-docker` takes three ZooKeeper members and a Spark cluster, and breaks in each way the
 controller, another broker, and the member that leads.
 """
 
@@ -41,6 +41,8 @@ TOLD = {
     "ZOO_SYNC_LIMIT": "8",  # ticks of half a second: then a leader that is silent is given up
 }
 FAULTS = ("kill", "freeze", "disconnect")
+# What Spark runs on: the submitter's container alone, or the project's master and two workers.
+ALONE, CLUSTER = ("--no-deps", "--env=SPARK_MASTER=local[2]"), ()
 
 
 def test_kill_pause_and_disconnect_under_load_lose_nothing(images: None, tmp_path: Path) -> None:
@@ -51,10 +53,11 @@ def test_kill_pause_and_disconnect_under_load_lose_nothing(images: None, tmp_pat
             _break_controller(fault, cluster, load, run)
         _stop_zookeeper_for_a_moment(cluster, load, ["zookeeper"])
 
-    _run_and_judge(break_it, tmp_path)
+    _run_and_judge(break_it, tmp_path, spark=ALONE)
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_is_broken_nothing_is_lost(images: None, tmp_path: Path, fault: str) -> None:
     """The controller, another broker, the leader of ZooKeeper, and all of ZooKeeper."""
@@ -65,11 +68,14 @@ def test_whatever_is_broken_nothing_is_lost(images: None, tmp_path: Path, fault:
         _break_zookeeper_leader(fault, cluster, load)
         _stop_zookeeper_for_a_moment(cluster, load, ZOOKEEPER)
 
-    _run_and_judge(break_it, tmp_path, "docker-compose.ensemble.yml")
+    _run_and_judge(break_it, tmp_path, "docker-compose.ensemble.yml", spark=CLUSTER)
 
 
 def _run_and_judge(
-    break_it: Callable[[ComposeCluster, Load, Path], None], folder: Path, *overrides: str
+    break_it: Callable[[ComposeCluster, Load, Path], None],
+    folder: Path,
+    *overrides: str,
+    spark: Sequence[str],
 ) -> None:
     """By the nodes' events, the clients' history and the logs of all members of ZooKeeper."""
     harness = begin_evidence(folder / "evidence", RUN_ID)
@@ -84,7 +90,7 @@ def _run_and_judge(
             finally:
                 load.stop()
         assert len(load.acknowledged) > 100
-        by_spark = _judged_by_spark(cluster, run, folder)
+        by_spark = _judged_by_spark(cluster, run, folder, spark)
     assert left_behind(cluster.project) == ""
     judged = subprocess.run(
         module_command("chaos.judge", str(folder / "sealed" / run.name), "--json"),
@@ -174,7 +180,9 @@ def _commands(fault: str, cluster: ComposeCluster, service: str) -> Iterator[tup
     }[fault]
 
 
-def _judged_by_spark(cluster: ComposeCluster, run: Path, folder: Path) -> dict[str, str]:
+def _judged_by_spark(
+    cluster: ComposeCluster, run: Path, folder: Path, spark: Sequence[str]
+) -> dict[str, str]:
     """Stop the brokers, let the service `submitter` do its work, fetch what it left."""
     assert cluster.harness is not None
     cluster.compose("stop", "kafka-1", "kafka-2", "kafka-3")
@@ -184,7 +192,7 @@ def _judged_by_spark(cluster: ComposeCluster, run: Path, folder: Path) -> dict[s
     for witness in ("harness=compose", "client=load"):
         copy_into(cluster, run, witness)
     name = f"{cluster.project}-judging"
-    told = ("--no-TTY", f"--name={name}", "--no-deps", "--env=SPARK_MASTER=local[2]")
+    told = ("--no-TTY", f"--name={name}", *spark)
     try:
         cluster.compose("--profile", "pipeline", "run", *told, "submitter")
         (folder / "sealed").mkdir()
