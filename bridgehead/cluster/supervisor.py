@@ -356,7 +356,8 @@ class Supervisor:
         if self.settings.keep_evidence and self.nodes:
             await self.record.dump(self._zookeeper_connect(), "final")
         if self.zookeeper is not None:
-            await asyncio.to_thread(self.zookeeper.stop)
+            kept = self.settings.keep_evidence
+            await asyncio.to_thread(self.zookeeper.stop if kept else self.zookeeper.kill)
         if self.settings.keep_evidence:
             await self.record.seal()
         self.record.close()

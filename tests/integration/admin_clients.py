@@ -21,7 +21,7 @@ from aiokafka.admin.config_resource import ConfigResourceType as AiokafkaResourc
 from confluent_kafka import KafkaError, KafkaException
 from kafka import KafkaAdminClient
 
-_TIMEOUT_S: Final = 15
+_TIMEOUT_S: Final = 60
 
 
 class AdminHand(Protocol):

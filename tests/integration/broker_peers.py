@@ -176,7 +176,7 @@ class Client:
     def send(self, *payloads: bytes) -> None:
         self.writer.write(b"".join(map(frame, payloads)))
 
-    async def answer(self, within_s: float = 5.0) -> bytes | None:
+    async def answer(self, within_s: float = 60.0) -> bytes | None:
         """Return the next answer without its length; None when the connection was closed."""
         async with asyncio.timeout(within_s):
             try:
@@ -238,7 +238,7 @@ def _envelopes_close() -> ClientEnvelope:
     )
 
 
-async def until(condition: Callable[[], bool], within_s: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
     async with asyncio.timeout(within_s):
         while not condition():  # any condition at all
             await asyncio.sleep(0.005)

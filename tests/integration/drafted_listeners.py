@@ -104,7 +104,7 @@ def described(listener: Listener, broker: int, *names: str) -> dict[str, Any]:
 
 
 def until(holds: Any) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)

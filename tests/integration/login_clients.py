@@ -28,9 +28,9 @@ from kafka import KafkaAdminClient
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.net.sasl.scram import ScramClient
 
-_TIMEOUT_S: Final = 10
-# librdkafka and kafka-python try again and again; this long is enough on loopback.
-_REFUSED_WITHIN_S: Final = 3
+_TIMEOUT_S: Final = 60
+# librdkafka and kafka-python try again and again: who is to be refused is not waited for so long.
+_REFUSED_WITHIN_S: Final = 1
 _REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
@@ -49,6 +49,11 @@ class Login:
     password: str = ""
     ca: Path | None = None
     certificate: Path | None = None
+    patience_s: int = _TIMEOUT_S
+
+    def to_be_refused(self, **changes: Any) -> Login:
+        """The same login, changed, given up soon by clients that do not take no for an answer."""
+        return dataclasses.replace(self, patience_s=_REFUSED_WITHIN_S, **changes)
 
     @property
     def token(self) -> str:
@@ -90,7 +95,7 @@ def confluent_options(login: Login) -> dict[str, Any]:
 def with_confluent(login: Login) -> int:
     errors: list[KafkaError] = []
     admin = AdminClient({**confluent_options(login), "error_cb": errors.append})
-    deadline = time.monotonic() + _REFUSED_WITHIN_S
+    deadline = time.monotonic() + login.patience_s
     while True:
         try:
             return len(admin.list_topics(timeout=1).brokers)
@@ -119,7 +124,7 @@ def with_kafka_python(login: Login) -> int:
             security_protocol=login.protocol,
             sasl_mechanism=login.mechanism or None,
             ssl_context=login.tls(),
-            bootstrap_timeout_ms=_REFUSED_WITHIN_S * 1000,
+            bootstrap_timeout_ms=login.patience_s * 1000,
             **options,
         )
     except kafka.errors.KafkaError as refused:

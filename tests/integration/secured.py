@@ -140,7 +140,7 @@ class Secured:
     def _alter(self, changes: list[UserScramCredentialAlteration]) -> None:
         admin = self._admin()
         for done in admin.alter_user_scram_credentials(changes).values():
-            done.result(timeout=10)
+            done.result(timeout=60)
 
     def until_it_works(self, login: Login) -> None:
         """A broker learns of a password soon after it was set."""
@@ -159,7 +159,7 @@ class Secured:
         return True
 
     @staticmethod
-    def until(condition: Callable[[], bool], within_s: float = 10.0) -> None:
+    def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
         """Wait until something is so."""
         deadline = time.monotonic() + within_s
         while not condition():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -47,7 +46,7 @@ def name_of(row: Row, persona: str, path: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     """Two brokers; everybody has a password, and what the rows need is there."""
     users = (*USERS, *map(user_of, ROWS))
     words = " ".join(f'user_{user}="{user}-secret"' for user in users)
@@ -65,8 +64,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         "delegation.token.secret.key": "key",
         "zookeeper.session.timeout.ms": "6000",
     }
-    folder: Path = tmp_path_factory.mktemp("matrix")
-    with Cluster(brokers=2, controller=1, data_dir=folder, properties=properties) as running:
+    with Cluster(brokers=2, controller=1, properties=properties) as running:
         prepare(running)
         yield running
 

@@ -96,7 +96,7 @@ def test_the_files_acls_are_in_force_at_once(data_dir: Path, broker: int) -> Non
     )
     admin = AdminClient(confluent_options(who))
     names = [f"orders-{broker}", f"invoices-{broker}"]
-    created = admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=10)
+    created = admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=60)
     created[names[0]].result()
     with pytest.raises(KafkaException) as refused:
         created[names[1]].result()

@@ -60,7 +60,7 @@ ALTER_CONFIGS, DESCRIBE_CONFIGS = 33, 32
 APIS_PAGE: Final = Path(__file__).parents[2] / "docs" / "apis.md"
 NOT_CONTROLLER: Final = 41
 _BATCH: Final = 250
-_SEEN_WITHIN_S: Final = 20.0
+_SEEN_WITHIN_S: Final = 60.0
 
 Pair = tuple[Asking, Asking]
 

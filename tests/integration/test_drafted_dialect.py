@@ -65,7 +65,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         running = Cluster(
             brokers=3,
-            data_dir=folder / "cluster",
             controller=1,
             properties={
                 "listeners": "SHIPPED://:0,DRAFTED://:0",

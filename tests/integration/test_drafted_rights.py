@@ -43,7 +43,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         running = Cluster(
             brokers=1,
-            data_dir=folder / "cluster",
             properties={
                 "listeners": "SHIPPED://:0,DRAFTED://:0",
                 "listener.security.protocol.map": "SHIPPED:PLAINTEXT,DRAFTED:PLAINTEXT",

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
@@ -23,8 +22,8 @@ KILLS = 20
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(brokers=3, data_dir=tmp_path, ports="auto", properties=PROPERTIES) as running:
+def cluster() -> Iterator[Cluster]:
+    with Cluster(brokers=3, properties=PROPERTIES) as running:
         yield running
 
 

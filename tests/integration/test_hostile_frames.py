@@ -6,7 +6,6 @@ import asyncio
 import random
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -15,6 +14,7 @@ from bench.frames import Connection, create_topics_frame, decode_answer, request
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.messages.api_versions import ApiVersionsRequest
+from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from broker_proxy.routing import SHIPPED
 
@@ -25,12 +25,19 @@ MEMORY_GROWTH_BYTES_MAX = 100 * 1024 * 1024
 HALF_OPEN = 500
 
 
+def dry_run(version: int) -> bytes:
+    """Return a CreateTopics request that asks what would be."""
+    topic = CreatableTopic(name="hostile", num_partitions=1, replication_factor=1)
+    message = CreateTopicsRequest(topics=[topic], timeout_ms=30_000, validate_only=True)
+    return request_frame(19, version, 1, message)
+
+
 def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
     """Yield frames of every bad kind; the same for the same seed."""
     source = random.Random(seed)
-    good = [
-        create_topics_frame(["hostile"], version=version) for version in API_SPECS[19].versions
-    ] + [
+    # Dry runs, which version 0 does not know: a flipped bit makes a topic of 65,537 partitions
+    # otherwise, and what is measured then is how long it takes to tell of it.
+    good = [dry_run(version) for version in API_SPECS[19].versions if version > 0] + [
         request_frame(3, 12, 1, MetadataRequest(topics=None)),
         request_frame(18, 3, 1, ApiVersionsRequest("hostile", "1")),
     ]
@@ -98,11 +105,11 @@ async def well_behaved(address: str, stop: asyncio.Event) -> int:
 
 
 @pytest.mark.timeout(900)
-async def test_a_hundred_thousand_hostile_frames_hurt_nobody(tmp_path: Path) -> None:
+async def test_a_hundred_thousand_hostile_frames_hurt_nobody() -> None:
     """
     The node lives, its memory is bounded, a well-behaved client is answered all the while.
     """
-    with Cluster(brokers=1, data_dir=tmp_path, ports="auto") as cluster:
+    with Cluster(brokers=1) as cluster:
         address = cluster.bootstrap_server(1)
         process = psutil.Process(cluster.brokers[1].pid)
         before = process.memory_info().rss
@@ -128,5 +135,5 @@ async def test_a_hundred_thousand_hostile_frames_hurt_nobody(tmp_path: Path) -> 
         assert grown < MEMORY_GROWTH_BYTES_MAX, f"{grown / 1e6:.0f} MB"
         assert answer.topics[0].error_code == 0
         assert process.is_running()
-        log = (tmp_path / "nodes" / "1" / "node.log").read_text()
+        log = (cluster.data_dir / "nodes" / "1" / "node.log").read_text()
         assert "Traceback" not in log

@@ -34,7 +34,7 @@ CONTROLLER = 1
 ADMIN = DefaultPrincipalSerde().serialize(KafkaPrincipal("User", "admin"))
 HEADER_BYTES = 15  # of the frame below: key, version, correlation id, client id "bench"
 FRAME = create_topics_frame(["stolen"])[4:]
-TIMEOUT_S = 10
+TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)

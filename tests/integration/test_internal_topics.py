@@ -81,7 +81,7 @@ class Asker:
         return {c["name"]: c["value"] for c in result["configs"] if c["configSource"] == 1}
 
 
-def until(look: Callable[[], T], is_good: Callable[[T], bool], timeout_s: float = 10.0) -> T:
+def until(look: Callable[[], T], is_good: Callable[[T], bool], timeout_s: float = 60.0) -> T:
     """Look again until it is good; return what was seen last."""
     deadline = time.monotonic() + timeout_s
     while not is_good(seen := look()) and time.monotonic() < deadline:
@@ -214,7 +214,7 @@ def test_a_storm_of_clients_makes_each_topic_once(start_cluster: StartCluster) -
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert set(told) <= {0, 3, 5, 15}
     asker, everything = Asker(cluster, 3), [*names, OFFSETS, TRANSACTIONS]
     found = until(
@@ -242,7 +242,7 @@ def test_the_drafts_broker_waits_no_longer_than_there_is_hope(start_cluster: Sta
     cluster = start_cluster(controller=1, properties={**drafted, **too_many})
     began = time.monotonic()
     assert codes(Asker(cluster, 2).coordinators(GROUP, "g")) == {15}
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 20
 
 
 def allow(admin: Asker, kind: int, name: str, operation: int) -> None:
@@ -299,7 +299,7 @@ def test_real_clients_see_that_there_are_no_groups(start_cluster: StartCluster) 
     """Listed: none. Described: dead. Both find the coordinator of a group that nobody has met."""
     servers = start_cluster(properties=FEW).bootstrap_servers
     confluent = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
-    listed = confluent.list_consumer_groups().result(15)
+    listed = confluent.list_consumer_groups().result(60)
     assert (listed.valid, listed.errors) == ([], [])
     described = confluent.describe_consumer_groups(["g"])["g"].result(30)
     assert (described.state, described.members) == (ConsumerGroupState.DEAD, [])

@@ -43,7 +43,7 @@ def server(tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
 
 def _client(server: EmbeddedZooKeeper) -> KazooClient:
     client = KazooClient(server.connect, timeout=10)
-    client.start(timeout=20)
+    client.start(timeout=60)
     return client
 
 
@@ -69,7 +69,7 @@ def test_every_kind_of_write_is_read_as_it_was_made(server: EmbeddedZooKeeper) -
     container = _CreateContainer("/container", b"c", OPEN_ACL_UNSAFE, CONTAINER_FLAGS)
     made = client.handler.async_result()
     client._call(container, made)
-    made.get(timeout=10)
+    made.get(timeout=60)
     client.set("/plain", b"three")
     client.set_acls("/plain", READ_ACL_UNSAFE)
     client.delete("/with-stat")
@@ -147,15 +147,15 @@ def test_a_killed_server_loses_no_acknowledged_write_and_its_log_goes_on(
     for term in range(3):
         client = _client(server)
         pending = [client.create_async(f"/{term}-{n}", b"x" * 200) for n in range(300)]
-        pending[100].get(timeout=20)
+        pending[100].get(timeout=60)
         pid = server.pid()
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        psutil.Process(pid).wait(timeout=20)
+        psutil.Process(pid).wait(timeout=60)
         _end(client)
         for result in pending:
             try:
-                acknowledged.append(result.get(timeout=20))
+                acknowledged.append(result.get(timeout=60))
             except KazooException:
                 continue  # The connection broke before the answer.
         server.stop()

@@ -27,7 +27,7 @@ class Served:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
         writer.write(request)
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 answer = (await reader.read(-1)).decode()
         except ConnectionError:
             answer = ""

@@ -194,7 +194,6 @@ def test_every_way_to_a_topic_passes_the_policy_direct_and_forwarded(
 ) -> None:
     """The verdict is the controller's, word for word, whichever broker was asked."""
     cluster = start_cluster(
-        data_dir=tmp_path / "cluster",
         controller=1,
         properties={
             "topic.management.policy.class.name": rules,
@@ -234,7 +233,6 @@ def test_a_policy_that_fails_or_never_ends_is_contained(
 ) -> None:
     """A clear error for that topic; other requests are answered meanwhile; nothing of it leaks."""
     cluster = start_cluster(
-        data_dir=tmp_path / "cluster",
         controller=1,
         properties={
             "topic.management.policy.class.name": rules,
@@ -267,7 +265,6 @@ def test_a_node_that_honours_a_clients_flag_is_caught(
     for mutant in (False, True):
         cluster = start_cluster(
             brokers=1,
-            data_dir=tmp_path / f"cluster-{mutant}",
             properties={
                 "topic.management.policy.class.name": rules,
                 "my.largest": "4",

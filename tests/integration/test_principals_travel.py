@@ -33,7 +33,7 @@ def _path() -> Iterator[None]:
         yield
 
 
-def create(cluster: Cluster, broker: int, user: str, topic: str) -> None:
+def create(cluster: Cluster, broker: int, user: str, topic: str, patience_s: float = 30) -> None:
     admin = AdminClient(
         {
             "bootstrap.servers": cluster.bootstrap_server(broker),
@@ -44,7 +44,7 @@ def create(cluster: Cluster, broker: int, user: str, topic: str) -> None:
             "log_level": 0,
         }
     )
-    admin.create_topics([NewTopic(topic, 1, 1)], request_timeout=10)[topic].result()
+    admin.create_topics([NewTopic(topic, 1, 1)], request_timeout=patience_s)[topic].result()
 
 
 def decided(cluster: Cluster) -> set[object]:
@@ -71,7 +71,8 @@ def test_a_principal_of_ones_own_arrives_whole() -> None:
         create(cluster, 2, "alice@blue", "orders")
         assert decided(cluster) == {"Member:alice"}
         with pytest.raises(KafkaException):  # bob has no team: the builder raises
-            create(cluster, 2, "bob", "never")
+            create(cluster, 2, "bob", "never", patience_s=1)
+        Secured.until(lambda: bool(Secured.events_of(cluster, 2, "authentication_failed")))
         (failed, *_) = Secured.events_of(cluster, 2, "authentication_failed")
         assert failed["reason"] == "the principal builder failed: ValueError"
 

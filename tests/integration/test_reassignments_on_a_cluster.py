@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from bench.frames import Connection, decode_answer, request_frame
@@ -43,7 +42,7 @@ def ask(address: str, api: tuple[int, int], message: Any) -> Any:
     return asyncio.run(go())
 
 
-def wait_until(holds: Callable[[], bool], timeout_s: float = 20.0) -> None:
+def wait_until(holds: Callable[[], bool], timeout_s: float = 60.0) -> None:
     end = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < end, "it did not become true in time"
@@ -81,13 +80,9 @@ def elect_preferred(address: str) -> int:
     return code
 
 
-def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller(
-    tmp_path: Path,
-) -> None:
+def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller() -> None:
     """The replica that is dead was there before; the next controller ends what was begun."""
-    with Cluster(
-        brokers=4, data_dir=tmp_path, ports="auto", controller=1, properties=PROPERTIES
-    ) as cluster:
+    with Cluster(brokers=4, controller=1, properties=PROPERTIES) as cluster:
         through = cluster.bootstrap_server(2)
         create(through, 4, 3)
         cluster.kill_node(3)
@@ -108,11 +103,9 @@ def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller(
         wait_until(lambda: replicas(through) == (2, [2, 3], [2, 3]))
 
 
-def test_a_preferred_leader_that_came_back_is_elected(tmp_path: Path) -> None:
+def test_a_preferred_leader_that_came_back_is_elected() -> None:
     """While it is dead it cannot be; the controller's broker knows of it with the answer."""
-    with Cluster(
-        brokers=3, data_dir=tmp_path, ports="auto", controller=1, properties=PROPERTIES
-    ) as cluster:
+    with Cluster(brokers=3, controller=1, properties=PROPERTIES) as cluster:
         controller, through = cluster.bootstrap_server(1), cluster.bootstrap_server(2)
         create(through, 3, 2)
         assert elect_preferred(through) == ErrorCode.ELECTION_NOT_NEEDED

@@ -24,7 +24,7 @@ from bridgehead.cluster.plan import Ports
 ROOT = Path(__file__).parents[2]
 
 
-def wait_until(condition: Callable[[], Any], timeout_s: float = 15.0) -> None:
+def wait_until(condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
@@ -199,7 +199,7 @@ def test_interrupted_while_starting_it_leaves_no_process(
     wait_until(wanted.exists)
     wait_until(lambda: processes_of(folder))  # a process has no command line while it execs
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert processes_of(folder) == []
     assert not (folder / "cluster.json").exists()
 
@@ -239,7 +239,7 @@ def test_the_end_of_the_parent_is_the_end(
     assert "ready" in first_word(process)
     assert process.stdin is not None
     process.stdin.close()
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert processes_of(tmp_path / "c") == []
     process.stdin = None
 

@@ -50,14 +50,14 @@ async def test_a_server_that_stops_waits_for_no_handshake(when: str) -> None:
         await until(lambda: broker.server.unknown_count == 1)
     began = time.monotonic()
     await broker.server.stop(0.1)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25
     assert await silent.answer() is None
     await until(lambda: broker.server.connection_count == 0)
 
 
 async def test_a_failed_login_is_answered_late_and_holds_up_nobody_else() -> None:
     """connection.failed.authentication.delay.ms: who guesses passwords guesses slowly."""
-    broker = Broker(failed_login_delay_ms=300)
+    broker = Broker(failed_login_delay_ms=1_500)
     builder = DefaultPrincipalBuilder(SslPrincipalMapper("DEFAULT"))
     broker.gate = Gate(builder, {"PLAIN": Mechanism(lambda: PlainServer({"alice": "secret"}))})
     await broker.start()
@@ -69,7 +69,7 @@ async def test_a_failed_login_is_answered_late_and_holds_up_nobody_else() -> Non
     welcome = await honest.ask(authenticate(b"\0alice\0secret"))
     welcomed_s = time.monotonic() - began
     refused = await guesser.answer()
-    assert time.monotonic() - began >= 0.3 > welcomed_s
+    assert time.monotonic() - began >= 1.5 > welcomed_s
     assert welcome is not None
     assert refused is not None
     assert b"Invalid username or password" in refused

@@ -236,7 +236,7 @@ def test_the_controller_moves_and_metadata_says_where_it_is(cluster: Cluster) ->
     cluster.move_controller(1)
 
 
-def wait_until(holds: Callable[[], bool], timeout_s: float = 20.0) -> None:
+def wait_until(holds: Callable[[], bool], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < deadline

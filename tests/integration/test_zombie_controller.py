@@ -104,25 +104,21 @@ def _is_metadata(transaction: object) -> bool:
 
 
 @pytest.mark.timeout(120)
-async def test_a_paused_controller_wakes_up_and_writes_nothing(tmp_path: Path) -> None:
+async def test_a_paused_controller_wakes_up_and_writes_nothing() -> None:
     """
     After its successor's election no session of the old term has written metadata.
     """
-    with Cluster(brokers=3, data_dir=tmp_path, ports="auto", properties=PROPERTIES) as cluster:
+    with Cluster(brokers=3, properties=PROPERTIES) as cluster:
         controller, elected = await pause_under_load(cluster)
         assert _wrote(cluster, controller, elected) == []
 
 
 @pytest.mark.timeout(120)
-async def test_without_the_fence_a_paused_controller_writes_after_its_successor(
-    tmp_path: Path,
-) -> None:
+async def test_without_the_fence_a_paused_controller_writes_after_its_successor() -> None:
     """
     The same pause with the seeded bug is caught: the test above can fail.
     """
     command = (*MUTANT_NODE, "--mutants", "fence_off,retry_across_sessions")
-    with Cluster(
-        brokers=3, data_dir=tmp_path, ports="auto", properties=PROPERTIES, node_command=command
-    ) as cluster:
+    with Cluster(brokers=3, properties=PROPERTIES, node_command=command) as cluster:
         controller, elected = await pause_under_load(cluster)
         assert _wrote(cluster, controller, elected) != []
