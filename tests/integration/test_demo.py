@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,12 +26,24 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_demo_holds_and_the_judge_says_the_same_of_its_evidence(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a demo leaves its evidence; not there yet."""
+    return tmp_path_factory.mktemp("shown") / "demo"
+
+
+@pytest.fixture(scope="module")
+def demo(folder: Path) -> subprocess.CompletedProcess[str]:
+    """A demo that was shown."""
+    return run("chaos.demo", "--data-dir", str(folder))
+
+
+def test_the_demo_holds_and_the_judge_says_the_same_of_its_evidence(
+    demo: subprocess.CompletedProcess[str], folder: Path
+) -> None:
     """
     Exit 0, every chapter shown, every property judged PASS, twice.
     """
-    folder = tmp_path / "demo"
-    demo = run("chaos.demo", "--data-dir", str(folder))
     assert demo.returncode == 0, demo.stdout + demo.stderr
     for chapter in range(1, 7):
         assert f"\n{chapter}. " in demo.stdout
@@ -47,23 +60,25 @@ def test_the_demo_holds_and_the_judge_says_the_same_of_its_evidence(tmp_path: Pa
     assert all(of in demo.stdout for of in verdicts)
 
 
-def test_a_tampered_run_does_not_pass(tmp_path: Path) -> None:
+def test_a_tampered_run_does_not_pass(
+    demo: subprocess.CompletedProcess[str], folder: Path, tmp_path: Path
+) -> None:
     """
     The demo's judge is not decoration: with one event gone the file is refused by name, and if
     it is sealed anew, what needs the event is unknown.
     """
-    folder = tmp_path / "demo"
-    assert run("chaos.demo", "--data-dir", str(folder)).returncode == 0
-    files = folder.glob("evidence/run=*/node=*/*.jsonl")
+    assert demo.returncode == 0
+    tampered = shutil.copytree(folder, tmp_path / "demo", ignore=shutil.ignore_patterns("*.sock"))
+    files = tampered.glob("evidence/run=*/node=*/*.jsonl")
     victim = max(files, key=lambda path: path.stat().st_size)
     lines = victim.read_text().splitlines(keepends=True)
     middle = len(lines) // 2
     victim.write_text("".join(lines[:middle] + lines[middle + 1 :]))
-    judge = run("chaos.judge", str(folder))
+    judge = run("chaos.judge", str(tampered))
     assert judge.returncode == 2
     assert f"{victim.name} has shrunk" in judge.stderr
     assert run("chaos.evidence", "seal", str(victim.parents[1])).returncode == 0
-    judge = run("chaos.judge", str(folder))
+    judge = run("chaos.judge", str(tampered))
     assert judge.returncode == 2, judge.stdout
     assert "UNKNOWN   K3" in judge.stdout
 
