@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import grpc
@@ -328,8 +328,9 @@ async def _child(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         yield child
     finally:
         if child.returncode is None:
-            os.kill(child.pid, signal.SIGCONT)
-            child.kill()
+            with suppress(ProcessLookupError):  # It may have ended, and asyncio has not heard yet.
+                os.kill(child.pid, signal.SIGCONT)
+                child.kill()
         await child.wait()
 
 
