@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.attempt import Step, after_answer, after_broken_channel
@@ -51,6 +51,15 @@ class Forwarded:
     remote_ms: float | None  # since it first went out to another node; None: it never did
     queued_ms: float | None = None  # from its arrival until then
     throttle_ms: int = 0  # as the controller in this very process says
+
+
+class _Message(NamedTuple):
+    """What stays the same in all attempts of one request."""
+
+    identity: RequestIdentity
+    request: ClientRequest
+    body: bytes
+    principal: bytes
 
 
 class ForwardingManager:
@@ -111,39 +120,42 @@ class ForwardingManager:
         `body` is the client's, or what is left of it after this broker has answered its own part
         (kafka-semantics 1.3).
         """
-        sequence = self.draw_identity().sequence
-        self._unfinished[sequence] = None
-        deadline_s = self._now_s() + self._timeout_s
+        identity = self.draw_identity()
+        self._unfinished[identity.sequence] = None
         try:
-            envelope = self._envelope(request, body, sequence)
-            return await self._attempts(envelope, deadline_s)
+            principal = self._serde.serialize(request.connection.principal)
+            return await self._attempts(_Message(identity, request, body, principal))
         finally:
-            del self._unfinished[sequence]
+            del self._unfinished[identity.sequence]
 
-    def _envelope(self, request: ClientRequest, body: bytes, sequence: int) -> Envelope:
+    def _envelope(self, message: _Message, attempt: int, left_s: float) -> Envelope:
+        identity, request, body, principal = message
         connection = request.connection
         return Envelope(
-            identity=RequestIdentity(self._broker_id, self._incarnation, sequence),
+            identity=identity,
             broker_epoch=self._broker_epoch(),
             request_header=request.header_bytes,
             request_data=body,
-            principal=self._serde.serialize(connection.principal),
+            principal=principal,
             client_host=connection.client_address,
             listener_name=connection.listener_name,
             security_protocol=connection.security_protocol,
             dialect=connection.dialect,
-            remaining_ms=0,
+            remaining_ms=max(1, int(left_s * 1000)),
             request_id=request.request_id,
+            attempt=attempt,
             client_software_name=connection.software_name,
             client_software_version=connection.software_version,
             made_by_broker=request.made_by_broker,
         )
 
-    async def _attempts(self, envelope: Envelope, deadline_s: float) -> Forwarded:
+    async def _attempts(self, message: _Message) -> Forwarded:
         attempt, sent_s, queued_ms = 0, None, None
+        sequence = message.identity.sequence
         arrived_s = self._now_s()
+        deadline_s = arrived_s + self._timeout_s
         while True:
-            target = await self._known_target(envelope.identity.sequence, deadline_s)
+            target = await self._known_target(sequence, deadline_s)
             if target is None:
                 return Forwarded(Step.TIMED_OUT, None, 0, self._since_ms(sent_s), queued_ms)
             attempt += 1
@@ -151,7 +163,7 @@ class ForwardingManager:
                 sent_s = self._now_s()
                 queued_ms = (sent_s - arrived_s) * 1000
                 self._redirected()
-            answer = await self._attempt(envelope, attempt, target, deadline_s)
+            answer = await self._attempt(message, attempt, target, deadline_s)
             now_s = self._now_s()
             if answer is None:
                 step = after_broken_channel(now_s=now_s, deadline_s=deadline_s)
@@ -169,7 +181,7 @@ class ForwardingManager:
                 )
             if self._target is target:  # A new controller is asked at once.
                 pause_s = min(RETRY_BACKOFF_S, deadline_s - now_s)
-                await self._until_changed(envelope.identity.sequence, pause_s)
+                await self._until_changed(sequence, pause_s)
 
     def _since_ms(self, sent_s: float | None) -> float | None:
         return None if sent_s is None else (self._now_s() - sent_s) * 1000
@@ -193,9 +205,10 @@ class ForwardingManager:
             del self._waiting[sequence]
 
     async def _attempt(
-        self, envelope: Envelope, attempt: int, target: Target, deadline_s: float
+        self, message: _Message, attempt: int, target: Target, deadline_s: float
     ) -> EnvelopeAnswer | None:
         left_s = deadline_s - self._now_s()
+        envelope = self._envelope(message, attempt, left_s)
         self._log.append(
             ForwardSent(
                 request_id=envelope.request_id,
@@ -205,13 +218,7 @@ class ForwardingManager:
                 local=target.is_local,
             )
         )
-        sent = replace(
-            envelope,
-            attempt=attempt,
-            remaining_ms=max(1, int(left_s * 1000)),
-            broker_epoch=self._broker_epoch(),
-        )
-        answer = await _ended(target.link.send(sent), left_s)
+        answer = await _ended(target.link.send(envelope), left_s)
         self._log.append(
             ForwardAnswered(
                 request_id=envelope.request_id,
@@ -233,12 +240,18 @@ def _digest(envelope: Envelope, answer: EnvelopeAnswer | None) -> str | None:
 async def _ended(future: asyncio.Future[EnvelopeAnswer], left_s: float) -> EnvelopeAnswer | None:
     """Wait for one attempt; None: nothing is known of it. Our giving up stops no execution."""
     try:
-        async with asyncio.timeout(max(left_s, 0)):
-            return await asyncio.shield(future)
-    except (ChannelClosedError, TimeoutError):
+        await asyncio.wait((future,), timeout=max(left_s, 0))
+    finally:
+        if not future.done():  # Whatever becomes of it, nobody asks any more.
+            future.add_done_callback(_forget)
+    if not future.done() or future.cancelled():  # Cancelled: this process's controller stopped.
         return None
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if not future.cancelled() or (task is not None and task.cancelling()):
-            raise
-        return None  # The controller in this process stopped.
+    try:
+        return future.result()
+    except ChannelClosedError:
+        return None
+
+
+def _forget(future: asyncio.Future[EnvelopeAnswer]) -> None:
+    if not future.cancelled():
+        future.exception()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
 
+@lru_cache(maxsize=1024)
 def host_text(address: bytes) -> str:
     """Return 4 or 16 bytes as Java's getHostAddress writes them: `127.0.0.1`, `0:0:0:0:0:0:0:1`."""
     if len(address) == 4:

@@ -51,7 +51,7 @@ _ALTER_CONFIGS: Final = (33, 44)
 _TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS = 2, 4, 8, 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: built for every request, written at once
 class Times:
     """How long the parts of a request took, in nanoseconds, and its throttle in milliseconds."""
 
@@ -63,7 +63,7 @@ class Times:
     throttle_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: built for every request, written at once
 class CompletedRequest:
     """One request that was answered. `response` is a message, a body, or None: it was closed."""
 

@@ -68,6 +68,11 @@ class Consultations:
         self._waiting: dict[Work, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
+    @property
+    def are_held(self) -> bool:
+        """False where no policy is configured: nothing is ever decided with one's word."""
+        return self._policies is not None
+
     def __len__(self) -> int:
         return len(self._waiting)
 

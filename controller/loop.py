@@ -228,7 +228,9 @@ class ControllerLoop:
             return image
         work.outcomes |= self.outcomes.lookup(work.identity)
         work.bind(self._shell.bind_authorize, image.acls, self._shell.now_ms())
-        context = replace(work.context, random=Redrawn(work.context.random, work.draws))
+        context = work.context
+        if self._consultations.are_held:
+            context = replace(context, random=Redrawn(context.random, work.draws))
         if work.verdicts:  # Decided before, to know what a policy is asked: its rights are told.
             context = replace(context, authorize=quietly(context.authorize))
         decision = work.api.decide(context, work.request, image, work.outcomes)

@@ -1,4 +1,4 @@
-"""Every kind of event: one frozen dataclass each; its fields are the columns of the evidence.
+"""Every kind of event: one dataclass each; its fields are the columns of the evidence.
 
 Those of clients' connections are in `connections`.
 
@@ -6,6 +6,9 @@ The writer adds what all events have: run_id, node, boot, seq (dense from 0 in e
 mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker id, incarnation,
 sequence): the same on every resend. Codes are Kafka's error codes; sessions are hexadecimal, as
 ZooKeeper's transaction log shows them.
+
+Those that every request has are not frozen: a frozen one takes more than twice as long to build,
+and they are written down as soon as they are built.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ class Stopped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestReceived:
     """A broker read a request's header. `body_sha256`: of what is forwarded, if without secrets."""
 
@@ -91,7 +94,7 @@ class TopicsAutoCreated:
     topics: list[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ForwardSent:
     """A broker handed an Envelope to the link to the controller; `local`: in its own process."""
 
@@ -103,7 +106,7 @@ class ForwardSent:
     local: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ForwardAnswered:
     """The end of one attempt. `error` is the Envelope's outer code; None: the channel broke.
 
@@ -118,7 +121,7 @@ class ForwardAnswered:
     answer_sha256: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EnvelopeReceived:
     """A controller candidate got an Envelope; `sender` is the broker's principal."""
 
@@ -140,7 +143,7 @@ class EnvelopeRefused:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ExecutionStarted:
     """The controller decides a request on the image as of `image_zxid`, and for whom."""
 
@@ -160,7 +163,7 @@ class ExecutionStarted:
     body_sha256: str | None  # as in request_received
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestDecided:
     """The controller's answer: each element with its code. `zxid` is the commit it stands for."""
 
@@ -209,7 +212,7 @@ class CommitUnknown:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answered:
     """A broker answered a client (or closed its connection). `zxid` is what the answer stands for.
 

@@ -208,6 +208,7 @@ class EmbeddedZooKeeper:
             str(self._java),
             f"-Xmx{self._heap_mib}m",
             "-XX:+UseSerialGC",  # a small heap beside nodes that want the cores
+            "-XX:TieredStopAtLevel=1",  # the second compiler would use more of them than the server
             f"-Djute.maxbuffer={JUTE_BUFFER_BYTES_MAX}",
             f"-Dlog4j2.configurationFile={logging}",
             f"-Dbridgehead.zookeeper.log={member.folder / 'zookeeper.log'}",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -163,8 +163,7 @@ class CreateTopics:
             if request.validate_only:
                 elements.append(Decided(name, Outcome(ErrorCode.NONE), question=judged))
             else:
-                created_topic = self._create(context, name, plan, image)
-                elements.append(replace(created_topic, question=judged))
+                elements.append(self._create(context, name, plan, image, judged))
         names = {topic.name: topic.name for topic in request.topics}
         waits = WaitFor.NOTHING if request.validate_only else WaitFor.LEADERS
         return Decision(elements, Wait(waits, names, request.timeout_ms))
@@ -293,7 +292,12 @@ class CreateTopics:
             )
 
     def _create(
-        self, context: RequestContext, name: str, plan: _Plan, image: MetadataImage
+        self,
+        context: RequestContext,
+        name: str,
+        plan: _Plan,
+        image: MetadataImage,
+        judged: MakeQuestion | None,
     ) -> Decided:
         topic_id = new_topic_id(context.random)
         topic = TopicRecord(name, topic_id, plan.assignment, plan.configs)
@@ -305,8 +309,8 @@ class CreateTopics:
         outcome = Outcome(ErrorCode.NONE, topic_id=topic_id)
         partitions = len(plan.assignment)
         if len(states) <= PARTITIONS_IN_ONE_MULTI:
-            return Decided(name, outcome, (topic, *states), mutations=partitions)
-        return Decided(name, outcome, (topic,), tuple(states), partitions)
+            return Decided(name, outcome, (topic, *states), (), partitions, judged)
+        return Decided(name, outcome, (topic,), tuple(states), partitions, judged)
 
     def conflict(self, element: str) -> Outcome:
         """Somebody wrote the topic's znodes by hand."""
