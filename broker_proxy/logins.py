@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from broker_proxy.apis.base import ClientConnectionInfo
 from broker_proxy.authentication.authenticator import Mechanism, SaslAuthenticator
-from broker_proxy.authentication.distinguished_name import certificate_name
 from broker_proxy.authentication.principals import AuthenticationContext, PrincipalBuilder
 from broker_proxy.authentication.sasl_server import SaslResult
 from cluster_model.principal import KafkaPrincipal
@@ -60,7 +59,12 @@ class Logins:
         Raises:
             Exception: whatever a principal builder raises; the connection must be closed.
         """
-        name = certificate_name(certificate) if certificate is not None else None
+        name = None
+        if certificate is not None:
+            # cryptography takes 8 MB, and most nodes never see a certificate.
+            from broker_proxy.authentication.distinguished_name import certificate_name
+
+            name = certificate_name(certificate)
         if gate.mechanisms:
             return SaslAuthenticator(
                 gate.mechanisms,

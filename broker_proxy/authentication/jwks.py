@@ -20,10 +20,6 @@ import jwt
 from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
-HANDLERS: Final = (
-    "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
-    "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
-)
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 # What signs and what checks are different keys: with a shared secret any broker could sign.
 _ALGORITHMS: Final = (

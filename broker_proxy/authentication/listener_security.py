@@ -13,7 +13,6 @@ from typing import Final
 from bridgehead.kafka_wire.java_order import java_hash
 from broker_proxy.authentication.authenticator import Mechanism
 from broker_proxy.authentication.jaas import JaasConfig, parse_jaas
-from broker_proxy.authentication.jwks import HANDLERS, JwksValidator
 from broker_proxy.authentication.oauthbearer import OAuthBearerServer, Validate
 from broker_proxy.authentication.plain import PlainServer
 from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
@@ -33,6 +32,11 @@ _MODULES: Final[Mapping[str, str]] = {
     "OAUTHBEARER": f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
 }
 MECHANISMS: Final = tuple(_MODULES)
+# Kafka's classes that check signed tokens.
+SIGNED_TOKENS_HANDLERS: Final = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
+    "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
+)
 _SCRAM_NUMBERS: Final = {name: number for number, name in MECHANISM_NAMES.items()}
 
 
@@ -125,6 +129,8 @@ def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslS
     if name == "OAUTHBEARER":
         validate: Validate = UnsecuredJwsValidator(options, sources.wall_ms)
         if settings.signed_tokens is not None:
+            from broker_proxy.authentication.jwks import JwksValidator  # not for everybody: 8 MB
+
             validate = JwksValidator(settings.signed_tokens, sources.wall_ms)
         return lambda: OAuthBearerServer(validate)
     number = _SCRAM_NUMBERS[name]
@@ -195,12 +201,12 @@ def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | Non
     """
     handler = _handler("oauthbearer", own)
     mine = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}
-    if handler in HANDLERS:
+    if handler in SIGNED_TOKENS_HANDLERS:
         return mine
     if handler or mine.get("sasl.oauthbearer.jwks.endpoint.url", "").strip():
         raise SecurityConfigError(
             f"Listener {name}: for signed tokens set listener.name.{name.lower()}.oauthbearer."
-            f"sasl.server.callback.handler.class={HANDLERS[0]}, and "
+            f"sasl.server.callback.handler.class={SIGNED_TOKENS_HANDLERS[0]}, and "
             "sasl.oauthbearer.jwks.endpoint.url."
         )
     return None

@@ -16,9 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.serialization import pkcs12
-
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
 _PEM_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----\s*(.*?)\s*-----END \1-----", re.S)
@@ -155,6 +152,10 @@ def _read_pkcs12(settings: TlsSettings, store: str) -> str:
 
 def pem_of_pkcs12(data: bytes, password: str) -> str:
     """Return a store's certificates and key as PEM. Raises ValueError: no store, or locked."""
+    # Not for everybody: it takes 8 MB.
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.serialization import pkcs12
+
     content = pkcs12.load_pkcs12(data, password.encode() or None)
     encoding = serialization.Encoding.PEM
     certificates = [each.certificate for each in (content.cert, *content.additional_certs) if each]

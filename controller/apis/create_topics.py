@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.error_responses import error_response
@@ -378,7 +378,12 @@ def _answered(context: RequestContext, request: CreateTopicsRequest) -> Iterable
 
 def _order(image: MetadataImage) -> BrokerOrder | None:
     """The live brokers for placement; None where only some of them have a rack."""
+    return _order_of(tuple((i, broker.rack) for i, broker in image.brokers.items()))
+
+
+@lru_cache(maxsize=4)  # The same brokers for very many requests.
+def _order_of(racks: tuple[tuple[int, str | None], ...]) -> BrokerOrder | None:
     try:
-        return BrokerOrder.of({i: broker.rack for i, broker in image.brokers.items()})
+        return BrokerOrder.of(dict(racks))
     except MixedRacksError:
         return None

@@ -12,8 +12,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from broker_proxy.authentication.jwks import HANDLERS, JwksValidator
-from broker_proxy.authentication.listener_security import read_security
+from broker_proxy.authentication.jwks import JwksValidator
+from broker_proxy.authentication.listener_security import SIGNED_TOKENS_HANDLERS, read_security
 from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
@@ -137,7 +137,7 @@ def test_keys_that_nobody_looks_at_are_refused() -> None:
     with pytest.raises(SecurityConfigError, match=r"callback\.handler\.class"):
         read_security("A", "SASL_SSL", with_keys)
     handler = "listener.name.a.oauthbearer.sasl.server.callback.handler.class"
-    settings = read_security("A", "SASL_SSL", {**with_keys, handler: HANDLERS[0]})
+    settings = read_security("A", "SASL_SSL", {**with_keys, handler: SIGNED_TOKENS_HANDLERS[0]})
     assert settings.sasl["OAUTHBEARER"].signed_tokens == {URL: "file:///keys.json"}
     with pytest.raises(SecurityConfigError, match=r"callback\.handler\.class"):
         read_security("A", "SASL_SSL", {**listener, handler: "my.Handler"})
