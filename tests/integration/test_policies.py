@@ -39,7 +39,13 @@ from bridgehead.policy import PolicyViolationException, TopicManagementPolicy
 class Rules(TopicManagementPolicy):
     def configure(self, configs):
         self.largest = int(configs["my.largest"])
-        self.asleep = pathlib.Path(configs["my.folder"]) / "asleep"
+        self.folder = pathlib.Path(configs["my.folder"])
+        self.asleep = self.folder / "asleep"
+        self.broker = configs["broker.id"]
+
+    def close(self):
+        with (self.folder / "closed").open("a") as closed:
+            closed.write(f"{self.broker} ")
 
     def validate_create_topic(self, request, cluster):
         if request.topic == "sleeps":
@@ -221,6 +227,9 @@ def test_every_way_to_a_topic_passes_the_policy_direct_and_forwarded(
     }
     assert told(ask(cluster, 3, INCREMENTAL, 1, quick)) == [(NONE, None)]
     assert told(ask(cluster, leader, DELETE_RECORDS, 2, body)) == [(NONE, None)]
+    cluster.stop()
+    closed = (tmp_path / "closed").read_text().split()
+    assert sorted(closed) == ["1", "1", "2", "2", "3", "3"], "the controller's and the leader's"
 
 
 def created_leader(cluster: Cluster) -> int:
