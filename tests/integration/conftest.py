@@ -42,12 +42,12 @@ class ZooKeeperForTest:
 @pytest.fixture(scope="session", autouse=True)
 def _quick_zookeepers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """
-    Every embedded server starts in half the time: its classes come out of an archive that the
-    first one leaves behind (AppCDS), and its short life is not spent on the second compiler.
+    Every embedded server starts in little more than half the time: its classes come out of an
+    archive that the first one leaves behind (AppCDS).
     """
     with pytest.MonkeyPatch.context() as patch:
         archive = tmp_path_factory.mktemp("classes") / "zookeeper.jsa"
-        flags = "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1"
+        flags = "-XX:+IgnoreUnrecognizedVMOptions"
         patch.setenv(ZOOKEEPER_FLAGS, f"{flags} -XX:ArchiveClassesAtExit={archive}")
         server = EmbeddedZooKeeper(archive.parent / "data", [Ports().choose()], java=find_java())
         server.start()
