@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, cast
 
 from bridgehead.authorizer import ResourcePattern
 from cluster_model.acl_znodes import AclChangeZnode, AclZnode
@@ -22,6 +22,9 @@ from zookeeper_client.wire import ReadData, ZnodeData
 _log = logging.getLogger(__name__)
 
 
+_Rules = tuple[Entries, int | None]  # of one pattern, with its znode's version; None: it is gone
+# What is read is as of one moment once nothing new is told of; nobody is kept waiting for that.
+_ROUNDS_MAX: Final = 10
 # Called once, when a watched znode gets another child.
 Watch = Callable[[], None]
 
@@ -35,6 +38,10 @@ class AclListener(Protocol):
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
         """One pattern was read again; `version` is its znode's, None: it is gone."""
+        ...
+
+    def acls_are_of(self, zxid: int | None) -> None:
+        """What was told is as of this transaction; None: of no one moment."""
         ...
 
 
@@ -63,26 +70,41 @@ class AclFollower:
         async with self._lock:
             if connected:
                 self._watched.clear()
+            stored, last = None, dict(self._last)
             if session is not self._read_in:
-                await self._read_all(session, again)
-                self._read_in = session
+                # Watched before it is read: what changes meanwhile is read once more.
+                for parent in last:
+                    last[parent] = max(await self._names(session, parent, again), default="")
+                stored = await read_acls(session.read)
+            changed: dict[ResourcePattern, _Rules] = {}
+            for _ in range(_ROUNDS_MAX):
+                as_of: int | None = session.last_zxid
+                if (patterns := await self._new_patterns(session, again, last)) is None:
+                    break
+                changed |= await _read_again(session, patterns)
             else:
-                await self._read_changes(session, again)
+                as_of = None
+            self._tell(stored, changed, as_of)
+            self._last, self._read_in = last, session
 
-    async def _read_all(self, session: ZooKeeperSession, again: Watch | None) -> None:
-        # Watched before it is read: what changes meanwhile is read once more.
-        last = {
-            parent: max(await self._names(session, parent, again), default="")
-            for parent in AclChangeZnode.parents
-        }
-        stored = await read_acls(session.read)
-        _tell_refused(stored.refused)
-        self._listener.acls_read(stored)
-        self._last = last
+    def _tell(
+        self,
+        stored: StoredAcls | None,
+        changed: Mapping[ResourcePattern, _Rules],
+        as_of: int | None,
+    ) -> None:
+        if stored is not None:
+            _tell_refused(stored.refused)
+            self._listener.acls_read(stored)
+        for pattern, (entries, version) in changed.items():
+            self._listener.acl_changed(pattern, entries, version)
+        self._listener.acls_are_of(as_of)
 
-    async def _read_changes(self, session: ZooKeeperSession, again: Watch | None) -> None:
-        last = dict(self._last)
-        patterns: dict[ResourcePattern, None] = {}
+    async def _new_patterns(
+        self, session: ZooKeeperSession, again: Watch | None, last: dict[str, str]
+    ) -> list[ResourcePattern] | None:
+        """Return what notifications name that came after `last`, and advance it; None: none did."""
+        before, patterns = dict(last), dict[ResourcePattern, None]()
         for parent in AclChangeZnode.parents:
             names = sorted(await self._names(session, parent, again))
             new = [name for name in names if name > last[parent]]
@@ -94,8 +116,7 @@ class AclFollower:
                         patterns[AclChangeZnode.decode(parent, znode.data)] = None
                 except ZnodeContentError as wrong:
                     _log.error("%s: %s", name, wrong)
-        await self._read_again(session, list(patterns))
-        self._last = last
+        return None if last == before else list(patterns)
 
     async def _names(
         self, session: ZooKeeperSession, parent: str, again: Watch | None
@@ -115,18 +136,20 @@ class AclFollower:
             _log.error("%s is missing: ACLs are read again when this broker reconnects", parent)
             return []
 
-    async def _read_again(
-        self, session: ZooKeeperSession, patterns: Sequence[ResourcePattern]
-    ) -> None:
-        found = await _data(session, [AclZnode.path(pattern) for pattern in patterns])
-        refused: list[str] = []
-        for pattern, znode in zip(patterns, found, strict=True):
-            if znode is None:
-                self._listener.acl_changed(pattern, (), None)
-            else:
-                entries = rules_of(pattern, znode.data, refused)
-                self._listener.acl_changed(pattern, entries, znode.stat.version)
-        _tell_refused(refused)
+
+async def _read_again(
+    session: ZooKeeperSession, patterns: Sequence[ResourcePattern]
+) -> dict[ResourcePattern, _Rules]:
+    found = await _data(session, [AclZnode.path(pattern) for pattern in patterns])
+    refused: list[str] = []
+    rules: dict[ResourcePattern, _Rules] = {}
+    for pattern, znode in zip(patterns, found, strict=True):
+        if znode is None:
+            rules[pattern] = (), None
+        else:
+            rules[pattern] = rules_of(pattern, znode.data, refused), znode.stat.version
+    _tell_refused(refused)
+    return rules
 
 
 async def _data(session: ZooKeeperSession, paths: Sequence[str]) -> list[ZnodeData | None]:

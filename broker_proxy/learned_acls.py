@@ -22,6 +22,7 @@ class LearnedAcls:
     ) -> None:
         """Among `mutants` there may be a seeded bug of this class: see STALE_ACL_CACHE."""
         self.acls: AclSet = NO_ACLS
+        self.as_of: int | None = None
         self._seen = seen
         self._is_stale = any(mutant.value == STALE_ACL_CACHE for mutant in mutants)
 
@@ -36,3 +37,7 @@ class LearnedAcls:
         if not self._is_stale:
             self.acls = self.acls.with_entries(pattern, entries)
         self._seen(pattern, version)
+
+    def acls_are_of(self, zxid: int | None) -> None:
+        """What was told is as of this transaction."""
+        self.as_of = zxid

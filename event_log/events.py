@@ -145,7 +145,11 @@ class EnvelopeRefused:
 
 @dataclass(slots=True)
 class ExecutionStarted:
-    """The controller decides a request on the image as of `image_zxid`, and for whom."""
+    """The controller decides a request on the image as of `image_zxid`, and for whom.
+
+    So does, with epoch 0, a broker below the bridge release; `image_zxid` is then as of when it
+    knows the ACLs by which it decides (-1: of no one moment, they change too fast).
+    """
 
     kind: ClassVar[str] = "execution_started"
     request_id: str

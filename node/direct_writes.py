@@ -50,7 +50,8 @@ class DirectWrites:
             self._session,
             DirectServices(
                 bind_authorize=node.authorization.bind,
-                acls=lambda: node.acls,
+                acls=lambda: node.learned_acls.acls,  # Also in office: it decides as a broker.
+                acls_as_of=lambda: node.learned_acls.as_of,
                 policies=node.policies,
                 log=node.log,
                 now_s=time.monotonic,

@@ -1,7 +1,9 @@
 """A1: whoever changed something was allowed to, by the ACLs as they stood then.
 
 The client is the one whom its broker authenticated, not whom the controller believed. An API that
-is not in NEEDED asks for nothing that ACLs could tell (tokens are their owner's).
+is not in NEEDED asks for nothing that ACLs could tell (tokens are their owner's). What a broker
+below the bridge release writes itself is judged by the ACLs as that broker knew them; it says as of
+when, unless they change faster than it can read them.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from chaos.properties.reference_authorizer import AclHistory, Asked
 from chaos.verdicts import Finding, Property
 
 Need = tuple[str, str, str]  # operation, resource type, name
+NO_OFFICE: Final = 0  # in place of an epoch, where a broker decided itself
 CLUSTER: Final = ("Cluster", "kafka-cluster")
 
 
@@ -72,8 +75,8 @@ def check(history: History) -> Finding:
             continue
         needed = NEEDED.get(received["api_key"])
         needs = needed(outcome.element) if needed is not None else ()
-        image = images.get((identity_of(outcome), epochs.get(commit.session, -1)))
-        if not needs or image is None:
+        image = images.get((identity_of(outcome), epochs.get(commit.session, NO_OFFICE)))
+        if not needs or image is None or image < 0:
             continue
         judged += 1
         asked = [Asked(received["principal"], received["client_host"], *need) for need in needs]

@@ -27,7 +27,7 @@ from controller.host_names import with_hosts
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import ContentConflictError, UnknownOutcomeError
-from controller.work import TOO_LARGE, Work, fits_a_multi, told_codes
+from controller.work import TOO_LARGE, Work, execution_started, fits_a_multi, told_codes
 from event_log.events import RequestDecided
 from event_log.writer import EventLog
 from zookeeper_client.wire import Read, ReadResult
@@ -36,6 +36,7 @@ _log = logging.getLogger(__name__)
 # Of one request; then it is told what its API tells of a foreign write.
 _CONFLICTS_MAX: Final = 50
 _AGAIN_S: Final = 0.1
+_NO_OFFICE: Final = 0  # in place of an epoch
 
 
 class Session(Protocol):
@@ -64,6 +65,7 @@ class DirectServices:
 
     bind_authorize: BindAuthorize
     acls: Callable[[], AclSet]  # as this broker knows them
+    acls_as_of: Callable[[], int | None]  # the zxid; None: they are of no one moment just now
     policies: Policies | None
     log: EventLog
     now_s: Callable[[], float]
@@ -165,6 +167,8 @@ class _Turns:
         work, services = self._work, self._services
         while True:
             work.bind(services.bind_authorize, services.acls(), services.now_ms())
+            as_of = services.acls_as_of()
+            services.log.append(execution_started(work, _NO_OFFICE, -1 if as_of is None else as_of))
             decision = work.api.decide(work.context, work.request, image, work.outcomes)
             self._answered.clear()
             judged = self._policies.judge(work, decision, image)
@@ -180,7 +184,7 @@ def _decided(work: Work, zxid: int) -> RequestDecided:
         identity=work.identity,
         api_key=context.api_key,
         principal=str(context.principal),
-        epoch=0,  # No office stands behind it.
+        epoch=_NO_OFFICE,
         image_zxid=work.image_zxid,
         zxid=zxid,
         elements=told_codes(work.outcomes, frozenset()),

@@ -4,7 +4,9 @@ Kafka's rules, written once more over ZooKeeper's log: `/kafka-acl/<Type>/<name>
 patterns (`*` is any name), `/kafka-acl-extended/prefixed/<Type>/<prefix>` prefixed ones. A denial
 wins over any permission; without an ACL on the resource nobody is allowed, unless the run says
 otherwise; super users always are. The client is the one whom its broker authenticated. An API
-that is not here asks for nothing that ACLs could tell (tokens are their owner's).
+that is not here asks for nothing that ACLs could tell (tokens are their owner's). What a broker
+below the bridge release writes itself (epoch 0) is judged by the ACLs as that broker knew them; it
+says as of when, unless they change faster than it can read them (-1).
 """
 
 from __future__ import annotations
@@ -39,15 +41,16 @@ images AS (
 offices AS (SELECT run, session, max_by(epoch, zxid) AS epoch FROM terms GROUP BY run, session),
 done AS (
   SELECT o.run, o.zxid, o.request_id, o.element, r.received AS r, r.received.api_key AS api_key,
-    struct(o.broker_id, o.incarnation, o.sequence) AS identity, f.epoch, s.super_users,
-    s.allow_if_no_acl, o.position
+    struct(o.broker_id, o.incarnation, o.sequence) AS identity,
+    coalesce(f.epoch, 0) AS epoch, s.super_users, s.allow_if_no_acl, o.position
   FROM outcomes o JOIN secured s ON o.run = s.run
   JOIN requests r ON o.run = r.run AND o.request_id = r.request_id
   LEFT JOIN offices f ON o.run = f.run AND o.session = f.session
   WHERE o.error = 0 AND r.received IS NOT NULL),
 needy AS (
   SELECT d.*, i.image_zxid, {_NEEDS} AS needs FROM done d
-  JOIN images i ON d.run = i.run AND d.identity = i.identity AND d.epoch = i.epoch),
+  JOIN images i ON d.run = i.run AND d.identity = i.identity AND d.epoch = i.epoch
+    AND i.image_zxid >= 0),
 judged AS (SELECT * FROM needy WHERE needs IS NOT NULL),
 asked AS (
   SELECT run, zxid, position, request_id, element, r.principal AS principal,

@@ -24,6 +24,7 @@ class FakeSession:
         self.znodes: dict[str, bytes] = {}
         self.watches: dict[str, list[Callable[[], None]]] = {}
         self._count = 0
+        self.meanwhile: list[ResourcePattern] = []  # written by others while something is read
 
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
         if watch is not None:
@@ -32,7 +33,14 @@ class FakeSession:
 
     async def read(self, reads: Sequence[Read]) -> list[Any]:
         await asyncio.sleep(0)
-        return [self._found(each) for each in reads]
+        found = [self._found(each) for each in reads]
+        if self.meanwhile:
+            self.write(self.meanwhile.pop(), RULE)
+        return found
+
+    @property
+    def last_zxid(self) -> int:
+        return self._count
 
     def _below(self, path: str) -> list[str]:
         return [each[len(path) + 1 :] for each in self.znodes if each.rpartition("/")[0] == path]
@@ -89,3 +97,43 @@ async def test_watches_do_not_multiply_and_nothing_is_missed() -> None:
     assert len(tasks) == 21  # one reading for each change
     await follower.follow(session, again, connected=True)  # The old watches may be lost.
     assert {len(each) for each in fake.watches.values()} == {2}
+
+
+class Notes(LearnedAcls):
+    """Notes as of when it was told that the rules are."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _pattern, _version: None)
+        self.moments: list[int | None] = []
+
+    def acls_are_of(self, zxid: int | None) -> None:
+        super().acls_are_of(zxid)
+        self.moments.append(zxid)
+
+
+async def test_it_says_as_of_when_the_rules_are_once_nothing_new_is_told_of() -> None:
+    """What others write while it reads is read as well, and everything is told at once."""
+    fake, learned = FakeSession(), Notes()
+    follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
+    patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(4)]
+    fake.write(patterns[0], RULE)
+    fake.meanwhile = patterns[1:3]
+    await follower.follow(session, None, connected=True)
+    assert all(learned.acls.entries(pattern) == (RULE,) for pattern in patterns[:3])
+    await follower.follow(session, None)
+    fake.write(patterns[3], RULE)
+    await follower.follow(session, None)
+    assert learned.moments == [3, 3, 4]
+    assert learned.acls.entries(patterns[3]) == (RULE,)
+
+
+async def test_who_writes_without_end_keeps_nobody_from_learning() -> None:
+    """What was read is told all the same, only not as of when."""
+    fake, learned = FakeSession(), Notes()
+    follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
+    patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(60)]
+    fake.write(patterns[0], RULE)
+    fake.meanwhile = patterns[1:]
+    await follower.follow(session, None, connected=True)
+    assert learned.moments == [None]
+    assert learned.acls.entries(patterns[0]) == (RULE,)

@@ -116,6 +116,7 @@ def writer(session: Znodes, policies: Refuses | None = None) -> DirectWriter:
     services = DirectServices(
         bind_authorize=no_authorizer,
         acls=lambda: NO_ACLS,
+        acls_as_of=lambda: 4,
         policies=policies,
         log=NullEventLog(),
         now_s=lambda: 0.0,
