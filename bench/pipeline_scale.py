@@ -60,7 +60,7 @@ def _measure(evidence: Path) -> dict[str, Any]:
     try:
         child = subprocess.run(
             [sys.executable, "-c", _CHILD, str(evidence), str(out)],
-            capture_output=True,
+            stdout=subprocess.PIPE,  # what goes wrong is shown as it is said
             text=True,
             check=True,
         )
