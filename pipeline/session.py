@@ -40,6 +40,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",  # a port, and a second of every start
     "spark.ui.showConsoleProgress": "false",  # we show stages, not tasks
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
+    "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
 }
 # For little data: compiling queries and planning them anew costs more than running them.
