@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from pipeline.table import Frames, Table, struct_type
+from pipeline.table import Frames, Table, local_frame, struct_type
 
 MADE: Final = "_made.json"
 _BUILDING: Final = ".building"
@@ -121,7 +121,7 @@ class Folders:
     def _built(self, table: Table, building: Path) -> DataFrame:
         schema = struct_type(table.schema)
         if not any(building.glob("run=*/*.parquet")):
-            return self._spark.createDataFrame([], schema)
+            return local_frame(self._spark, [], table.schema)
         return self._spark.read.schema(schema).parquet(uri(building)).select(*schema.names)
 
     def read(self, table: Table, runs: Iterable[str]) -> DataFrame:
@@ -130,7 +130,7 @@ class Folders:
         paths = [self._folder(table.name, run) for run in runs]
         held = [uri(path) for path in paths if any(path.glob("*.parquet"))]
         if not held:
-            return self._spark.createDataFrame([], schema)
+            return local_frame(self._spark, [], table.schema)
         reader = self._spark.read.schema(schema).option("basePath", uri(self._out / table.name))
         return reader.parquet(*held).select(*schema.names)
 

@@ -92,6 +92,7 @@ class Pipeline:
         self._by_id = {run.id: run for run in self.runs}
         self._bytes = sum(file.bytes for run in runs for file in run.manifest.files)
         self._kept: dict[tuple[str, tuple[str, ...]], DataFrame] = {}
+        self._sources: dict[tuple[str, ...], dict[str, DataFrame]] = {}
         sources = {run.id: run.digest for run in self.runs}
         few = self._bytes <= KEPT_IN_MEMORY_BYTES_MAX
         self.folders = Folders(spark, out, sources, few_files=few)
@@ -123,10 +124,15 @@ class Pipeline:
     def _inputs(self, table: Table, runs: Sequence[str]) -> dict[str, DataFrame]:
         given = {}
         if any(name in SOURCES for name in table.inputs):
-            given = source_frames(self._spark, [self._by_id[run] for run in runs])
+            given = self._given(tuple(runs))
         return {
             name: given[name] if name in given else self._read(name, runs) for name in table.inputs
         }
+
+    def _given(self, runs: tuple[str, ...]) -> dict[str, DataFrame]:
+        if runs not in self._sources:
+            self._sources[runs] = source_frames(self._spark, [self._by_id[run] for run in runs])
+        return self._sources[runs]
 
     def read(self, name: str) -> DataFrame:
         """Return a table's rows of all runs."""

@@ -158,9 +158,8 @@ _CONVERSIONS: Final[Mapping[str, str]] = {
     "'sequence', try_cast(p.`{0}`[2] AS BIGINT)) END",
     _ELEMENTS: "CASE WHEN p.kind = 'client_invoked' THEN transform(p.`{0}`, "
     "e -> named_struct('element', e, 'error', CAST(NULL AS BIGINT))) "
-    "ELSE transform(p.`{0}`, e -> named_struct("
-    "'element', try_element_at(from_json(e, 'ARRAY<STRING>'), 1), "
-    "'error', try_cast(try_element_at(from_json(e, 'ARRAY<STRING>'), 2) AS BIGINT))) END",
+    "ELSE transform(transform(p.`{0}`, e -> from_json(e, 'ARRAY<STRING>')), e -> named_struct("
+    "'element', try_element_at(e, 1), 'error', try_cast(try_element_at(e, 2) AS BIGINT))) END",
     "MAP<STRING, DOUBLE>": "transform_values(p.`{0}`, (k, v) -> try_cast(v AS DOUBLE))",
 }
 

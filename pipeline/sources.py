@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from event_log.evidence import COMMITS, FINAL_DUMP, FIRST_DUMP
 from pipeline.bronze.lines import files_frame, raw_lines
 from pipeline.evidence import Run
+from pipeline.table import local_frame
 
 SOURCES: Final = ("raw", "files", "runs", "manifest_holes")
 _RUNS: Final = (
@@ -24,8 +25,9 @@ def source_frames(spark: SparkSession, runs: Sequence[Run]) -> dict[str, DataFra
     return {
         "raw": raw_lines(spark, runs),
         "files": files_frame(spark, runs),
-        "runs": spark.createDataFrame([_row(run) for run in runs], _RUNS),
-        "manifest_holes": spark.createDataFrame(
+        "runs": local_frame(spark, [_row(run) for run in runs], _RUNS),
+        "manifest_holes": local_frame(
+            spark,
             [(run.id, "commits", hole) for run in runs for hole in _holes(run)],
             "run STRING, witness STRING, sentence STRING",
         ),

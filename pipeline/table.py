@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -17,6 +18,22 @@ def struct_type(ddl: str) -> T.StructType:
     read = T.StructType.fromDDL(ddl)
     assert isinstance(read, T.StructType)
     return read
+
+
+def local_frame(spark: SparkSession, rows: Sequence[Sequence[object]], ddl: str) -> DataFrame:
+    """Return a few rows as a frame that Spark's plans hold.
+
+    Questions about them are answered while a query is planned, and what joins none of them is not
+    even read. `createDataFrame` would ask workers of Python for them, at every use again.
+    """
+    schema = struct_type(ddl)
+    session = spark._jsparkSession
+    held = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+    if rows:
+        text = json.dumps([dict(zip(schema.names, row, strict=True)) for row in rows])
+        listed = F.from_json(F.lit(text), T.ArrayType(schema))
+        held = spark.range(1).select(F.inline(listed))._jdf.collectAsList()
+    return DataFrame(session.createDataFrame(held, session.parseDataType(schema.json())), spark)
 
 
 class PromiseBrokenError(Exception):

@@ -16,7 +16,7 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from pipeline.evidence import Run
-from pipeline.table import Frames, Table
+from pipeline.table import Frames, Table, local_frame
 
 KINDS: Final = (
     *("node", "client", "harness", "commits", "dump"),
@@ -53,7 +53,7 @@ def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
             rows.append(
                 (run.id, f.path, f.kind, witness, f.lines, f.bytes, left_open, boot, is_there)
             )
-    return spark.createDataFrame(rows, FILES_SCHEMA)
+    return local_frame(spark, rows, FILES_SCHEMA)
 
 
 def raw_lines(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
@@ -64,8 +64,9 @@ def raw_lines(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         for file in run.files(*KINDS)
     }
     if not places:
-        return spark.createDataFrame([], LINES.schema)
-    uris = spark.createDataFrame(
+        return local_frame(spark, [], LINES.schema)
+    uris = local_frame(
+        spark,
         [(path, *place) for path, place in places.items()],
         "path STRING, run STRING, file STRING, source STRING",
     )

@@ -16,7 +16,7 @@ from pipeline import schemas
 from pipeline.bronze.lines import IS_BLANK, numbered
 from pipeline.silver.events import SOURCES, cut_lines, unaccounted
 from pipeline.silver.reading import is_good, parsed_events, parsed_others
-from pipeline.table import Frames, Table
+from pipeline.table import Frames, Table, local_frame
 
 _KEY: Final = ("run", "node", "boot", "seq")
 _PLACE: Final = ("run", "file", "line_number")
@@ -44,7 +44,7 @@ def content() -> Column:
 def _build(frames: Frames) -> DataFrame:
     incomplete = _incomplete(frames)
     if not incomplete.limit(1).count():
-        return incomplete.sparkSession.createDataFrame([], SET_ASIDE.schema)
+        return local_frame(incomplete.sparkSession, [], SET_ASIDE.schema)
     of_interest = F.broadcast(incomplete.select("run", "file"))
     lines = numbered(frames).join(of_interest, on=["run", "file"], how="left_semi")
     lines = lines.filter(~F.expr(IS_BLANK))
