@@ -43,9 +43,11 @@ ASKED = {
 
 
 def replayed(start_cluster: StartCluster, kind: str, to: str | None) -> Report:
+    # The direct recording is of brokers that do not forward: they write configs themselves.
+    direct = {"bridgehead.forwarding.enable": "false", "inter.broker.protocol.version": "3.3"}
     cluster = start_cluster(
         controller=1,
-        properties={"bridgehead.forwarding.enable": str(kind == "forwarded").lower()},
+        properties=direct if kind == "direct" else {},
         node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
     )
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
