@@ -41,23 +41,6 @@ def _named_twice(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     return len(set(named)) < len(named) and kafkas == "timeout" and answered
 
 
-def _only_the_controller_writes(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    codes = _codes(ours, "responses")
-    wrote = _codes(kafkas, "responses") == [0] * len(codes)
-    return step["to"] == "other" and wrote and set(codes) == {41}
-
-
-def _only_the_controller_alters_quotas(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    codes = _codes(ours, "entries")
-    wrote = _codes(kafkas, "entries") == [0] * len(codes)
-    return step["to"] == "other" and wrote and set(codes) == {41}
-
-
-def _only_the_controller_has_acls(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    codes, theirs = _codes(ours, "results"), _codes(kafkas, "results")
-    return step["to"] == "other" and set(codes) == {41} and set(theirs) <= {0, 54}
-
-
 def _refused_instead_of_silence(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     told = (ours.get("errorCode"), ours.get("results")) if isinstance(ours, dict) else None
     return step["body"].get("users", ()) is None and kafkas == "timeout" and told == (31, [])
@@ -152,31 +135,6 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         "A broker that is asked to alter itself does so, or says who may not; Kafka's forwards it "
         "to a controller that refuses every broker but itself.",
         _named_broker_judges,
-    ),
-    Difference(
-        "alter-configs-without-forwarding",
-        "ALTER_CONFIGS",
-        "Without forwarding a broker that is not the controller answers NOT_CONTROLLER; Kafka's "
-        "writes topic configs itself. Here nobody but the controller writes.",
-        _only_the_controller_writes,
-    ),
-    Difference(
-        "incremental-alter-configs-without-forwarding",
-        "INCREMENTAL_ALTER_CONFIGS",
-        "As alter-configs-without-forwarding.",
-        _only_the_controller_writes,
-    ),
-    Difference(
-        "alter-client-quotas-without-forwarding",
-        "ALTER_CLIENT_QUOTAS",
-        "As alter-configs-without-forwarding.",
-        _only_the_controller_alters_quotas,
-    ),
-    Difference(
-        "create-acls-without-forwarding",
-        "CREATE_ACLS",
-        "As alter-configs-without-forwarding.",
-        _only_the_controller_has_acls,
     ),
     Difference(
         "describe-user-scram-credentials-denied",

@@ -7,12 +7,13 @@ and HashMap, and confirmed on answers of a live Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 from bridgehead.kafka_wire.java_order import NAMES_MAX, java_hash
 
+Key = TypeVar("Key")
 _WORD: Final = 0xFFFFFFFF
 # Sets of up to four elements remember the order in which these came.
 _SMALL_SET: Final = 4
@@ -33,26 +34,23 @@ def set_order(names: Iterable[str]) -> Sequence[str]:
 
 def mutable_hash_order(names: Iterable[str]) -> Sequence[str]:
     """Return distinct names in the order of a mutable HashMap; very many stay as they came."""
-    distinct = list(dict.fromkeys(names))
-    if not 1 < len(distinct) <= NAMES_MAX:
-        return distinct
-    slots = _MUTABLE_SLOTS
-    while len(distinct) >= slots * _MUTABLE_LOAD:
-        slots *= 2
-    codes = {name: _spread(java_hash(name)) for name in distinct}
-    # Within a slot in the order of the hash, which is a signed number.
-    return sorted(distinct, key=lambda name: (codes[name] & slots - 1, codes[name] ^ _SIGN))
+    return _mutable_order(names, java_hash, NAMES_MAX)
 
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
     """Return distinct 32-bit numbers in the order of a mutable HashMap; very many as they came."""
+    return _mutable_order(keys, lambda key: key & _WORD, _KEYS_MAX)
+
+
+def _mutable_order(keys: Iterable[Key], hash_of: Callable[[Key], int], most: int) -> list[Key]:
     distinct = list(dict.fromkeys(keys))
-    if not 1 < len(distinct) <= _KEYS_MAX:
+    if not 1 < len(distinct) <= most:
         return distinct
     slots = _MUTABLE_SLOTS
     while len(distinct) >= slots * _MUTABLE_LOAD:
         slots *= 2
-    codes = {key: _spread(key & _WORD) for key in distinct}
+    codes = {key: _spread(hash_of(key)) for key in distinct}
+    # Within a slot in the order of the hash, which is a signed number.
     return sorted(distinct, key=lambda key: (codes[key] & slots - 1, codes[key] ^ _SIGN))
 
 

@@ -7,13 +7,12 @@ Stores are PEM or PKCS12; what else Kafka's JVM would take is refused with what 
 from __future__ import annotations
 
 import ssl
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from broker_proxy.authentication.sasl_server import SecurityConfigError
-from broker_proxy.authentication.tls import pem, pem_of_pkcs12
+from broker_proxy.authentication.tls import TLS_VERSIONS, load_key_pem, pem, pem_of_pkcs12
 from cluster_model.broker_configs import BrokerConfig
 
 ENABLE: Final = "zookeeper.ssl.client.enable"
@@ -21,7 +20,6 @@ CONNECTION_SOCKET: Final = "zookeeper.clientCnxnSocket"
 NETTY: Final = "org.apache.zookeeper.ClientCnxnSocketNetty"
 _PLAIN_SOCKET: Final = "org.apache.zookeeper.ClientCnxnSocketNIO"
 _PREFIX: Final = "zookeeper.ssl."
-_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 # Kafka takes a store's type from the end of its name where none is given.
 _ENDINGS: Final = {".pem": "PEM", ".p12": "PKCS12", ".pkcs12": "PKCS12", ".jks": "JKS"}
 
@@ -85,9 +83,9 @@ def _versions(config: BrokerConfig) -> tuple[ssl.TLSVersion, ...]:
     given = config.value(f"{_PREFIX}enabled.protocols")
     names = tuple(given) if isinstance(given, tuple) else ()
     names = names or (config.string(f"{_PREFIX}protocol") or "",)
-    if not set(names) <= set(_VERSIONS):
+    if not set(names) <= set(TLS_VERSIONS):
         raise SecurityConfigError(f"{_PREFIX}enabled.protocols: use TLSv1.2, TLSv1.3 or both.")
-    return tuple(_VERSIONS[name] for name in names)
+    return tuple(TLS_VERSIONS[name] for name in names)
 
 
 def _store(config: BrokerConfig, name: str) -> Store | None:
@@ -138,16 +136,14 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
 
 
 def _show(context: ssl.SSLContext, store: Store) -> None:
-    with tempfile.TemporaryDirectory(prefix="bridgehead-") as folder:
-        file = Path(folder) / "key.pem"  # The folder is its owner's alone.
-        file.write_text(_text(store), encoding="ascii")
-        try:
-            context.load_cert_chain(file, password=store.password)
-        except (ssl.SSLError, ValueError):
-            raise SecurityConfigError(
-                f"{_PREFIX}keystore.location={store.location} cannot be used: it must hold a "
-                "certificate and its private key, and the password must be right."
-            ) from None
+    text = _text(store)
+    try:
+        load_key_pem(context, text, store.password)
+    except (ssl.SSLError, ValueError):
+        raise SecurityConfigError(
+            f"{_PREFIX}keystore.location={store.location} cannot be used: it must hold a "
+            "certificate and its private key, and the password must be right."
+        ) from None
 
 
 def _text(store: Store) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
 _PEM_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----\s*(.*?)\s*-----END \1-----", re.S)
-_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+TLS_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
@@ -58,7 +58,7 @@ def check_tls(settings: TlsSettings) -> None:
             )
     if settings.get("ssl.cipher.suites"):
         raise SecurityConfigError("ssl.cipher.suites is set, which is not served: leave it out.")
-    unknown = set(_protocols(settings)) - set(_VERSIONS)
+    unknown = set(_protocols(settings)) - set(TLS_VERSIONS)
     if unknown or not _protocols(settings):
         raise SecurityConfigError(
             f"ssl.enabled.protocols of listener {settings.listener}: use TLSv1.2, TLSv1.3 or both."
@@ -73,7 +73,7 @@ def build_tls(settings: TlsSettings) -> ssl.SSLContext:
     """
     check_tls(settings)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    versions = [_VERSIONS[name] for name in _protocols(settings)]
+    versions = [TLS_VERSIONS[name] for name in _protocols(settings)]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
     context.options |= ssl.OP_NO_RENEGOTIATION
     _load_key_store(context, settings)
@@ -103,16 +103,21 @@ def _load_key_store(context: ssl.SSLContext, settings: TlsSettings) -> None:
             f"Listener {settings.listener} needs a certificate: set ssl.keystore.type=PEM with "
             "ssl.keystore.location, or with ssl.keystore.certificate.chain and ssl.keystore.key."
         )
+    try:
+        load_key_pem(context, text, password or "")
+    except (ssl.SSLError, ValueError):
+        raise SecurityConfigError(
+            f"The key store of listener {settings.listener} cannot be used: it must hold a "
+            "certificate and its private key, and the password must be right."
+        ) from None
+
+
+def load_key_pem(context: ssl.SSLContext, text: str, password: str) -> None:
+    """Have a context show a certificate; `ssl` reads only files. Raises SSLError, ValueError."""
     with tempfile.TemporaryDirectory(prefix="bridgehead-") as folder:
         file = Path(folder) / "key.pem"  # The folder is its owner's alone.
         file.write_text(text, encoding="ascii")
-        try:
-            context.load_cert_chain(file, password=password or "")
-        except (ssl.SSLError, ValueError):
-            raise SecurityConfigError(
-                f"The key store of listener {settings.listener} cannot be used: it must hold a "
-                "certificate and its private key, and the password must be right."
-            ) from None
+        context.load_cert_chain(file, password=password)
 
 
 def _load_trust_store(context: ssl.SSLContext, settings: TlsSettings) -> None:

@@ -151,15 +151,21 @@ def ghost_is_reported(world: World) -> Iterator[Breach]:
     yield "D5", f"{write.request_id}/{write.element}", f"event/{place}"
 
 
-def principal_is_swapped(world: World) -> Iterator[Breach]:
-    """F1: the controller decides for somebody else."""
-    write = _creation(world)
-    write.executed_for = "User:mallory"
+def _executed(world: World, write: Write) -> str:
+    """Carry a write out; return the place of the event that tells what was executed."""
     office = world.boots[world.controller]
     world.receive(write)
     place = office.place(office.seq - 1)
     zxid = world.commit(world.effect(write), [_outcome(write)])
     world.answer(write, zxid - 1, zxid)
+    return place
+
+
+def principal_is_swapped(world: World) -> Iterator[Breach]:
+    """F1: the controller decides for somebody else."""
+    write = _creation(world)
+    write.executed_for = "User:mallory"
+    place = _executed(world, write)
     yield "F1", place, f"event/{place}"
 
 
@@ -167,11 +173,7 @@ def bytes_are_changed(world: World) -> Iterator[Breach]:
     """F2: the controller decides another request than the client wrote."""
     write = _creation(world)
     write.executed_body = "bad"
-    office = world.boots[world.controller]
-    world.receive(write)
-    place = office.place(office.seq - 1)
-    zxid = world.commit(world.effect(write), [_outcome(write)])
-    world.answer(write, zxid - 1, zxid)
+    place = _executed(world, write)
     yield "F2", place, f"event/{place}"
 
 
