@@ -221,6 +221,20 @@ class ZooKeeperWatcher:
         await self._follow_tokens()
         await self._follow_acls(connected=True)
 
+    async def learn(self, zxid: int) -> None:
+        """Have ACLs and tokens told as of `zxid` at least, before their watches fire.
+
+        Raises:
+            ConnectionLostError: nothing is lost; the reconnect reads everything again.
+        """
+        session = self._live
+        if session.last_zxid < zxid:
+            await session.sync()  # In an ensemble this broker's server may lag behind.
+        if self._tokens is not None:
+            await self._tokens.follow(session, None)
+        if self._acls is not None:
+            await self._acls.follow(session, None)
+
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """Return the stored overrides of one entity, straight from ZooKeeper."""
         path = ConfigZnode.path(ConfigResource(entity_type, entity_name))

@@ -7,7 +7,7 @@ and HashMap, and confirmed on answers of a live Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -30,6 +30,15 @@ def set_order(names: Iterable[str]) -> Sequence[str]:
     if not _SMALL_SET < len(distinct) <= NAMES_MAX:
         return distinct
     return _walk([(_improve(java_hash(name)), name) for name in distinct], 0)
+
+
+def int_set_order(keys: Iterable[int], without: Collection[int]) -> Sequence[int]:
+    """Return what is left of a HashSet of 32-bit numbers once some are taken out of it."""
+    distinct = list(dict.fromkeys(keys))
+    left = [key for key in distinct if key not in without]
+    if not _SMALL_SET < len(distinct) <= _KEYS_MAX:
+        return left
+    return _walk([(_improve(key & _WORD), key) for key in left], 0)
 
 
 def mutable_hash_order(names: Iterable[str]) -> Sequence[str]:
@@ -65,13 +74,13 @@ def _improve(code: int) -> int:
     return code ^ code >> 10
 
 
-def _walk(hashed: list[tuple[int, str]], shift: int) -> list[str]:
+def _walk(hashed: list[tuple[int, Key]], shift: int) -> list[Key]:
     """One node of the trie: elements of its own first, then the nodes below."""
     if shift > 32:
-        return [name for _, name in hashed]  # Equal hashes.
-    slots: dict[int, list[tuple[int, str]]] = {}
-    for code, name in hashed:
-        slots.setdefault(code >> shift & 31, []).append((code, name))
+        return [key for _, key in hashed]  # Equal hashes.
+    slots: dict[int, list[tuple[int, Key]]] = {}
+    for code, key in hashed:
+        slots.setdefault(code >> shift & 31, []).append((code, key))
     ordered = [slots[slot] for slot in sorted(slots)]
     own = [slot[0][1] for slot in ordered if len(slot) == 1]
     for slot in ordered:

@@ -209,6 +209,7 @@ class Controller:
             self._publisher.silence()
             if loop is not None:
                 loop.end(_NOT_CONTROLLER)
+                self.foreign.office_is_over()
             services.log.append(Resigned(epoch=fence.epoch, reason=reason))
             await asyncio.shield(self._stand_down())
 

@@ -42,6 +42,7 @@ class ForeignWrites:
         """`reader` reads through the controller's own session; None: there is none."""
         self._in_office = in_office
         self._reader = reader
+        self._unread: set[asyncio.Future[None]] = set()
 
     def acl_seen(self, pattern: ResourcePattern, version: int | None) -> None:
         """This node's broker read a pattern's znode; None: it is gone."""
@@ -61,17 +62,36 @@ class ForeignWrites:
         if loop is not None and loop.image.tokens.get(token_id) != token:
             self._read(loop, partial(_read_token, token_id=token_id))
 
+    async def settled(self) -> None:
+        """Return once the image holds whatever was seen so far, or office is over."""
+        if self._unread:
+            await asyncio.wait(tuple(self._unread))
+
+    def office_is_over(self) -> None:
+        """Nothing is read any more: the next one in office loads everything."""
+        for known in tuple(self._unread):
+            _settle(known)
+
     def _read(self, loop: ControllerLoop, reading: Reading) -> None:
+        known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._unread.add(known)
+        known.add_done_callback(self._unread.discard)
+
         async def chore() -> None:
             read = self._reader()
-            if read is None or loop is not self._in_office():
-                return
             try:
-                await reading(loop, read)
+                if read is not None and loop is self._in_office():
+                    await reading(loop, read)
+                _settle(known)
             except ConnectionLostError:
                 asyncio.get_running_loop().call_later(_AGAIN_S, loop.start_chore, chore)
 
         loop.start_chore(chore)
+
+
+def _settle(known: asyncio.Future[None]) -> None:
+    if not known.done():
+        known.set_result(None)
 
 
 async def _read_acl(loop: ControllerLoop, read: ReadMany, *, pattern: ResourcePattern) -> None:

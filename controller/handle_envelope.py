@@ -15,7 +15,6 @@ from dataclasses import replace
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
-from bridgehead.kafka_wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from cluster_model.authorization import nothing_is_allowed
 from cluster_model.image import MetadataImage
 from cluster_model.quirks import (
@@ -154,13 +153,12 @@ class EnvelopeDesk:
             now_ms=services.now_ms(),
             made_by_broker=envelope.made_by_broker,
         )
-        if isinstance(opened.request, AlterClientQuotasRequest):
-            context = await with_hosts(
-                context, opened.request, services.bind_authorize, loop.image.acls
-            )
-            if self._in_office() is not loop:  # Lost while names were looked up.
-                answer.set_result(EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0))
-                return self._running.pop(envelope.identity).result()
+        context = await with_hosts(
+            context, opened.request, services.bind_authorize, loop.image.acls
+        )
+        if self._in_office() is not loop:  # Lost while names were looked up.
+            answer.set_result(EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0))
+            return self._running.pop(envelope.identity).result()
         work = Work(
             identity=envelope.identity,
             context=context,

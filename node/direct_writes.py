@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from broker_proxy.apis.base import ClientRequest
 from cluster_model.authorization import nothing_is_allowed
+from cluster_model.session_state import ConnectionLostError
 from controller.apis.base import RequestContext
 from controller.direct.session import DirectSession
 from controller.direct.writer import DirectServices, DirectWriter
@@ -21,6 +23,10 @@ from node.config import NodeConfig
 
 if TYPE_CHECKING:
     from node.node import Node
+
+# CreateAcls, DeleteAcls, CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken: in
+# Kafka, who wrote them obeys them at once; of all else it hears as every broker does.
+_OBEYED_AT_ONCE: Final = frozenset({30, 31, 38, 39, 40})
 
 
 def writes_directly(config: NodeConfig, mutants: frozenset[Mutant]) -> bool:
@@ -96,4 +102,15 @@ class DirectWrites:
             deadline_s=time.monotonic() + self._timeout_s,
             answer=asyncio.get_running_loop().create_future(),
         )
-        return await self._writer.write(work)
+        response, zxid = await self._writer.write(work)
+        if header.api_key in _OBEYED_AT_ONCE:
+            await self._learn(zxid, work.deadline_s)
+        return response, zxid
+
+    async def _learn(self, zxid: int, deadline_s: float) -> None:
+        """Have this broker, and the controller beside it, know what was written."""
+        # It is written, whatever happens now: who reconnects reads everything again.
+        with contextlib.suppress(ConnectionLostError, TimeoutError):
+            async with asyncio.timeout(deadline_s - time.monotonic()):
+                await self._node.watcher.learn(zxid)
+                await self._node.controller.foreign.settled()

@@ -24,6 +24,7 @@ from cluster_model.elections import elect_new
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas, start_index
 from cluster_model.records import AssignmentRecord, PartitionRecord, Record, Replicas
+from cluster_model.scala_order import int_set_order
 from cluster_model.topic_names import has_a_path
 from controller.apis.base import Decided, Decision, Outcome, RequestContext, Wait, WaitFor
 from controller.apis.topic_assignments import (
@@ -216,7 +217,7 @@ def _check_given(
     given: list[Replicas], topic: Topic, count: int, image: MetadataImage
 ) -> tuple[Replicas, ...]:
     """The checks of a client's own assignment, in Kafka's order and words."""
-    unknown = sorted({b for replicas in given for b in replicas if b not in image.brokers})
+    unknown = int_set_order((b for replicas in given for b in replicas), without=image.brokers)
     if unknown:
         raise _assignment(
             f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."

@@ -56,9 +56,10 @@ from controller.apis.base import (
 from controller.apis.topic_assignments import (
     PARTITIONS_IN_ONE_MULTI,
     check_room,
-    manual_assignment,
+    given_assignment,
     partitions_max,
     too_many_partitions,
+    usable_assignment,
 )
 from controller.policy_questions import MakeQuestion, creation
 
@@ -215,13 +216,14 @@ class CreateTopics:
         configs = {config.name: config.value or "" for config in topic.configs}
         if topic.assignments:
             self._refuse_both(topic)
-            assignment = None
+            self._check_name(name, image, created)
+            given = given_assignment(topic)
+            self._check_configs(configs)
+            assignment = usable_assignment(given, image, unusable_too=self._takes_unusable)
         else:
             assignment = self._place(context, topic, order, len(image.brokers))
-        self._check_name(name, image, created)
-        if assignment is None:
-            assignment = manual_assignment(topic, image, unusable_too=self._takes_unusable)
-        self._check_configs(configs)
+            self._check_name(name, image, created)
+            self._check_configs(configs)
         check_room(name, assignment, configs)
         return _Plan(assignment, configs, generated=not topic.assignments)
 

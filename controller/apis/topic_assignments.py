@@ -42,24 +42,34 @@ def check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str
         )
 
 
-def manual_assignment(
-    topic: CreatableTopic, image: MetadataImage, *, unusable_too: bool = False
-) -> tuple[Replicas, ...]:
-    """Return the assignment a client gave, checked.
+def given_assignment(topic: CreatableTopic) -> dict[int, Replicas]:
+    """Return the replicas that a client gave each partition, by its number, once Kafka takes them.
 
-    Kafka takes negative ids, no ids at all, and ids of which no broker lives; its controller then
-    chokes on the topic (kafka-semantics 9.7). Those are refused here, unless the quirk is asked
-    for (`unusable_too`): docs/differences.md.
+    What Kafka takes may still be unusable: see `usable_assignment`.
     """
     # Where a partition comes twice the last one counts, as in Kafka.
     by_number = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
     if len({len(replicas) for replicas in by_number.values()}) > 1:
         raise _assignment("All partitions should have the same number of replicas")
     if any(len(set(replicas)) != len(replicas) for replicas in by_number.values()):
-        shown = {number: by_number[number] for number in mutable_int_order(by_number)}
-        raise _assignment(f"Duplicate replica assignment found: {_scala(shown)}")
+        raise _assignment(f"Duplicate replica assignment found: {_scala(by_number)}")
+    # Kafka adds numbers up where it could look at them: negative ones count for nothing.
+    if sum(number for number in by_number if number > 0) != sum(range(len(by_number))):
+        raise _not_consecutive()
+    return by_number
+
+
+def usable_assignment(
+    by_number: Mapping[int, Replicas], image: MetadataImage, *, unusable_too: bool
+) -> tuple[Replicas, ...]:
+    """Return it in the order of the partitions, if a topic can live on it.
+
+    Kafka takes negative ids, no ids at all, and ids of which no broker lives; its controller then
+    chokes on the topic (kafka-semantics 9.7). Those are refused here, unless the quirk is asked
+    for (`unusable_too`), and negative partitions always: docs/differences.md.
+    """
     if sorted(by_number) != list(range(len(by_number))):
-        raise _assignment("partitions should be a consecutive 0-based integer sequence")
+        raise _not_consecutive()
     for number, replicas in () if unusable_too else sorted(by_number.items()):
         if not replicas:
             raise _assignment(f"Partition {number} has no replicas.")
@@ -70,6 +80,10 @@ def manual_assignment(
     return tuple(by_number[number] for number in range(len(by_number)))
 
 
+def _not_consecutive() -> ApiError:
+    return _assignment("partitions should be a consecutive 0-based integer sequence")
+
+
 def _assignment(text: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
 
@@ -77,7 +91,7 @@ def _assignment(text: str) -> ApiError:
 def _scala(assignment: Mapping[int, Replicas]) -> str:
     """Render as Kafka's text does, which is Scala's rendering of its maps."""
     parts = (
-        f"{number} -> ArrayBuffer({', '.join(map(str, replicas))})"
-        for number, replicas in sorted(assignment.items())
+        f"{number} -> ArrayBuffer({', '.join(map(str, assignment[number]))})"
+        for number in mutable_int_order(assignment)
     )
     return f"HashMap({', '.join(parts)})"

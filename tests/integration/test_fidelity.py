@@ -42,12 +42,17 @@ ASKED = {
 }
 
 
+# The direct recordings are of brokers that do not forward: they write configs themselves.
+PROPERTIES = {
+    "direct": {"bridgehead.forwarding.enable": "false", "inter.broker.protocol.version": "3.3"},
+    "forwarded": {},
+}
+
+
 def replayed(start_cluster: StartCluster, kind: str, to: str | None) -> Report:
-    # The direct recording is of brokers that do not forward: they write configs themselves.
-    direct = {"bridgehead.forwarding.enable": "false", "inter.broker.protocol.version": "3.3"}
     cluster = start_cluster(
         controller=1,
-        properties=direct if kind == "direct" else {},
+        properties=PROPERTIES[kind],
         node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
     )
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
@@ -110,10 +115,9 @@ def test_who_may_do_what_is_answered_as_kafka_answers_it(
 ) -> None:
     """ACLs, tokens, refusals, partial rights and logins: the whole recording, on both paths."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
-    forwarding = {"bridgehead.forwarding.enable": str(kind == "forwarded").lower()}
     cluster = start_cluster(
         controller=1,
-        properties=dict(parse_properties(text)) | forwarding,
+        properties=dict(parse_properties(text)) | PROPERTIES[kind],
         node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
     )
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}

@@ -8,6 +8,7 @@ import pytest
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
@@ -104,6 +105,28 @@ def test_growth_is_refused(case: str) -> None:
     decided = only(CreatePartitions().decide(context(3), growth("t", count), before, {}))
     assert (decided.outcome.error, decided.outcome.message) == expected
     assert not decided.records
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ([[9, -1]], "9, -1"),
+        ([[8, 1], [7, 8]], "8, 7"),
+        ([[40, 9, 8, 7, 6]], "6, 9, 7, 40, 8"),
+        ([[1, 2, 3, 9, 8]], "9, 8"),
+    ],
+)
+def test_unknown_brokers_are_named_in_the_order_of_kafkas_set(
+    given: list[list[int]], named: str
+) -> None:
+    """Up to four as they came, more by their hashes, also once the known ones are taken out."""
+    asked = growth("t", 2)
+    asked.topics[0].assignments = [CreatePartitionsAssignment(each) for each in given]
+    outcome = only(CreatePartitions().decide(context(3), asked, with_topic("t"), {})).outcome
+    assert outcome == Outcome(
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        f"Unknown broker(s) in replica assignment: {named}.",
+    )
 
 
 def test_growth_without_the_right_does_not_say_whether_the_topic_exists() -> None:

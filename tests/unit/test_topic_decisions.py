@@ -87,6 +87,37 @@ def test_configs_that_no_znode_holds_are_refused() -> None:
     assert outcome.error is ErrorCode.INVALID_CONFIG
 
 
+@pytest.mark.parametrize(
+    ("replicas", "retention", "refusal"),
+    [
+        ({-1: [1]}, "long", (40, "Invalid value long for configuration retention.ms: ")),
+        ({-1: [1]}, "1", (39, "partitions should be a consecutive 0-based integer sequence")),
+        ({0: [9]}, "long", (40, "Invalid value long for configuration retention.ms: ")),
+        ({0: [9]}, "1", (39, "No broker in the replica list of partition 0 is alive.")),
+        ({0: [1], 2: [1]}, "long", (39, "partitions should be a consecutive 0-based")),
+        (
+            {16: [1, 1], 1: [1, 1]},
+            "long",
+            (
+                39,
+                "Duplicate replica assignment found: "
+                "HashMap(16 -> ArrayBuffer(1, 1), 1 -> ArrayBuffer(1, 1))",
+            ),
+        ),
+    ],
+)
+def test_what_kafka_takes_of_an_assignment_is_refused_after_what_kafka_refuses(
+    replicas: dict[int, list[int]], retention: str, refusal: tuple[int, str]
+) -> None:
+    """Its own checks of assignments, those of configs, then ours. It counts no negative numbers."""
+    given = topic("t", -1, -1, retention_ms=retention)
+    given.assignments = [CreatableReplicaAssignment(each, replicas[each]) for each in replicas]
+    outcome = only(create_topics().decide(context(7), creation(given), image(), {})).outcome
+    assert outcome.error == refusal[0]
+    assert outcome.message is not None
+    assert outcome.message.startswith(refusal[1])
+
+
 def test_a_dry_run_judges_and_writes_nothing() -> None:
     """No records, no wait, and no topic id in the answer."""
     api, request = create_topics(), creation(topic("t"), topic("bad name"), validate_only=True)
