@@ -37,6 +37,7 @@ from cluster_model.znodes import (
 )
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
+from zookeeper_client.config_reading import read_configs
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import NODE_EXISTS, ReadChildren, ReadData, ZnodeData
 
@@ -261,29 +262,10 @@ class ZooKeeperWatcher:
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
         """Return the stored overrides of all entities of a type; users with their clients."""
-        session = self._live
-        names = sorted(await session.children(f"/config/{entity_type}"))
-        if entity_type == "users":
-            parents = [f"{name}/clients" for name in names]
-            below = await session.read([ReadChildren(f"/config/users/{p}") for p in parents])
-            names += [
-                f"{parent}/{child}"
-                for parent, children in zip(parents, below, strict=True)
-                if isinstance(children, list)
-                for child in sorted(children)
-            ]
-        resources = [ConfigResource(entity_type, name) for name in names]
-        found = await session.read([ReadData(ConfigZnode.path(each)) for each in resources])
-        configs = {}
-        for resource, znode in zip(resources, found, strict=True):
-            if not isinstance(znode, ZnodeData):
-                continue  # It went between the two reads.
-            path = ConfigZnode.path(resource)
-            try:
-                configs[resource] = ConfigZnode.decode(path, znode.data)
-            except ZnodeContentError as wrong:
-                _log.error("%s", wrong)
-        return configs
+        stored = await read_configs(self._live.read, [entity_type])
+        for text in stored.refused:
+            _log.error("%s", text)
+        return stored.configs
 
     # --- Watching ------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from chaos.connection import CLOSED, TIMEOUT, Connection, request_bytes
 from chaos.known_differences import KNOWN_DIFFERENCES
 
 NO_ID: Final = "A" * 22
+_SHOWN: Final = 700  # characters of a request or an answer
 # What a cluster is free to choose: an answer must have it or lack it as Kafka's has.
 FREE: Final = frozenset(
     {
@@ -159,10 +160,11 @@ class Replay:
             if row.api == step.get("api", "raw") and row.explains(step, want, got):
                 self.report.known[row.name] += 1
                 return
-        shown = [json.dumps(each)[:700] for each in (step.get("body", step.get("raw")), want, got)]
+        asked = json.dumps(step.get("body", step.get("raw")))[:_SHOWN]
+        theirs, ours = _around_difference(json.dumps(want), json.dumps(got))
         self.report.differences.append(
-            f"{case}: {step.get('api', 'raw')} v{step.get('version')} to {step['to']} {shown[0]}\n"
-            f"    Kafka {shown[1]}\n    here  {shown[2]}"
+            f"{case}: {step.get('api', 'raw')} v{step.get('version')} to {step['to']} {asked}\n"
+            f"    Kafka {theirs}\n    here  {ours}"
         )
 
     def _both(self, step: Step) -> tuple[Any, Any]:
@@ -359,6 +361,16 @@ def replay(
     finally:
         run.close()
     return run.report
+
+
+def _around_difference(theirs: str, ours: str) -> tuple[str, str]:
+    """Return both as far as they are shown: of long ones, where they begin to differ."""
+    pairs = enumerate(zip(theirs, ours, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(theirs), len(ours)))
+    begin = max(0, at - _SHOWN // 2) if max(len(theirs), len(ours)) > _SHOWN else 0
+    before = "…" if begin else ""
+    shown = slice(begin, begin + _SHOWN)
+    return before + theirs[shown], before + ours[shown]
 
 
 def main() -> None:

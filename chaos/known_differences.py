@@ -30,6 +30,20 @@ def _unusable_assignment(step: Mapping[str, Any], kafkas: Any, ours: Any) -> boo
     return unusable and _codes(kafkas, "topics") == [7] and _codes(ours, "topics") == [39]
 
 
+def _negative_partition(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
+    """The only differing topics: -1 in Kafka's answer and 39 in ours."""
+    asked = step["body"]["topics"]
+    negative = {
+        topic["name"]
+        for topic in asked
+        if any(a["partitionIndex"] < 0 for a in topic["assignments"])
+    }
+    told, here = kafkas.get("topics", []), ours.get("topics", [])
+    pairs = [(a, b) for a, b in zip(told, here, strict=True) if a != b]
+    codes = {(a["errorCode"], b["errorCode"]) for a, b in pairs}
+    return codes == {(-1, 39)} and {a["name"] for a, _ in pairs} <= negative
+
+
 def _deleted_before(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     codes, here = _codes(kafkas, "responses"), _codes(ours, "responses")
     return set(codes) == {3} and here == [100] * len(codes)
@@ -114,6 +128,13 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         "INVALID_REPLICA_ASSIGNMENT; Kafka creates the topic, which gets no leader, and says "
         "REQUEST_TIMED_OUT.",
         _unusable_assignment,
+    ),
+    Difference(
+        "create-topics-negative-partition",
+        "CREATE_TOPICS",
+        "A partition with a negative number is refused with INVALID_REPLICA_ASSIGNMENT; Kafka "
+        "creates the topic where the other numbers add up, and says UNKNOWN_SERVER_ERROR.",
+        _negative_partition,
     ),
     Difference(
         "delete-topics-deleted-before",

@@ -28,6 +28,7 @@ from bridgehead.kafka_wire.schema import (
     fields_of,
 )
 from chaos.random_values import NO_ID, ODD, POOLS
+from cluster_model.topic_names import has_a_path
 
 STEPS_PER_CASE: Final = 6
 # Brokers are told of a write one after another; what changes something shall not race with that.
@@ -171,6 +172,7 @@ def _asked(
 ) -> dict[str, Any]:
     head = encode_request_header(RequestHeader(asked.key, version, 7, "random"))
     sent = _without_words(body)
+    reads = asked.reads or body.get("validateOnly") is True
     return {
         "to": to,
         "api": API_SPECS[asked.key].enum_name,
@@ -178,9 +180,9 @@ def _asked(
         "body": body,
         "request_hex": (head + encode_body(asked.key, "request", version, sent)).hex(),
         "unordered": asked.unordered,
-        "reads": asked.reads,
+        "reads": reads,
         # Only what changes nothing can be asked again until it is as expected.
-        "settle_before" if asked.reads else "pause_before": wait_s,
+        "settle_before" if reads else "pause_before": wait_s,
     }
 
 
@@ -200,11 +202,19 @@ def _make_answerable(spec: ApiSpec, body: dict[str, Any], to: str) -> None:
                 resource["configurationKeys"] = ["log.retention.ms", "root"]
     if spec.key == 35 and body["topics"] is None:  # Other cases' topics are placed at random.
         body["topics"] = []
+    if spec.key == 19 and "validateOnly" in body and _names_a_negative_partition(body):
+        body["validateOnly"] = True  # row `create-topics-negative-partition`
+    if spec.key == 37 and not all(has_a_path(topic["name"]) for topic in body["topics"]):
+        body["validateOnly"] = True  # row `create-partitions-name-without-path`
     if spec.key == 49:  # A limit of everybody would be one of these requests.
         for entry in body["entries"]:
             if any(part["entityName"] is None for part in entry["entity"]):
                 for operation in entry["ops"]:
                     operation["value"] = _NEVER_REACHED
+
+
+def _names_a_negative_partition(body: Mapping[str, Any]) -> bool:
+    return any(a["partitionIndex"] < 0 for topic in body["topics"] for a in topic["assignments"])
 
 
 def _struct(

@@ -21,7 +21,8 @@ from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znodes import ConfigZnode
 from controller.loop import ControllerLoop
-from controller.store.load import ReadMany, read_acl, read_configs
+from controller.store.load import ReadMany, read_acl
+from zookeeper_client.config_reading import read_some_configs
 from zookeeper_client.token_reading import read_some_tokens
 from zookeeper_client.wire import ReadChildren
 
@@ -111,13 +112,12 @@ async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: Config
         user, client = user_and_client(resource)
         if client is not None:
             resources.append(ConfigResource("users", user))
-    refused: list[str] = []
-    configs, versions = await read_configs(read, resources, refused)
-    for text in refused:
+    found = await read_some_configs(read, resources)
+    for text in found.refused:
         _log.error("%s", text)
     image = loop.image
     for each in resources:
-        image = image.with_config(each, configs.get(each), versions.get(each, 0))
+        image = image.with_config(each, found.configs.get(each), found.versions.get(each, 0))
     if user:
         path = ConfigZnode.path(ConfigResource("users", user))
         (below,) = await read([ReadChildren(f"{path}/clients")])

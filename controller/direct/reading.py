@@ -9,9 +9,10 @@ from immutables import Map
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigResource
 from controller.apis.config_changes import BROKER, CLUSTER_DEFAULT, TOPIC, broker_id_of
-from controller.store.load import ReadMany, load, load_configs, load_topics, read_configs
+from controller.store.load import ReadMany, load, load_topics
 from controller.work import Work
 from zookeeper_client.acl_reading import read_acls
+from zookeeper_client.config_reading import read_configs, read_some_configs
 from zookeeper_client.token_reading import read_tokens
 
 _ACLS: Final = frozenset({30, 31})
@@ -27,7 +28,7 @@ async def read_image(read: ReadMany, work: Work, *, everything: bool) -> Metadat
     """
     if everything:
         return (await load(read, 0)).image
-    refused: list[str] = []  # What cannot be understood is said by whoever loads everything.
+    # What cannot be understood is said by whoever loads everything.
     api_key = work.context.api_key
     if api_key in _ACLS:
         stored = await read_acls(read)
@@ -35,15 +36,19 @@ async def read_image(read: ReadMany, work: Work, *, everything: bool) -> Metadat
     if api_key in _TOKENS:
         return MetadataImage(tokens=Map((await read_tokens(read)).tokens))
     if api_key in _CONFIGS:
-        return await _read_named(read, work, refused)
-    configs, versions, user_clients = await load_configs(read, refused, ("users", "clients", "ips"))
-    return MetadataImage(configs=configs, config_versions=versions, user_clients=user_clients)
+        return await _read_named(read, work)
+    found = await read_configs(read, ("users", "clients", "ips"))
+    return MetadataImage(
+        configs=Map(found.configs),
+        config_versions=Map(found.versions),
+        user_clients=Map(found.clients),
+    )
 
 
-async def _read_named(read: ReadMany, work: Work, refused: list[str]) -> MetadataImage:
+async def _read_named(read: ReadMany, work: Work) -> MetadataImage:
     request = work.request
     names = {r.resource_name for r in request.resources if r.resource_type == TOPIC}
-    topics, _ = await load_topics(read, sorted(filter(_can_be_a_znode, names)), refused)
+    topics, _ = await load_topics(read, sorted(filter(_can_be_a_znode, names)), refused=[])
     entities = {CLUSTER_DEFAULT, str(work.identity.broker_id)} | {
         str(broker_id_of(r.resource_name))
         for r in request.resources
@@ -51,8 +56,10 @@ async def _read_named(read: ReadMany, work: Work, refused: list[str]) -> Metadat
     }
     resources = [ConfigResource("topics", name) for name in topics]
     resources += [ConfigResource("brokers", entity) for entity in sorted(entities)]
-    configs, versions = await read_configs(read, resources, refused)
-    return MetadataImage(topics=topics, configs=Map(configs), config_versions=Map(versions))
+    found = await read_some_configs(read, resources)
+    return MetadataImage(
+        topics=topics, configs=Map(found.configs), config_versions=Map(found.versions)
+    )
 
 
 def _can_be_a_znode(name: str) -> bool:

@@ -21,7 +21,6 @@ from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState
 from cluster_model.znodes import (
     BrokerIdZnode,
-    ConfigZnode,
     DeletionMarkerZnode,
     NodeZnode,
     OutcomeZnode,
@@ -32,6 +31,7 @@ from cluster_model.znodes import (
 )
 from controller.store.outcomes import OutcomeIndex, decode_outcomes
 from zookeeper_client.acl_reading import read_acls, rules_of
+from zookeeper_client.config_reading import read_configs
 from zookeeper_client.token_reading import read_tokens
 from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
 
@@ -68,11 +68,10 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     topic_names, markers, commits, floors = names
     feature, *_ = await read([ReadData("/feature")])
     brokers = await load_brokers(read, refused)
-    configs, versions, user_clients = await load_configs(read, refused)
+    configured = await read_configs(read, _CONFIG_TYPES)
     topics, without_id = await load_topics(read, topic_names, refused)
-    stored = await read_acls(read)
-    tokens, unread = await read_tokens(read)
-    refused += unread
+    ruled = await read_acls(read)
+    issued = await read_tokens(read)
     outcomes = await _load_outcomes(read, commits, floors, refused)
     image = MetadataImage(
         controller_epoch=controller_epoch,
@@ -80,14 +79,14 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         topics=topics,
         topic_names=Map({topic.topic_id: name for name, topic in topics.items()}),
         colliding=index_collisions(topics),
-        configs=configs,
-        config_versions=versions,
-        user_clients=user_clients,
+        configs=Map(configured.configs),
+        config_versions=Map(configured.versions),
+        user_clients=Map(configured.clients),
         deletions=frozenset(markers) & frozenset(topics),
-        acls=stored.acls,
-        acl_versions=stored.versions,
-        mutation_rates=Map(_mutation_rates(configs)),
-        tokens=Map(tokens),
+        acls=ruled.acls,
+        acl_versions=ruled.versions,
+        mutation_rates=Map(_mutation_rates(configured.configs)),
+        tokens=Map(issued.tokens),
     )
     return Loaded(
         image,
@@ -96,7 +95,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         tuple(sorted(set(markers) - set(topic_names))),
         without_id,
         feature is not None,
-        (*refused, *stored.refused),
+        (*refused, *configured.refused, *ruled.refused, *issued.refused),
     )
 
 
@@ -133,52 +132,6 @@ async def load_brokers(read: ReadMany, refused: list[str]) -> Map[int, BrokerReg
         except ZnodeContentError as wrong:
             refused.append(str(wrong))
     return Map(brokers)
-
-
-async def load_configs(
-    read: ReadMany, refused: list[str], entity_types: Sequence[str] = _CONFIG_TYPES
-) -> tuple[Map[ConfigResource, dict[str, str]], Map[ConfigResource, int], Map[str, frozenset[str]]]:
-    """Return all configs of these types, their znodes' versions, and the clients below users."""
-    names = await _children(read, [f"/config/{entity_type}" for entity_type in entity_types])
-    resources = [
-        ConfigResource(entity_type, name)
-        for entity_type, entities in zip(entity_types, names, strict=True)
-        for name in entities
-    ]
-    users = [r for r in resources if r.entity_type == "users"]
-    clients = await read([ReadChildren(f"{ConfigZnode.path(user)}/clients") for user in users])
-    # None: that user has no `clients` znode; an empty one may have been left behind.
-    user_clients = {
-        user.entity_name: frozenset(cast(list[str], below))
-        for user, below in zip(users, clients, strict=True)
-        if below is not None
-    }
-    resources += [
-        ConfigResource("users", f"{user}/clients/{name}")
-        for user, below in user_clients.items()
-        for name in sorted(below)
-    ]
-    configs, versions = await read_configs(read, resources, refused)
-    return Map(configs), Map(versions), Map(user_clients)
-
-
-async def read_configs(
-    read: ReadMany, resources: Sequence[ConfigResource], refused: list[str]
-) -> tuple[dict[ConfigResource, dict[str, str]], dict[ConfigResource, int]]:
-    """Return those of the named configs that are there, and their znodes' versions."""
-    configs: dict[ConfigResource, dict[str, str]] = {}
-    versions: dict[ConfigResource, int] = {}
-    found = await _data(read, [ConfigZnode.path(resource) for resource in resources])
-    for resource, znode in zip(resources, found, strict=True):
-        if znode is None:
-            continue
-        path = ConfigZnode.path(resource)
-        try:
-            configs[resource] = ConfigZnode.decode(path, znode.data)
-            versions[resource] = znode.stat.version
-        except ZnodeContentError as wrong:
-            refused.append(str(wrong))
-    return configs, versions
 
 
 def _mutation_rates(

@@ -56,6 +56,22 @@ def test_an_answer_that_differs_from_the_live_one_is_told() -> None:
     assert '"errorCode": 36' in told
 
 
+def test_of_long_answers_that_part_is_told_in_which_they_differ() -> None:
+    """Not their beginnings, which are alike."""
+    _, case = random_cases(1, 1)
+    creations = {**case, "steps": case["steps"][:1]}
+    long = [answer(0)["topics"][0]] * 100
+    run = Ours(
+        {"topics": [*long, {"name": "ours", "errorCode": 0}]},
+        Kafka({"topics": [*long, {"name": "theirs", "errorCode": 0}]}),
+    )
+    run.run(creations)
+    (told,) = run.report.differences
+    kafkas, ours = told.splitlines()[1:]
+    assert '"theirs"' in kafkas
+    assert '"ours"' in ours
+
+
 def test_without_a_kafka_it_says_how_to_get_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

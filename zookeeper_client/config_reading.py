@@ -1,0 +1,67 @@
+"""Configs out of ZooKeeper, for controllers and brokers alike."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, cast
+
+from cluster_model.records import ConfigResource
+from cluster_model.znodes import ConfigZnode, ZnodeContentError
+from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
+
+ReadMany = Callable[[Sequence[Read]], Awaitable[list[ReadResult]]]
+
+
+class StoredConfigs(NamedTuple):
+    """What was found. `refused` says which znodes could not be understood."""
+
+    configs: dict[ConfigResource, dict[str, str]]
+    versions: dict[ConfigResource, int]  # of the znodes
+    refused: tuple[str, ...]
+    # By user, the clients below it; none: the user has no `clients` znode. An empty one may have
+    # been left behind.
+    clients: dict[str, frozenset[str]]
+
+
+async def read_configs(read: ReadMany, entity_types: Sequence[str]) -> StoredConfigs:
+    """Return all configs of these types; users with their clients. Raises ConnectionLostError."""
+    names = await _children(read, [f"/config/{entity_type}" for entity_type in entity_types])
+    resources = [
+        ConfigResource(entity_type, name)
+        for entity_type, entities in zip(entity_types, names, strict=True)
+        for name in sorted(entities or ())
+    ]
+    users = [r for r in resources if r.entity_type == "users"]
+    below = await _children(read, [f"{ConfigZnode.path(user)}/clients" for user in users])
+    clients = {
+        user.entity_name: frozenset(names)
+        for user, names in zip(users, below, strict=True)
+        if names is not None
+    }
+    resources += [
+        ConfigResource("users", f"{user}/clients/{name}")
+        for user, names in clients.items()
+        for name in sorted(names)
+    ]
+    return (await read_some_configs(read, resources))._replace(clients=clients)
+
+
+async def read_some_configs(read: ReadMany, resources: Sequence[ConfigResource]) -> StoredConfigs:
+    """Return those of the named configs that are there. Raises ConnectionLostError."""
+    configs: dict[ConfigResource, dict[str, str]] = {}
+    versions: dict[ConfigResource, int] = {}
+    refused = []
+    paths = [ConfigZnode.path(resource) for resource in resources]
+    found = await read([ReadData(path) for path in paths])
+    for resource, path, znode in zip(resources, paths, found, strict=True):
+        if isinstance(znode, ZnodeData):
+            try:
+                configs[resource] = ConfigZnode.decode(path, znode.data)
+                versions[resource] = znode.stat.version
+            except ZnodeContentError as wrong:
+                refused.append(str(wrong))
+    return StoredConfigs(configs, versions, tuple(refused), {})
+
+
+async def _children(read: ReadMany, paths: Sequence[str]) -> list[list[str] | None]:
+    return cast(list[list[str] | None], await read([ReadChildren(path) for path in paths]))
