@@ -32,8 +32,7 @@ def _unusable_assignment(step: Mapping[str, Any], kafkas: Any, ours: Any) -> boo
 
 def _negative_partition(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     """The only differing topics: -1 in Kafka's answer and 39 in ours."""
-    told, here = kafkas.get("topics", []), ours.get("topics", [])
-    pairs = [(a, b) for a, b in zip(told, here, strict=True) if a != b]
+    pairs = _differing(kafkas, ours, "topics")
     if {(a["errorCode"], b["errorCode"]) for a, b in pairs} != {(-1, 39)}:
         return False
     refused = {a["name"] for a, _ in pairs}
@@ -59,8 +58,7 @@ def _refused_instead_of_silence(step: Mapping[str, Any], kafkas: Any, ours: Any)
 
 def _existence_hidden(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
     """The only differing elements: no name, 29 in Kafka's answer and 100 in ours."""
-    told, here = kafkas.get("responses", []), ours.get("responses", [])
-    pairs = [(a, b) for a, b in zip(told, here, strict=True) if a != b]
+    pairs = _differing(kafkas, ours, "responses")
     hidden = [{**a, "errorCode": 100} == b and a["errorCode"] == 29 for a, b in pairs]
     return bool(hidden) and all(hidden) and all(a["name"] is None for a, _ in pairs)
 
@@ -85,8 +83,19 @@ def _cluster_default(config: Mapping[str, Any]) -> str | None:
 
 def _codes(answer: Any, key: str) -> list[int]:
     """Return the error codes of an answer's elements; none when there is no answer."""
-    elements = answer.get(key, []) if isinstance(answer, dict) else []
-    return [element["errorCode"] for element in elements]
+    return [element["errorCode"] for element in _elements(answer, key)]
+
+
+def _differing(kafkas: Any, ours: Any, key: str) -> list[tuple[Any, Any]]:
+    """Return the elements that differ, in pairs; none where one answer has more of them."""
+    told, here = _elements(kafkas, key), _elements(ours, key)
+    if len(told) != len(here):
+        return []
+    return [(a, b) for a, b in zip(told, here, strict=True) if a != b]
+
+
+def _elements(answer: Any, key: str) -> list[Any]:
+    return answer.get(key, []) if isinstance(answer, dict) else []
 
 
 def _named_broker_judges(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:

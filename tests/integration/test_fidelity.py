@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,6 +156,23 @@ def test_a_known_difference_explains_no_more_than_it_names() -> None:
     assert [
         r.name for r in KNOWN_DIFFERENCES if r.api != "raw" and r.explains(step, kafkas, ours)
     ] == []
+
+
+def test_a_negative_partition_explains_that_topic_alone() -> None:
+    """Not another topic's answer, no other code, and no answer that never came."""
+    (row,) = (r for r in KNOWN_DIFFERENCES if r.name == "create-topics-negative-partition")
+    asked = {"bad": [{"partitionIndex": -1}], "good": [{"partitionIndex": 0}]}
+    step = {"body": {"topics": [{"name": n, "assignments": a} for n, a in asked.items()]}}
+
+    def told(bad: int, good: int) -> Any:
+        return {"topics": [{"name": "bad", "errorCode": bad}, {"name": "good", "errorCode": good}]}
+
+    assert row.explains(step, told(-1, 0), told(39, 0))
+    assert not row.explains(step, told(-1, -1), told(39, 39))
+    assert not row.explains(step, told(-1, 0), told(39, 41))
+    assert not row.explains(step, told(0, 0), told(39, 0))
+    assert not row.explains(step, "timeout", told(39, 0))
+    assert not row.explains(step, told(-1, 0), CLOSED)
 
 
 def test_what_a_cluster_may_choose_is_compared_by_being_there() -> None:
