@@ -139,7 +139,7 @@ KNOWN_DIFFERENCES: Final[tuple[Difference, ...]] = (
         "create-topics-negative-partition",
         "CREATE_TOPICS",
         "A partition with a negative number is refused with INVALID_REPLICA_ASSIGNMENT; Kafka "
-        "creates the topic where the other numbers add up, and says UNKNOWN_SERVER_ERROR.",
+        "says UNKNOWN_SERVER_ERROR where the other numbers add up. Neither creates the topic.",
         _negative_partition,
     ),
     Difference(

@@ -202,8 +202,6 @@ def _make_answerable(spec: ApiSpec, body: dict[str, Any], to: str) -> None:
                 resource["configurationKeys"] = ["log.retention.ms", "root"]
     if spec.key == 35 and body["topics"] is None:  # Other cases' topics are placed at random.
         body["topics"] = []
-    if spec.key == 19 and "validateOnly" in body and _names_a_negative_partition(body):
-        body["validateOnly"] = True  # row `create-topics-negative-partition`
     if spec.key == 37 and not all(has_a_path(topic["name"]) for topic in body["topics"]):
         body["validateOnly"] = True  # row `create-partitions-name-without-path`
     if spec.key == 49:  # A limit of everybody would be one of these requests.
@@ -211,10 +209,6 @@ def _make_answerable(spec: ApiSpec, body: dict[str, Any], to: str) -> None:
             if any(part["entityName"] is None for part in entry["entity"]):
                 for operation in entry["ops"]:
                     operation["value"] = _NEVER_REACHED
-
-
-def _names_a_negative_partition(body: Mapping[str, Any]) -> bool:
-    return any(a["partitionIndex"] < 0 for topic in body["topics"] for a in topic["assignments"])
 
 
 def _struct(

@@ -80,8 +80,6 @@ KNOWN_QUIRKS: Final[Mapping[str, str]] = {
 NOT_BROUGHT_BACK: Final[Mapping[str, str]] = {
     "policy-failed": "A policy that never returns would hold up this node for good: here it is "
     "one process for everything, and Kafka loses one of many threads.",
-    "create-topics-negative-partition": "No state of such a partition can be written, and a "
-    "client that lists topics is told of one it cannot number.",
     "auto-create-cluster-metadata": "The topic would stand in ZooKeeper under the name of KRaft's "
     "own log, where a migration finds it.",
 }
