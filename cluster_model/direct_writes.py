@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-# CreateAcls, DeleteAcls, AlterConfigs, CreateDelegationToken, RenewDelegationToken,
-# ExpireDelegationToken, IncrementalAlterConfigs, AlterClientQuotas.
-WRITTEN_BY_BROKERS: Final = frozenset({30, 31, 33, 38, 39, 40, 44, 49})
+# CreateAcls and DeleteAcls; AlterConfigs and IncrementalAlterConfigs; CreateDelegationToken,
+# RenewDelegationToken and ExpireDelegationToken; and AlterClientQuotas.
+ACL_WRITES: Final = frozenset({30, 31})
+CONFIG_WRITES: Final = frozenset({33, 44})
+TOKEN_WRITES: Final = frozenset({38, 39, 40})
+WRITTEN_BY_BROKERS: Final = ACL_WRITES | CONFIG_WRITES | TOKEN_WRITES | {49}
 # Made when a writer's session opens; each of its multis sets it.
 DIRECT_PARENT: Final = "/bridgehead/direct"
 

@@ -26,19 +26,22 @@ _SIGN: Final = 1 << 31
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
     """Return distinct names in the order of a HashSet; very many stay as they came."""
-    distinct = list(dict.fromkeys(names))
-    if not _SMALL_SET < len(distinct) <= NAMES_MAX:
-        return distinct
-    return _walk([(_improve(java_hash(name)), name) for name in distinct], 0)
+    return _set_order(names, (), java_hash, NAMES_MAX)
 
 
 def int_set_order(keys: Iterable[int], without: Collection[int]) -> Sequence[int]:
     """Return what is left of a HashSet of 32-bit numbers once some are taken out of it."""
+    return _set_order(keys, without, _word, _KEYS_MAX)
+
+
+def _set_order(
+    keys: Iterable[Key], without: Collection[Key], hash_of: Callable[[Key], int], most: int
+) -> list[Key]:
     distinct = list(dict.fromkeys(keys))
     left = [key for key in distinct if key not in without]
-    if not _SMALL_SET < len(distinct) <= _KEYS_MAX:
+    if not _SMALL_SET < len(distinct) <= most:
         return left
-    return _walk([(_improve(key & _WORD), key) for key in left], 0)
+    return _walk([(_improve(hash_of(key)), key) for key in left], 0)
 
 
 def mutable_hash_order(names: Iterable[str]) -> Sequence[str]:
@@ -48,7 +51,7 @@ def mutable_hash_order(names: Iterable[str]) -> Sequence[str]:
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
     """Return distinct 32-bit numbers in the order of a mutable HashMap; very many as they came."""
-    return _mutable_order(keys, lambda key: key & _WORD, _KEYS_MAX)
+    return _mutable_order(keys, _word, _KEYS_MAX)
 
 
 def _mutable_order(keys: Iterable[Key], hash_of: Callable[[Key], int], most: int) -> list[Key]:
@@ -61,6 +64,10 @@ def _mutable_order(keys: Iterable[Key], hash_of: Callable[[Key], int], most: int
     codes = {key: _spread(hash_of(key)) for key in distinct}
     # Within a slot in the order of the hash, which is a signed number.
     return sorted(distinct, key=lambda key: (codes[key] & slots - 1, codes[key] ^ _SIGN))
+
+
+def _word(key: int) -> int:
+    return key & _WORD
 
 
 def _spread(code: int) -> int:

@@ -21,10 +21,10 @@ from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znodes import ConfigZnode
 from controller.loop import ControllerLoop
-from controller.store.load import ReadMany, read_acl
+from controller.store.load import read_acl
 from zookeeper_client.config_reading import read_some_configs
 from zookeeper_client.token_reading import read_some_tokens
-from zookeeper_client.wire import ReadChildren
+from zookeeper_client.wire import ReadChildren, ReadMany
 
 _log = logging.getLogger(__name__)
 _AGAIN_S: Final = 0.1

@@ -13,8 +13,7 @@ from cluster_model.token_znodes import TokenChangeZnode
 from cluster_model.znode_operations import Delete
 from cluster_model.znodes import ConfigChangeZnode
 from controller.loop import OPERATIONS_PER_CHUNK, ControllerLoop
-from controller.store.load import ReadMany
-from zookeeper_client.wire import ReadChildren, ReadData, ZnodeData
+from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 NOTIFICATION_PARENTS: Final = (
     ConfigChangeZnode.parent,

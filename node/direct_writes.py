@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from broker_proxy.apis.base import ClientRequest
 from cluster_model.authorization import nothing_is_allowed
+from cluster_model.direct_writes import ACL_WRITES, TOKEN_WRITES
 from cluster_model.session_state import ConnectionLostError
 from controller.apis.base import RequestContext
 from controller.direct.session import DirectSession
@@ -24,9 +25,8 @@ from node.config import NodeConfig
 if TYPE_CHECKING:
     from node.node import Node
 
-# CreateAcls, DeleteAcls, CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken: in
-# Kafka, who wrote them obeys them at once; of all else it hears as every broker does.
-_OBEYED_AT_ONCE: Final = frozenset({30, 31, 38, 39, 40})
+# In Kafka, who wrote them obeys them at once; of all else it hears as every broker does.
+_OBEYED_AT_ONCE: Final = ACL_WRITES | TOKEN_WRITES
 
 
 def writes_directly(config: NodeConfig, mutants: frozenset[Mutant]) -> bool:

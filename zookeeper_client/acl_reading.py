@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, cast
 
 from immutables import Map
@@ -11,9 +10,7 @@ from bridgehead.authorizer import ResourcePattern
 from cluster_model.acl_znodes import UNREADABLE, AclZnode
 from cluster_model.acls import AclSet, Entries
 from cluster_model.znodes import ZnodeContentError
-from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
-
-ReadMany = Callable[[Sequence[Read]], Awaitable[list[ReadResult]]]
+from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredAcls(NamedTuple):

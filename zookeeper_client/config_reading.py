@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from cluster_model.records import ConfigResource
 from cluster_model.znodes import ConfigZnode, ZnodeContentError
-from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
-
-ReadMany = Callable[[Sequence[Read]], Awaitable[list[ReadResult]]]
+from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredConfigs(NamedTuple):

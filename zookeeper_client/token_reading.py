@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.token_znodes import TokenZnode
 from cluster_model.znodes import ZnodeContentError
-from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
-
-ReadMany = Callable[[Sequence[Read]], Awaitable[list[ReadResult]]]
+from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredTokens(NamedTuple):

@@ -8,7 +8,7 @@ own transaction costs, and a decision of 1,000 topics has 5,000 operations.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -151,6 +151,7 @@ class ReadChildren(NamedTuple):
 Read = ReadData | ReadChildren
 # ZnodeData, a list of names, or None where there is no such znode.
 ReadResult = ZnodeData | list[str] | None
+ReadMany = Callable[[Sequence[Read]], Awaitable[list[ReadResult]]]  # of a session
 
 
 class MultiRead:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from immutables import Map
 
+from cluster_model.direct_writes import ACL_WRITES, CONFIG_WRITES, TOKEN_WRITES
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigResource
 from controller.apis.config_changes import BROKER, CLUSTER_DEFAULT, TOPIC, broker_id_of
-from controller.store.load import ReadMany, load, load_topics
+from controller.store.load import load, load_topics
 from controller.work import Work
 from zookeeper_client.acl_reading import read_acls
 from zookeeper_client.config_reading import read_configs, read_some_configs
 from zookeeper_client.token_reading import read_tokens
-
-_ACLS: Final = frozenset({30, 31})
-_CONFIGS: Final = frozenset({33, 44})
-_TOKENS: Final = frozenset({38, 39, 40})
+from zookeeper_client.wire import ReadMany
 
 
 async def read_image(read: ReadMany, work: Work, *, everything: bool) -> MetadataImage:
@@ -30,12 +26,12 @@ async def read_image(read: ReadMany, work: Work, *, everything: bool) -> Metadat
         return (await load(read, 0)).image
     # What cannot be understood is said by whoever loads everything.
     api_key = work.context.api_key
-    if api_key in _ACLS:
+    if api_key in ACL_WRITES:
         stored = await read_acls(read)
         return MetadataImage(acls=stored.acls, acl_versions=stored.versions)
-    if api_key in _TOKENS:
+    if api_key in TOKEN_WRITES:
         return MetadataImage(tokens=Map((await read_tokens(read)).tokens))
-    if api_key in _CONFIGS:
+    if api_key in CONFIG_WRITES:
         return await _read_named(read, work)
     found = await read_configs(read, ("users", "clients", "ips"))
     return MetadataImage(

@@ -7,7 +7,7 @@ twenty. Parsing yields to the loop, so that heartbeats go on meanwhile.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
@@ -33,12 +33,11 @@ from controller.store.outcomes import OutcomeIndex, decode_outcomes
 from zookeeper_client.acl_reading import read_acls, rules_of
 from zookeeper_client.config_reading import read_configs
 from zookeeper_client.token_reading import read_tokens
-from zookeeper_client.wire import Read, ReadChildren, ReadData, ReadResult, ZnodeData
+from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 # Topics parsed between two looks at the loop: some 10 ms at 100 partitions each.
 _TOPICS_PER_TURN: Final = 50
 _CONFIG_TYPES: Final = ("topics", "brokers", "users", "clients", "ips")
-ReadMany = Callable[[Sequence[Read]], Awaitable[list[ReadResult]]]
 
 
 @dataclass(frozen=True, slots=True)
