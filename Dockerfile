@@ -1,9 +1,9 @@
 # Images: `node` (a broker; neither Java nor Spark), `zookeeper` (one server), `cluster` (both, as
 # one container) and `tools` (everything: the judge, the pipeline on Spark, the command line).
-# `make image` builds them on a registry's Python image, `make image-offline` on a base and wheels
-# made on this machine. Nothing here needs BuildKit.
+# `make image` uses a registry's Python image, `make image-offline` a base and wheels built on this
+# machine. BuildKit is not needed.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
-# The offline build's has every wheel in /wheels; from any other one pip asks its index.
+# The offline build has every wheel in /wheels; otherwise pip uses its index.
 ARG PACKAGES_IMAGE=${BASE_IMAGE}
 
 FROM ${PACKAGES_IMAGE} AS node-packages
@@ -24,7 +24,7 @@ RUN if [ -d /wheels ]; then from="--no-index --find-links /wheels"; fi \
 
 FROM ${BASE_IMAGE} AS application
 COPY . /opt/app
-# The root filesystem is read-only at run time: byte code is compiled now or at every start.
+# The root filesystem is read-only at run time: compile byte code now, not at every start.
 RUN rm -rf /opt/app/requirements && python3 -m compileall -q /opt/app \
  && printf '%s\n' '#!/opt/bridgehead/bin/python' 'import sys' 'sys.path.insert(0, "/opt/app")' \
       'from bridgehead.cli.main import main' 'main()' > /opt/app/bridgehead.command \
@@ -44,9 +44,9 @@ FROM base AS node
 COPY --from=node-packages /opt/bridgehead /opt/bridgehead
 COPY --from=application /opt/app /opt/app
 VOLUME /var/lib/bridgehead /evidence
-# Healthy: a controller is in office and this node knows it.
+# Healthy: this node knows the active controller.
 HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
-    CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/containers/healthcheck.py"]
+    CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/deploy/healthcheck.py"]
 CMD ["bridgehead", "node", "run", "--environment"]
 
 FROM base AS zookeeper
@@ -58,7 +58,7 @@ ENV JAVA_HOME=/opt/java BRIDGEHEAD_ZOOKEEPER_JARS=/opt/zookeeper
 VOLUME /data /datalog
 EXPOSE 2181 2888 3888
 HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
-    CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/containers/healthcheck.py", "zookeeper"]
+    CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/deploy/healthcheck.py", "zookeeper"]
 CMD ["bridgehead", "zookeeper", "run"]
 
 # ZooKeeper and brokers in one container, for test suites: bridgehead.testing.BridgeheadContainer.

@@ -1,5 +1,5 @@
-# The only commands to know; `make help` lists them.
-# Python 3.11 or later is all that must be there: `make PYTHON=/path/to/python3.12 setup` chooses one.
+# `make help` lists the commands. They need Python 3.11 or later:
+# `make PYTHON=/path/to/python3.12 setup` chooses one.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -12,15 +12,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline kafka-jars help setup docs demo bench test fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline kafka-jars help setup docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## make .venv with everything in it; does nothing when it is up to date
+setup: $(STAMP) ## install the pinned packages into .venv, if they changed
 
-# The pinned versions with their hashes; then a launcher, because the checkout is run, not installed:
-# an editable install would copy the application tree into site-packages, where it would go stale.
+# Pinned versions with hashes, then a launcher: an editable install would copy the application tree
+# into site-packages, where it would become stale.
 $(STAMP): requirements/dev.lock Makefile
 	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
 		echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=/path/to/python3 setup." >&2; \
@@ -34,50 +34,60 @@ $(STAMP): requirements/dev.lock Makefile
 	@chmod +x $(BIN)/bridgehead
 	@touch $@
 
-demo: setup ## the main job, end to end, shown and judged (evidence in .demo)
-	@PYTHONPATH=. $(BIN)/python -m chaos.demo
+demo: setup ## a forwarded request step by step, a failover, the verdicts (evidence in .demo)
+	@PYTHONPATH=. $(BIN)/python -m demo
 
-demo-policies: setup ## a topic policy of one's own, asked by the controller (KIP-201)
+demo-policies: setup ## your own topic policy, called by the controller (KIP-201)
 	@$(BIN)/bridgehead demo policies
 
-demo-dialects: setup ## the KIPs as drafted, beside Kafka as it shipped, on one cluster
+demo-dialects: setup ## the KIPs as drafted and as shipped, on one cluster
 	@$(BIN)/bridgehead demo dialects
 
-demo-authorization: setup ## alice may, bob may not, mallory forges, a broker has the wrong certificate
+demo-authorization: setup ## allowed, denied and forged requests, and a wrong certificate
 	@$(BIN)/bridgehead demo authorization $(ARGS)
 
-pipeline: setup ## tables, verdicts and a report of the last demo, made by Spark (in .pipeline)
+pipeline: setup ## tables, verdicts and a report of the last demo, on Spark (in .pipeline)
 	@$(BIN)/bridgehead pipeline run --evidence .demo --out .pipeline $(ARGS)
 
-bench-pipeline: setup ## how the pipeline grows: 1, 4 and 16 million events, three rounds (ARGS="--millions 1,4")
+bench-pipeline: setup ## the pipeline with 1, 4 and 16 million events (ARGS="--millions 1,4")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_scale $(ARGS)
 
-prove-pipeline: setup ## 4 million events with planted breaches (ARGS="planted"), both judges on the last demo ("judges"), SIGKILL ("kills"), a standalone cluster ("cluster")
+prove-pipeline: setup ## planted violations in 4 million events; ARGS=judges, kills or cluster for others
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_proof $(or $(ARGS),planted)
 
 bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
-test: setup ## every test that needs no Docker
-	@$(BIN)/python -m pytest -m "not docker" $(ARGS)
+# One worker a core of a two-core machine; more if the machine has more.
+TEST_WORKERS ?= 2
+PARALLEL = -n $(TEST_WORKERS) --dist loadgroup
 
-test-docker: setup ## the same cluster in containers, built here and broken on purpose; needs an engine
+test: setup ## every test that needs no Docker, except the long ones
+	@$(BIN)/python -m pytest -m "not docker and not long" $(PARALLEL) $(ARGS)
+
+test-fast: setup ## unit tests: no processes, no network, under a minute
+	@$(BIN)/python -m pytest tests/unit $(ARGS)
+
+test-long: setup ## the long tests: many kills, many frames, Spark on a cluster
+	@$(BIN)/python -m pytest -m "long and not docker" $(ARGS)
+
+test-docker: setup ## tests in containers; needs a Docker engine
 	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)
 
-chaos-docker: setup ## containers of brokers and of three ZooKeeper members killed, paused and cut off in turn, judged twice
+chaos-docker: setup ## kill, pause and disconnect brokers and ZooKeeper members; judge twice
 	@$(BIN)/python -m pytest tests/docker -m "docker and long" $(ARGS)
 
-fidelity: setup ## recorded answers and znodes of a live Kafka 3.9.1 against ours; LIVE=1: one beside us, and random cases (ARGS="--seed N")
+fidelity: setup ## compare with recordings of Kafka 3.9.1; LIVE=1: with a live one (ARGS="--seed N")
 ifdef LIVE
-	@PYTHONPATH=. $(BIN)/python -m chaos.live_fidelity $(or $(ARGS),--recorded)
+	@PYTHONPATH=. $(BIN)/python -m fidelity.live_comparison $(or $(ARGS),--recorded)
 else
 	@$(BIN)/python -m pytest tests/integration/test_fidelity.py tests/integration/test_znodes_equal_kafkas.py $(ARGS)
 endif
 
-read-after-write: setup ## 10,000 writes, each read at another broker, with controllers killed (ARGS="--pairs N --blocking controller")
+read-after-write: setup ## count stale reads during failovers (ARGS="--pairs N --blocking controller")
 	@PYTHONPATH=. $(BIN)/python -m chaos.read_after_write $(ARGS)
 
-forwarded-principals: setup ## 10,000 requests of 20 users at any broker, with controllers that fail: does each decision stand for who asked? (ARGS="--requests N --failovers N")
+forwarded-principals: setup ## check principals during failovers (ARGS="--requests N --failovers N")
 	@PYTHONPATH=. $(BIN)/python -m chaos.forwarded_principals $(ARGS)
 
 lint: setup ## ruff, mypy --strict, import contracts
@@ -90,11 +100,11 @@ fmt: setup ## format and fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-check: lint proto-check test ## all that CI runs
+check: lint proto-check test test-long ## everything that CI runs
 
 KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
 
-kafka-jars: ## fetch the jars of a real Kafka 3.9.1 with Maven, to compare with
+kafka-jars: ## fetch the jars of Kafka 3.9.1 with Maven, for comparisons
 	@mvn -q -B -f bench/kafka_jars.xml dependency:copy-dependencies -DoutputDirectory=$(KAFKA_JARS)
 
 up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.bridgehead)
@@ -103,16 +113,16 @@ up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.brid
 down: setup ## stop them
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
 
-image: ## build the images on a registry's Python image
+image: ## build the images from a registry's Python image
 	@for target in node zookeeper cluster tools; do \
 		docker build $(IMAGE_ARGS) --target $$target --tag bridgehead-$$target:latest . || exit 1; \
 	done
 
-image-offline: setup ## the same where no image registry is reachable: from Debian and Python packages
-	@$(BIN)/python -m containers.offline
+image-offline: setup ## build the images without a registry, from Debian and Python packages
+	@$(BIN)/python -m deploy.offline
 	@$(MAKE) --no-print-directory image IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm --build-arg PACKAGES_IMAGE=bridgehead-wheels:bookworm"
 
-docs: setup ## generate docs/apis.md, events.md and metrics.md from the code
+docs: setup ## generate docs/{apis,events,metrics,properties,quirks}.md from the code
 	@PYTHONPATH=. $(BIN)/python -m docs.generate
 
 PROTOC = $(BIN)/python -m grpc_tools.protoc -Ienvelope/_pb=proto
@@ -120,7 +130,7 @@ PROTOC = $(BIN)/python -m grpc_tools.protoc -Ienvelope/_pb=proto
 proto: setup ## generate envelope/_pb from proto/
 	@$(PROTOC) --python_out=. --pyi_out=. --grpc_python_out=. proto/envelope.proto
 
-proto-check: setup ## fail when envelope/_pb is not what proto/ generates
+proto-check: setup ## fail if envelope/_pb is stale
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		$(PROTOC) --python_out="$$folder" --pyi_out="$$folder" --grpc_python_out="$$folder" proto/envelope.proto && \
 		for file in "$$folder"/envelope/_pb/*; do \
@@ -128,12 +138,12 @@ proto-check: setup ## fail when envelope/_pb is not what proto/ generates
 				{ echo "envelope/_pb/$$(basename "$$file") is stale: run make proto." >&2; exit 1; }; \
 		done
 
-lock: setup ## compile requirements/*.in into locks, with hashes and without host names
+lock: setup ## compile requirements/*.in into lock files with hashes
 	@for name in node tools dev; do \
 		$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 			--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 			--output-file requirements/$$name.lock requirements/$$name.in; \
 	done
 
-clean: ## remove what was built and cached; .venv and data stay
+clean: ## remove build results and caches, but not .venv and data
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
-"""`python -m bench [--only NAME] [--quick]`: every benchmark, one after another.
+"""`python -m bench [--only NAME] [--quick]`: runs the benchmarks one after another.
 
-Results go to standard output, progress to standard error. Nothing is asserted about speed.
+Results go to standard output, progress to standard error. Nothing asserts speed.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the selected benchmarks."""
     parser = argparse.ArgumentParser(prog="bench", description="Ratios from one run.")
-    parser.add_argument("--only", choices=BENCHMARKS, action="append", help="this one; repeatable")
+    parser.add_argument(
+        "--only", choices=BENCHMARKS, action="append", help="one benchmark; repeatable"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no large state")
     options = parser.parse_args()
     plan = Plan(quick=options.quick)

@@ -1,10 +1,8 @@
-"""CreateTopics of 1,000 topics in one request, against raw fenced multis of the same znodes.
+"""CreateTopics of 1,000 topics in one request, compared with raw fenced multis of the same znodes.
 
-Why: ZooKeeper sets the pace of metadata writes; what a controller adds on top (reading the request,
-placing replicas, deciding, encoding, remembering, answering) should not halve it. The raw side
-replays the very znodes that one such request made, under other names, as kazoo transactions of one
-check of /controller_epoch and 499 creates, encoded beforehand and all sent at once: the least that
-a client of ZooKeeper could do.
+Why: ZooKeeper limits metadata writes; the controller's own work should not halve the speed. The raw
+side creates the same znodes under other names, in kazoo transactions of one check of
+/controller_epoch and 499 creates, encoded beforehand: the least that a ZooKeeper client can do.
 """
 
 from __future__ import annotations
@@ -19,9 +17,10 @@ from kazoo.protocol.serialization import CheckVersion, Create, Transaction
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from bench.forwarding import two_addresses
-from bench.frames import Connection, create_topics_frame, decode_answer
 from bench.report import Plan, median, progress, spread
 from bridgehead.cluster import Cluster
+from raw_client.asynchronous import AsyncConnection
+from raw_client.codec import create_topics, decode_message
 
 _TOPICS = 1_000
 _OPERATIONS = 500
@@ -29,7 +28,7 @@ _VERSION = 7
 
 
 class EncodedTransaction:
-    """A kazoo transaction whose bytes are made beforehand."""
+    """A kazoo transaction that is encoded beforehand."""
 
     type: ClassVar[int] = Transaction.type
 
@@ -52,23 +51,23 @@ def names(prefix: str) -> list[str]:
 
 
 async def create(address: str, prefix: str) -> float:
-    """Create 1,000 topics in one request, every answer checked; return what it took in s."""
-    frame = create_topics_frame(
+    """Create 1,000 topics in one request; return the time in seconds."""
+    request = create_topics(
         names(prefix), partitions=1, replication_factor=3, version=_VERSION, timeout_ms=60_000
     )
-    connection = await Connection.open(address)
+    connection = await AsyncConnection.open(address)
     began = time.perf_counter()
-    answer = await connection.ask(frame)
+    answer = await connection.exchange(request)
     took = time.perf_counter() - began
-    await connection.close()
-    codes = [topic.error_code for topic in decode_answer(19, _VERSION, answer).topics]
+    connection.close()
+    codes = [topic.error_code for topic in decode_message(19, _VERSION, answer).topics]
     if codes != [0] * _TOPICS:
-        raise RuntimeError(f"{prefix}: {sum(code != 0 for code in codes)} topics were refused")
+        raise RuntimeError(f"{prefix}: {sum(code != 0 for code in codes)} topics failed")
     return took
 
 
 def znodes_of(zookeeper: KazooClient, topics: Sequence[str]) -> list[tuple[str, bytes]]:
-    """Return path and content of all that stands in ZooKeeper for topics, parents first."""
+    """Return path and content of all znodes of topics, parents first."""
     found = []
     for topic in topics:
         root = f"/brokers/topics/{topic}"
@@ -82,7 +81,7 @@ def znodes_of(zookeeper: KazooClient, topics: Sequence[str]) -> list[tuple[str, 
 def prepare(
     zookeeper: KazooClient, znodes: Sequence[tuple[str, bytes]], old: str, new: str
 ) -> list[EncodedTransaction]:
-    """Return multis that create `znodes` with the prefix `old` renamed `new` (equally long)."""
+    """Return multis that create `znodes` with `old` replaced by `new` (of equal length)."""
     epoch_version = zookeeper.get("/controller_epoch")[1].version
     check = CheckVersion("/controller_epoch", epoch_version)
     size = _OPERATIONS - 1
@@ -97,24 +96,24 @@ def prepare(
 def commit(
     zookeeper: KazooClient, transactions: Sequence[EncodedTransaction], *, at_once: bool
 ) -> float:
-    """Send multis, all at once or each after the last one's answer; return what it took in s."""
+    """Send multis, all at once or one after another; return the time in seconds."""
     began = time.perf_counter()
     pending = []
     for transaction in transactions:
         pending.append(zookeeper.handler.async_result())
-        # The public `Transaction.commit` would encode here, inside of what is measured.
+        # The public `Transaction.commit` would encode within the measured time.
         zookeeper._call(transaction, pending[-1])
         if not at_once:
             pending[-1].wait()
     results = [answer.get() for answer in pending]
     took = time.perf_counter() - began
     if any(isinstance(result, Exception) for multi in results for result in multi):
-        raise RuntimeError("a raw multi was refused")
+        raise RuntimeError("a raw multi failed")
     return took
 
 
 def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str, list[float]]:
-    """Take turns: ours, raw at once, raw in turn; the first round is thrown away."""
+    """Alternate ours, raw at once and raw in turn; discard the first round."""
     controller, _ = two_addresses(cluster)
     asyncio.run(create(controller, "model"))
     znodes = znodes_of(zookeeper, names("model"))
@@ -129,7 +128,7 @@ def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str,
         for prefix in ("raw", "one"):
             found = znodes_of(zookeeper, names(f"{prefix}{round_:02d}"))
             if len(found) != len(znodes):
-                raise RuntimeError("the raw multis did not write what ours wrote")
+                raise RuntimeError("the raw multis wrote other znodes than ours")
     return {side: seconds[1:] for side, seconds in taken.items()}
 
 
@@ -144,7 +143,7 @@ def run(plan: Plan) -> list[str]:
             zookeeper.stop()
             zookeeper.close()
     ours = median(taken["ours"])
-    lines = [f"ours: {_TOPICS / ours:.0f} topics/s; {_milliseconds(taken['ours'])} a request"]
+    lines = [f"ours: {_TOPICS / ours:.0f} topics/s; {_milliseconds(taken['ours'])} per request"]
     for side in ("at once", "in turn"):
         raw = median(taken[side])
         lines.append(

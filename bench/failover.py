@@ -1,8 +1,7 @@
-"""A killed controller, broken into its parts: detection, election, load, first write, all led.
+"""Failover step by step: detection, election, loading, first write, a leader for every partition.
 
-Why: the session timeout is the price that ZooKeeper sets; what comes on top is ours, and it may
-grow with the state that the next controller has to load. Times count from the SIGKILL, by the wall
-clock that the event logs carry.
+Why: ZooKeeper's session timeout is given; the rest is ours, and may grow with the state that the
+next controller loads. Times are from the SIGKILL, by the wall clock of the event logs.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.forwarding import check_created, two_addresses
-from bench.frames import Connection, create_topics_frame, decode_answer, request_frame
 from bench.report import Plan, progress
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from raw_client.asynchronous import AsyncConnection
+from raw_client.codec import create_topics, decode_message
 
 _PARTITIONS = 100
 _TOPICS_A_REQUEST = 20
@@ -29,7 +29,7 @@ _PATIENCE_S = 60.0
 
 
 def events_of(folder: Path, kind: str, since_ms: float) -> list[dict[str, Any]]:
-    """Return the events of one kind, of all nodes, not older than `since_ms`, oldest first."""
+    """Return all nodes' events of one kind since `since_ms`, oldest first."""
     found = []
     for path in folder.glob("evidence/run=*/node=*/*.jsonl"):
         for line in path.read_bytes().splitlines():
@@ -42,37 +42,36 @@ def events_of(folder: Path, kind: str, since_ms: float) -> list[dict[str, Any]]:
 
 async def fill(address: str, topics: int) -> None:
     """Create topics of 100 partitions, replication factor 3."""
-    connection = await Connection.open(address)
+    connection = await AsyncConnection.open(address)
     for at in range(0, topics, _TOPICS_A_REQUEST):
         names = [f"state-{n:04d}" for n in range(at, min(at + _TOPICS_A_REQUEST, topics))]
-        frame = create_topics_frame(
+        request = create_topics(
             names, partitions=_PARTITIONS, replication_factor=3, timeout_ms=60_000
         )
-        check_created(await connection.ask(frame))
-    await connection.close()
+        check_created(await connection.exchange(request))
+    connection.close()
 
 
 async def first_write_s(address: str) -> float:
-    """Ask for one topic, again until it is created; return what it took in s."""
+    """Create one topic, with retries; return the time in seconds."""
     began = time.monotonic()
-    connection = await Connection.open(address)
+    connection = await AsyncConnection.open(address)
     answer = b""
     while time.monotonic() < began + _PATIENCE_S:
-        answer = await connection.ask(create_topics_frame(["after-the-kill"], timeout_ms=60_000))
-        if decode_answer(19, 4, answer).topics[0].error_code == 0:
-            await connection.close()
+        answer = await connection.exchange(create_topics(["after-the-kill"], timeout_ms=60_000))
+        if decode_message(19, 4, answer).topics[0].error_code == 0:
+            connection.close()
             return time.monotonic() - began
         await asyncio.sleep(0.05)
     check_created(answer)
     raise RuntimeError("no write was acknowledged")
 
 
-async def _unled(connection: Connection, topics: int, every: int, dead: int) -> int:
+async def _unled(connection: AsyncConnection, topics: int, every: int, dead: int) -> int:
     """Return how many partitions of each `every`-th topic have no live leader."""
-    asked = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(0, topics, every)]
-    message = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
-    frame = request_frame(_METADATA, _METADATA_VERSION, 1, message)
-    answer = decode_answer(_METADATA, _METADATA_VERSION, await connection.ask(frame))
+    names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(0, topics, every)]
+    message = MetadataRequest(topics=names, allow_auto_topic_creation=False)
+    answer = await connection.call(_METADATA, _METADATA_VERSION, message)
     return sum(
         max(0, _PARTITIONS - len(topic.partitions))
         + sum(partition.leader_id in (-1, dead) for partition in topic.partitions)
@@ -81,19 +80,18 @@ async def _unled(connection: Connection, topics: int, every: int, dead: int) -> 
 
 
 async def all_led_s(address: str, topics: int, dead: int) -> float:
-    """Wait until every partition has a live leader, as Metadata says; return what it took in s.
+    """Wait until Metadata shows a live leader for every partition; return the time in seconds.
 
-    A sample is asked until it is led, then all: reading 100,000 partitions again and again would
-    take from the nodes the processors that they need.
+    Polls a sample first: polling 100,000 partitions would slow down the nodes.
     """
     began = time.monotonic()
-    connection = await Connection.open(address)
+    connection = await AsyncConnection.open(address)
     for every in (max(1, topics // 10), 1):
         while await _unled(connection, topics, every, dead):
             if time.monotonic() > began + _PATIENCE_S:
                 raise RuntimeError("partitions stayed without a leader")
             await asyncio.sleep(0.1)
-    await connection.close()
+    connection.close()
     return time.monotonic() - began
 
 
@@ -103,7 +101,7 @@ async def _both(address: str, topics: int, dead: int) -> tuple[float, float]:
 
 
 def failover(topics: int) -> str:
-    """Kill the controller of a cluster with this much state; return one line."""
+    """Kill the controller of a cluster with `topics` times 100 partitions; return one line."""
     with Cluster(brokers=3) as cluster:
         controller, other = two_addresses(cluster)
         asyncio.run(fill(controller, topics))
@@ -123,7 +121,7 @@ def failover(topics: int) -> str:
 
 
 def run(plan: Plan) -> list[str]:
-    """Kill with little state, and with much unless it must be quick."""
+    """Measure with little state, and with much unless `quick`."""
     lines = ["session timeout 6 s"]
     for topics in (10,) if plan.quick else (10, 1_000):
         progress(f"failover: {topics * _PARTITIONS} partitions")

@@ -1,8 +1,7 @@
-"""What forwarding costs: the same CreateTopics asked of the controller and of another broker.
+"""The cost of forwarding: the same CreateTopics sent to the controller and to another broker.
 
-Why: a broker that forwards adds a hop; one request at a time it may add at most a millisecond at
-the median, and many at a time it should carry nearly what the controller itself carries. Every
-request creates a fresh topic of one partition, and every answer is checked.
+Why: forwarding adds a hop. With one request at a time it may add a millisecond at the median; with
+many, throughput should be nearly the same. Every request creates a new topic of one partition.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench.frames import create_topics_frame, decode_answer, drive
 from bench.report import Plan, median, progress
 from bridgehead.cluster import Cluster
+from raw_client.asynchronous import drive
+from raw_client.codec import create_topics, decode_message
 
 _OUTSTANDING = (1, 32, 256)
 
@@ -30,37 +30,37 @@ class Load:
 
 
 def check_created(answer: bytes) -> None:
-    """Raise RuntimeError unless every topic of a CreateTopics v4 answer was created."""
-    for topic in decode_answer(19, 4, answer).topics:
+    """Raise RuntimeError unless a CreateTopics v4 response is a success."""
+    for topic in decode_message(19, 4, answer).topics:
         if topic.error_code != 0:
             raise RuntimeError(f"{topic.name}: {topic.error_code} {topic.error_message}")
 
 
-def fresh_frames(prefix: str, count: int) -> Iterator[bytes]:
-    """Return `count` prebuilt requests, each for a topic of its own."""
-    return iter([create_topics_frame([f"{prefix}-{n}"]) for n in range(count)])
+def new_topics(prefix: str, count: int) -> Iterator[bytes]:
+    """Return `count` prebuilt requests, each for one new topic."""
+    return iter([create_topics([f"{prefix}-{n}"]) for n in range(count)])
 
 
 def measure(address: str, prefix: str, *, connections: int, count: int) -> Load:
-    """Create `count` topics, one a request, `connections` requests outstanding."""
-    frames = fresh_frames(prefix, count)
+    """Create `count` topics, one per request, with `connections` requests outstanding."""
+    requests = new_topics(prefix, count)
     began, began_cpu = time.perf_counter(), time.process_time()
     latencies = asyncio.run(
-        drive(address, connections=connections, frames=frames, check=check_created)
+        drive(address, connections=connections, requests=requests, check=check_created)
     )
     took, took_cpu = time.perf_counter() - began, time.process_time() - began_cpu
     return Load(median(latencies) * 1e3, len(latencies) / took, took_cpu / len(latencies) * 1e6)
 
 
 def two_addresses(cluster: Cluster) -> tuple[str, str]:
-    """Return (the controller, a broker that forwards) as host:port."""
+    """Return the addresses of the controller and of a broker that forwards."""
     controller = cluster.wait_for_controller()
     other = next(broker for broker in sorted(cluster.brokers) if broker != controller)
     return cluster.bootstrap_server(controller), cluster.bootstrap_server(other)
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure three loads, direct and forwarded in turns."""
+    """Measure three loads, alternating direct and forwarded."""
     lines = []
     with Cluster(brokers=3) as cluster:
         direct, forwarded = two_addresses(cluster)
@@ -68,7 +68,7 @@ def run(plan: Plan) -> list[str]:
         for outstanding in _OUTSTANDING:
             progress(f"forwarding: {outstanding} outstanding")
             count = 150 if outstanding == 1 else 1_000
-            for address in (direct, forwarded):  # a warm-up each, thrown away
+            for address in (direct, forwarded):  # warm-up, discarded
                 measure(address, f"warm-{next(numbers)}", connections=outstanding, count=count // 2)
             loads: dict[str, list[Load]] = {direct: [], forwarded: []}
             for _ in range(plan.rounds(4)):

@@ -37,11 +37,13 @@ _OPERATIONS_PER_MULTI: Final = 480
 _MULTIS_AT_ONCE: Final = 16
 _SCRAM: Final = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
 
-Steps = Sequence[Sequence[Record]]  # of one element; each is planned on what came before it
+Steps = Sequence[
+    Sequence[Record]
+]  # of one element; each is planned on the state after the one before
 
 
 def elements(topics: int) -> Iterator[Steps]:
-    """Yield everything: topics with configs and ACLs, quotas, credentials, tokens, defaults."""
+    """Yield topics with configs and ACLs, quotas, credentials, tokens and defaults."""
     for number in range(topics):
         yield _topic(number)
         yield _acl(number)
@@ -70,7 +72,7 @@ def _topic(number: int) -> Steps:
 
 
 def _acl(number: int) -> Steps:
-    """Every pattern has one to three rules; some were changed, so that their znodes are not new."""
+    """One to three rules per pattern; some are changed, so that znode versions differ."""
     pattern = ResourcePattern(
         "GROUP" if number % 5 == 0 else "TOPIC",
         "PREFIXED" if number % 2 else "LITERAL",
@@ -105,7 +107,7 @@ def _user(number: int) -> Iterator[Steps]:
 
 
 async def write(store: ZooKeeperStore, fence: Fence, topics: int) -> MetadataImage:
-    """Commit the state of that many topics; return the image of it."""
+    """Commit the state; return its image."""
     image = MetadataImage(controller_epoch=fence.epoch)
     multis: list[list[bytes]] = [[]]
     for element in elements(topics):
@@ -123,6 +125,6 @@ async def write(store: ZooKeeperStore, fence: Fence, topics: int) -> MetadataIma
 
 
 async def _commit(store: ZooKeeperStore, fence: Fence, multis: list[list[bytes]]) -> None:
-    _, conflict = await store.commit_in_turn(fence, multis)
+    _, conflict = await store.commit_pipelined(fence, multis)
     if conflict is not None:
         raise conflict

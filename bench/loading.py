@@ -1,7 +1,7 @@
-"""How long a new controller reads: everything of a large cluster, out of a real ZooKeeper.
+"""How long a new controller takes to load a large cluster's state from a real ZooKeeper.
 
-Why: while the state is loaded every write waits. What was read is compared with what was written,
-field by field; a figure of another state would say nothing.
+Every write waits until the state is loaded. The benchmark checks that the loaded state equals the
+written one, field by field.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.large_state import PARTITIONS, write
 from bench.report import Plan, progress, spread
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from cluster_model.acl_znodes import ACL_PATHS
 from cluster_model.token_znodes import TOKEN_PATHS
@@ -47,19 +47,19 @@ async def _measure(connect: str, topics: int, rounds: int) -> list[str]:
             began = time.monotonic()
             found = await load(store.read, fence.epoch)
             loads.append(time.monotonic() - began)
-            if replace(found.image, brokers=written.brokers) != written or found.refused:
-                raise RuntimeError("what was loaded is not what was written")
+            if replace(found.image, brokers=written.brokers) != written or found.invalid:
+                raise RuntimeError("the loaded state differs from the written one")
     finally:
         await store.close()
     return [
         f"{topics} topics of {PARTITIONS} partitions, {len(written.configs)} configs and quotas, "
-        f"{len(written.tokens)} tokens: loaded in {spread(loads, 's', 2)}, equal to what was "
-        f"written (which took {took_s:.1f} s)"
+        f"{len(written.tokens)} tokens: loaded in {spread(loads, 's', 2)}, equal to the "
+        f"written state (written in {took_s:.1f} s)"
     ]
 
 
 def run(plan: Plan) -> list[str]:
-    """Write a large state once, load it some times."""
+    """Write a large state once and load it several times."""
     with tempfile.TemporaryDirectory() as folder:
         server = EmbeddedZooKeeper(Path(folder), [Ports().choose()], java=find_java())
         server.start()

@@ -1,12 +1,12 @@
-"""`python -m bench.pipeline_proof planted | judges DIR | kills | cluster`: the pipeline's claims.
+"""`python -m bench.pipeline_proof planted | judges DIR | kills | cluster`: proofs of the pipeline.
 
-planted: a generated history with every kind of breach; all are found with their rows, nothing else.
-judges:  the plain judge and Spark on the same evidence: equal verdicts, rows judged and violations.
-kills:   the pipeline is killed with SIGKILL again and again, each time a few tables further; what
-         is there at the end is what an undisturbed run leaves, row by row.
-cluster: a standalone master with two workers gives every table the rows that one process gives it.
+planted: every violation planted in a generated history is found, with its rows, and no other.
+judges:  the plain judge and the pipeline return equal verdicts, rows judged and violations.
+kills:   the pipeline, killed with SIGKILL every few tables and resumed, leaves the same rows as an
+         undisturbed run.
+cluster: a standalone master with two workers builds the same tables as one process.
 
-Exit 0 when it is so, 1 when not.
+Exit code 0 if the proof succeeds, 1 if not.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from bench.generated_evidence.__main__ import PLANTED, generate
 from bench.standalone_spark import standalone_spark
-from chaos.evidence.finding import read_run
-from chaos.history import History
-from chaos.properties import PROPERTIES
-from chaos.verdicts import judge
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import judge
 from pipeline.evidence import find_runs
 from pipeline.folders import digests
-from pipeline.generated.__main__ import PLANTED, generate
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
 
@@ -37,7 +36,7 @@ from pipeline.session import open_session
 Findings = dict[str, tuple[str, int, dict[str, list[str]]]]
 _KILL_EVERY: Final = 6  # tables
 _WAIT_S: Final = 600
-# Where a line was read depends on how its file was cut; what it says does not.
+# The rows of bronze tables depend on the blocks that were read.
 _COMPARED: Final = [table.name for table in TABLES if not table.name.startswith("bronze/")]
 
 
@@ -54,22 +53,21 @@ def _in_spark(evidence: Path, out: Path) -> Findings:
 
 
 def _plain(evidence: Path) -> Findings:
-    judgements = judge(History(read_run(evidence)), PROPERTIES)
     return {
-        each.property.id: (
-            each.verdict.value,
-            each.judged,
-            {violation.key: list(violation.rows) for violation in each.violations},
+        row.property: (
+            row.verdict,
+            row.judged,
+            {violation.key: list(violation.rows) for violation in violations},
         )
-        for each in judgements
+        for row, violations in judge(History(read_run(evidence)))
     }
 
 
 def planted(options: argparse.Namespace, folder: Path) -> bool:
-    """Plant, judge, compare."""
+    """Compare the violations found with those planted."""
     began = time.monotonic()
     world = generate(folder, options.events, plant=options.plant)
-    print(f"{world.events:,} events made in {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{world.events:,} events generated in {time.monotonic() - began:.0f} s", flush=True)
     began = time.monotonic()
     found = {
         (of, key): rows
@@ -79,15 +77,15 @@ def planted(options: argparse.Namespace, folder: Path) -> bool:
     print(f"judged in {time.monotonic() - began:.0f} s", flush=True)
     expected = json.loads((folder / PLANTED).read_text(encoding="utf-8"))
     missed = [(of, key) for of, key, row in expected if row not in found.get((of, key), [])]
-    too_much = sorted(set(found) - {(of, key) for of, key, _ in expected})
-    print(f"{len(expected)} planted, {len(missed)} missed, {len(too_much)} found beside them")
-    for each in [*missed, *too_much][:20]:
+    unexpected = sorted(set(found) - {(of, key) for of, key, _ in expected})
+    print(f"{len(expected)} planted, {len(missed)} missed, {len(unexpected)} others found")
+    for each in [*missed, *unexpected][:20]:
         print("  ", *each)
-    return not missed and not too_much
+    return not missed and not unexpected
 
 
 def judges(options: argparse.Namespace, folder: Path) -> bool:
-    """Ask both."""
+    """Compare the plain judge and the pipeline."""
     plain, spark = _plain(options.evidence), _in_spark(options.evidence, options.out or folder)
     for of, (verdict, judged, keys) in plain.items():
         same = (
@@ -103,7 +101,7 @@ def judges(options: argparse.Namespace, folder: Path) -> bool:
 
 
 def kills(options: argparse.Namespace, folder: Path) -> bool:
-    """Kill, and go on; then compare with a run that nobody killed."""
+    """Kill and resume the pipeline; compare with an undisturbed run."""
     generate(folder, options.events, plant=1)
     killed = 0
     for table in TABLES[_KILL_EVERY - 1 :: _KILL_EVERY]:
@@ -115,14 +113,14 @@ def kills(options: argparse.Namespace, folder: Path) -> bool:
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
             killed += 1
-        print(f"killed when {table.name} was made: {process.wait()}", flush=True)
+        print(f"killed when {table.name} was built: {process.wait()}", flush=True)
     for out in ("killed", "undisturbed"):
         print(f"{out}: exit code {_command(folder, out).wait(_WAIT_S)}", flush=True)
     pipelines = [
         Pipeline(open_session(), find_runs(folder), folder / out)
         for out in ("killed", "undisturbed")
     ]
-    assert not any(pipeline.make() for pipeline in pipelines), "both are whole"
+    assert not any(pipeline.make() for pipeline in pipelines), "both are complete"
     bad = [
         name
         for name in _COMPARED
@@ -135,7 +133,7 @@ def kills(options: argparse.Namespace, folder: Path) -> bool:
 
 
 def cluster(options: argparse.Namespace, folder: Path) -> bool:
-    """Judge here, judge there; compare here."""
+    """Compare the tables of two workers with those of one process."""
     generate(folder, options.events, plant=1)
     with standalone_spark(folder, workers=2) as master:
         began = time.monotonic()
@@ -145,7 +143,7 @@ def cluster(options: argparse.Namespace, folder: Path) -> bool:
     runs, spark = find_runs(folder), open_session()
     here, there = (Pipeline(spark, runs, folder / out) for out in ("here", "there"))
     here.make()
-    assert not there.make(), "the workers have made all of it"
+    assert not there.make(), "the workers have built every table"
     bad = [name for name in _COMPARED if digests(here.read(name)) != digests(there.read(name))]
     same = here.verdicts() == there.verdicts()
     print(
@@ -164,16 +162,16 @@ def _command(folder: Path, out: str, *options: str) -> subprocess.Popen[Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what was asked for in a folder of its own; return the exit code."""
+    """Run one proof in a temporary folder; return the exit code."""
     parser = argparse.ArgumentParser(prog="bench.pipeline_proof", description=__doc__)
     commands = parser.add_subparsers(required=True)
     at_size = commands.add_parser("planted")
     at_size.add_argument("--events", type=int, default=4_000_000)
-    at_size.add_argument("--plant", type=int, default=3, help="how often each kind of breach")
+    at_size.add_argument("--plant", type=int, default=3, help="times to plant each violation")
     at_size.set_defaults(prove=planted)
     both = commands.add_parser("judges")
     both.add_argument("evidence", type=Path, nargs="?", default=Path(".demo"))
-    both.add_argument("--out", type=Path, help="tables that are there already are not made again")
+    both.add_argument("--out", type=Path, help="existing tables are not built again")
     both.set_defaults(prove=judges)
     disturbed = commands.add_parser("kills")
     disturbed.add_argument("--events", type=int, default=50_000)
@@ -184,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="bridgehead-proof-") as folder:
         holds: bool = options.prove(options, Path(folder))
-    print("so it is" if holds else "it is NOT so")
+    print("proved" if holds else "NOT proved")
     return 0 if holds else 1
 
 

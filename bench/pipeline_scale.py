@@ -1,8 +1,8 @@
-"""`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3]`: how the pipeline grows.
+"""`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3]`: how the pipeline scales.
 
-Generated histories, each read and judged by a process of its own; sizes take turns, and the median
-of the rounds counts. Events per second and core from JSON to silver, and end to end; memory of the
-JVM; and the exponent by which time grows with size (1: in proportion).
+Each generated history is judged in a process of its own; sizes take turns, and the median of the
+rounds counts. Prints events per second and core from JSON to silver and in total, the memory of the
+JVM, and the exponent by which time grows with size (1 is linear).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.generated.__main__ import generate
+from bench.generated_evidence.__main__ import generate
 
 _CHILD = """
 import json, sys, time
@@ -55,12 +55,12 @@ print(json.dumps({"events": events, "silver_s": silver, "all_s": done, "peak_mb"
 
 
 def _measure(evidence: Path) -> dict[str, Any]:
-    """Judge one history in a fresh process; return what it measured of itself."""
+    """Judge one history in a new process; return its measurements."""
     out = Path(tempfile.mkdtemp(prefix="bridgehead-bench-"))
     try:
         child = subprocess.run(
             [sys.executable, "-c", _CHILD, str(evidence), str(out)],
-            stdout=subprocess.PIPE,  # what goes wrong is shown as it is said
+            stdout=subprocess.PIPE,  # Errors go to our own stderr.
             text=True,
             check=True,
         )
@@ -71,7 +71,7 @@ def _measure(evidence: Path) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; assert nothing about speed."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(prog="bench.pipeline_scale", description=__doc__)
     parser.add_argument("--millions", default="1,4,16")
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,8 +1,7 @@
-"""The same jobs on a live Kafka 3.9.1 that forwards, beside ours, in one run.
+"""The same jobs on a live Kafka 3.9.1 that forwards and on ours, in one run.
 
-Why: a real Kafka is the measure of what users are used to. Both clusters have three brokers, each
-on a ZooKeeper of its own; both are asked through a broker that is not the controller. Skipped,
-with the reason, where Kafka's jars (`make kafka-jars`) or Java 17 are missing.
+Both clusters have three brokers and a ZooKeeper of their own; requests go to a broker that is not
+the controller. Skipped without Kafka's jars (`make kafka-jars`) or Java 17.
 """
 
 from __future__ import annotations
@@ -13,14 +12,15 @@ import time
 from pathlib import Path
 
 from bench.forwarding import check_created, measure, two_addresses
-from bench.frames import Connection, create_topics_frame, decode_answer, request_frame
 from bench.report import Plan, median, progress
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
-from chaos.real_kafka import kafka_brokers, why_not
+from fidelity.real_kafka import kafka_brokers, why_not
+from raw_client.asynchronous import AsyncConnection
+from raw_client.codec import create_topics
 
 _OUTSTANDING = 64
 _SMALL = 192
@@ -29,33 +29,32 @@ _REPLICAS = 3
 
 
 async def _bulk(address: str, prefix: str) -> float:
-    """Seconds for one CreateTopics of `_BULK` topics."""
-    connection = await Connection.open(address)
+    """Return the seconds for one CreateTopics of `_BULK` topics."""
+    connection = await AsyncConnection.open(address)
     names = [f"{prefix}-{number}" for number in range(_BULK)]
-    frame = create_topics_frame(names, replication_factor=_REPLICAS, timeout_ms=60_000)
+    request = create_topics(names, replication_factor=_REPLICAS, timeout_ms=60_000)
     began = time.perf_counter()
-    answer = await connection.ask(frame)
+    answer = await connection.exchange(request)
     took = time.perf_counter() - began
     check_created(answer)
-    await connection.close()
+    connection.close()
     return took
 
 
 async def _forwarder(bootstrap: str) -> str:
-    """Return a broker of a real Kafka that is not its controller, once there is one."""
-    connection = await Connection.open(bootstrap.split(",")[0])
+    """Wait for a controller; return another broker's address."""
+    connection = await AsyncConnection.open(bootstrap.split(",")[0])
     while True:
-        frame = request_frame(3, 12, 1, MetadataRequest(topics=[]))
-        metadata = decode_answer(3, 12, await connection.ask(frame))
+        metadata = await connection.call(3, 12, MetadataRequest(topics=[]))
         others = [b for b in metadata.brokers if b.node_id != metadata.controller_id]
         if metadata.controller_id >= 0 and len(metadata.brokers) == _REPLICAS:
-            await connection.close()
+            connection.close()
             return f"{others[0].host}:{others[0].port}"
         await asyncio.sleep(0.1)
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure small and bulk creates on both, in turns."""
+    """Measure small and bulk creates, alternating between both."""
     reason = why_not()
     if reason is not None:
         return [f"SKIPPED: {reason}"]

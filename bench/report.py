@@ -1,7 +1,7 @@
-"""What a benchmark is given and what it hands back: `Plan` in, lines of text out.
+"""Input and output of a benchmark: a `Plan`, and lines of text.
 
-Read first: a figure of one machine says little, a ratio of two figures of one run says more; so
-every benchmark measures both sides in turns (A B A B) and reports the ratio of the medians first.
+Ratios within one run are more reliable than absolute figures, so benchmarks alternate between both
+sides (A B A B) and report the ratio of the medians first.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. `quick`: fewer rounds and no large state; figures are rougher."""
+    """How much to measure. `quick`: fewer rounds and no large state."""
 
     quick: bool = False
 
     def rounds(self, full: int) -> int:
-        """Return how many rounds to measure where `full` are wanted."""
+        """Return the number of rounds, `full` or fewer."""
         return max(2, full // 2) if self.quick else full
 
 
 def progress(text: str) -> None:
-    """Say on standard error what is being done."""
+    """Print progress to standard error."""
     print(f"... {text}", file=sys.stderr, flush=True)
 
 
@@ -34,6 +34,6 @@ def median(values: Sequence[float]) -> float:
 
 
 def spread(values: Sequence[float], unit: str, digits: int = 0) -> str:
-    """Return `median unit (least to most)`."""
+    """Return `median unit (minimum to maximum)`."""
     least, most = min(values), max(values)
     return f"{median(values):.{digits}f} {unit} ({least:.{digits}f} to {most:.{digits}f})"

@@ -1,7 +1,7 @@
-"""Small CreateTopics from 64 connections through a broker that forwards, a topic a request.
+"""CreateTopics of one topic each, from 64 connections through a broker that forwards.
 
-Why: this is the load of many independent programs. The client shares the processors with the
-nodes, so its own processor time a request is said beside the rate.
+Why: the load of many independent programs. The client shares the processors with the nodes, so its
+own processor time per request is reported, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _CONNECTIONS = 64
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure some rounds after one that is thrown away."""
+    """Measure several rounds after a warm-up."""
     with Cluster(brokers=3) as cluster:
         _, forwarded = two_addresses(cluster)
         measure(forwarded, "warm", connections=_CONNECTIONS, count=1_500)
@@ -28,5 +28,5 @@ def run(plan: Plan) -> list[str]:
     return [
         f"{spread([load.per_s for load in loads], 'topics/s')} from {_CONNECTIONS} connections; "
         f"p50 {median([load.p50_ms for load in loads]):.1f} ms; the client itself uses "
-        f"{client_us:.0f} us of processor time a request"
+        f"{client_us:.0f} us of processor time per request"
     ]

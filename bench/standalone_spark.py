@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on this machine: a master and workers out of PySpark's wheel."""
+"""A standalone Spark cluster on this machine: a master and workers from PySpark's wheel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import pyspark
 
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.node_plan import Ports
 from pipeline.session import LOOPBACK, java_home
 
 _START_TIMEOUT_S = 120
@@ -24,7 +24,7 @@ _PACKAGE = "org.apache.spark.deploy"
 
 @contextmanager
 def standalone_spark(folder: Path, *, workers: int) -> Iterator[str]:
-    """Start a master and workers of one core each; give the master's address once all are there."""
+    """Start a master and workers of one core each; yield the master's address when all are up."""
     ports = Ports()
     port, web_port = ports.choose(), ports.choose()
     master = f"spark://{LOOPBACK}:{port}"
@@ -81,7 +81,7 @@ def _process(log: Path, *arguments: str) -> Iterator[None]:
 def _alive(web_port: int) -> int:
     try:
         with urllib.request.urlopen(f"http://{LOOPBACK}:{web_port}/json/", timeout=5) as page:
-            told: dict[str, Any] = json.load(page)
+            status: dict[str, Any] = json.load(page)
     except OSError:
         return 0
-    return int(told["aliveworkers"])
+    return int(status["aliveworkers"])

@@ -1,7 +1,7 @@
-"""Start-up and memory: three nodes on a ZooKeeper that is ready, then left idle.
+"""Start-up time of three nodes on a running ZooKeeper, and their memory when idle.
 
-Why: tests start clusters by the hundred, and a laptop runs other things as well. Memory is the
-resident memory of the three processes, pages that they share counted in each.
+Why: test suites start hundreds of clusters. Memory is the resident memory of the three processes;
+shared pages count in each.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def resident_mb(pid: int) -> float:
 
 
 def _start_s(keeper: Cluster, chroot: str) -> float:
-    """Start three nodes in a fresh chroot of a running ZooKeeper; return what it took."""
+    """Start three nodes in a new chroot of a running ZooKeeper; return the seconds."""
     began = time.monotonic()
     with Cluster(brokers=3, zookeeper=f"{keeper.zookeeper_connect}{chroot}"):
         return time.monotonic() - began
 
 
 def run(plan: Plan) -> list[str]:
-    """Start fresh nodes some times; then weigh idle ones."""
+    """Measure several starts, then the memory of idle nodes."""
     with Cluster(brokers=1) as keeper:
         starts = []
         for round_ in range(plan.rounds(5)):

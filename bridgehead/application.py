@@ -1,8 +1,8 @@
-"""Where the application tree is, and how a module of it is run.
+"""Finds the application tree and runs its modules.
 
-Read first: `node`, `controller`, `broker_proxy` and their kin are never installed as top-level
-modules. In a checkout they lie beside this package, in a wheel inside it (`_application`).
-Whoever needs one of them starts it as a process of its own, with that folder on its path.
+`node`, `controller`, `broker_proxy` and the others are never installed as top-level modules. In a
+checkout they are beside this package, in a wheel inside it (`_application`). They run as separate
+processes with that folder on their path.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def application_root() -> Path:
-    """The folder that holds the application tree: the checkout's root, or the wheel's data.
+    """Return the folder of the application tree: the checkout's root, or the wheel's data.
 
     Raises:
-        FileNotFoundError: neither holds a `node` package, so the installation is broken.
+        FileNotFoundError: there is none: the installation is broken.
     """
     for candidate in (_PACKAGE / "_application", _PACKAGE.parent):
         if (candidate / "node" / "__init__.py").is_file():
@@ -30,15 +30,15 @@ def application_root() -> Path:
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
-    """The command line that runs `module` of the application tree (or of this package).
+    """Return the command line that runs a module of the application tree or of this package.
 
-    `-P` keeps the current directory off the path: a user's own `node/` must not be run instead.
+    `-P` keeps the current directory, which may contain another `node/`, off the path.
     """
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 def module_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """`environment` (default: this process's) with the application tree first on the path."""
+    """Return `environment` (default: this process's) with the application tree on PYTHONPATH."""
     result = dict(os.environ if environment is None else environment)
     root = str(application_root())
     inherited = result.get("PYTHONPATH", "")

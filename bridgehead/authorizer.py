@@ -1,23 +1,24 @@
-"""Who may do what: the interface of an authorizer, and the words in which it is asked.
+"""The interface of authorizers: plug in your own, as with Kafka's authorizer.class.name.
 
-An authorizer of your own is a class that can be imported by every node, named by its dotted path:
+An authorizer is a class that every node can import, named by its dotted path:
 
     authorizer.class.name=my_package.my_module.MyAuthorizer
 
-It is built once, with the broker's properties, and asked for every element of every request. It
-must be a pure function of what it is given: the same answer on every broker, no waiting. What it
-raises counts as a refusal. ACLs are kept by the cluster whatever the authorizer makes of them.
+Each node builds one with the broker's properties and calls it for every element of every request.
+It must be a pure function of its arguments: the same verdict on every broker, without waiting. An
+exception denies. The cluster stores ACLs whether or not the authorizer uses them.
 
     class OnlyAliceCreates:
         def __init__(self, properties: Mapping[str, str]) -> None: ...
 
-        def authorize(self, asker: Asker, action: Action, acls: Acls) -> Verdict:
-            return Verdict(action.operation != "CREATE" or str(asker.principal) == "User:alice")
+        def authorize(self, requester: Requester, action: Action, acls: Acls) -> Verdict:
+            allowed = action.operation != "CREATE" or str(requester.principal) == "User:alice"
+            return Verdict(allowed)
 
         def authorize_by_resource_type(
-            self, asker: Asker, operation: Operation, resource_type: ResourceType, acls: Acls
+            self, requester: Requester, operation: Operation, kind: ResourceType, acls: Acls
         ) -> Verdict:
-            return Verdict(operation != "CREATE" or str(asker.principal) == "User:alice")
+            return Verdict(operation != "CREATE" or str(requester.principal) == "User:alice")
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ Operation = Literal[
     "DESCRIBE_TOKENS",
 ]
 ResourceType = Literal["TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"]
-# What an ACL can say, beyond what can be asked.
+# An ACL may name every operation at once; a request never does.
 AclOperation = Operation | Literal["ALL"]
 Permission = Literal["ALLOW", "DENY"]
 PatternType = Literal["LITERAL", "PREFIXED"]
 
 
 class ResourcePattern(NamedTuple):
-    """Which resources ACLs are about. The literal `*` is every resource of the type."""
+    """The resources that ACLs apply to. The literal `*` is every resource of the type."""
 
     resource_type: ResourceType
     pattern_type: PatternType
@@ -56,7 +57,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """One rule: `User:alice` or `User:*`; a host's address as text, or `*`."""
+    """One rule. `principal` may be `User:*`, `host` is an address or `*`."""
 
     principal: str
     host: str
@@ -65,10 +66,10 @@ class AccessControlEntry(NamedTuple):
 
 
 class Acls(Protocol):
-    """The cluster's ACLs, as of one moment."""
+    """A snapshot of the cluster's ACLs."""
 
     def matching(self, resource_type: ResourceType, name: str) -> Sequence[AccessControlEntry]:
-        """Return the rules of every pattern that covers one resource."""
+        """Return the rules of every pattern that matches one resource."""
         ...
 
     def of_type(
@@ -79,30 +80,30 @@ class Acls(Protocol):
 
 
 class Principal(Protocol):
-    """Who asks. Its text is `type:name`, for example `User:alice`."""
+    """An authenticated client. Its text is `type:name`, for example `User:alice`."""
 
     @property
     def type(self) -> str:
-        """Mostly `User`."""
+        """Usually `User`."""
         ...
 
     @property
     def name(self) -> str:
-        """As it was authenticated; case counts."""
+        """The authenticated name; case-sensitive."""
         ...
 
     @property
     def token_authenticated(self) -> bool:
-        """True when a delegation token stood in for the principal's own credentials."""
+        """True if the client authenticated with a delegation token of the principal."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
-    """Who asks, and with what kind of request. Also of a forwarded request: the client."""
+class Requester:
+    """The client and its request. For a forwarded request too: the client, not the broker."""
 
     principal: Principal
-    host: str  # the client's address as text, never the forwarding broker's
+    host: str  # the client's address
     api_key: int
     api_version: int
     client_id: str | None
@@ -112,7 +113,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is asked. `resource_name` is a name, never a pattern."""
+    """An operation on one resource. `resource_name` is a name, never a pattern."""
 
     operation: Operation
     resource_type: ResourceType
@@ -121,21 +122,21 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Allowed or not. `reason`, where there is one, goes to the authorizer's log (DEBUG)."""
+    """Allowed or not. A `reason` is logged by the authorizer's logger at DEBUG."""
 
     allowed: bool
     reason: str = ""
 
 
 class Authorizer(Protocol):
-    """Decides. See the module."""
+    """See the module."""
 
-    def authorize(self, asker: Asker, action: Action, acls: Acls) -> Verdict:
+    def authorize(self, requester: Requester, action: Action, acls: Acls) -> Verdict:
         """Decide on one resource."""
         ...
 
     def authorize_by_resource_type(
-        self, asker: Asker, operation: Operation, resource_type: ResourceType, acls: Acls
+        self, requester: Requester, operation: Operation, resource_type: ResourceType, acls: Acls
     ) -> Verdict:
-        """Decide whether there is any resource of a type on which the operation is allowed."""
+        """Decide whether the operation is allowed on any resource of a type."""
         ...

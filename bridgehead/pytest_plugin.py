@@ -1,8 +1,8 @@
-"""Fixtures for other people's test suites: a real cluster for a session of tests.
+"""Fixtures for users' test suites: a real cluster for a test session.
 
-Read first: `pip install 'bridgehead[embedded]'` is all it takes; pytest finds the plug-in itself.
-The cluster starts when the first test asks for it and ends with the session. To shape it, override
-`bridgehead_cluster_options` in a conftest.py: the arguments of `bridgehead.cluster.Cluster`.
+Requires `pip install 'bridgehead[embedded]'`; pytest finds the plug-in itself. The cluster starts
+with the first test that uses it and stops with the session. To configure it, override
+`bridgehead_cluster_options` in a conftest.py.
 
     def test_my_tool_survives_a_failover(bridgehead_cluster):
         tool = MyTool(bridgehead_cluster.bootstrap_servers)
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def bridgehead_cluster_options() -> dict[str, Any]:
-    """The arguments of `Cluster`; override it for another number of brokers or other properties."""
+    """Return the arguments of `bridgehead.cluster.Cluster`; override it to change them."""
     return {"brokers": 3}
 
 

@@ -1,7 +1,7 @@
-"""How a broker learns ACLs: all of them when it connects, then each that a notification names.
+"""Keeps a broker's ACLs current: reads all when it connects, then those that change.
 
-kazoo forgets watches at every reconnect, and notifications are purged: so everything is read
-again then. Readings follow one another, or an older one could overwrite a newer one.
+kazoo drops watches at every reconnect, and ZooKeeper purges notifications, so each reconnect reads
+everything again. Reads run one at a time: an older one must not overwrite a newer one.
 """
 
 from __future__ import annotations
@@ -12,76 +12,74 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, cast
 
 from bridgehead.authorizer import ResourcePattern
-from cluster_model.acl_znodes import AclChangeZnode, AclZnode
+from cluster_model.acl_znodes import AclChangeZnode
 from cluster_model.acls import Entries
 from cluster_model.znodes import ZnodeContentError
-from zookeeper_client.acl_reading import StoredAcls, read_acls, rules_of
+from zookeeper_client.acl_reading import StoredAcls, StoredRules, read_acls, read_some_acls
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import ReadData, ZnodeData
 
 _log = logging.getLogger(__name__)
 
 
-_Rules = tuple[Entries, int | None]  # of one pattern, with its znode's version; None: it is gone
-# What is read is as of one moment once nothing new is told of; nobody is kept waiting for that.
+# Reads repeat until no new notification arrives, for a consistent zxid; bounded.
 _ROUNDS_MAX: Final = 10
-# Called once, when a watched znode gets another child.
+# Called once when a watched znode gets another child.
 Watch = Callable[[], None]
 
 
 class AclListener(Protocol):
-    """Whom the broker session tells what it read. Called on the loop; returns at once."""
+    """Receives the ACLs. Called on the event loop; must not block."""
 
     def acls_read(self, stored: StoredAcls) -> None:
         """Everything was read."""
-        ...
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
-        """One pattern was read again; `version` is its znode's, None: it is gone."""
-        ...
+        """One pattern was read again; `version` is its znode's, None when it was deleted."""
 
     def acls_are_of(self, zxid: int | None) -> None:
-        """What was told is as of this transaction; None: of no one moment."""
-        ...
+        """All ACLs are those of this zxid; None when they were read at different moments."""
 
 
 class AclFollower:
-    """The watcher calls it when it connects and when a watch fires."""
+    """Called by the watcher after each connect and when a watch fires."""
 
     def __init__(self, listener: AclListener) -> None:
         self._listener = listener
         self._last = dict.fromkeys(AclChangeZnode.parents, "")
         self._read_in: ZooKeeperSession | None = None
-        # Parents with a watch that has not fired: one each, or they would multiply.
+        # Parents whose watch has not fired; a second watch would duplicate notifications.
         self._watched: set[str] = set()
         self._lock = asyncio.Lock()
 
     async def follow(
         self, session: ZooKeeperSession, again: Watch | None, *, connected: bool = False
     ) -> None:
-        """Read what is new and, where `again` is given, watch for more.
+        """Read what is new; with `again`, watch for further changes.
 
-        In a new session everything is read. `connected`: the session has connected (again), and
-        no watch of before counts.
+        A new session reads everything. `connected`: the session (re)connected, and all earlier
+        watches are gone.
 
         Raises:
-            ConnectionLostError: the session broke; the next call begins where this one did.
+            ConnectionLostError: the next call starts again from the same point.
         """
         async with self._lock:
             if connected:
                 self._watched.clear()
             stored, last = None, dict(self._last)
             if session is not self._read_in:
-                # Watched before it is read: what changes meanwhile is read once more.
+                # The watch is set before the read, so that changes during the read are read again.
                 for parent in last:
                     last[parent] = max(await self._names(session, parent, again), default="")
                 stored = await read_acls(session.read)
-            changed: dict[ResourcePattern, _Rules] = {}
+            changed: dict[ResourcePattern, StoredRules] = {}
             for _ in range(_ROUNDS_MAX):
                 as_of: int | None = session.last_zxid
                 if (patterns := await self._new_patterns(session, again, last)) is None:
                     break
-                changed |= await _read_again(session, patterns)
+                rules, invalid = await read_some_acls(session.read, patterns)
+                _log_invalid(invalid)
+                changed |= rules
             else:
                 as_of = None
             self._tell(stored, changed, as_of)
@@ -90,11 +88,11 @@ class AclFollower:
     def _tell(
         self,
         stored: StoredAcls | None,
-        changed: Mapping[ResourcePattern, _Rules],
+        changed: Mapping[ResourcePattern, StoredRules],
         as_of: int | None,
     ) -> None:
         if stored is not None:
-            _tell_refused(stored.refused)
+            _log_invalid(stored.invalid)
             self._listener.acls_read(stored)
         for pattern, (entries, version) in changed.items():
             self._listener.acl_changed(pattern, entries, version)
@@ -103,7 +101,7 @@ class AclFollower:
     async def _new_patterns(
         self, session: ZooKeeperSession, again: Watch | None, last: dict[str, str]
     ) -> list[ResourcePattern] | None:
-        """Return what notifications name that came after `last`, and advance it; None: none did."""
+        """Return the patterns notified after `last` and advance it; None when there are none."""
         before, patterns = dict(last), dict[ResourcePattern, None]()
         for parent in AclChangeZnode.parents:
             names = sorted(await self._names(session, parent, again))
@@ -112,10 +110,10 @@ class AclFollower:
             changes = await _data(session, [f"{parent}/{name}" for name in new])
             for name, znode in zip(new, changes, strict=True):
                 try:
-                    if znode is not None:  # Else purged: everybody had applied it.
+                    if znode is not None:  # else purged: every broker had applied it
                         patterns[AclChangeZnode.decode(parent, znode.data)] = None
-                except ZnodeContentError as wrong:
-                    _log.error("%s: %s", name, wrong)
+                except ZnodeContentError as error:
+                    _log.error("%s: %s", name, error)
         return None if last == before else list(patterns)
 
     async def _names(
@@ -137,25 +135,10 @@ class AclFollower:
             return []
 
 
-async def _read_again(
-    session: ZooKeeperSession, patterns: Sequence[ResourcePattern]
-) -> dict[ResourcePattern, _Rules]:
-    found = await _data(session, [AclZnode.path(pattern) for pattern in patterns])
-    refused: list[str] = []
-    rules: dict[ResourcePattern, _Rules] = {}
-    for pattern, znode in zip(patterns, found, strict=True):
-        if znode is None:
-            rules[pattern] = (), None
-        else:
-            rules[pattern] = rules_of(pattern, znode.data, refused), znode.stat.version
-    _tell_refused(refused)
-    return rules
-
-
 async def _data(session: ZooKeeperSession, paths: Sequence[str]) -> list[ZnodeData | None]:
     return cast(list[ZnodeData | None], await session.read([ReadData(path) for path in paths]))
 
 
-def _tell_refused(refused: Sequence[str]) -> None:
-    for text in refused:
+def _log_invalid(invalid: Sequence[str]) -> None:
+    for text in invalid:
         _log.error("%s", text)

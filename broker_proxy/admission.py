@@ -1,7 +1,7 @@
-"""Who has connected waits here for its turn: nothing is read from it until the quotas let it in.
+"""Holds new connections until the quotas admit them; nothing is read from them before.
 
-Each listener lets one in after another, as a Kafka's acceptor does. Sockets are not to be had for
-nothing: who comes when a thousand wait already is closed at once.
+Each listener admits one connection at a time, as Kafka's acceptor does. Waiting sockets cost
+memory: beyond a thousand, new ones are closed immediately.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ WAITING_MAX: Final = 1_000
 
 @dataclass(slots=True)
 class _Arrival:
-    """One that waits; `enter` is called when it may come in."""
+    """A waiting connection; `enter` is called when it is admitted."""
 
     transport: asyncio.Transport
     address: str
     enter: Callable[[], None]
-    may_enter_s: float | None = None  # known once it is the first of its listener
+    may_enter_s: float | None = None  # set when it is first in its listener's queue
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class _Queue:
 
 
 class Admission:
-    """The way in, of all listeners of one broker."""
+    """Admits connections on all listeners of one broker."""
 
     def __init__(
         self, quotas: ConnectionQuotas, rates: ConnectionRates, now_s: Callable[[], float]
@@ -51,13 +51,13 @@ class Admission:
 
     @property
     def waiting_count(self) -> int:
-        """Who is connected and waits for a turn."""
+        """The number of connected clients that are not admitted yet."""
         return sum(len(queue.arrivals) for queue in self._queues.values())
 
     def arrive(
         self, listener: str, transport: asyncio.Transport, address: str, enter: Callable[[], None]
     ) -> None:
-        """Have `enter` called when the turn comes: at once, later, or never."""
+        """Call `enter` when the connection is admitted: immediately, later, or never."""
         queue = self._queues[listener]
         if self.waiting_count >= self.waiting_max:
             transport.abort()
@@ -68,17 +68,17 @@ class Admission:
             self._advance(queue)
 
     def left(self, listener: str, address: str) -> None:
-        """A client that was let in is gone: others may have its place."""
+        """Release the place of an admitted client that disconnected."""
         self.quotas.remove(listener, address)
         self.look_again()
 
     def look_again(self) -> None:
-        """There is room, or there are other limits."""
+        """Admit what the current limits allow."""
         for queue in self._queues.values():
             self._advance(queue)
 
     def close(self) -> None:
-        """Nobody is let in any more."""
+        """Close every waiting connection and admit no more."""
         for queue in self._queues.values():
             if queue.timer is not None:
                 queue.timer.cancel()
@@ -127,7 +127,7 @@ class Admission:
         arrival.enter()
 
     def _keep_waiting(self, transport: asyncio.Transport, delay_ms: int) -> None:
-        """Serve nothing, and close when the address may connect again."""
+        """Hold the connection unserved, then close it when its address may connect again."""
         rates = self._rates
         rates.kept_waiting += 1
 

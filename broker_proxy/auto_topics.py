@@ -1,10 +1,10 @@
-"""Topics that come to be because a client asked for them (kafka-semantics 4).
+"""Automatic creation of topics (docs/kafka/topics.md#automatic-creation).
 
-Metadata creates missing topics as the client, FindCoordinator creates the internal ones as the
-broker; each as a CreateTopics of this broker's own making, on the way that forwarded requests take
-(KIP-590 §Internal CreateTopicsRequest Routing). A broker that forwards answers its client at once,
-who asks again; the controller's own broker knows the outcome first. Why a creation failed is in
-the evidence only: the answers have no room for it.
+Metadata creates missing topics as the client, FindCoordinator creates internal topics as the
+broker. Each creation is a CreateTopics request of the broker, forwarded like a client's (KIP-590
+§Internal CreateTopicsRequest Routing). A forwarding broker answers its client before the
+controller has answered; the controller's own broker knows the outcome first. The response has no
+room for the reason of a failed creation; the evidence has.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import decode_response, encode_request
 from bridgehead.kafka_wire.errors import ErrorCode, WireError
 from bridgehead.kafka_wire.headers import (
@@ -27,11 +28,12 @@ from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopicConfig,
 )
 from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.config_ports import CurrentConfig
-from broker_proxy.attempt import Step
 from broker_proxy.forwarding import Forwarded
+from broker_proxy.forwarding_retry import Step
 from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.client import Client
 from cluster_model.topic_names import (
     GROUP_METADATA_TOPIC,
     INTERNAL_TOPICS,
@@ -41,27 +43,27 @@ from event_log.events import TopicsAutoCreated
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
-_CREATE_TOPICS: Final = 19
-# The draft's broker waits for the controller's answer before its own.
+# In the drafted dialect the broker waits for the controller's response.
 _DRAFTED: Final = "drafted"
-# A broker that forwards asks in the newest version, whose mutation quota is strict; the
-# controller's own broker in one that is charged and never refused (kafka-semantics 4.3).
+# A forwarding broker uses the newest version, whose mutation quota is strict; the controller's own
+# broker uses one that is charged and never rejected
+# (docs/kafka/topics.md#steps-of-an-automatic-creation).
 _FORWARDED_VERSION: Final = 7
 _PERMISSIVE_VERSION: Final = 5
-# Names come from clients: beyond this nothing more is asked until some are answered.
+# Bounds concurrent creations, because clients choose the names.
 IN_FLIGHT_MAX: Final = 10_000
-# What is told of a creation that was asked for and whose leader is not known yet.
-_COME_BACK: Final = frozenset(
+# Outcomes of a creation after which the topic exists, or may soon.
+_CREATED_OR_PENDING: Final = frozenset(
     {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.REQUEST_TIMED_OUT}
 )
 
 
-# The way to the controller: ForwardingManager.forward.
+# ForwardingManager.forward.
 Forward = Callable[[ClientRequest, bytes], Awaitable[Forwarded]]
 
 
 class AutoTopics:
-    """Creates missing topics, each name once at a time."""
+    """Creates missing topics, one creation per name at a time."""
 
     def __init__(
         self,
@@ -69,19 +71,18 @@ class AutoTopics:
         current: CurrentConfig,
         *,
         waits: Callable[[], bool],
-        broker: ClientConnectionInfo,
-        broker_id: int,
+        broker: Client,
         log: EventLog,
     ) -> None:
-        """`waits` is True while this broker is the controller's own or does not forward.
+        """`waits` is True on the controller's own broker and on one that does not forward.
 
-        Then Kafka creates at once and tells the outcome. `broker` is this broker as an asker.
+        Then the topic is created before the client is answered, as in Kafka. `broker` is this
+        broker as the client of its own requests.
         """
         self._forward = forward
         self._current = current
         self._waits = waits
         self._broker = broker
-        self._broker_id = broker_id
         self._log = log
         self._in_flight: set[str] = set()
         self._tasks: set[asyncio.Task[dict[str, ErrorCode]]] = set()
@@ -90,34 +91,34 @@ class AutoTopics:
     async def create_for_client(
         self, request: ClientRequest, names: Sequence[str]
     ) -> Mapping[str, ErrorCode]:
-        """Create topics of legal names that are missing, as the asker of `request` (Metadata).
+        """Create missing topics with legal names as the client of `request` (Metadata).
 
-        Returns what the client is told of each: LEADER_NOT_AVAILABLE means created, come back;
-        UNKNOWN_TOPIC_OR_PARTITION means asked for, come back.
+        Returns an error per name. The client retries after both: LEADER_NOT_AVAILABLE when the
+        topic was created, UNKNOWN_TOPIC_OR_PARTITION when its creation was only requested.
         """
-        told = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         mine = self._claim(names)
         if mine:
-            creation = self._create(request, mine, request.connection, request.header.client_id)
-            if self._waits() or request.connection.dialect == _DRAFTED:
-                told |= await creation
+            creation = self._create(request, mine, request.client)
+            if self._waits() or request.client.dialect == _DRAFTED:
+                errors |= await creation
             else:
                 self._start(creation)
-        return told
+        return errors
 
     def create_internal(self, request: ClientRequest, name: str) -> None:
-        """Have an internal topic created as this broker; returns at once (FindCoordinator)."""
+        """Start creating an internal topic as this broker (FindCoordinator)."""
         mine = self._claim([name])
         if mine:
-            broker = replace(self._broker, dialect=request.connection.dialect)
-            creation = self._create(request, mine, broker, str(self._broker_id))
+            broker = replace(self._broker, dialect=request.client.dialect)
+            creation = self._create(request, mine, broker)
             self._internal[name] = self._start(creation)
 
     async def internal_created(self, name: str) -> bool:
         """Wait for the last creation of an internal topic; False when it failed."""
         creation = self._internal.get(name)
         if creation is None:
-            return True  # Some client's Metadata creates it: nothing is known yet.
+            return True  # A client's Metadata creates it; the outcome is unknown.
         return (await asyncio.shield(creation))[name] is ErrorCode.LEADER_NOT_AVAILABLE
 
     def _claim(self, names: Sequence[str]) -> list[str]:
@@ -138,30 +139,32 @@ class AutoTopics:
         self,
         cause: ClientRequest,
         names: list[str],
-        asker: ClientConnectionInfo,
-        client_id: str | None,
+        client: Client,
     ) -> dict[str, ErrorCode]:
-        """Ask for the topics and return what came of each. Never raises."""
+        """Create the topics and return an error per name. Never raises."""
         try:
             waits, config = self._waits(), self._current()
             version = _PERMISSIVE_VERSION if waits else _FORWARDED_VERSION
-            header = RequestHeader(_CREATE_TOPICS, version, cause.header.correlation_id, client_id)
+            header = RequestHeader(
+                ApiKey.CREATE_TOPICS, version, cause.header.correlation_id, client.client_id
+            )
             request = ClientRequest(
                 request_id=f"{cause.request_id}.topics",
                 header=header,
                 header_bytes=encode_request_header(header),
                 body=encode_request(
-                    _CREATE_TOPICS,
+                    ApiKey.CREATE_TOPICS,
                     version,
                     CreateTopicsRequest(
                         topics=[topic_to_create(name, config) for name in names],
                         timeout_ms=0 if waits else config.static.int("request.timeout.ms"),
-                        # KIP-590; the shipped dialect has no such field, and no such way.
+                        # KIP-590's draft; the shipped dialect lacks the field.
                         bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),
                     ),
-                    asker.dialect,
+                    client.dialect,
                 ),
-                connection=asker,
+                connection=cause.connection,
+                client=client,
                 received_ns=cause.received_ns,
                 made_by_broker=True,
             )
@@ -169,45 +172,47 @@ class AutoTopics:
                 TopicsAutoCreated(
                     request_id=request.request_id,
                     cause=cause.request_id,
-                    principal=str(asker.principal),
+                    principal=str(client.principal),
                     topics=names,
                 )
             )
             forwarded = await self._forward(request, request.body)
-            return _told(names, header, forwarded, asker.dialect)
+            return _errors(names, header, forwarded, client.dialect)
         except Exception:
-            _log.exception("a fault while creating %s", ", ".join(names))
+            _log.exception("creating %s failed unexpectedly", ", ".join(names))
             return dict.fromkeys(names, ErrorCode.UNKNOWN_SERVER_ERROR)
         finally:
             self._in_flight.difference_update(names)
 
 
-def _told(
+def _errors(
     names: list[str], header: RequestHeader, forwarded: Forwarded, dialect: str
 ) -> dict[str, ErrorCode]:
     if forwarded.step is Step.TIMED_OUT:
         return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    told = dict.fromkeys(names, ErrorCode.UNKNOWN_SERVER_ERROR)
-    if forwarded.step is not Step.RELAY or forwarded.answer is None:
-        return told
+    errors = dict.fromkeys(names, ErrorCode.UNKNOWN_SERVER_ERROR)
+    if forwarded.step is not Step.RELAY or forwarded.response is None:
+        return errors
     try:
-        _, at = decode_response_header(_CREATE_TOPICS, header.api_version, forwarded.answer)
+        _, at = decode_response_header(ApiKey.CREATE_TOPICS, header.api_version, forwarded.response)
         answer = decode_response(
-            _CREATE_TOPICS, header.api_version, forwarded.answer, at, dialect=dialect
+            ApiKey.CREATE_TOPICS, header.api_version, forwarded.response, at, dialect=dialect
         )
     except WireError as wrong:
-        _log.warning("the answer to a creation of topics is malformed: %s", wrong)
-        return told
+        _log.warning("malformed response to an automatic CreateTopics: %s", wrong)
+        return errors
     for topic in answer.topics:
         error = ErrorCode(topic.error_code)
-        told[topic.name] = ErrorCode.LEADER_NOT_AVAILABLE if error in _COME_BACK else error
-        if error not in _COME_BACK:
+        errors[topic.name] = (
+            ErrorCode.LEADER_NOT_AVAILABLE if error in _CREATED_OR_PENDING else error
+        )
+        if error not in _CREATED_OR_PENDING:
             _log.info("%s was not created: %s %s", topic.name, error.name, topic.error_message)
-    return told
+    return errors
 
 
 def topic_to_create(name: str, config: EffectiveBrokerConfig) -> CreatableTopic:
-    """Return what is asked for: internal topics have configs of their own (kafka-semantics 4.2)."""
+    """Return the topic to create; internal topics have their own configs (docs/kafka/topics.md)."""
     if name == GROUP_METADATA_TOPIC:
         return _creatable(
             name,

@@ -1,27 +1,28 @@
-"""One client connection, without its socket: order, names of requests, what may still be read.
+"""One client connection without its socket: request order, request ids, read-ahead limits.
 
-Kafka executes one request of a connection at a time and answers in order; different connections
-know nothing of each other. Request ids are made here and never taken from the client, or one
-client could merge its history with another's.
+Kafka executes the requests of one connection one at a time and answers in order; connections are
+independent. Request ids are generated here: an id chosen by a client could merge its history with
+another client's.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import Final
 
 from bridgehead.kafka_wire.framing import FrameBuffer, FrameError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 
-# Read ahead of execution: enough to keep a pipelining client busy, little enough that a client
-# that never reads its answers costs no memory worth the name.
+# Read-ahead limits: enough to keep a pipelining client busy, little enough that a client that
+# never reads its responses costs little memory.
 FRAMES_QUEUED_MAX: Final = 128
 QUEUED_BYTES_MAX: Final = 1024 * 1024
 
 
 class ClientConnection:
-    """What one client has sent and is still owed."""
+    """The frames that one client has sent and that are not executed yet."""
 
     def __init__(
         self, info: ClientConnectionInfo, *, request_prefix: str, frame_bytes_max: int
@@ -35,24 +36,24 @@ class ClientConnection:
         self.broken: FrameError | None = None
 
     def receive_data(self, data: bytes) -> None:
-        """Take what the socket gave.
+        """Split received bytes into frames.
 
-        When it breaks the framing rule, `broken` says how: what came whole before is answered
-        in its turn, then the connection is closed.
+        A framing error sets `broken`; complete frames before it are still executed, then the
+        connection is closed.
         """
         if self.broken is not None:
             return
         try:
             frames = self._frames.receive_data(data)
-        except FrameError as wrong:
-            self.broken = wrong
-            frames = wrong.frames
+        except FrameError as error:
+            self.broken = error
+            frames = error.frames
         self._queued.extend(frames)
         self._queued_bytes += sum(map(len, frames))
 
     @property
     def frame_bytes_max(self) -> int:
-        """The largest frame that is taken; small while the client is a stranger."""
+        """The largest accepted frame; smaller before login."""
         return self._frames.frame_bytes_max
 
     @frame_bytes_max.setter
@@ -70,11 +71,11 @@ class ClientConnection:
 
     @property
     def is_drained(self) -> bool:
-        """True when no request waits for its turn."""
+        """True when no frame is queued."""
         return not self._queued
 
     def next_frame(self) -> bytes | None:
-        """Return the next request's bytes in its turn, or None."""
+        """Return the next frame, or None."""
         if not self._queued:
             return None
         frame = self._queued.popleft()
@@ -82,25 +83,28 @@ class ClientConnection:
         return frame
 
     def open_request(self, frame: bytes, received_ns: int) -> ClientRequest:
-        """Read the header; the body stays as it came.
+        """Decode the header; the body stays as received.
 
         Raises:
             UnsupportedVersionError: a known API in an unknown version.
             WireError: not a request.
         """
-        header, at = decode_request_header(frame, self.info.dialect)
+        header, at = decode_request_header(frame, self.info.client.dialect)
         return self.name_request(header, frame, at, received_ns)
 
     def name_request(
         self, header: RequestHeader, frame: bytes, body_at: int, received_ns: int
     ) -> ClientRequest:
-        """Give a request its id, which no other request of any connection or boot has."""
+        """Assign a request id that is unique across connections and restarts."""
         self._count += 1
+        if header.client_id != self.info.client.client_id:
+            self.info.client = replace(self.info.client, client_id=header.client_id)
         return ClientRequest(
             request_id=f"{self._prefix}.{self._count}.{header.correlation_id}",
             header=header,
             header_bytes=frame[:body_at],
             body=frame[body_at:],
             connection=self.info,
+            client=self.info.client,
             received_ns=received_ns,
         )

@@ -1,9 +1,9 @@
-"""How many connections a broker, a listener and an address may have, and open a second. Pure.
+"""Limits on the connections of a broker, a listener and an address, and on new ones. Pure.
 
-`max.connections` (KIP-402), `max.connections.per.ip` and its overrides (KIP-308),
-`max.connection.creation.rate` (KIP-612), decided as Kafka 3.9's ConnectionQuotas decides: what is
-too many of one address is refused, anything else waits for its turn. The listener between brokers,
-where it is not the only one, is spared what counts for the whole broker. Time comes in.
+`max.connections` (KIP-402), `max.connections.per.ip` and its overrides (KIP-308) and
+`max.connection.creation.rate` (KIP-612), as in Kafka 3.9's ConnectionQuotas: excess connections of
+one address are rejected, all others wait. An inter-broker listener, unless it is the only one, is
+exempt from the broker-wide limits. The clock is injected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNLIMITED: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What the configs say."""
+    """Connection limits as configured."""
 
     broker: int = _UNLIMITED
     broker_rate: int = _UNLIMITED  # new connections per second
@@ -37,7 +37,7 @@ class ConnectionLimits:
 
     @classmethod
     def of(cls, config: EffectiveBrokerConfig, listeners: Iterable[str]) -> ConnectionLimits:
-        """Read the configs in force. A listener without limits of its own has the broker's."""
+        """Read the effective configs. A listener without its own limits has the broker's."""
         names = tuple(listeners)
 
         def number(name: str, listener: str | None = None) -> int:
@@ -57,7 +57,7 @@ class ConnectionLimits:
 
 
 def _overrides(text: str) -> dict[str, int]:
-    """Return counts by address. A host name is not looked up: it limits nobody."""
+    """Return counts by address. A host name is not looked up and has no effect."""
     found = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         host, _, count = item.rpartition(":")
@@ -65,20 +65,20 @@ def _overrides(text: str) -> dict[str, int]:
             found[_address(host.strip())] = int(count)
         except (OSError, ValueError):
             _log.warning(
-                "max.connections.per.ip.overrides: %s limits nobody; name an address", item
+                "max.connections.per.ip.overrides: %s has no effect; use an IP address", item
             )
     return found
 
 
 def _address(host: str) -> str:
     try:
-        return str(ipaddress.ip_address(socket.inet_aton(host)))  # Also 127.1, as Java reads it.
+        return str(ipaddress.ip_address(socket.inet_aton(host)))  # Accepts 127.1, as Java does.
     except OSError:
         return str(ipaddress.ip_address(host.strip("[]")))
 
 
 class ConnectionQuotas:
-    """What is connected, and what may be."""
+    """Counts connections and decides which may connect."""
 
     def __init__(
         self,
@@ -104,11 +104,11 @@ class ConnectionQuotas:
         self._address_delays = {name: Average() for name in self.listeners}
 
     def is_protected(self, listener: str) -> bool:
-        """Whether the broker's own limits spare a listener: brokers must reach each other."""
+        """True for a listener that is exempt from broker-wide limits."""
         return listener == self._protected
 
     def delay_ms(self, listener: str) -> int:
-        """Count one connection that came; return how long it has to wait for its turn."""
+        """Count one new connection; return how long it has to wait for admission."""
         now_s, delay_ms = self._now_s(), 0
         if not self.is_protected(listener):
             delay_ms = self._record(self._broker_rate, self.limits.broker_rate, now_s)
@@ -129,21 +129,21 @@ class ConnectionQuotas:
         return min(self._window_ms, math.floor(wait_ms + 0.5))
 
     def take_back(self, listener: str, delay_ms: int) -> None:
-        """The last one that was counted is turned away for its address's rate, and kept so long."""
+        """Uncount the last connection, which exceeds its address's rate and is held."""
         if not self.is_protected(listener):
             self._broker_rate.take_back()
         self._rates[listener].take_back()
         self._address_delays[listener].record(delay_ms, self._now_s())
 
     def has_slot(self, listener: str) -> bool:
-        """Whether one more may connect now; the others wait until somebody leaves."""
+        """True when one more client may connect; others wait until one disconnects."""
         limits = self.limits
         if self._by_listener[listener] >= limits.listeners.get(listener, _UNLIMITED):
             return False
         return self.is_protected(listener) or self._total < limits.broker
 
     def add(self, listener: str, address: str) -> int | None:
-        """Count a client that is connected now; return the most its address may have if it has."""
+        """Count a connected client; return the address's limit when it is exceeded."""
         most = self.limits.per_ip_overrides.get(address, self.limits.per_ip)
         if self._by_address[address] >= most:
             if not self._by_address[address]:
@@ -155,7 +155,7 @@ class ConnectionQuotas:
         return None
 
     def remove(self, listener: str, address: str) -> None:
-        """It is gone."""
+        """Uncount a client."""
         self._total -= 1
         self._by_listener[listener] -= 1
         self._by_address[address] -= 1
@@ -164,13 +164,13 @@ class ConnectionQuotas:
 
     @property
     def excess(self) -> int:
-        """How many have to go, least recently used first, but for the protected listener's."""
+        """How many connections to close, least recently used first, protected listener aside."""
         return max(self._total - self.limits.broker, 0)
 
     # --- For the metrics -------------------------------------------------------------------
 
     def broker_accept_rate(self) -> float:
-        """New connections per second, the protected listener's aside."""
+        """New connections per second, without the protected listener's."""
         return self._broker_rate.measure(self._now_s())
 
     def accept_rates(self) -> Mapping[tuple[str, ...], float]:
@@ -179,11 +179,11 @@ class ConnectionQuotas:
         return {(name,): rate.measure(now_s) for name, rate in self._rates.items()}
 
     def throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """How long those waited that had to, for the rate of the broker or of the listener."""
+        """How long connections waited for the rate of the broker or of the listener."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._delays.items()}
 
     def address_throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """How long those were kept that were turned away for the rate of their address."""
+        """How long connections over the rate of their address were held."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._address_delays.items()}

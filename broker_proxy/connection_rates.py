@@ -1,7 +1,7 @@
-"""How many connections an address may open a second: `connection_creation_rate` of ips (KIP-612).
+"""Per-address connection rate limits: `connection_creation_rate` of ip entities (KIP-612).
 
-Each broker counts for itself, as in Kafka. A connection over the rate is not counted; it is taken,
-served nothing, and closed when the rate allows again, a window later at most. Time comes in.
+Each broker counts on its own, as in Kafka. A connection over the rate is not counted; it is held
+unserved and closed when the rate allows again, at most a window later. The clock is injected.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from cluster_model.znodes import DEFAULT_ENTITY
 from metrics.windows import Rate
 
 _KEY: Final = "connection_creation_rate"
-# Addresses are the clients' own: beyond this the one that connected longest ago is forgotten.
+# Clients choose their addresses: beyond this the least recently connected one is dropped.
 _ADDRESSES_MAX: Final = 10_000
 _KEPT_WAITING_MAX: Final = 1_000
 
 
 class ConnectionRates:
-    """What addresses may do, and what they did."""
+    """The limits and recent connections of all addresses."""
 
     def __init__(self, samples: int, window_s: int, now_s: Callable[[], float]) -> None:
         """`samples`, `window_s`: quota.window.num and quota.window.size.seconds."""
@@ -35,13 +35,13 @@ class ConnectionRates:
         self.kept_waiting = 0
 
     def replace_all(self, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Learn every ip's configs, by stored name."""
+        """Replace every ip's configs, by stored name."""
         self._limits.clear()
         for name, configs in stored.items():
             self.update(name, configs)
 
     def update(self, stored_name: str, configs: Mapping[str, str]) -> None:
-        """Learn one ip's configs. A host name is not looked up here, and limits nobody."""
+        """Replace one ip's configs. A host name is not looked up and has no effect."""
         address = _address(stored_name)
         rate = _number(configs.get(_KEY))
         if address is not None and rate is not None:
@@ -50,9 +50,9 @@ class ConnectionRates:
             self._limits.pop(address, None)
 
     def delay_ms(self, address: str) -> int | None:
-        """Count one connection; return how long it is kept waiting for its end (None: let it in).
+        """Count one connection; return None to admit it, else how long to hold it.
 
-        0: it is closed at once, because too many are kept already.
+        0 closes it immediately, because too many are held already.
         """
         limit = self._limits.get(address, self._limits.get(DEFAULT_ENTITY))
         if limit is None:
@@ -80,15 +80,15 @@ def _number(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
-        return None  # Written by hand.
+        return None  # An invalid value, written by other means.
 
 
 def _address(stored_name: str) -> str | None:
-    """Return the address of an entity as connections show it; None for a host name."""
+    """Return the address of an ip entity as connections show it; None for a host name."""
     name = desanitize(stored_name)
     if name is None:
         return DEFAULT_ENTITY
     try:
-        return str(ipaddress.ip_address(socket.inet_aton(name)))  # Also 127.1, as Java reads it.
+        return str(ipaddress.ip_address(socket.inet_aton(name)))  # Accepts 127.1, as Java does.
     except OSError:
         return None

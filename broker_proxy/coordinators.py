@@ -1,6 +1,6 @@
-"""Who coordinates a group or a transactional id: the leader of its partition of an internal topic.
+"""The coordinator of a group or transactional id: the leader of its internal topic partition.
 
-Nobody keeps groups or transactions here: a coordinator answers as one that has not met any yet.
+No broker keeps groups or transactions: a coordinator answers as if it had never met any.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ NO_LEADER: Final = -1
 
 
 class Coordinators:
-    """Reads one broker's metadata cache."""
+    """Finds coordinators in one broker's metadata cache."""
 
     def __init__(self, cache: MetadataCache, broker_id: int) -> None:
         self._cache = cache
         self._broker_id = broker_id
 
     def leader(self, topic_name: str, key: str) -> int:
-        """Return the broker that leads a key's partition; -1: no topic or no leader."""
+        """Return the leader of a key's partition; -1 without a topic or a leader."""
         topic = self._cache.topics.get(topic_name)
         if topic is None:
             return NO_LEADER
@@ -39,15 +39,16 @@ class Coordinators:
         return self.leader(TRANSACTION_STATE_TOPIC, transactional_id) == self._broker_id
 
     def has_partition(self, topic_name: str, partition: int) -> bool:
-        """True when this broker knows the partition."""
+        """True when the metadata cache has the partition."""
         topic = self._cache.topics.get(topic_name)
         return topic is not None and partition in topic.partitions
 
 
 def partition_of(key: str, partitions: int) -> int:
-    """Return Kafka's partition of a key: the absolute value of Java's hash (kafka-semantics 3.19).
+    """Return the partition of a key: the absolute value of its Java hash.
 
-    The one hash that has no absolute value counts as 0.
+    See docs/kafka/records-and-groups.md#findcoordinator. Integer.MIN_VALUE, which has no absolute
+    value, counts as 0.
     """
     code = java_hash(key)
     if code > _SIGN:

@@ -1,7 +1,8 @@
-"""One request from its header to its answer: route it, have it done, tell the evidence.
+"""Carries one request from its decoded header to its response, and logs the evidence.
 
-Everything that decides is elsewhere: the route in `routing`, what an Envelope's answer means in
-`attempt`, the answers in `apis`. None as an answer means: close the connection, as Kafka does.
+The route comes from `routing`, the meaning of an Envelope reply from `forwarding_retry`, the
+responses from `apis`. The body is decoded here, once: a malformed one closes the connection, as
+in Kafka. A forwarded body travels as the client sent it. A response of None closes the connection.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS, Route, error_response
 from bridgehead.kafka_wire.codec import (
     decode_request,
     decode_response,
@@ -18,8 +21,6 @@ from bridgehead.kafka_wire.codec import (
     encode_response,
     throttle_time_ms,
 )
-from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
-from bridgehead.kafka_wire.error_responses import error_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_response_header, encode_response_header
 from bridgehead.kafka_wire.primitives import WireError
@@ -31,38 +32,37 @@ from broker_proxy.apis.base import (
     NeverAnsweredError,
     SplitApi,
 )
-from broker_proxy.attempt import Step
+from broker_proxy.applied_metadata import ReadGate
 from broker_proxy.forwarding import Forwarded, ForwardingManager
-from broker_proxy.routing import DIALECTS, Route, route
-from broker_proxy.settling import ReadGate
+from broker_proxy.forwarding_retry import Step
+from broker_proxy.routing import DIALECTS, route
 from event_log.digests import body_sha256
 from event_log.events import Answered, RequestReceived
 from event_log.writer import EventLog
 from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
-_API_VERSIONS = 18
-# What these answer does not depend on metadata: SaslHandshake, ApiVersions, SaslAuthenticate.
-_NO_METADATA = frozenset({17, 18, 36})
+# Their responses do not depend on metadata: SaslHandshake, ApiVersions, SaslAuthenticate.
+_NO_METADATA = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.SASL_AUTHENTICATE})
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """An answer's body, and what the evidence says of it."""
+    """A response body and what the evidence records about it."""
 
     body: bytes | None  # None: close the connection
     zxid: int
-    error: int | None = None  # of the request as a whole, where it failed as a whole
+    error: int | None = None  # set when the whole request failed
 
 
 _CLOSE = _Done(None, 0)
-# What a broker below the bridge release is given: a request with what is left of its message. It
-# returns the response message and the zxid that this stands for, or raises as a LocalApi does.
+# Executes a write on a broker below the bridge release: takes the request and its remaining
+# message, returns the response message and its zxid. Raises the same errors as a LocalApi.
 WriteDirectly = Callable[[ClientRequest, Any], Awaitable[tuple[Any, int]]]
 
 
 class Dispatcher:
-    """Answers requests of all connections of one broker."""
+    """Handles the requests of all connections of one broker."""
 
     def __init__(
         self,
@@ -91,14 +91,14 @@ class Dispatcher:
         self._log = log
         self._metrics = metrics
 
-    async def answer(self, request: ClientRequest) -> bytes | None:
-        """Return header and body of the answer, or None: close the connection."""
-        header, course = request.header, request.course
-        course.executed_ns = self._now_ns()
+    async def handle(self, request: ClientRequest) -> bytes | None:
+        """Return header and body of the response, or None to close the connection."""
+        header, progress = request.header, request.progress
+        progress.executed_ns = self._now_ns()
         way = route(
             header.api_key,
             header.api_version,
-            dialect=request.connection.dialect,
+            dialect=request.client.dialect,
             forwarding_enabled=self._forwarding_enabled,
             broker_is_controller=self._is_controller(),
             writes_itself=self._write_directly is not None,
@@ -111,13 +111,13 @@ class Dispatcher:
                     header.api_key,
                     header.api_version,
                     request.body,
-                    dialect=request.connection.dialect,
+                    dialect=request.client.dialect,
                 )
                 check_request(header.api_key, header.api_version, message)
-            except WireError as wrong:
-                _log.info("%s is malformed: %s", request.request_id, wrong)
+            except WireError as error:
+                _log.info("%s is malformed: %s", request.request_id, error)
             else:
-                course.message = message
+                progress.message = message
                 done = await self._execute(request, message, way)
         self._answered(request, way, done)
         if done.body is None:
@@ -126,48 +126,48 @@ class Dispatcher:
         return head + done.body
 
     def may_take_long(self, request: ClientRequest) -> bool:
-        """True when the answers before this one should not wait for it."""
-        way = DIALECTS[request.connection.dialect].get(request.header.api_key)
+        """True when earlier responses should be written before this request is executed."""
+        way = DIALECTS[request.client.dialect].get(request.header.api_key)
         return way is Route.FORWARD or self._read_gate is not None
 
-    def answer_unsupported(self, request: ClientRequest) -> bytes | None:
-        """Answer ApiVersions in version 0 with what there is; close on any other API."""
+    def handle_unsupported(self, request: ClientRequest) -> bytes | None:
+        """Answer an unsupported version of ApiVersions in version 0; close on any other API."""
         header = request.header
-        request.course.executed_ns = self._now_ns()
-        way = Route.LOCAL if header.api_key == _API_VERSIONS else None
+        request.progress.executed_ns = self._now_ns()
+        way = Route.LOCAL if header.api_key == ApiKey.API_VERSIONS else None
         self._received(request, way)
         done = _CLOSE
         if way is not None:
             error = ErrorCode.UNSUPPORTED_VERSION
-            response = error_response(_API_VERSIONS, None, 0, error)
-            request.course.response = response
-            done = _Done(encode_response(_API_VERSIONS, 0, response), 0, int(error))
+            response = error_response(ApiKey.API_VERSIONS, None, 0, error)
+            request.progress.response = response
+            done = _Done(encode_response(ApiKey.API_VERSIONS, 0, response), 0, int(error))
         self._answered(request, way, done)
         if done.body is None:
             return None
-        return encode_response_header(_API_VERSIONS, 0, header.correlation_id) + done.body
+        return encode_response_header(ApiKey.API_VERSIONS, 0, header.correlation_id) + done.body
 
     def _received(self, request: ClientRequest, way: Route | None) -> None:
-        header, connection = request.header, request.connection
+        header, client = request.header, request.client
         is_written = way in (Route.FORWARD, Route.DIRECT)
         self._log.append(
             RequestReceived(
                 request_id=request.request_id,
-                connection=connection.connection_id,
+                connection=request.connection.connection_id,
                 api_key=header.api_key,
                 api_version=header.api_version,
                 correlation_id=header.correlation_id,
                 client_id=header.client_id,
-                principal=str(connection.principal),
-                token_authenticated=connection.principal.token_authenticated,
-                client_host=connection.client_host,
-                listener=connection.listener_name,
-                security_protocol=connection.security_protocol,
-                dialect=connection.dialect,
+                principal=str(client.principal),
+                token_authenticated=client.principal.token_authenticated,
+                client_host=client.host,
+                listener=client.listener_name,
+                security_protocol=client.security_protocol,
+                dialect=client.dialect,
                 route=way.name if way else "CLOSE",
                 body_sha256=body_sha256(header.api_key, request.body) if is_written else None,
-                client_software_name=connection.software_name,
-                client_software_version=connection.software_version,
+                client_software_name=client.software_name,
+                client_software_version=client.software_version,
             )
         )
 
@@ -184,7 +184,7 @@ class Dispatcher:
                 zxid=done.zxid,
             )
         )
-        answered_ns = request.course.answered_ns = self._now_ns()
+        answered_ns = request.progress.answered_ns = self._now_ns()
         self._metrics.request_completed(
             DRAFTED_SPECS[header.api_key].name,
             header.api_version,
@@ -192,70 +192,70 @@ class Dispatcher:
         )
 
     async def _execute(self, request: ClientRequest, message: Any, way: Route) -> _Done:
-        """Have it done; whatever is raised becomes an answer in the API's own shape."""
+        """Execute the request; any exception becomes a response in the API's own shape."""
         try:
             if way is Route.LOCAL:
                 if not await self._is_fresh(request):
                     return _CLOSE
-                return await self._answer_here(request, message)
+                return await self._handle_here(request, message)
             if way in (Route.FORWARD, Route.DIRECT):
                 split = self._split_apis.get(request.header.api_key)
                 if split is not None:
                     return await self._split(request, message, split, way)
                 return await self._write(request, message, request.body, way)
             self._metrics.not_controller_answered()
-            return self._refuse(request, message, ErrorCode.NOT_CONTROLLER, None)
+            return self._error(request, message, ErrorCode.NOT_CONTROLLER, None)
         except NeverAnsweredError:
-            request.course.is_left = True
+            request.progress.is_never_answered = True
             return _CLOSE
         except ClosedUnansweredError as closed:
             _log.info("%s: %s", request.request_id, closed)
             return _CLOSE
-        except ApiError as refused:
-            return self._refuse(request, message, refused.error, refused.message)
+        except ApiError as rejection:
+            return self._error(request, message, rejection.error, rejection.message)
         except Exception:
-            _log.exception("a fault while answering %s", request.request_id)
-            return self._refuse(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
+            _log.exception("%s failed unexpectedly", request.request_id)
+            return self._error(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
     async def _is_fresh(self, request: ClientRequest) -> bool:
-        """Wait until a read may be answered; False: better no answer than a stale one."""
+        """Wait until a read can be answered; False when only a stale answer is possible."""
         if self._read_gate is None or request.header.api_key in _NO_METADATA:
             return True
         return await self._read_gate.pass_through()
 
-    async def _answer_here(self, request: ClientRequest, message: Any) -> _Done:
+    async def _handle_here(self, request: ClientRequest, message: Any) -> _Done:
         header = request.header
-        response = await self._local_apis[header.api_key].answer(request, message)
-        request.course.response = response
-        if not isinstance(response, bytes):  # Else encoded before, and kept.
+        response = await self._local_apis[header.api_key].handle(request, message)
+        request.progress.response = response
+        if not isinstance(response, bytes):  # already encoded when it is bytes
             response = encode_response(
-                header.api_key, header.api_version, response, request.connection.dialect
+                header.api_key, header.api_version, response, request.client.dialect
             )
         return _Done(response, self._image_zxid())
 
-    def _refuse(
+    def _error(
         self, request: ClientRequest, message: Any, error: ErrorCode, text: str | None
     ) -> _Done:
         key, version = request.header.api_key, request.header.api_version
         response = error_response(key, message, version, error, text)
-        request.course.response = response
-        body = encode_response(key, version, response, request.connection.dialect)
+        request.progress.response = response
+        body = encode_response(key, version, response, request.client.dialect)
         return _Done(body, self._image_zxid(), int(error))
 
     async def _write(self, request: ClientRequest, message: Any, body: bytes, way: Route) -> _Done:
-        """Have it written, by the controller or by this broker; `body` is the message as bytes."""
+        """Have the controller or this broker write it; `body` encodes `message`."""
         if way is Route.FORWARD:
             return await self._forward(request, message, body)
         assert self._write_directly is not None
         response, zxid = await self._write_directly(request, message)
-        request.course.response = response
+        request.progress.response = response
         key, version = request.header.api_key, request.header.api_version
-        return _Done(encode_response(key, version, response, request.connection.dialect), zxid)
+        return _Done(encode_response(key, version, response, request.client.dialect), zxid)
 
     async def _forward(self, request: ClientRequest, message: Any, body: bytes) -> _Done:
         connection_id = request.connection.connection_id
         redirecting = not self._is_controller()
-        request.course.handed_on_ns = self._now_ns()
+        request.progress.forwarded_ns = self._now_ns()
         if redirecting:
             self._metrics.forwarding_began(connection_id)
         try:
@@ -267,38 +267,38 @@ class Dispatcher:
             self._metrics.queue_time(forwarded.queued_ms)
         if forwarded.remote_ms is not None:
             self._metrics.remote_time(forwarded.remote_ms)
-        return self._judge(request, message, forwarded)
+        return self._relay(request, message, forwarded)
 
-    def _judge(self, request: ClientRequest, message: Any, forwarded: Forwarded) -> _Done:
+    def _relay(self, request: ClientRequest, message: Any, forwarded: Forwarded) -> _Done:
         key, version = request.header.api_key, request.header.api_version
-        if forwarded.step is Step.RELAY and forwarded.answer is not None:
+        if forwarded.step is Step.RELAY and forwarded.response is not None:
             try:
-                _, at = decode_response_header(key, version, forwarded.answer)
-                body = forwarded.answer[at:]
-                course = request.course
-                course.response, course.own_throttle_ms = body, forwarded.throttle_ms
+                _, at = decode_response_header(key, version, forwarded.response)
+                body = forwarded.response[at:]
+                progress = request.progress
+                progress.response, progress.controller_throttle_ms = body, forwarded.throttle_ms
                 said_ms = throttle_time_ms(key, version, body)
-                course.throttle_ms = max(forwarded.throttle_ms, said_ms)
+                progress.throttle_ms = max(forwarded.throttle_ms, said_ms)
                 return _Done(body, forwarded.zxid)
             except WireError as wrong:
-                _log.warning("%s: the inner answer is malformed: %s", request.request_id, wrong)
+                _log.warning("%s: malformed inner response: %s", request.request_id, wrong)
         self._metrics.forwarding_failed()
         if forwarded.step is Step.CLOSE:
-            request.course.response = None
+            request.progress.response = None
             return _Done(None, 0, int(ErrorCode.UNSUPPORTED_VERSION))
         timed_out = forwarded.step is Step.TIMED_OUT
         error = ErrorCode.REQUEST_TIMED_OUT if timed_out else ErrorCode.UNKNOWN_SERVER_ERROR
-        return self._refuse(request, message, error, None)
+        return self._error(request, message, error, None)
 
     async def _split(
         self, request: ClientRequest, message: Any, split: SplitApi, way: Route
     ) -> _Done:
-        """Answer this broker's part, hand on the rest, and merge in the order of the request."""
+        """Answer this broker's elements, forward the others, merge in the order of the request."""
         key, version = request.header.api_key, request.header.api_version
-        dialect = request.connection.dialect
+        dialect = request.client.dialect
         local, rest = await split.split(request, message)
         if rest is None:
-            response = request.course.response = split.merge(request, message, local, None)
+            response = request.progress.response = split.merge(request, message, local, None)
             return _Done(encode_response(key, version, response, dialect), self._image_zxid())
         untouched = rest is message
         body = request.body if untouched else encode_request(key, version, rest, dialect)
@@ -306,5 +306,5 @@ class Dispatcher:
         if untouched or done.body is None:
             return done
         answer = decode_response(key, version, done.body, dialect=dialect)
-        response = request.course.response = split.merge(request, message, local, answer)
+        response = request.progress.response = split.merge(request, message, local, answer)
         return _Done(encode_response(key, version, response, dialect), done.zxid, done.error)

@@ -1,7 +1,7 @@
-"""Carries write requests to whoever is controller, until there is an answer or no time is left.
+"""Forwards write requests to the active controller, with retries until `request.timeout.ms`.
 
-Each request has one identity for all its attempts, so that a repeated request is executed once
-(design 5.5). Many are in flight at once; a slow one holds up nobody but its own connection.
+A request keeps its identity on every resend, so it is executed once (docs/adr/0003). Many are in
+flight at a time; a slow one delays only its own connection.
 """
 
 from __future__ import annotations
@@ -12,29 +12,28 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.attempt import Step, after_answer, after_broken_channel
-from envelope.messages import ChannelClosedError, Envelope, EnvelopeAnswer, RequestIdentity
+from broker_proxy.forwarding_retry import Step, after_broken_channel, after_reply
+from envelope.messages import ChannelClosedError, Envelope, EnvelopeReply, RequestIdentity
 from envelope.principal_serde import PrincipalSerde
 from event_log.digests import answer_sha256
 from event_log.events import ForwardAnswered, ForwardSent
 from event_log.writer import EventLog
 
-# A controller that says NOT_CONTROLLER has lost or not yet won office: Kafka waits 50 ms as well.
+# Kafka also waits 50 ms after NOT_CONTROLLER.
 RETRY_BACKOFF_S: Final = 0.05
-_NO_ANSWER: Final = EnvelopeAnswer(0, None, 0)
+_NO_REPLY: Final = EnvelopeReply(0, None, 0)
 
 
 class ControllerLink(Protocol):
-    """A way to the controller: a channel, or the controller in this very process."""
+    """A way to the controller: a gRPC channel, or the controller in this process."""
 
-    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
-        """Hand one Envelope over; the future ends in its answer or in ChannelClosedError."""
-        ...
+    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
+        """Send an Envelope; the future ends in its reply or in ChannelClosedError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The controller as this broker knows it."""
+    """The active controller as this broker knows it."""
 
     link: ControllerLink
     controller_id: int
@@ -43,18 +42,18 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """How forwarding ended. `answer` is there for RELAY; `zxid` is what it stands for."""
+    """How forwarding ended. `response` is set for RELAY; `zxid` is that of the reply."""
 
     step: Step
-    answer: bytes | None
+    response: bytes | None
     zxid: int
-    remote_ms: float | None  # since it first went out to another node; None: it never did
-    queued_ms: float | None = None  # from its arrival until then
-    throttle_ms: int = 0  # as the controller in this very process says
+    remote_ms: float | None  # since it was first sent to another node; None: never sent there
+    queued_ms: float | None = None  # from arrival until that send
+    throttle_ms: int = 0  # as reported by the controller in this process
 
 
 class _Message(NamedTuple):
-    """What stays the same in all attempts of one request."""
+    """The parts of a request that are the same in every attempt."""
 
     identity: RequestIdentity
     request: ClientRequest
@@ -63,7 +62,7 @@ class _Message(NamedTuple):
 
 
 class ForwardingManager:
-    """All requests of this broker that are on their way to the controller."""
+    """All requests of this broker that are forwarded and not finished."""
 
     def __init__(
         self,
@@ -74,7 +73,6 @@ class ForwardingManager:
         request_timeout_ms: int,
         log: EventLog,
         now_s: Callable[[], float],
-        broker_epoch: Callable[[], int],
         redirected: Callable[[], None],  # metric: num-messages-redirected
     ) -> None:
         self._broker_id = broker_id
@@ -83,7 +81,6 @@ class ForwardingManager:
         self._timeout_s = request_timeout_ms / 1000
         self._log = log
         self._now_s = now_s
-        self._broker_epoch = broker_epoch
         self._redirected = redirected
         self._target: Target | None = None
         self._waiting: dict[int, asyncio.Future[None]] = {}  # by sequence
@@ -97,17 +94,17 @@ class ForwardingManager:
 
     @property
     def queue_length(self) -> int:
-        """Requests on their way or waiting for a controller."""
+        """The number of requests that are in flight or wait for a controller."""
         return len(self._unfinished)
 
-    def draw_identity(self) -> RequestIdentity:
+    def next_identity(self) -> RequestIdentity:
         """Return the identity of the next write request of this broker, forwarded or not."""
         sequence = self._next_sequence
         self._next_sequence += 1
         return RequestIdentity(self._broker_id, self._incarnation, sequence)
 
     def set_target(self, target: Target | None) -> None:
-        """The controller moved (None: nobody is known). Whoever waits goes on, oldest first."""
+        """Change the target (None: unknown); waiting requests continue, oldest first."""
         self._target = target
         for _, waiter in sorted(self._waiting.items()):
             if not waiter.done():
@@ -116,36 +113,35 @@ class ForwardingManager:
     async def forward(self, request: ClientRequest, body: bytes) -> Forwarded:
         """Send one request until it is answered or `request.timeout.ms` have passed.
 
-        See `Step` for the ends; nothing is raised but what a principal serde of one's own raises.
-        `body` is the client's, or what is left of it after this broker has answered its own part
-        (kafka-semantics 1.3).
+        `body` is the client's, or the part of it that this broker does not reply itself
+        (docs/kafka/forwarding.md#forwardable-apis).
+
+        Raises:
+            Exception: whatever a custom principal serde raises.
         """
-        identity = self.draw_identity()
+        identity = self.next_identity()
         self._unfinished[identity.sequence] = None
         try:
-            principal = self._serde.serialize(request.connection.principal)
+            principal = self._serde.serialize(request.client.principal)
             return await self._attempts(_Message(identity, request, body, principal))
         finally:
             del self._unfinished[identity.sequence]
 
     def _envelope(self, message: _Message, attempt: int, left_s: float) -> Envelope:
         identity, request, body, principal = message
-        connection = request.connection
+        client = request.client
         return Envelope(
             identity=identity,
-            broker_epoch=self._broker_epoch(),
             request_header=request.header_bytes,
             request_data=body,
             principal=principal,
-            client_host=connection.client_address,
-            listener_name=connection.listener_name,
-            security_protocol=connection.security_protocol,
-            dialect=connection.dialect,
+            client_address=client.address,
+            listener_name=client.listener_name,
+            security_protocol=client.security_protocol,
+            dialect=client.dialect,
             remaining_ms=max(1, int(left_s * 1000)),
             request_id=request.request_id,
             attempt=attempt,
-            client_software_name=connection.software_name,
-            client_software_version=connection.software_version,
             made_by_broker=request.made_by_broker,
         )
 
@@ -163,14 +159,14 @@ class ForwardingManager:
                 sent_s = self._now_s()
                 queued_ms = (sent_s - arrived_s) * 1000
                 self._redirected()
-            answer = await self._attempt(message, attempt, target, deadline_s)
+            reply = await self._attempt(message, attempt, target, deadline_s)
             now_s = self._now_s()
-            if answer is None:
+            if reply is None:
                 step = after_broken_channel(now_s=now_s, deadline_s=deadline_s)
             else:
-                step = after_answer(answer, now_s=now_s, deadline_s=deadline_s)
+                step = after_reply(reply, now_s=now_s, deadline_s=deadline_s)
             if step is not Step.RETRY:
-                ended = answer or _NO_ANSWER
+                ended = reply or _NO_REPLY
                 return Forwarded(
                     step,
                     ended.response_data,
@@ -179,7 +175,7 @@ class ForwardingManager:
                     queued_ms,
                     ended.throttle_ms,
                 )
-            if self._target is target:  # A new controller is asked at once.
+            if self._target is target:  # A new controller is tried without a pause.
                 pause_s = min(RETRY_BACKOFF_S, deadline_s - now_s)
                 await self._until_changed(sequence, pause_s)
 
@@ -206,7 +202,7 @@ class ForwardingManager:
 
     async def _attempt(
         self, message: _Message, attempt: int, target: Target, deadline_s: float
-    ) -> EnvelopeAnswer | None:
+    ) -> EnvelopeReply | None:
         left_s = deadline_s - self._now_s()
         envelope = self._envelope(message, attempt, left_s)
         self._log.append(
@@ -218,33 +214,33 @@ class ForwardingManager:
                 local=target.is_local,
             )
         )
-        answer = await _ended(target.link.send(envelope), left_s)
+        reply = await _ended(target.link.send(envelope), left_s)
         self._log.append(
             ForwardAnswered(
                 request_id=envelope.request_id,
                 attempt=attempt,
-                error=None if answer is None else answer.error_code,
-                zxid=0 if answer is None else answer.zxid,
-                answer_sha256=_digest(envelope, answer),
+                error=None if reply is None else reply.error_code,
+                zxid=0 if reply is None else reply.zxid,
+                answer_sha256=_digest(envelope, reply),
             )
         )
-        return answer
+        return reply
 
 
-def _digest(envelope: Envelope, answer: EnvelopeAnswer | None) -> str | None:
-    if answer is None or answer.response_data is None:
+def _digest(envelope: Envelope, reply: EnvelopeReply | None) -> str | None:
+    if reply is None or reply.response_data is None:
         return None
-    return answer_sha256(envelope.api_key, answer.response_data)
+    return answer_sha256(envelope.api_key, reply.response_data)
 
 
-async def _ended(future: asyncio.Future[EnvelopeAnswer], left_s: float) -> EnvelopeAnswer | None:
-    """Wait for one attempt; None: nothing is known of it. Our giving up stops no execution."""
+async def _ended(future: asyncio.Future[EnvelopeReply], left_s: float) -> EnvelopeReply | None:
+    """Wait for one attempt; None when its result is unknown. A timeout stops no execution."""
     try:
         await asyncio.wait((future,), timeout=max(left_s, 0))
     finally:
-        if not future.done():  # Whatever becomes of it, nobody asks any more.
+        if not future.done():  # Its late result is not needed.
             future.add_done_callback(_forget)
-    if not future.done() or future.cancelled():  # Cancelled: this process's controller stopped.
+    if not future.done() or future.cancelled():  # cancelled: this process's controller stopped
         return None
     try:
         return future.result()
@@ -252,6 +248,6 @@ async def _ended(future: asyncio.Future[EnvelopeAnswer], left_s: float) -> Envel
         return None
 
 
-def _forget(future: asyncio.Future[EnvelopeAnswer]) -> None:
+def _forget(future: asyncio.Future[EnvelopeReply]) -> None:
     if not future.cancelled():
         future.exception()

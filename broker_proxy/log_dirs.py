@@ -1,7 +1,7 @@
-"""In which of a broker's directories its replicas are, as far as empty logs are anywhere.
+"""The log directories of a broker's replicas, all of which are empty logs.
 
-The first directory holds every replica until a client moves one. Nothing is on a disk: where
-replicas were moved to is forgotten when the broker ends.
+The first directory holds every replica until a client moves one. Nothing is on disk: moves are
+forgotten when the broker stops.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ class LogDirs:
     """One broker's directories and its replicas in them."""
 
     def __init__(self, paths: Sequence[str], cache: MetadataCache, broker_id: int) -> None:
-        """`paths` has one at least."""
+        """`paths` must not be empty."""
         self.paths = tuple(paths)
         self._cache = cache
         self._broker_id = broker_id
         self._moved: dict[tuple[bytes, int], str] = {}  # by topic id and partition
 
     def has_replica(self, name: str, partition: int) -> bool | None:
-        """Tell whether this broker has a replica; None: there is no such partition."""
+        """Tell whether this broker has a replica; None when the partition does not exist."""
         topic = self._cache.topics.get(name)
         state = topic.partitions.get(partition) if topic else None
         return None if state is None else self._broker_id in state.replicas
@@ -36,7 +36,7 @@ class LogDirs:
                     yield number, self._moved.get((topic.topic_id, number), self.paths[0])
 
     def move(self, name: str, partition: int, path: str) -> None:
-        """Put a replica that is here into one of `paths`."""
+        """Move a replica of this broker to one of `paths`."""
         topic_id = self._cache.topics[name].topic_id
         gone = [key for key in self._moved if self._cache.topic_name(key[0]) is None]
         for key in gone:
@@ -45,6 +45,6 @@ class LogDirs:
 
 
 def log_dirs_of(log_dirs: str | None, log_dir: str | None) -> tuple[str, ...]:
-    """Return the directories that `log.dirs` names, or else `log.dir`."""
+    """Return the directories of `log.dirs`, or else of `log.dir`."""
     named = (each.strip() for each in (log_dirs or log_dir or "").split(","))
     return tuple(each for each in named if each) or ("",)

@@ -1,8 +1,8 @@
-"""The log levels of this process, under the names that BROKER_LOGGER resources use.
+"""The log levels of this process, by the names of BROKER_LOGGER resources.
 
-Our own loggers have their own names; a few of Kafka's loggers that tools ask for stand for the
-part of ours that does the same work. Levels are log4j's: FATAL is Python's CRITICAL, TRACE lies
-below DEBUG. Changes live in memory and end with the process (KIP-412).
+Our loggers have their own names; a few of Kafka's loggers that tools use map to ours for the same
+function. Levels are log4j's: FATAL is Python's CRITICAL, TRACE is below DEBUG. Changes last until
+the process ends (KIP-412).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEVELS: Final[Mapping[str, int]] = MappingProxyType(
         "WARN": logging.WARNING,
     }
 )
-# Kafka's name of a logger, and the logger of ours that it stands for.
+# Kafka's logger names and the loggers that they map to.
 KAFKA_LOGGERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "kafka.controller.KafkaController": "controller",
@@ -37,13 +37,13 @@ _OWN_PACKAGES: Final = ("bridgehead", "broker_proxy", "controller", "envelope", 
 
 
 class LoggerLevels:
-    """Reads and sets levels below `root`; a test passes a root of its own."""
+    """Reads and sets levels of the loggers below `root`."""
 
     def __init__(self, root: logging.Logger | None = None) -> None:
         self._root = root if root is not None else logging.getLogger()
 
     def _names(self) -> dict[str, str]:
-        """Return the known names and the Python logger of each; the root's is empty."""
+        """Return the Python logger name of each known logger; the root's is empty."""
         own = (
             name
             for name, logger in self._root.manager.loggerDict.items()
@@ -60,7 +60,7 @@ class LoggerLevels:
         return name in self._names()
 
     def levels(self) -> dict[str, str]:
-        """Return the level in force of every known logger."""
+        """Return the effective level of every known logger."""
         return {name: _level_name(self._logger(name)) for name in self._names()}
 
     def set(self, name: str, level: str) -> None:
@@ -68,7 +68,7 @@ class LoggerLevels:
         self._logger(name).setLevel(LEVELS[level])
 
     def unset(self, name: str) -> None:
-        """Let a known logger, not the root, follow its parent again."""
+        """Make a known logger, except the root, inherit its level again."""
         assert name != ROOT
         self._logger(name).setLevel(logging.NOTSET)
 

@@ -1,7 +1,7 @@
-"""What becomes of logins: principals for connections, numbers and evidence about them.
+"""Logins of client connections: principals, metrics and evidence.
 
-A client is told no more than Kafka tells; the reason is here, in the log and in the events, and
-holds no secret. Every counter has its event.
+A client learns no more than Kafka tells it. The reason goes to the log and the events, without
+secrets. Every counter has a matching event.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from broker_proxy.apis.base import ClientConnectionInfo
 from broker_proxy.authentication.authenticator import Mechanism, SaslAuthenticator
 from broker_proxy.authentication.principals import AuthenticationContext, PrincipalBuilder
 from broker_proxy.authentication.sasl_server import SaslResult
 from cluster_model.principal import KafkaPrincipal
-from event_log.connections import Authenticated, AuthenticationFailed, SessionExpired
+from event_log.events import Authenticated, AuthenticationFailed, SessionExpired
 from event_log.writer import EventLog
 from metrics.node_metrics import NodeMetrics
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One listener as configured. Port 0 takes a free one."""
+    """A configured listener. Port 0 takes a free one."""
 
     name: str
     security_protocol: str
@@ -35,8 +35,8 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """What the clients of one listener have to pass. Without any of it they are anonymous."""
+class LoginRequirements:
+    """The login requirements of one listener. Clients are anonymous by default."""
 
     builder: PrincipalBuilder | None = None
     mechanisms: Mapping[str, Mechanism] = field(default_factory=dict)  # empty: no SASL
@@ -44,7 +44,7 @@ class Gate:
 
 
 class Logins:
-    """Of all connections of one broker."""
+    """The logins of all connections of one broker."""
 
     def __init__(self, log: EventLog, metrics: NodeMetrics, wall_ms: Callable[[], int]) -> None:
         self._log = log
@@ -52,61 +52,63 @@ class Logins:
         self._wall_ms = wall_ms
 
     def identify(
-        self, info: ClientConnectionInfo, gate: Gate, certificate: bytes | None
+        self, info: ClientConnectionInfo, requirements: LoginRequirements, certificate: bytes | None
     ) -> SaslAuthenticator | None:
-        """Say who a new connection is, or return the login that will.
+        """Set the principal of a new connection, or return the SASL login that will.
 
         Raises:
-            Exception: whatever a principal builder raises; the connection must be closed.
+            Exception: anything a principal builder raises; the connection must be closed.
         """
         name = None
         if certificate is not None:
-            # cryptography takes 8 MB, and most nodes never see a certificate.
+            # Imported late: cryptography takes 8 MB, and most nodes never see a certificate.
             from broker_proxy.authentication.distinguished_name import certificate_name
 
             name = certificate_name(certificate)
-        if gate.mechanisms:
+        if requirements.mechanisms:
             return SaslAuthenticator(
-                gate.mechanisms,
-                lambda mechanism, result: self._build(info, gate, name, mechanism, result),
+                requirements.mechanisms,
+                lambda mechanism, result: self._build(info, requirements, name, mechanism, result),
                 self._wall_ms,
             )
-        if gate.builder is not None:
-            info.principal = self._build(info, gate, name, None, None)
-        if gate.tls is not None:
+        if requirements.builder is not None:
+            info.client = replace(
+                info.client, principal=self._build(info, requirements, name, None, None)
+            )
+        if requirements.tls is not None:
             self._succeeded(info, "SSL", renewed=False)
         return None
 
     def _build(
         self,
         info: ClientConnectionInfo,
-        gate: Gate,
+        requirements: LoginRequirements,
         name: str | None,
         mechanism: str | None,
         result: SaslResult | None,
     ) -> KafkaPrincipal:
-        assert gate.builder is not None
+        assert requirements.builder is not None
         context = AuthenticationContext(
-            security_protocol=info.security_protocol,
-            listener_name=info.listener_name,
-            client_host=info.client_host,
+            security_protocol=info.client.security_protocol,
+            listener_name=info.client.listener_name,
+            client_host=info.client.host,
             certificate_name=name,
             mechanism=mechanism,
             authorization_id=result.authorization_id if result else None,
             token_authenticated=result.token_authenticated if result else False,
         )
-        principal = gate.builder.build(context)
+        principal = requirements.builder.build(context)
         if not isinstance(principal, KafkaPrincipal):
-            raise TypeError("a principal builder returned something that is no KafkaPrincipal")
+            raise TypeError("a principal builder must return a KafkaPrincipal")
         return principal
 
     def logged_in(
         self, info: ClientConnectionInfo, login: SaslAuthenticator, *, renewed: bool
     ) -> None:
-        """A SASL login has succeeded, the first one or one that renews it."""
+        """Record a successful SASL login or re-authentication."""
         assert login.principal is not None
         assert login.mechanism is not None
-        info.principal = login.principal
+        info.client = replace(info.client, principal=login.principal)
         self._succeeded(info, login.mechanism, renewed=renewed)
 
     def _succeeded(self, info: ClientConnectionInfo, mechanism: str, *, renewed: bool) -> None:
@@ -115,8 +117,8 @@ class Logins:
             Authenticated(
                 connection=info.connection_id,
                 mechanism=mechanism,
-                principal=str(info.principal),
-                token_authenticated=info.principal.token_authenticated,
+                principal=str(info.client.principal),
+                token_authenticated=info.client.principal.token_authenticated,
                 renewed=renewed,
             )
         )
@@ -124,15 +126,15 @@ class Logins:
     def failed(
         self, info: ClientConnectionInfo, login: SaslAuthenticator | None, reason: str
     ) -> None:
-        """A client did not get in, or did not get its login renewed."""
+        """Record a failed login or re-authentication."""
         renewed = login is not None and login.principal is not None
         _log.info("%s: login failed: %s", info.connection_id, reason)
         self._metrics.login_failed(renewed=renewed)
         self._log.append(
             AuthenticationFailed(
                 connection=info.connection_id,
-                listener=info.listener_name,
-                client_host=info.client_host,
+                listener=info.client.listener_name,
+                client_host=info.client.host,
                 mechanism=login.mechanism if login is not None else None,
                 reason=reason,
                 renewed=renewed,
@@ -140,7 +142,7 @@ class Logins:
         )
 
     def expired(self, info: ClientConnectionInfo) -> None:
-        """A client asked on after its session had ended."""
-        _log.info("%s: the session is over and was not renewed", info.connection_id)
+        """Record a request after the session expired."""
+        _log.info("%s: the session expired without re-authentication", info.connection_id)
         self._metrics.session_expired()
         self._log.append(SessionExpired(connection=info.connection_id))

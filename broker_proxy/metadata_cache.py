@@ -1,8 +1,8 @@
-"""What a broker believes about the cluster: fed by the controller's UpdateMetadata alone.
+"""A broker's metadata cache, updated only by the controller's UpdateMetadata.
 
-An older controller's updates are refused; a full image that comes in parts becomes visible when
-its last part is there. Encoded answers are kept until the next change: with 10,000 partitions
-that is a hundred times faster than encoding each time.
+Updates of an older controller epoch are rejected. A full image in several parts becomes visible
+with its last part. Encoded responses are kept until the next update: with 10,000 partitions a
+kept response is a hundred times faster than encoding it again.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import decode_request
 from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
 from cluster_model.records import Replicas
 from cluster_model.update_metadata import LEADER_DURING_DELETE
 from envelope.messages import MetadataUpdate
 
-_UPDATE_METADATA: Final = 6
 _VERSION: Final = 8
-# Answers kept per metadata epoch: enough for every version of every listener, and for the topics
-# that clients ask for again and again; bounded, because names come from clients.
+# Responses kept per image: enough for every version of every listener and for the topics that
+# clients poll; bounded, because clients choose the names.
 _ANSWERS_MAX: Final = 1_000
 NO_CONTROLLER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class CachedEndpoint:
-    """Where a live broker listens under one listener's name."""
+    """The address of a live broker's listener."""
 
     host: str
     port: int
@@ -35,7 +35,7 @@ class CachedEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class CachedBroker:
-    """A live broker as the controller announced it."""
+    """A live broker."""
 
     broker_id: int
     rack: str | None
@@ -43,7 +43,7 @@ class CachedBroker:
 
 
 class CachedPartition(NamedTuple):
-    """One partition as the controller announced it. Equal lists of brokers are one object."""
+    """One partition. Equal replica lists are one shared tuple."""
 
     leader: int
     leader_epoch: int
@@ -54,7 +54,7 @@ class CachedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class CachedTopic:
-    """A topic's partitions, by number. A partition without a leader yet is not among them."""
+    """The partitions of a topic that have a leader, by number."""
 
     name: str
     topic_id: bytes
@@ -69,27 +69,30 @@ class _Content:
 
 
 class MetadataCache:
-    """One broker's image. Read it from the loop only; it changes between steps, never in one."""
+    """One broker's image of the cluster. Used from the event loop only."""
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
         self._content = _Content()
         self._arriving: _Content | None = None
         self._answers: dict[Any, bytes] = {}
-        self._epoch_seen = 0  # also of an image that is not complete yet
+        self._epoch_seen = 0  # includes images that are not complete yet
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
         self.zxid = 0
 
     def apply(self, update: MetadataUpdate) -> bool:
-        """Take an update in; False for one of an older controller (kafka-semantics 5.8)."""
+        """Apply an update; return False for one of an older controller.
+
+        See docs/kafka/election-and-epoch.md#checks-at-the-receiving-broker.
+        """
         if update.controller_epoch < self._epoch_seen:
             return False
-        message = decode_request(_UPDATE_METADATA, _VERSION, update.update_metadata)
+        message = decode_request(ApiKey.UPDATE_METADATA, _VERSION, update.update_metadata)
         if update.starts_full_image:
             self._arriving = _Content()
         elif update.controller_epoch > self._epoch_seen:
-            self._arriving = None  # The rest of an older controller's image will not come.
+            self._arriving = None  # The rest of an older controller's image will not arrive.
         self._epoch_seen = update.controller_epoch
         target = self._arriving if self._arriving is not None else self._content
         _merge(target, message)
@@ -113,19 +116,19 @@ class MetadataCache:
         return self._content.brokers
 
     def has_topic(self, name: str) -> bool:
-        """True when some partition of the topic is known."""
+        """True when at least one partition of the topic is known."""
         return name in self._content.topics
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """Return the name behind an id."""
+        """Return the name of a topic id."""
         return self._content.names.get(topic_id)
 
     def controller_moved(self) -> None:
-        """What an answer says of the controller may have changed."""
+        """Drop the kept responses, which may name the previous controller."""
         self._answers.clear()
 
     def cached_answer(self, key: Any, encode: Callable[[], bytes]) -> bytes:
-        """Return the answer kept under `key`, made by `encode` when there is none."""
+        """Return the response kept under `key`; build it with `encode` when there is none."""
         answer = self._answers.get(key)
         if answer is None:
             if len(self._answers) >= _ANSWERS_MAX:
@@ -170,6 +173,6 @@ def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
 
 
 def _shared(lists: dict[Replicas, Replicas], brokers: Sequence[int]) -> Replicas:
-    """Return one tuple for all equal lists: a cluster has few, and very many partitions."""
+    """Return one tuple for all equal lists: clusters have few brokers and many partitions."""
     key = tuple(brokers)
     return lists.setdefault(key, key)

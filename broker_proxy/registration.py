@@ -1,4 +1,4 @@
-"""What a broker writes: its registration, and nothing else (design 5.1). Pure."""
+"""The registration of a broker, the only znodes that it writes. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cluster_model.znodes import BrokerIdZnode, NodeAddress, NodeZnode
 def registration_operations(
     registration: BrokerRegistration, address: NodeAddress, now_ms: int
 ) -> Sequence[Operation]:
-    """Return the one multi with which a broker announces itself, both znodes ephemeral.
+    """Return the multi that registers a broker; both znodes are ephemeral.
 
-    Created empty and then set, as Kafka does, so that the data version of /brokers/ids/<id> is 1;
-    its czxid is the broker epoch (kafka-semantics 2.5).
+    As in Kafka the znode is created empty and then set, so that /brokers/ids/<id> has data
+    version 1; its czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).
     """
     path = BrokerIdZnode.path(registration.broker_id)
     return (

@@ -1,4 +1,4 @@
-"""This broker's part of kafka-request.log: requests that it has answered, as they were answered."""
+"""The broker's part of kafka-request.log: the requests that it answered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 class RequestLog:
-    """Writes a line for each request, after its answer has left."""
+    """Writes one line per request after its response is sent."""
 
     def __init__(
         self, lines: TextLog, *, now_ns: Callable[[], int], wall_ms: Callable[[], int]
@@ -23,7 +23,7 @@ class RequestLog:
         self._wall_ms = wall_ms
 
     def completed(self, requests: Iterable[ClientRequest], write_began_ns: int) -> None:
-        """Write the lines of requests whose answers went out in one write."""
+        """Write the lines of requests whose responses were sent in one write."""
         if self._lines.level is Level.OFF:
             return
         written_ns = self._now_ns()
@@ -33,33 +33,34 @@ class RequestLog:
                 continue
             try:
                 line = request_line(_completed(request, write_began_ns, written_ns))
-            except Exception:  # A line that cannot be written costs nobody an answer.
-                _log.exception("no line in the request log for %s", request.request_id)
+            except Exception:  # A failed line must not cost a response.
+                _log.exception("cannot write the request log line of %s", request.request_id)
                 continue
             self._lines.append(level, line, self._wall_ms())
 
 
 def _completed(request: ClientRequest, write_began_ns: int, written_ns: int) -> CompletedRequest:
-    course, connection = request.course, request.connection
-    handed_on_ns = course.handed_on_ns or course.answered_ns
+    progress, client = request.progress, request.client
+    software = request.connection.client  # ApiVersions may have just set it.
+    forwarded_ns = progress.forwarded_ns or progress.answered_ns
     return CompletedRequest(
         is_forwarded=False,
         header=request.header,
-        request=course.message,
-        response=course.response,
-        connection_id=connection.connection_id,
+        request=progress.message,
+        response=progress.response,
+        connection_id=request.connection.connection_id,
         times=Times(
-            queue_ns=course.executed_ns - request.received_ns,
-            local_ns=handed_on_ns - course.executed_ns,
-            remote_ns=course.answered_ns - handed_on_ns,
-            response_queue_ns=write_began_ns - course.answered_ns,
+            queue_ns=progress.executed_ns - request.received_ns,
+            local_ns=forwarded_ns - progress.executed_ns,
+            remote_ns=progress.answered_ns - forwarded_ns,
+            response_queue_ns=write_began_ns - progress.answered_ns,
             send_ns=written_ns - write_began_ns,
-            throttle_ms=course.own_throttle_ms,
+            throttle_ms=progress.controller_throttle_ms,
         ),
-        security_protocol=connection.security_protocol,
-        principal=str(connection.principal),
-        listener_name=connection.listener_name,
-        software_name=connection.software_name,
-        software_version=connection.software_version,
-        dialect=connection.dialect,
+        security_protocol=client.security_protocol,
+        principal=str(client.principal),
+        listener_name=client.listener_name,
+        software_name=software.software_name,
+        software_version=software.software_version,
+        dialect=client.dialect,
     )

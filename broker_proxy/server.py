@@ -1,9 +1,9 @@
-"""The sockets: Kafka listeners and their connections.
+"""Kafka listeners and their connections.
 
-A client that is slow, silent or hostile costs its own buffers and nothing else: frames are capped
-before they are buffered, reading stops while answers pile up unread, and an idle connection is
-closed after `connections.max.idle.ms`. Clients that have not proved who they are have a number of
-their own: when it is reached, the oldest of them makes room.
+A slow, silent or hostile client costs its own buffers and nothing else: frame lengths are checked
+before buffering, reading pauses while responses pile up unread, and idle connections are closed
+after `connections.max.idle.ms`. The number of clients that are not authenticated yet is limited:
+at the limit the oldest of them is closed.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from broker_proxy.apis.base import ClientConnectionInfo
 from broker_proxy.client_socket import ClientSocket
 from broker_proxy.connection import ClientConnection
 from broker_proxy.dispatch import Dispatcher
-from broker_proxy.logins import Gate, Listener, Logins
+from broker_proxy.logins import Listener, LoginRequirements, Logins
 from broker_proxy.request_log import RequestLog
+from cluster_model.client import Client
 from cluster_model.host_text import host_text
-from cluster_model.principal import ANONYMOUS
-from event_log.connections import Connected, Disconnected
+from event_log.events import Connected, Disconnected
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
-# At the end: how long what was written may take to reach a client.
+# How long written responses may take to reach their clients at shutdown.
 CLOSE_WITHIN_S: Final = 0.5
 _BACKLOG: Final = 1024
-# A client that takes longer for its TLS handshake is given up.
+# How long a TLS handshake may take.
 HANDSHAKE_S: Final = 30.0
-# No mechanism here reads more, and two thousand strangers may send that much each. What
-# sasl.server.max.receive.size says below that counts.
+# No mechanism here needs more, and two thousand unauthenticated clients may send that much
+# each. A lower sasl.server.max.receive.size wins.
 LOGIN_FRAME_BYTES_MAX: Final = 96 * 1024
-# Clients that have not proved yet who they are: one more, and the oldest of them is closed.
-UNKNOWN_MAX: Final = 2_000
+# One more unauthenticated client closes the oldest of them.
+UNAUTHENTICATED_MAX: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a connection may cost."""
+    """Limits of one connection."""
 
     frame_bytes_max: int  # socket.request.max.bytes
     idle_ms_max: int  # connections.max.idle.ms
@@ -82,18 +82,18 @@ class KafkaServer:
         self._counter = itertools.count(1)
         self._servers: list[asyncio.Server] = []
         self._protocols: set[ClientSocket] = set()
-        self._unknown: dict[ClientSocket, None] = {}  # oldest first
+        self._unauthenticated: dict[ClientSocket, None] = {}  # oldest first
         self._dismissed = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
 
-    async def bind(self, listener: Listener, gate: Gate) -> Listener:
-        """Take the listener's port, serve nothing yet; return it with the port it got.
+    async def bind(self, listener: Listener, requirements: LoginRequirements) -> Listener:
+        """Bind the listener's port without serving; return the listener with its actual port.
 
         Raises:
-            OSError: the port is taken or the address is not ours.
+            OSError: the port is taken or the address is not local.
         """
         server = await asyncio.get_running_loop().create_server(
-            lambda: ClientSocket(self, listener, gate),
+            lambda: ClientSocket(self, listener, requirements),
             listener.host,
             listener.port,
             backlog=_BACKLOG,
@@ -109,7 +109,7 @@ class KafkaServer:
         self._close_idle()
 
     async def stop(self, grace_s: float) -> None:
-        """Accept no more, let running requests end within `grace_s`, close everything."""
+        """Stop accepting, let running requests end within `grace_s`, close everything."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         for server in self._servers:
@@ -131,28 +131,28 @@ class KafkaServer:
 
     @property
     def connection_count(self) -> int:
-        """Clients connected now."""
+        """The number of connected clients."""
         return len(self._protocols)
 
     def connected_software(self) -> Iterator[tuple[str, str, str]]:
-        """Yield, for each client connected now, its software, that one's version, its listener."""
+        """Yield software name, software version and listener of each connected client."""
         for protocol in self._protocols:
-            if (info := protocol.info) is not None:
-                yield info.software_name, info.software_version, info.listener_name
+            if (client := protocol.client) is not None:
+                yield client.software_name, client.software_version, client.listener_name
 
     @property
-    def unknown_count(self) -> int:
-        """Clients connected now that have not proved yet who they are."""
-        return len(self._unknown)
+    def unauthenticated_count(self) -> int:
+        """The number of clients that are not authenticated yet."""
+        return len(self._unauthenticated)
 
-    def known(self, protocol: ClientSocket) -> None:
-        """A client has passed its listener's gate."""
-        self._unknown.pop(protocol, None)
+    def authenticated(self, protocol: ClientSocket) -> None:
+        """Note that a client met its listener's login requirements."""
+        self._unauthenticated.pop(protocol, None)
 
     def arrive(
         self, protocol: ClientSocket, transport: asyncio.Transport, listener: Listener
     ) -> None:
-        """Have a new connection begin when its turn comes."""
+        """Queue a new connection for admission."""
         remote = transport.get_extra_info("peername")
         if remote is None:
             transport.abort()
@@ -173,31 +173,31 @@ class KafkaServer:
         remote: tuple[str, int],
         address: bytes,
     ) -> ClientConnection:
-        """Name a new connection."""
+        """Name and register an admitted connection."""
         local = transport.get_extra_info("sockname")
-        if len(self._unknown) >= UNKNOWN_MAX:
-            oldest = next(iter(self._unknown))
-            del self._unknown[oldest]
-            oldest.make_room()
+        if len(self._unauthenticated) >= UNAUTHENTICATED_MAX:
+            oldest = next(iter(self._unauthenticated))
+            del self._unauthenticated[oldest]
+            oldest.evict()
         number = next(self._counter)
         self._protocols.add(protocol)
-        self._unknown[protocol] = None
+        self._unauthenticated[protocol] = None
         info = ClientConnectionInfo(
             connection_id=f"{local[0]}:{local[1]}-{remote[0]}:{remote[1]}-{number}",
-            listener_name=listener.name,
-            security_protocol=listener.security_protocol,
-            dialect=listener.dialect,
-            client_host=host_text(address),
-            client_address=address,
-            principal=ANONYMOUS,
+            client=Client(
+                host=host_text(address),
+                listener_name=listener.name,
+                security_protocol=listener.security_protocol,
+                dialect=listener.dialect,
+            ),
         )
         self._log.append(
             Connected(
                 connection=info.connection_id,
-                listener=info.listener_name,
-                security_protocol=info.security_protocol,
-                client_host=info.client_host,
-                principal=str(info.principal),
+                listener=listener.name,
+                security_protocol=listener.security_protocol,
+                client_host=info.client.host,
+                principal=str(info.client.principal),
             )
         )
         return ClientConnection(
@@ -207,33 +207,38 @@ class KafkaServer:
         )
 
     def limits_changed(self) -> None:
-        """Other numbers of connections are allowed: some have to go, or may come."""
+        """Apply new connection limits."""
         self._close_excess()
         self._admission.look_again()
 
     def _close_excess(self) -> None:
-        """Close who was least recently used, as Kafka does, but on the listener between brokers."""
+        """Close the least recently used connections over the limit, as Kafka does.
+
+        Those on the inter-broker listener stay.
+        """
         quotas = self._admission.quotas
         if not (excess := quotas.excess):
             return
         open_ones = [
             (not protocol.is_closing, protocol.last_active_s, id(protocol), protocol)
             for protocol in self._protocols
-            if protocol.info is not None and not quotas.is_protected(protocol.info.listener_name)
+            if (client := protocol.client) is not None
+            and not quotas.is_protected(client.listener_name)
         ]
         for *_, protocol in heapq.nsmallest(excess, open_ones):
             protocol.abort()
 
     def dismiss(self, protocol: ClientSocket, connection: ClientConnection) -> None:
-        """A connection is gone."""
+        """Unregister a closed connection."""
         self._protocols.discard(protocol)
-        self._unknown.pop(protocol, None)
+        self._unauthenticated.pop(protocol, None)
         self._dismissed.set()
-        self._admission.left(connection.info.listener_name, connection.info.client_host)
+        client = connection.info.client
+        self._admission.left(client.listener_name, client.host)
         self._log.append(Disconnected(connection=connection.info.connection_id))
 
     def flush_events(self) -> None:
-        """Hand the evidence to the operating system."""
+        """Hand the events to the operating system."""
         self._log.flush()
 
     def _close_idle(self) -> None:

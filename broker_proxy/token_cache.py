@@ -1,6 +1,6 @@
-"""Delegation tokens as this broker knows them: for logins (`tokenauth`) and for describing them.
+"""This broker's delegation tokens, for logins with `tokenauth` and for describing them.
 
-Fed by ZooKeeper's change notifications; in office the controller's own image is newer and counts.
+Updated by ZooKeeper's change notifications. On the active controller its newer image wins.
 """
 
 from __future__ import annotations
@@ -17,45 +17,46 @@ Tokens = Mapping[str, DelegationToken]  # by token id
 
 
 class TokenCache:
-    """Every token. Reads and changes happen on one thread."""
+    """All delegation tokens. Used from one thread."""
 
     def __init__(
         self,
         secret: TokenSecret | None,
         *,
         new_salt: Callable[[int], bytes],
-        in_office: Callable[[], Tokens | None] = lambda: None,
+        active_tokens: Callable[[], Tokens | None] = lambda: None,
         seen: Callable[[str, DelegationToken | None], None] = lambda _id, _token: None,
     ) -> None:
-        """`new_salt` gives that many random bytes; `in_office` the controller's tokens, if here.
+        """`new_salt` returns that many random bytes.
 
-        `seen` hears of every token that was read again; None: it is gone.
+        `active_tokens` returns the active controller's tokens, None on a standby. `seen` is called
+        with every token that is read again, or with None if it was removed.
         """
         self.secret = secret
         self._new_salt = new_salt
-        self._in_office = in_office
+        self._active_tokens = active_tokens
         self._seen = seen
         self._learned: dict[str, DelegationToken] = {}
-        # Made when a token first logs in: making one takes milliseconds, and most never log in.
+        # Built when a token first logs in: it takes milliseconds, and most tokens never log in.
         self._credentials: dict[tuple[str, int], ScramCredential] = {}
 
     @property
     def tokens(self) -> Tokens:
-        """All tokens, those included that have expired and were not removed yet."""
+        """All tokens, including expired ones that are not removed yet."""
         if self.secret is None:
             return {}
-        newest = self._in_office()
+        newest = self._active_tokens()
         return self._learned if newest is None else newest
 
     def replace_all(self, tokens: Tokens) -> None:
-        """Take over all tokens; forget every other."""
+        """Replace all tokens."""
         self._learned = dict(tokens)
         self._credentials = {
             key: made for key, made in self._credentials.items() if key[0] in self._learned
         }
 
     def update(self, token_id: str, token: DelegationToken | None) -> None:
-        """Take over one token; None: it is gone."""
+        """Replace one token; None removes it."""
         if token is None:
             self._learned.pop(token_id, None)
             for key in [key for key in self._credentials if key[0] == token_id]:
@@ -65,9 +66,9 @@ class TokenCache:
         self._seen(token_id, token)
 
     def scram_credential(self, token_id: str, mechanism: int) -> ScramCredential | None:
-        """Return what a login with a token is checked against; the HMAC in base64 is its password.
+        """Return the SCRAM credential of a token, whose password is its HMAC in base64.
 
-        `mechanism` is Kafka's number, 1 or 2. Salts are each broker's own, as in Kafka.
+        `mechanism` is Kafka's number, 1 or 2. Each broker has its own salts, as in Kafka.
         """
         if self.secret is None or token_id not in self.tokens:
             return None
@@ -80,7 +81,7 @@ class TokenCache:
         return made
 
     def owner(self, token_id: str) -> str | None:
-        """Return the name of a token's owner: who a connection that logs in with it is."""
+        """Return the name of a token's owner, the principal of connections that log in with it."""
         token = self.tokens.get(token_id)
         return None if token is None else token.owner.name
 

@@ -1,4 +1,4 @@
-"""Follows /delegation_token: reads all tokens once per session, then what notifications name."""
+"""Follows /delegation_token: reads all tokens once per session, then those that change."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _log = logging.getLogger(__name__)
 
 
 class TokenFollower:
-    """Keeps one cache as ZooKeeper's notifications say."""
+    """Keeps a token cache current by ZooKeeper's notifications."""
 
     def __init__(self, cache: TokenCache) -> None:
         self._cache = cache
         self._last_change = ""
         self._read_in: ZooKeeperSession | None = None
-        # Readings follow one another, or an older one could overwrite a newer one.
+        # One read at a time: an older read must not overwrite a newer one.
         self._lock = asyncio.Lock()
 
     async def follow(self, session: ZooKeeperSession, again: Callable[[], None] | None) -> None:
-        """Take over what is new, and call `again` at the next notification, if it is given.
+        """Apply what is new; `again`, if given, is called at the next notification.
 
-        Notifications are purged when they are old, so each new session reads every token.
+        ZooKeeper purges old notifications, so each new session reads every token.
 
         Raises:
-            ConnectionLostError: nothing is lost; the reconnect follows anew.
+            ConnectionLostError: the reconnect calls this again.
         """
         async with self._lock:
             await self._follow(session, again)
@@ -58,7 +58,7 @@ class TokenFollower:
                 for change in changes
                 if isinstance(change, ZnodeData)
             }
-            # A name with a slash would be somebody else's znode.
+            # A token id with a slash would name another znode.
             wanted = [each for each in ids if each and "/" not in each and "\0" not in each]
             found = await read_some_tokens(session.read, wanted)
             for token_id in wanted:
@@ -69,5 +69,5 @@ class TokenFollower:
 
     @staticmethod
     def _say(found: StoredTokens) -> None:
-        for text in found.refused:
-            _log.error("a token was not understood and is left out: %s", text)
+        for text in found.invalid:
+            _log.error("ignoring a delegation token that cannot be decoded: %s", text)

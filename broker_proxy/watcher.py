@@ -1,8 +1,8 @@
-"""The broker's eyes in ZooKeeper: where the controller is, what was configured, and its own name.
+"""The broker session: registers the broker, reads and watches the controller and the configs.
 
-The broker session registers and reads; it never writes anything else. kazoo forgets raw watches
-at every reconnect, so everything watched is read and watched again then. A lost session is
-followed by a new one: the broker registers again and carries on under a new broker epoch.
+The session writes nothing but the registration. kazoo drops raw watches at every reconnect, so
+everything watched is read and watched again. A lost session is followed by a new one: the broker
+registers again under a new broker epoch.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _RETRY_S: Final = 0.2
 
 
 class RegistrationRefusedError(Exception):
-    """Another broker is registered under this id. Its text is one sentence for the operator."""
+    """Another broker is registered under this id. The text is shown to the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerAddress:
-    """Who is controller, and where: `node` is None while its address is not (yet) known."""
+    """The controller's id and address; `node` is None while the address is unknown."""
 
     broker_id: int
     node: NodeAddress | None
@@ -59,20 +59,20 @@ class ControllerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """What the node wants to hear. Called on the loop; they return at once."""
+    """The node's callbacks. Called on the event loop; must not block."""
 
     controller_changed: Callable[[ControllerAddress | None], None]
     config_changed: Callable[[ConfigResource, Mapping[str, str]], None]
-    users_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # all of them, by stored name
-    ips_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # likewise
-    registered: Callable[[int], None]  # the broker epoch
+    users_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # by stored name
+    ips_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # by stored name
+    registered: Callable[[int], None]  # argument: the broker epoch
     session_changed: Callable[[SessionState], None]
-    tokens: TokenCache | None = None  # None: there are no delegation tokens
-    acls: AclListener | None = None  # None: there is no authorizer
+    tokens: TokenCache | None = None  # None without delegation tokens
+    acls: AclListener | None = None  # None without an authorizer
 
 
 class ZooKeeperWatcher:
-    """One broker's session after another, as long as the node runs."""
+    """Opens one broker session after another until the node stops."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class ZooKeeperWatcher:
         self._session: ZooKeeperSession | None = None
         self._registration: tuple[BrokerRegistration, NodeAddress] | None = None
         self._last_change = ""
-        self._told: list[ControllerAddress | None] = []  # the last thing told, if any
+        self._told: list[ControllerAddress | None] = []  # the last address reported, if any
         self._tasks: set[asyncio.Task[None]] = set()
         self._users_read_in: ZooKeeperSession | None = None
         self._tokens = TokenFollower(callbacks.tokens) if callbacks.tokens is not None else None
@@ -108,7 +108,7 @@ class ZooKeeperWatcher:
 
     @property
     def last_word_s(self) -> float:
-        """Monotonic seconds: when the question was asked that ZooKeeper answered last."""
+        """Monotonic seconds: when the last request that ZooKeeper answered was sent."""
         return self._session.last_word_s if self._session is not None else -math.inf
 
     @property
@@ -131,7 +131,7 @@ class ZooKeeperWatcher:
         self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
 
     async def close(self) -> None:
-        """End the session; the registration goes with it at once."""
+        """End the session, and with it the registration."""
         self._stopped = True
         for task in tuple(self._tasks):
             task.cancel()
@@ -143,24 +143,24 @@ class ZooKeeperWatcher:
         await self._live.expire()
 
     async def has_start_up_paths(self, more: Sequence[str] = ()) -> bool:
-        """True when some node has created what brokers need before they can register."""
+        """True when some node has created the znodes that brokers need to register."""
         paths = ("/brokers/ids", *more, *BRIDGEHEAD_PATHS, "/cluster")
         found = await self._live.read([ReadChildren(path) for path in paths])
-        # The cluster's id is written last, and is what makes /cluster worth reading.
+        # The cluster id is written last.
         return all(children is not None for children in found) and "id" in (found[-1] or ())
 
     async def is_registered(self, broker_id: int) -> bool:
-        """Ask ZooKeeper itself: a cache is not told of anything while there is no controller."""
+        """Read the registration from ZooKeeper: without a controller the cache is not updated."""
         return await self._live.exists(BrokerIdZnode.path(broker_id)) is not None
 
     async def cluster_id(self) -> str:
-        """Return the cluster's id. Raises NoSuchZnodeError before the first start."""
+        """Return the cluster id. Raises NoSuchZnodeError before the first start."""
         return ClusterIdZnode.decode((await self._live.get(ClusterIdZnode.path)).data)
 
     async def register(self, registration: BrokerRegistration, address: NodeAddress) -> int:
-        """Announce this broker; return its epoch.
+        """Register this broker; return its epoch.
 
-        A predecessor that was killed keeps the name until its session ends; that is waited for.
+        A killed predecessor keeps the registration until its session ends; this waits for it.
 
         Raises:
             RegistrationRefusedError: another live broker has this id.
@@ -208,11 +208,11 @@ class ZooKeeperWatcher:
                 return
 
     async def watch(self) -> None:
-        """Read and watch the controller and the configurations; call the callbacks."""
+        """Read and watch the controller and the configs; call the callbacks."""
         await self._read_controller()
         if self._users_read_in is not self._session:
-            # Notifications are purged when every live broker has seen them: a broker whose
-            # session was gone has to look for itself.
+            # Notifications are purged once every live broker has seen them: after a lost session
+            # everything is read.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             ips = await self.read_entities("ips")
@@ -223,21 +223,21 @@ class ZooKeeperWatcher:
         await self._follow_acls(connected=True)
 
     async def learn(self, zxid: int) -> None:
-        """Have ACLs and tokens told as of `zxid` at least, before their watches fire.
+        """Read ACLs and tokens at `zxid` or later, before their watches fire.
 
         Raises:
-            ConnectionLostError: nothing is lost; the reconnect reads everything again.
+            ConnectionLostError: the reconnect reads everything again.
         """
         session = self._live
         if session.last_zxid < zxid:
-            await session.sync()  # In an ensemble this broker's server may lag behind.
+            await session.sync()  # This server of the ensemble may lag behind.
         if self._tokens is not None:
             await self._tokens.follow(session, None)
         if self._acls is not None:
             await self._acls.follow(session, None)
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
-        """Return the stored overrides of one entity, straight from ZooKeeper."""
+        """Return the stored overrides of one entity, read from ZooKeeper."""
         path = ConfigZnode.path(ConfigResource(entity_type, entity_name))
         try:
             return ConfigZnode.decode(path, (await self._live.get(path)).data)
@@ -251,7 +251,7 @@ class ZooKeeperWatcher:
     async def read_log_times(
         self, logs: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], int]:
-        """Return when partitions came to be, in ZooKeeper's milliseconds, of those that are."""
+        """Return when existing partitions were created, in milliseconds by ZooKeeper's clock."""
         paths = [PartitionZnode.path(topic, partition) for topic, partition in logs]
         found = await self._live.read([ReadData(path) for path in paths])
         return {
@@ -263,7 +263,7 @@ class ZooKeeperWatcher:
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
         """Return the stored overrides of all entities of a type; users with their clients."""
         stored = await read_configs(self._live.read, [entity_type])
-        for text in stored.refused:
+        for text in stored.invalid:
             _log.error("%s", text)
         return stored.configs
 
@@ -297,8 +297,8 @@ class ZooKeeperWatcher:
                     if self._session is not None and step is not self._begin_again:
                         return  # The reconnect reads everything again.
                     _log.warning("ZooKeeper: %s; trying again", lost)
-                except RegistrationRefusedError as refused:
-                    _log.error("%s", refused)
+                except RegistrationRefusedError as error:
+                    _log.error("%s", error)
                 else:
                     return
                 await asyncio.sleep(_RETRY_S)
@@ -323,7 +323,7 @@ class ZooKeeperWatcher:
             await self._acls.follow(self._live, again, connected=connected)
 
     async def _read_controller(self) -> None:
-        """Follow /controller and the node it names; both are watched from this reading on."""
+        """Read and watch /controller and the znode of the node it names."""
         again = self._controller_moved
         session = self._live
         try:
@@ -336,8 +336,8 @@ class ZooKeeperWatcher:
             return
         try:
             broker_id = ControllerZnode.decode(data)
-        except ZnodeContentError as wrong:
-            _log.error("%s", wrong)
+        except ZnodeContentError as error:
+            _log.error("%s", error)
             self._tell(None)
             return
         self._tell(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
@@ -351,16 +351,16 @@ class ZooKeeperWatcher:
             return None
 
     def _tell(self, controller: ControllerAddress | None) -> None:
-        # The watch on /controller and the one on its node may both fire for one change.
+        # The watches on /controller and on the node's znode may both fire for one change.
         if self._told != [controller]:
             self._told = [controller]
             self._callbacks.controller_changed(controller)
 
     async def catch_up(self) -> None:
-        """Return when every change that ZooKeeper has notified of by now is applied here.
+        """Return when every change that ZooKeeper has notified of is applied.
 
         Raises:
-            ConnectionLostError: it is not known what there is.
+            ConnectionLostError: the current notifications are unknown.
         """
         await self._live.sync()
         async with self._reading_changes:
@@ -375,7 +375,7 @@ class ZooKeeperWatcher:
             await self._process_config_changes(self._configs_moved)
 
     async def _process_config_changes(self, watch: Callable[[], None] | None) -> None:
-        """Process the notifications after the last one seen; each names an entity to re-read."""
+        """Process the notifications after the last seen; each names an entity to read again."""
         session = self._live
         names = sorted(await session.children(ConfigChangeZnode.parent, watch))
         resources: dict[ConfigResource, None] = {}
@@ -386,9 +386,9 @@ class ZooKeeperWatcher:
                 znode = await session.get(f"{ConfigChangeZnode.parent}/{name}")
                 resources[ConfigChangeZnode.decode(znode.data)] = None
             except NoSuchZnodeError:
-                pass  # Purged: everybody had applied it, and the entity is read at start.
-            except ZnodeContentError as wrong:
-                _log.error("%s: %s", name, wrong)
+                pass  # Purged: every broker had applied it, and the entity is read at start.
+            except ZnodeContentError as error:
+                _log.error("%s: %s", name, error)
             self._last_change = max(self._last_change, name)
         for resource in resources:
             self._callbacks.config_changed(resource, await self.read_config(*resource))

@@ -1,9 +1,9 @@
-"""Twenty users ask any broker while controllers fail: does each decision stand for who asked?
+"""Twenty users send requests to any broker during failovers: is each decided for its own principal?
 
-Read first: every user may do everything with topics under its own name, from its own address, and
-nothing else; one of its own topics is denied. So each answer tells whom the controller took the
-asker for. The evidence is then judged, and counted once more here: whom the broker authenticated,
-who the client says to be (its client id), and for whom the controller decided must be one.
+Every user may do everything with topics that have its name as prefix, from its own address, and
+nothing else; one of these topics is denied. So each result shows which principal the controller
+used. Then the evidence is judged, and checked here again: the authenticated principal, the client
+id and the principal of the decision must be the same user.
 
     python -m chaos.forwarded_principals [--requests N] [--failovers N] [--data-dir DIR]
 """
@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import judge.__main__ as judge_command
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -33,10 +34,9 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from chaos import judge
-from chaos.evidence.finding import read_run
-from chaos.history import History
-from chaos.wire_client import PlainLogin, WireClient
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from raw_client.asynchronous import ClusterClient, PlainLogin
 
 USERS: Final = tuple(f"u{number:02}" for number in range(1, 21))
 LISTENER: Final = "SASL_PLAINTEXT"
@@ -45,46 +45,46 @@ METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_ACLS, ALTER_CONFIGS = 3, 19, 20, 
 NONE, TIMED_OUT, DENIED = 0, 7, 29
 _TOPIC, _LITERAL, _PREFIXED, _ALL, _CREATE, _DENY, _ALLOW = 2, 3, 4, 2, 5, 2, 3
 _MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-_KEPT_TOPICS: Final = 3  # of each user: what is older is deleted
-_LEARN_WITHIN_S: Final = 60.0
+_KEPT_TOPICS: Final = 3  # per user; older ones are deleted
+_PROPAGATED_WITHIN_S: Final = 60.0
 _RETRY_S: Final = 0.05
 
 
-class NeverLearnedError(Exception):
-    """A broker did not learn in time what a user may do."""
+class NotPropagatedError(Exception):
+    """A broker did not apply a user's ACLs in time."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What the users were told."""
+    """The results of the users' requests."""
 
     allowed: int = 0
     denied: int = 0
-    unanswered: int = 0  # the broker died, or no controller was there in time
-    wrong: list[str] = field(default_factory=list)  # an answer that stands for somebody else
+    unanswered: int = 0  # the broker died, or there was no controller in time
+    wrong: list[str] = field(default_factory=list)  # results for another principal
     failovers: int = 0
     seconds: float = 0.0
 
     @property
     def answered(self) -> int:
-        """Requests with an answer."""
+        """Requests with a response."""
         return self.allowed + self.denied + len(self.wrong)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the evidence says of all decisions."""
+class Decisions:
+    """The decisions in the evidence."""
 
-    executions: int  # decisions of a controller, with their request
-    forwarded: int  # of those, for another broker's client
-    users: int  # how many of `USERS` they were for
+    executions: int  # by a controller
+    forwarded: int  # of those, for clients of another broker
+    users: int  # distinct users
     elections: int
-    strangers: tuple[str, ...]  # decisions for somebody else than who was authenticated
+    mismatches: tuple[str, ...]  # decisions for a principal other than the authenticated one
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A request, and the codes of its elements when its asker is taken for who it is."""
+class Trial:
+    """A request and the error codes expected for the right principal."""
 
     key: int
     version: int
@@ -136,11 +136,11 @@ def _codes(key: int, answer: Any) -> tuple[int, ...]:
 
 
 class User:
-    """One user's work: questions whose answers it knows."""
+    """A user that sends requests with known results."""
 
     def __init__(self, name: str, addresses: Mapping[int, str], source: random.Random) -> None:
         self.name = name
-        self.client = WireClient(
+        self.client = ClusterClient(
             addresses,
             name,
             login=PlainLogin(name, password_of(name)),
@@ -151,65 +151,67 @@ class User:
         self._numbers = itertools.count()
         self._topics: deque[str] = deque()
 
-    def question(self) -> Question:
-        """Return the next one."""
+    def next_trial(self) -> Trial:
+        """Return the next request."""
         number, name = next(self._numbers), self.name
         other = self._source.choice([user for user in USERS if user != name])
         own, stolen = f"{name}-{number}", f"{other}-{number}-{name}"
         if len(self._topics) > _KEPT_TOPICS:
-            return Question(DELETE_TOPICS, 6, _delete(self._topics.popleft()), (NONE,))
+            return Trial(DELETE_TOPICS, 6, _delete(self._topics.popleft()), (NONE,))
         kinds = (
-            Question(CREATE_TOPICS, 7, _create(own), (NONE,)),
-            Question(CREATE_TOPICS, 7, _create(own, stolen), (NONE, DENIED)),
-            Question(CREATE_TOPICS, 7, _create(stolen), (DENIED,)),
-            Question(CREATE_TOPICS, 7, _create(f"{name}-denied"), (DENIED,)),
-            Question(ALTER_CONFIGS, 1, _alter(f"{name}-base", number), (NONE,)),
-            Question(ALTER_CONFIGS, 1, _alter(f"{other}-base", number), (DENIED,)),
-            Question(DELETE_TOPICS, 6, _delete(f"{other}-base"), (DENIED,)),
+            Trial(CREATE_TOPICS, 7, _create(own), (NONE,)),
+            Trial(CREATE_TOPICS, 7, _create(own, stolen), (NONE, DENIED)),
+            Trial(CREATE_TOPICS, 7, _create(stolen), (DENIED,)),
+            Trial(CREATE_TOPICS, 7, _create(f"{name}-denied"), (DENIED,)),
+            Trial(ALTER_CONFIGS, 1, _alter(f"{name}-base", number), (NONE,)),
+            Trial(ALTER_CONFIGS, 1, _alter(f"{other}-base", number), (DENIED,)),
+            Trial(DELETE_TOPICS, 6, _delete(f"{other}-base"), (DENIED,)),
         )
         return self._source.choice(kinds)
 
     async def work(self, turns: Iterator[int], counts: Counts) -> None:
-        """Ask until there are no turns left."""
+        """Send requests until there are no turns left."""
         for _ in turns:
-            asked, broker = self.question(), self._source.choice(self._brokers)
+            trial, broker = self.next_trial(), self._source.choice(self._brokers)
             try:
-                answer = await self.client.ask(broker, asked.key, asked.version, asked.message)
+                answer = await self.client.call(broker, trial.key, trial.version, trial.message)
             except (OSError, EOFError):
                 counts.unanswered += 1
                 await asyncio.sleep(_RETRY_S)  # The broker may be gone for a while.
                 continue
-            told = _codes(asked.key, answer)
-            if TIMED_OUT in told:
+            codes = _codes(trial.key, answer)
+            if TIMED_OUT in codes:
                 counts.unanswered += 1
-            elif told != asked.expected:
-                counts.wrong.append(f"{self.name} at broker {broker}: {asked}: {told}")
-            elif DENIED in told:
+            elif codes != trial.expected:
+                counts.wrong.append(f"{self.name} at broker {broker}: {trial}: {codes}")
+            elif DENIED in codes:
                 counts.denied += 1
             else:
                 counts.allowed += 1
-            if asked.key == CREATE_TOPICS and told[0] == NONE:
-                self._topics.append(asked.message.topics[0].name)
+            if trial.key == CREATE_TOPICS and codes[0] == NONE:
+                self._topics.append(trial.message.topics[0].name)
         self.client.close()
 
 
-async def set_up(addresses: Mapping[int, str], learn_within_s: float = _LEARN_WITHIN_S) -> None:
-    """Make every user's rights and first topic; return when every broker knows of both.
+async def set_up(
+    addresses: Mapping[int, str], propagated_within_s: float = _PROPAGATED_WITHIN_S
+) -> None:
+    """Create every user's ACLs and first topic; wait until every broker has both.
 
     Raises:
-        NeverLearnedError: one did not in time.
+        NotPropagatedError: one broker did not in time.
     """
-    admin = WireClient(addresses, ADMIN, login=PlainLogin(ADMIN, password_of(ADMIN)))
+    admin = ClusterClient(addresses, ADMIN, login=PlainLogin(ADMIN, password_of(ADMIN)))
     broker = min(addresses)
     rules = [rule for user in USERS for rule in _rules(user)]
-    granted = await admin.ask(broker, CREATE_ACLS, 2, CreateAclsRequest(rules))
-    made = await admin.ask(broker, CREATE_TOPICS, 7, _create(*(f"{user}-base" for user in USERS)))
+    granted = await admin.call(broker, CREATE_ACLS, 2, CreateAclsRequest(rules))
+    made = await admin.call(broker, CREATE_TOPICS, 7, _create(*(f"{user}-base" for user in USERS)))
     codes = {each.error_code for each in (*granted.results, *made.topics)}
     assert codes == {NONE}, codes
     admin.close()
-    deadline = time.monotonic() + learn_within_s
+    deadline = time.monotonic() + propagated_within_s
     for user, broker in itertools.product(USERS, addresses):
-        client = WireClient(
+        client = ClusterClient(
             {broker: addresses[broker]},
             user,
             login=PlainLogin(user, password_of(user)),
@@ -217,9 +219,9 @@ async def set_up(addresses: Mapping[int, str], learn_within_s: float = _LEARN_WI
         )
         topics = [MetadataRequestTopic(name=f"{user}-base")]
         wanted = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-        while _codes(METADATA, await client.ask(broker, METADATA, 9, wanted)) != (NONE,):
+        while _codes(METADATA, await client.call(broker, METADATA, 9, wanted)) != (NONE,):
             if time.monotonic() > deadline:
-                raise NeverLearnedError(f"broker {broker} does not know what {user} may do")
+                raise NotPropagatedError(f"broker {broker} does not have the ACLs of {user}")
             await asyncio.sleep(_RETRY_S)
         client.close()
 
@@ -233,7 +235,7 @@ def _rules(user: str) -> tuple[AclCreation, AclCreation]:
 
 
 def _fail_over(cluster: Cluster, number: int) -> None:
-    """Have another controller: one is killed, one loses its session, one hands over."""
+    """Change the controller: kill it, expire its session, or move it, in turns."""
     before = cluster.wait_for_controller()
     match number % 3:
         case 0:
@@ -247,10 +249,10 @@ def _fail_over(cluster: Cluster, number: int) -> None:
 
 
 async def run(cluster: Cluster, count: int, *, failovers: int, seed: int = 1) -> Counts:
-    """Have `count` requests answered, with that many failovers between them.
+    """Send requests until `count` are answered, with failovers in between.
 
     Raises:
-        NeverLearnedError: see `set_up`.
+        NotPropagatedError: see `set_up`.
     """
     addresses = {broker: cluster.bootstrap_server(broker, LISTENER) for broker in cluster.brokers}
     await set_up(addresses)
@@ -269,10 +271,10 @@ async def run(cluster: Cluster, count: int, *, failovers: int, seed: int = 1) ->
     return counts
 
 
-def examine(history: History) -> Seen:
-    """Count whom the controllers decided for, against the logins of the same connections."""
+def examine(history: History) -> Decisions:
+    """Compare the principals of decisions with the logins of their connections."""
     known = {e["connection"]: e["principal"] for e in history.of_kind["authenticated"]}
-    executions, strangers, users = 0, [], Counter[str]()
+    executions, mismatches, users = 0, [], Counter[str]()
     forwarded = 0
     for event in history.of_kind["execution_started"]:
         received = history.received.get(event["request_id"])
@@ -281,30 +283,30 @@ def examine(history: History) -> Seen:
         executions += 1
         forwarded += received["node"] != event["node"]
         users[event["client_id"]] += 1
-        who = {known.get(received["connection"]), received["principal"], event["principal"]}
-        if who != {f"User:{event['client_id']}"}:
-            strangers.append(f"{event['request_id']}: {sorted(map(str, who))}")
+        principals = {known.get(received["connection"]), received["principal"], event["principal"]}
+        if principals != {f"User:{event['client_id']}"}:
+            mismatches.append(f"{event['request_id']}: {sorted(map(str, principals))}")
     seen = sum(users[user] > 0 for user in USERS)
-    return Seen(executions, forwarded, seen, len(history.terms), tuple(strangers))
+    return Decisions(executions, forwarded, seen, len(history.terms), tuple(mismatches))
 
 
-def _summary(counts: Counts, seen: Seen) -> str:
+def _summary(counts: Counts, seen: Decisions) -> str:
     return (
         f"{counts.answered} requests of {seen.users} users in {counts.seconds:.1f} s: "
-        f"{counts.allowed} allowed, {counts.denied} denied, {len(counts.wrong)} answered for "
-        f"somebody else; {counts.unanswered} without an answer; {counts.failovers} failovers, "
-        f"{seen.elections} terms; {seen.executions} decisions, {seen.forwarded} of them forwarded, "
-        f"{len(seen.strangers)} for somebody else"
+        f"{counts.allowed} allowed, {counts.denied} denied, {len(counts.wrong)} decided for "
+        f"another principal; {counts.unanswered} without a response; {counts.failovers} failovers, "
+        f"{seen.elections} epochs; {seen.executions} decisions, {seen.forwarded} forwarded, "
+        f"{len(seen.mismatches)} for another principal"
     )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run, judge, print; 0 when every promise held and everybody was seen."""
+    """Run, judge, print; return 0 if all properties hold and every user took part."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--failovers", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--data-dir", type=Path, help="where evidence stays; else it is removed")
+    parser.add_argument("--data-dir", type=Path, help="keep the evidence there")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="bridgehead-") as temporary:
         folder = given.data_dir or Path(temporary)
@@ -312,13 +314,13 @@ def main(arguments: list[str] | None = None) -> int:
             counts = asyncio.run(
                 run(cluster, given.requests, failovers=given.failovers, seed=given.seed)
             )
-        status = judge.main([str(folder)])
+        status = judge_command.main([str(folder)])
         seen = examine(History(read_run(folder)))
-    lines = [*counts.wrong[:5], *seen.strangers[:5], _summary(counts, seen)]
+    lines = [*counts.wrong[:5], *seen.mismatches[:5], _summary(counts, seen)]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     vacuous = seen.users < len(USERS) or seen.forwarded < given.requests // 3
     short = counts.failovers < given.failovers or seen.elections <= given.failovers
-    return status or int(bool(counts.wrong or seen.strangers or vacuous or short))
+    return status or int(bool(counts.wrong or seen.mismatches or vacuous or short))
 
 
 if __name__ == "__main__":

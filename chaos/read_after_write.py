@@ -1,8 +1,8 @@
-"""Pairs of a write and a read: what one broker acknowledged, is it there when another is asked?
+"""Pairs of a write and a read: does a second broker have what the first one acknowledged?
 
-Read first: each pair creates a topic through one broker and, once that succeeded, asks another one
-for it. An answer that does not know the topic is stale. Brokers learn late on purpose
-(`bridgehead.metadata.delay.ms`), and controllers are killed meanwhile.
+Each pair creates a topic through one broker and then requests its metadata from another. A response
+without the topic is stale. Brokers apply metadata late on purpose (`bridgehead.metadata.delay.ms`),
+and controllers are killed.
 
     python -m chaos.read_after_write [--pairs N] [--blocking cluster|controller]
         [--reads local|controller] [--kills N]
@@ -23,7 +23,7 @@ from typing import Final
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from chaos.wire_client import WireClient
+from raw_client.asynchronous import ClusterClient
 
 METADATA, METADATA_VERSION = 3, 12
 CREATE_TOPICS, CREATE_TOPICS_VERSION = 19, 7
@@ -35,19 +35,19 @@ _READ_WITHIN_S: Final = 60.0
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the pairs. `stale` names what was acknowledged and then not known."""
+    """The results. `stale` and `missing` name topics."""
 
     read: int = 0
-    unanswered: int = 0  # writes of which nobody knows: not read
-    stale: list[str] = field(default_factory=list)
+    unanswered: int = 0  # writes with an unknown outcome, not read
+    stale: list[str] = field(default_factory=list)  # acknowledged, but missing in the read
     missing: list[str] = field(default_factory=list)  # no broker answered the read in time
     longest_write_s: float = 0.0
 
     def summary(self) -> str:
-        """One line for people."""
+        """Return one line of text."""
         return (
             f"{self.read} pairs read: {len(self.stale)} stale, {len(self.missing)} never answered; "
-            f"{self.unanswered} writes with an unknown end; the longest write took "
+            f"{self.unanswered} writes with an unknown outcome; the longest write took "
             f"{self.longest_write_s:.2f} s"
         )
 
@@ -55,8 +55,8 @@ class Counts:
 async def pairs(
     addresses: Mapping[int, str], numbers: Iterator[int], counts: Counts, source: random.Random
 ) -> None:
-    """One worker: a pair after another, until there are no numbers left."""
-    client = WireClient(addresses, "read-after-write")
+    """One worker: do pairs until there are no numbers left."""
+    client = ClusterClient(addresses, "read-after-write")
     for number in numbers:
         writer, reader = source.sample(sorted(addresses), 2)
         name = f"pair-{number}"
@@ -66,7 +66,7 @@ async def pairs(
         )
         began_s = time.monotonic()
         try:
-            answer = await client.ask(writer, CREATE_TOPICS, CREATE_TOPICS_VERSION, message)
+            answer = await client.call(writer, CREATE_TOPICS, CREATE_TOPICS_VERSION, message)
         except (OSError, EOFError):
             counts.unanswered += 1
             await asyncio.sleep(0.05)  # The broker may be gone for a while.
@@ -79,14 +79,14 @@ async def pairs(
     client.close()
 
 
-async def _read(client: WireClient, name: str, brokers: list[int], counts: Counts) -> None:
-    """Ask one broker, or the next one where the first is gone."""
+async def _read(client: ClusterClient, name: str, brokers: list[int], counts: Counts) -> None:
+    """Read from one broker, or from the next one if it is down."""
     topic = MetadataRequestTopic(name=name)
     message = MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
     deadline = time.monotonic() + _READ_WITHIN_S
     for broker in itertools.cycle(brokers):
         try:
-            answer = await client.ask(broker, METADATA, METADATA_VERSION, message)
+            answer = await client.call(broker, METADATA, METADATA_VERSION, message)
         except (OSError, EOFError):
             if time.monotonic() > deadline:
                 counts.missing.append(name)
@@ -100,10 +100,10 @@ async def _read(client: WireClient, name: str, brokers: list[int], counts: Count
 
 
 async def run(cluster: Cluster, count: int, *, kills: int = 0, seed: int = 1) -> Counts:
-    """Do `count` pairs; meanwhile kill that many controllers, and start them again."""
+    """Do `count` pairs; kill and restart `kills` controllers at the same time."""
     addresses = {broker: cluster.bootstrap_server(broker) for broker in cluster.brokers}
     counts, source = Counts(), random.Random(seed)
-    # A write with an unknown end is no pair: another one is made.
+    # A write with an unknown outcome is replaced by another pair.
     numbers = itertools.takewhile(lambda _: counts.read < count, itertools.count())
     workers = [
         asyncio.create_task(pairs(addresses, numbers, counts, random.Random(source.random())))
@@ -130,14 +130,14 @@ def properties(blocking: str, reads: str) -> dict[str, str]:
 
 
 def delays() -> dict[int, dict[str, str]]:
-    """Return each broker's own properties: how late it learns."""
+    """Return each broker's metadata delay."""
     return {
         broker: {"bridgehead.metadata.delay.ms": str(delay)} for broker, delay in DELAYS_MS.items()
     }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run, print; 1 when a read was stale or unanswered although none may be."""
+    """Run and print; return 1 if a read was stale or unanswered where none may be."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--blocking", choices=("cluster", "controller"), default="cluster")

@@ -1,1 +1,1 @@
-"""What a cluster is: pure values and functions, without I/O, clock or randomness."""
+"""The cluster model: values and pure functions, without I/O, clocks or randomness."""

@@ -1,7 +1,7 @@
-"""The default authorizer: Kafka's AclAuthorizer, decided on ACLs alone (kafka-semantics 6).
+"""The default authorizer, equal to Kafka's AclAuthorizer (docs/kafka/acls.md#decision).
 
-A refusal goes before every permission; whoever no ACL speaks of is refused, unless the resource
-has no ACL at all and `allow.everyone.if.no.acl.found` says otherwise. Super users are not asked.
+DENY takes precedence over ALLOW. Without a matching ACL, access is denied, unless the resource has
+no ACLs and `allow.everyone.if.no.acl.found` is true. Super users may do everything.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bridgehead.authorizer import (
     AclOperation,
     Acls,
     Action,
-    Asker,
     Operation,
     Permission,
+    Requester,
     ResourceType,
     Verdict,
 )
@@ -24,9 +24,9 @@ from bridgehead.authorizer import (
 CLASS_NAME: Final = "kafka.security.authorizer.AclAuthorizer"
 SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
-_EVERYBODY: Final = "User:*"
-_ANYWHERE: Final = "*"
-# What an ALLOW of another operation permits as well; a DENY refuses only what it says.
+_WILDCARD_PRINCIPAL: Final = "User:*"
+_WILDCARD: Final = "*"
+# Operations whose ALLOW implies the key; DENY implies nothing.
 _IMPLIED_BY: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     "DESCRIBE": ("DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"),
     "DESCRIBE_CONFIGS": ("DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
@@ -34,50 +34,50 @@ _IMPLIED_BY: Final[Mapping[Operation, tuple[Operation, ...]]] = {
 
 
 class AclAuthorizer:
-    """See Authorizer. Knows nothing but two of the broker's properties."""
+    """See Authorizer. Configured by `super.users` and `allow.everyone.if.no.acl.found`."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Raises ValueError, with a sentence, for super users that cannot be read."""
+        """Raises ValueError for an invalid `super.users`."""
         self._super_users = super_users_of(properties)
         self._allow_everyone = properties.get(ALLOW_EVERYONE, "").strip().lower() == "true"
 
-    def authorize(self, asker: Asker, action: Action, acls: Acls) -> Verdict:
+    def authorize(self, requester: Requester, action: Action, acls: Acls) -> Verdict:
         """See Authorizer."""
-        who = str(asker.principal)
-        if who in self._super_users:
-            return _super_user(who)
-        shown = (
+        principal = str(requester.principal)
+        if principal in self._super_users:
+            return _super_user(principal)
+        resource = (
             f"ResourcePattern(resourceType={action.resource_type}, name={action.resource_name}, "
             f"patternType=LITERAL)"
         )
         entries = acls.matching(action.resource_type, action.resource_name)
         if not entries:
             allowed = self._allow_everyone
-            text = f"No acl found for resource {shown}, authorized = {str(allowed).lower()}"
+            text = f"No acl found for resource {resource}, authorized = {str(allowed).lower()}"
             return Verdict(allowed, text)
-        denied = _first(entries, "DENY", who, asker.host, (action.operation,))
+        denied = _first(entries, "DENY", principal, requester.host, (action.operation,))
         if denied is not None:
-            return Verdict(False, _based_on(action.operation, shown, asker.host, denied))
+            return Verdict(False, _based_on(action.operation, resource, requester.host, denied))
         for operation in _IMPLIED_BY.get(action.operation, (action.operation,)):
-            allowing = _first(entries, "ALLOW", who, asker.host, (operation,))
+            allowing = _first(entries, "ALLOW", principal, requester.host, (operation,))
             if allowing is not None:
-                return Verdict(True, _based_on(operation, shown, asker.host, allowing))
+                return Verdict(True, _based_on(operation, resource, requester.host, allowing))
         return Verdict(False)
 
     def authorize_by_resource_type(
-        self, asker: Asker, operation: Operation, resource_type: ResourceType, acls: Acls
+        self, requester: Requester, operation: Operation, resource_type: ResourceType, acls: Acls
     ) -> Verdict:
-        """See Authorizer; kafka-semantics 6.6. Implications do not count here, as in Kafka."""
-        who = str(asker.principal)
-        if who in self._super_users:
-            return _super_user(who)
+        """See Authorizer; docs/kafka/acls.md. As in Kafka, operations imply no others here."""
+        principal = str(requester.principal)
+        if principal in self._super_users:
+            return _super_user(principal)
         named: dict[tuple[Permission, str], set[str]] = {}
         for pattern, entries in acls.of_type(resource_type):
             for permission in ("ALLOW", "DENY"):
-                if _first(entries, permission, who, asker.host, (operation,)) is not None:
+                if _first(entries, permission, principal, requester.host, (operation,)) is not None:
                     named.setdefault((permission, pattern.pattern_type), set()).add(pattern.name)
         denied = named.get(("DENY", "LITERAL"), set())
-        if _ANYWHERE in denied:
+        if _WILDCARD in denied:
             return Verdict(False)
         if self._allow_everyone:
             return Verdict(True)
@@ -88,7 +88,7 @@ class AclAuthorizer:
 
         literals = named.get(("ALLOW", "LITERAL"), set())
         return Verdict(
-            _ANYWHERE in literals
+            _WILDCARD in literals
             or any(name not in denied and not is_dominated(name) for name in literals)
             or any(not is_dominated(name) for name in named.get(("ALLOW", "PREFIXED"), set()))
         )
@@ -100,36 +100,36 @@ def super_users_of(properties: Mapping[str, str]) -> frozenset[str]:
     users = frozenset(name for name in names if name)
     for name in sorted(users):
         if not all(name.partition(":")):
-            raise ValueError(f"{SUPER_USERS}: {name!r} is no principal: write User:{name}.")
+            raise ValueError(f"{SUPER_USERS}: {name!r} is not a principal; write User:{name}.")
     return users
 
 
-def _super_user(who: str) -> Verdict:
-    text = f"principal = {who} is a super user, allowing operation without checking acls."
+def _super_user(principal: str) -> Verdict:
+    text = f"principal = {principal} is a super user, allowing operation without checking acls."
     return Verdict(True, text)
 
 
 def _first(
     entries: Sequence[AccessControlEntry],
     permission: Permission,
-    who: str,
+    principal: str,
     host: str,
     operations: tuple[AclOperation, ...],
 ) -> AccessControlEntry | None:
     for entry in entries:
         if (
             entry.permission == permission
-            and entry.principal in (who, _EVERYBODY)
+            and entry.principal in (principal, _WILDCARD_PRINCIPAL)
             and (entry.operation == "ALL" or entry.operation in operations)
-            and entry.host in (host, _ANYWHERE)
+            and entry.host in (host, _WILDCARD)
         ):
             return entry
     return None
 
 
-def _based_on(operation: str, shown: str, host: str, entry: AccessControlEntry) -> str:
+def _based_on(operation: str, resource: str, host: str, entry: AccessControlEntry) -> str:
     return (
-        f"operation = {operation} on resource = {shown} from host = {host} is {entry.permission} "
-        f"based on acl = {entry.principal} has {entry.permission} permission for operations: "
-        f"{entry.operation} from hosts: {entry.host}"
+        f"operation = {operation} on resource = {resource} from host = {host} is "
+        f"{entry.permission} based on acl = {entry.principal} has {entry.permission} permission "
+        f"for operations: {entry.operation} from hosts: {entry.host}"
     )

@@ -1,4 +1,4 @@
-"""ACLs as requests say them: codes and texts into bindings, each refusal in Kafka's words."""
+"""Parses ACL requests into bindings and filters. Error messages are Kafka's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from cluster_model.acl_znodes import fits_a_path
+from cluster_model.acl_znodes import is_valid_znode_name
 from cluster_model.acls import (
     ANY_CODE,
     MATCH_CODE,
@@ -26,57 +26,57 @@ _CLUSTER_CODE: Final = 4
 
 
 class Creation(NamedTuple):
-    """One creation, as far as it is good by itself. `refusal` is None for a good one."""
+    """A parsed creation: either a binding or an error."""
 
     binding: AclBinding | None
-    refusal: ApiError | None
+    error: ApiError | None
 
 
-def means_any(creation: Any) -> bool:
-    """True for what may stand in a filter only; it fails the whole request, as in Kafka."""
+def has_filter_codes(creation: Any) -> bool:
+    """Return whether a creation uses codes of filters, which fails the whole request in Kafka."""
     return (
         ANY_CODE in (creation.resource_type, creation.operation, creation.permission_type)
         or creation.resource_pattern_type in (ANY_CODE, MATCH_CODE)
     )  # fmt: skip
 
 
-def read_creation(creation: Any) -> Creation:
-    """Judge one creation by itself, in Kafka's order (kafka-semantics 3.8)."""
+def parse_creation(creation: Any) -> Creation:
+    """Validate one creation, in Kafka's order (docs/kafka/acls.md#acl-apis)."""
     name = creation.resource_name
     if creation.resource_type == _CLUSTER_CODE and name != CLUSTER_NAME:
-        return _refused(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+        return _error(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not name:
-        return _refused("Invalid empty resource name")
+        return _error("Invalid empty resource name")
     resource_type = RESOURCE_TYPES.get(creation.resource_type)
     pattern_type = PATTERN_TYPES.get(creation.resource_pattern_type)
     operation = OPERATIONS.get(creation.operation)
     permission = PERMISSIONS.get(creation.permission_type)
     if resource_type is None or pattern_type is None or operation is None or permission is None:
-        return _refused("Failed to create ACL")
+        return _error("Failed to create ACL")
     if "/" in name:
-        return _refused("Failed to create ACL")
+        return _error("Failed to create ACL")
     pattern = ResourcePattern(resource_type, pattern_type, name)
     entry = AccessControlEntry(creation.principal, creation.host, operation, permission)
     return Creation(AclBinding(pattern, entry), None)
 
 
 def can_be_stored(binding: AclBinding) -> bool:
-    """False where Kafka fails while it writes: all creations on that pattern fail with it."""
-    return ":" in binding.entry.principal and fits_a_path(binding.pattern.name)
+    """Return False if Kafka fails to write it, and with it all creations on that pattern."""
+    return ":" in binding.entry.principal and is_valid_znode_name(binding.pattern.name)
 
 
-def read_filter(asked: Any) -> AclFilter:
-    """Return what an element of DeleteAcls, or a DescribeAcls request, looks for."""
+def parse_filter(codes: Any) -> AclFilter:
+    """Return the filter of a DeleteAcls element or of a DescribeAcls request."""
     return filter_of_codes(
-        asked.resource_type_filter,
-        asked.resource_name_filter,
-        asked.pattern_type_filter,
-        asked.principal_filter,
-        asked.host_filter,
-        asked.operation,
-        asked.permission_type,
+        codes.resource_type_filter,
+        codes.resource_name_filter,
+        codes.pattern_type_filter,
+        codes.principal_filter,
+        codes.host_filter,
+        codes.operation,
+        codes.permission_type,
     )
 
 
-def _refused(text: str) -> Creation:
+def _error(text: str) -> Creation:
     return Creation(None, ApiError(ErrorCode.INVALID_REQUEST, text))

@@ -1,7 +1,7 @@
-"""The znodes of ACLs, as Kafka's AclAuthorizer writes them (kafka-semantics 2.11).
+"""The znodes of ACLs, as Kafka's AclAuthorizer writes them (docs/kafka/znodes.md#acl-znodes).
 
-One class per kind of znode, as in `cluster_model.znodes`. Names are not escaped: what no path can
-hold has no znode.
+One class per kind of znode, as in `cluster_model.znodes`. Names are not escaped: a resource whose
+name is no valid znode name cannot have ACLs.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _PARENTS: Final[dict[PatternType, str]] = {
     "PREFIXED": "/kafka-acl-extended/prefixed",
 }
 _UPPER: Final = 0x10000
-# ZooKeeper's own rule, over UTF-16 units; the ends of its ranges are allowed.
+# ZooKeeper's rule, in UTF-16 code units; both ends of its ranges are allowed.
 _REFUSED_UNITS: Final = (
     range(0x01, 0x1F),
     range(0x80, 0x9F),
     range(0xD801, 0xF8FF),
     range(0xFFF1, 0xFFFF),
 )
-# A znode that cannot be read may have held a refusal: nobody but a super user passes. Whoever
-# deletes this rule, or makes another, makes the znode readable again.
+# A znode with invalid content may have contained a DENY: everyone except super users is denied.
+# Deleting this entry or creating another one repairs the znode.
 UNREADABLE: Final[Entries] = (AccessControlEntry("User:*", "*", "ALL", "DENY"),)
 
 
 def camel_case(word: str) -> str:
-    """Return `DESCRIBE_CONFIGS` as `DescribeConfigs`: how Kafka spells it in znodes and logs."""
+    """Return `DESCRIBE_CONFIGS` as `DescribeConfigs`, Kafka's form in znodes and logs."""
     return "".join(part.capitalize() for part in word.split("_"))
 
 
@@ -49,8 +49,8 @@ _OPERATIONS: Final[dict[str, AclOperation]] = {camel_case(w): w for w in OPERATI
 _PERMISSIONS: Final[dict[str, Permission]] = {camel_case(w): w for w in PERMISSIONS.values()}
 
 
-def fits_a_path(name: str) -> bool:
-    """Tell whether ZooKeeper lets a znode have this name."""
+def is_valid_znode_name(name: str) -> bool:
+    """Return whether ZooKeeper accepts a znode with this name."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         return False
     return not any(
@@ -59,24 +59,24 @@ def fits_a_path(name: str) -> bool:
 
 
 class AclZnode:
-    """/kafka-acl/<Type>/<name>, /kafka-acl-extended/prefixed/<Type>/<name>: a pattern's rules."""
+    """/kafka-acl/<Type>/<name>, /kafka-acl-extended/prefixed/<Type>/<name>: ACLs of a pattern."""
 
     @staticmethod
     def parents() -> Iterator[tuple[ResourceType, PatternType, str]]:
-        """Yield the path above all patterns of each kind."""
+        """Yield the parent path of each kind of pattern."""
         for pattern_type, parent in _PARENTS.items():
             for resource_type, name in _TYPE_NAMES.items():
                 yield resource_type, pattern_type, f"{parent}/{name}"
 
     @staticmethod
     def path(pattern: ResourcePattern) -> str:
-        """Return the path of one pattern's rules."""
+        """Return the path of one pattern."""
         parent = _PARENTS[pattern.pattern_type]
         return f"{parent}/{_TYPE_NAMES[pattern.resource_type]}/{pattern.name}"
 
     @staticmethod
     def encode(entries: Sequence[AccessControlEntry]) -> bytes:
-        """Return the content, version 1; a pattern without rules has no znode."""
+        """Return the content, version 1; a pattern without entries has no znode."""
         acls = [
             {
                 "principal": entry.principal,
@@ -90,30 +90,30 @@ class AclZnode:
 
     @staticmethod
     def decode(path: str, data: bytes | None) -> Entries:
-        """Read the rules; no data is no rules."""
+        """Return the entries; without data there are none."""
         if not data:
             return ()
         try:
             value = orjson.loads(data)
             if value["version"] != 1:
                 raise ValueError(f"version {value['version']}")
-            # Each once, in the order found.
+            # Without duplicates, in the stored order.
             return tuple(dict.fromkeys(_entry(acl) for acl in value["acls"]))
-        except (AttributeError, KeyError, TypeError, ValueError) as wrong:
-            raise ZnodeContentError(f"{path}: {wrong!r}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ZnodeContentError(f"{path}: {error!r}") from None
 
 
 def _entry(acl: Any) -> AccessControlEntry:
     principal, host = acl["principal"], acl["host"]
     if not isinstance(principal, str) or not isinstance(host, str):
-        raise TypeError("a principal or a host is no text")
+        raise TypeError("a principal or a host is not a string")
     return AccessControlEntry(
         principal, host, _OPERATIONS[acl["operation"]], _PERMISSIONS[acl["permissionType"]]
     )
 
 
 class AclChangeZnode:
-    """Change notifications: /kafka-acl-changes for literal, …-extended-changes for prefixed."""
+    """Change notifications in /kafka-acl-changes (literal) or /kafka-acl-extended-changes."""
 
     literal: Final = "/kafka-acl-changes"
     extended: Final = "/kafka-acl-extended-changes"
@@ -121,7 +121,7 @@ class AclChangeZnode:
 
     @classmethod
     def prefix(cls, pattern: ResourcePattern) -> str:
-        """Return the path to which ZooKeeper appends a number."""
+        """Return the path of a sequential znode, without the number."""
         parent = cls.literal if pattern.pattern_type == "LITERAL" else cls.extended
         return f"{parent}/acl_changes_"
 
@@ -141,18 +141,18 @@ class AclChangeZnode:
 
     @classmethod
     def decode(cls, parent: str, data: bytes | None) -> ResourcePattern:
-        """Read either form; the spelling of a literal's type is free, as for Kafka's reader."""
+        """Return the pattern; the type of a literal pattern has any spelling that Kafka accepts."""
         try:
             if parent == cls.literal:
                 word, _, name = (data or b"").decode().partition(":")
                 return ResourcePattern(_resource_type(word), "LITERAL", name)
             value = orjson.loads(data or b"")
             if value["patternType"] not in _PARENTS:
-                raise ValueError(f"no pattern is {value['patternType']}")
+                raise ValueError(f"unknown pattern type {value['patternType']}")
             resource_type = _resource_type(value["resourceType"])
             return ResourcePattern(resource_type, value["patternType"], str(value["name"]))
-        except (AttributeError, KeyError, TypeError, ValueError) as wrong:
-            raise ZnodeContentError(f"{parent}: {wrong!r}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ZnodeContentError(f"{parent}: {error!r}") from None
 
 
 def _resource_type(word: str) -> ResourceType:
@@ -160,7 +160,7 @@ def _resource_type(word: str) -> ResourceType:
     return spelled[word.replace("_", "").upper()]
 
 
-# Kafka's AclAuthorizer makes sure of these; a cluster without an authorizer has none of them.
+# Created by Kafka's AclAuthorizer; absent in a cluster without an authorizer.
 ACL_PATHS: Final = (
     *(path for _, _, path in AclZnode.parents()),
     *AclChangeZnode.parents,

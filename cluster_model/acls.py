@@ -1,8 +1,8 @@
-"""ACLs: the rules of a cluster, what finds them, and the codes of the protocol.
+"""ACLs: the entries of a cluster, filters over them, and the codes of the protocol.
 
-A rule (`AccessControlEntry`) hangs on a pattern (`ResourcePattern`); rules are kept by pattern, as
-ZooKeeper keeps them. Filters are those of DescribeAcls and DeleteAcls (kafka-semantics 3.8,
-KIP-290).
+An entry (`AccessControlEntry`) belongs to a pattern (`ResourcePattern`); entries are grouped by
+pattern, as in ZooKeeper. Filters are those of DescribeAcls and DeleteAcls
+(docs/kafka/acls.md#acl-apis, KIP-290).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Entries = tuple[AccessControlEntry, ...]
 
 
 class AclBinding(NamedTuple):
-    """One rule on one pattern."""
+    """One entry of one pattern."""
 
     pattern: ResourcePattern
     entry: AccessControlEntry
@@ -55,18 +55,18 @@ class AclBinding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AclSet:
-    """All ACLs as of one moment; immutable, so that it can be part of an image. See `Acls`."""
+    """All ACLs of an image; immutable. See `Acls`."""
 
     _by_type: Map[tuple[ResourceType, PatternType], Map[str, Entries]] = field(default_factory=Map)
 
     def entries(self, pattern: ResourcePattern) -> Entries:
-        """Return the rules of one pattern, in the order in which they were made."""
+        """Return the entries of one pattern, in order of creation."""
         return self._by_type.get(pattern[:2], _NO_NAMES).get(pattern.name, ())
 
     def with_entries(
         self, pattern: ResourcePattern, entries: Sequence[AccessControlEntry]
     ) -> AclSet:
-        """Return the set in which a pattern has these rules; none removes the pattern."""
+        """Return the set with these entries of a pattern; no entries remove the pattern."""
         kind = pattern[:2]
         names = self._by_type.get(kind, _NO_NAMES)
         if entries:
@@ -77,7 +77,7 @@ class AclSet:
 
     @classmethod
     def of(cls, found: Mapping[ResourcePattern, Sequence[AccessControlEntry]]) -> AclSet:
-        """Return a set of these patterns, built at once."""
+        """Build the set of these patterns."""
         by_type: dict[tuple[ResourceType, PatternType], dict[str, Entries]] = {}
         for pattern, entries in found.items():
             if entries:
@@ -85,7 +85,7 @@ class AclSet:
         return cls(Map({kind: Map(names) for kind, names in by_type.items()}))
 
     def __iter__(self) -> Iterator[tuple[ResourcePattern, Entries]]:
-        """Yield every pattern with its rules."""
+        """Yield every pattern with its entries."""
         for (resource_type, pattern_type), names in self._by_type.items():
             for name, entries in names.items():
                 yield ResourcePattern(resource_type, pattern_type, name), entries
@@ -100,7 +100,7 @@ class AclSet:
     __hash__ = None  # type: ignore[assignment]
 
     def matching(self, resource_type: ResourceType, name: str) -> Sequence[AccessControlEntry]:
-        """See Acls. Prefixed patterns come first, then `*`, then the literal name, as in Kafka."""
+        """See Acls. As in Kafka: prefixed patterns, then `*`, then the literal name."""
         prefixed = self._by_type.get((resource_type, "PREFIXED"), _NO_NAMES)
         literal = self._by_type.get((resource_type, "LITERAL"), _NO_NAMES)
         found: list[AccessControlEntry] = []
@@ -126,9 +126,9 @@ NO_ACLS: Final = AclSet()
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """What DescribeAcls and DeleteAcls look for; None is anything.
+    """A filter of DescribeAcls or DeleteAcls; None matches everything.
 
-    A code that Kafka does not define finds nothing, which `impossible` says.
+    `impossible` is set when the filter has an undefined code: it then matches nothing.
     """
 
     resource_type: ResourceType | None
@@ -140,8 +140,8 @@ class AclFilter:
     permission: Permission | None
     impossible: bool = False
 
-    def covers(self, pattern: ResourcePattern) -> bool:
-        """True when the pattern is among those meant; its rules are another question."""
+    def matches_pattern(self, pattern: ResourcePattern) -> bool:
+        """Return whether the filter matches the pattern, whatever its entries are."""
         if self.impossible or self.resource_type not in (None, pattern.resource_type):
             return False
         if self.pattern_type not in (None, "MATCH", pattern.pattern_type):
@@ -154,8 +154,8 @@ class AclFilter:
             return pattern.name == WILDCARD
         return self.name.startswith(pattern.name)
 
-    def takes(self, entry: AccessControlEntry) -> bool:
-        """True when a rule on a pattern that is meant is meant as well."""
+    def matches_entry(self, entry: AccessControlEntry) -> bool:
+        """Return whether the filter matches an entry of a matching pattern."""
         return (
             self.principal in (None, entry.principal)
             and self.host in (None, entry.host)
@@ -164,10 +164,12 @@ class AclFilter:
         )
 
     def patterns(self, acls: AclSet) -> Iterator[tuple[ResourcePattern, Entries]]:
-        """Yield what is covered, without looking at all there is where the filter names one."""
+        """Yield the matching patterns, by lookup if the filter names exactly one."""
         one = self._only_pattern()
         if one is None:
-            yield from ((pattern, entries) for pattern, entries in acls if self.covers(pattern))
+            yield from (
+                (pattern, entries) for pattern, entries in acls if self.matches_pattern(pattern)
+            )
         elif not self.impossible and (entries := acls.entries(one)):
             yield one, entries
 
@@ -188,9 +190,9 @@ def filter_of_codes(
     operation: int,
     permission: int,
 ) -> AclFilter:
-    """Read a filter of the protocol."""
+    """Return the filter for these protocol codes."""
     patterns: dict[int, PatternType | Literal["MATCH"]] = {**PATTERN_TYPES, MATCH_CODE: "MATCH"}
-    asked: Iterable[tuple[int, Mapping[int, object]]] = (
+    codes: Iterable[tuple[int, Mapping[int, object]]] = (
         (resource_type, RESOURCE_TYPES),
         (pattern_type, patterns),
         (operation, OPERATIONS),
@@ -204,5 +206,5 @@ def filter_of_codes(
         host,
         OPERATIONS.get(operation),
         PERMISSIONS.get(permission),
-        impossible=any(code != ANY_CODE and code not in known for code, known in asked),
+        impossible=any(code != ANY_CODE and code not in known for code, known in codes),
     )

@@ -1,22 +1,22 @@
-"""The one question that every API asks: may the asker of this request do that?
+"""Authorization checks: may the client of this request perform that operation?
 
-`Authorize` is bound to one request, to the ACLs of one moment and to the log of what was decided;
-APIs hold nothing else of authorization. Pure but for the log, which is handed in.
+APIs receive an `Authorize`, which is bound to one request, to the current ACLs and to the
+authorizer log.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, get_args
+from typing import Any, Final, Protocol, get_args
 
 from bridgehead.authorizer import (
     AclOperation,
     Acls,
     Action,
-    Asker,
     Authorizer,
     Operation,
+    Requester,
     ResourceType,
     Verdict,
 )
@@ -27,7 +27,8 @@ OPERATION_CODES: Final[Mapping[AclOperation, int]] = {
     "ALL": 2,
     **{word: code for code, word in enumerate(get_args(Operation), start=3)},
 }
-# What can be allowed on a resource: the fields of authorized operations (kafka-semantics 6.3).
+# Operations on a resource, for the `authorized_operations` fields
+# (docs/kafka/acls.md#operations-of-a-resource).
 TOPIC_OPERATIONS: Final[tuple[Operation, ...]] = (
     *("READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
     *("DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
@@ -40,10 +41,10 @@ CLUSTER_OPERATIONS: Final[tuple[Operation, ...]] = (
 
 
 class Authorize(Protocol):
-    """(operation, resource type, resource name) -> allowed, for the asker of one request.
+    """(operation, resource type, resource name) -> allowed, for the client of one request.
 
-    `count` is how often the request names the resource, which the log tells. Denials of what was
-    not really asked for, as when a list is filtered, are not logged (kafka-semantics 6.5).
+    `count` is how often the request names the resource; it is logged. Checks that only filter a
+    list are not logged when denied (docs/kafka/logs.md#authorizer-log).
     """
 
     def __call__(
@@ -62,11 +63,11 @@ class Authorize(Protocol):
 
 
 class Audit(Protocol):
-    """Where verdicts are told."""
+    """Logs the verdicts."""
 
-    def told(
+    def record(
         self,
-        asker: Asker,
+        requester: Requester,
         action: Action,
         verdict: Verdict,
         *,
@@ -74,59 +75,41 @@ class Audit(Protocol):
         log_if_denied: bool,
         log_if_allowed: bool,
     ) -> None:
-        """Write what the log's level asks for."""
+        """Log one verdict, if the log level includes it."""
         ...
 
     def flush(self) -> None:
-        """Hand over what was told."""
+        """Write what is buffered."""
         ...
 
     def close(self) -> None:
-        """The node stops."""
+        """Flush and close the log."""
         ...
 
 
-# (who asks, the ACLs of the moment) -> the question bound to both.
-BindAuthorize = Callable[[Asker, Acls], Authorize]
+# Binds the checks of one request to its client and to the ACLs.
+BindAuthorize = Callable[[Requester, Acls], Authorize]
 
 
-def allow_everything(
-    _operation: Operation,
-    _resource_type: ResourceType,
-    _resource_name: str,
-    /,
-    *,
-    count: int = 1,
-    log_if_denied: bool = True,
-    log_if_allowed: bool = True,
-) -> bool:
-    """What is allowed while no authorizer is configured."""
+def allow_everything(*_question: Any, **_log: Any) -> bool:
+    """Allow everything: the Authorize of a cluster without an authorizer."""
     return True
 
 
-def nothing_is_allowed(
-    _operation: Operation,
-    _resource_type: ResourceType,
-    _resource_name: str,
-    /,
-    *,
-    count: int = 1,
-    log_if_denied: bool = True,
-    log_if_allowed: bool = True,
-) -> bool:
-    """What is allowed before a request is bound to ACLs."""
+def deny_everything(*_question: Any, **_log: Any) -> bool:
+    """Deny everything: the Authorize of a request that is not yet bound to ACLs."""
     return False
 
 
-def no_authorizer(_asker: Asker, _acls: Acls) -> Authorize:
-    """Bind nothing: see `allow_everything`."""
+def no_authorizer(_requester: Requester, _acls: Acls) -> Authorize:
+    """See `allow_everything`."""
     return allow_everything
 
 
 def bind_authorize(authorizer: Authorizer, audit: Audit) -> BindAuthorize:
-    """Return what makes an `Authorize` of one request with this authorizer."""
+    """Return a function that binds this authorizer to a request."""
 
-    def bind(asker: Asker, acls: Acls) -> Authorize:
+    def bind(requester: Requester, acls: Acls) -> Authorize:
         def authorize(
             operation: Operation,
             resource_type: ResourceType,
@@ -139,13 +122,13 @@ def bind_authorize(authorizer: Authorizer, audit: Audit) -> BindAuthorize:
         ) -> bool:
             action = Action(operation, resource_type, resource_name)
             try:
-                verdict = authorizer.authorize(asker, action, acls)
+                verdict = authorizer.authorize(requester, action, acls)
             except Exception:
-                # Somebody's own authorizer; what is not decided is not allowed.
-                _log.exception("the authorizer failed on %s; it counts as denied", action)
+                # A user's authorizer can fail; without a verdict the action is denied.
+                _log.exception("the authorizer failed on %s; denied", action)
                 verdict = Verdict(False, "the authorizer failed")
-            audit.told(
-                asker,
+            audit.record(
+                requester,
                 action,
                 verdict,
                 count=count,
@@ -159,56 +142,25 @@ def bind_authorize(authorizer: Authorizer, audit: Audit) -> BindAuthorize:
     return bind
 
 
-def asked_once(authorize: Authorize) -> Authorize:
-    """Return the same, but what was answered is neither asked nor told again."""
-    answers: dict[tuple[str, str, str], bool] = {}
+def cached_authorize(authorize: Authorize) -> Authorize:
+    """Return an Authorize that checks and logs each action once."""
+    verdicts: dict[tuple[Any, ...], bool] = {}
 
-    def ask(
-        operation: Operation,
-        resource_type: ResourceType,
-        resource_name: str,
-        /,
-        *,
-        count: int = 1,
-        log_if_denied: bool = True,
-        log_if_allowed: bool = True,
-    ) -> bool:
-        question = operation, resource_type, resource_name
-        if question not in answers:
-            answers[question] = authorize(
-                *question,
-                count=count,
-                log_if_denied=log_if_denied,
-                log_if_allowed=log_if_allowed,
-            )
-        return answers[question]
+    def check(*action: Any, **log: Any) -> bool:
+        if action not in verdicts:
+            verdicts[action] = authorize(*action, **log)
+        return verdicts[action]
 
-    return ask
+    return check
 
 
-def quietly(authorize: Authorize) -> Authorize:
-    """Return the same question, of which the log is told no more than of filtered lists."""
+def without_logging(authorize: Authorize) -> Authorize:
+    """Return an Authorize that logs at TRACE only."""
 
-    def ask(
-        operation: Operation,
-        resource_type: ResourceType,
-        resource_name: str,
-        /,
-        *,
-        count: int = 1,
-        log_if_denied: bool = True,
-        log_if_allowed: bool = True,
-    ) -> bool:
-        return authorize(
-            operation,
-            resource_type,
-            resource_name,
-            count=count,
-            log_if_denied=False,
-            log_if_allowed=False,
-        )
+    def check(*action: Any, **log: Any) -> bool:
+        return authorize(*action, **{**log, "log_if_denied": False, "log_if_allowed": False})
 
-    return ask
+    return check
 
 
 def authorized_operations(
@@ -217,7 +169,7 @@ def authorized_operations(
     resource_type: ResourceType,
     name: str,
 ) -> int:
-    """Return what the asker may do with a resource, one bit per operation's code."""
+    """Return the operations that the client may perform, one bit per operation code."""
     return sum(
         1 << OPERATION_CODES[operation]
         for operation in operations

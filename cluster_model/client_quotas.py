@@ -1,7 +1,8 @@
-"""Client quotas: what they can be set on, their keys, and how they are stored.
+"""Client quotas: their entities, their keys and how they are stored.
 
-An entity is a user, a client id, both, or an ip; a part without a name is the default of its kind
-(kafka-semantics 2.9, 2.10, 3.9; KIP-546).
+An entity is a user, a client id, both, or an ip; a part without a name means the default entity
+(docs/kafka/znodes.md#entity-names, docs/kafka/znodes.md#scram-and-quota-values,
+docs/kafka/quotas.md#client-quota-apis; KIP-546).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from bridgehead.kafka_wire.java_order import java_hash
+from bridgehead.kafka_wire.java_order import hash_map_order, java_hash
 from cluster_model.config_types import ConfigException, ConfigType, java_double_text, parse
 from cluster_model.entity_names import sanitize
 from cluster_model.mutation_rates import MUTATION_RATE
@@ -22,7 +23,7 @@ from cluster_model.znodes import DEFAULT_ENTITY
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
-# Entity type to name; None is the default of that kind.
+# Entity type to name; None is the default entity.
 QuotaEntity = Mapping[str, str | None]
 
 CLIENT_KEYS: Final[Mapping[str, ConfigType]] = {
@@ -32,7 +33,7 @@ CLIENT_KEYS: Final[Mapping[str, ConfigType]] = {
     MUTATION_RATE: ConfigType.DOUBLE,
 }
 IP_KEYS: Final[Mapping[str, ConfigType]] = {"connection_creation_rate": ConfigType.INT}
-# A user's znode holds its credentials, too.
+# The znode of a user also has its SCRAM credentials.
 USER_KEYS: Final[Mapping[str, ConfigType]] = {
     **CLIENT_KEYS,
     **dict.fromkeys(MECHANISM_NAMES.values(), ConfigType.STRING),
@@ -41,35 +42,24 @@ _KEYS: Final = {"users": USER_KEYS, "clients": CLIENT_KEYS, "ips": IP_KEYS}
 
 _ROUNDING: Final = 1e-6
 _MAX: Final = {ConfigType.LONG: 2**63 - 1, ConfigType.INT: 2**31 - 1}
-# A load factor of three quarters, as java.util.HashMap has it.
-_FULL: Final = 0.75
 
 
 def in_hash_order(entity: QuotaEntity, capacity: int) -> list[tuple[str, str | None]]:
-    """Return an entity's parts as Java's HashMap walks them: the order of Kafka's answers.
+    """Return an entity's parts in the order of Kafka's response, that of a Java HashMap.
 
-    `capacity` is the number of elements that Kafka's map was made for.
+    `capacity` is the initial capacity of Kafka's map.
     """
-    slots = 1
-    while slots < capacity:
-        slots *= 2
-    while len(entity) > slots * _FULL:
-        slots *= 2
-
-    def slot(part: tuple[str, str | None]) -> int:
-        code = java_hash(part[0])
-        return (code ^ code >> 16) & (slots - 1)
-
-    return sorted(entity.items(), key=slot)
+    return hash_map_order({part: java_hash(part[0]) for part in entity.items()}, capacity)
 
 
 def quota_resource(
     parts: list[tuple[str, str | None]], resolvable: Container[str] = ()
 ) -> ConfigResource:
-    """Return where an entity's quotas are stored. `resolvable` hosts may stand for an ip.
+    """Return where an entity's quotas are stored. `resolvable` host names are valid as an ip.
 
     Raises:
-        ApiError: INVALID_REQUEST with Kafka's text; the first part that is wrong decides.
+        ApiError: INVALID_REQUEST with Kafka's text for the first invalid part;
+            UNKNOWN_SERVER_ERROR for a name that no znode can have.
     """
     if not parts:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty client quota entity")
@@ -84,7 +74,7 @@ def quota_resource(
     if IP in stored:
         return _ip_resource(stored, resolvable)
     if any(name in (".", "..") for name in stored.values()):
-        # No znode can have such a name: Kafka's ZooKeeper client refuses it.
+        # Kafka's ZooKeeper client rejects these names.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if USER not in stored:
         return ConfigResource("clients", stored[CLIENT_ID])
@@ -93,7 +83,7 @@ def quota_resource(
 
 
 def host_name(parts: Iterable[tuple[str, str | None]]) -> str | None:
-    """Return the name that an entity's ip would have to be looked up by, if it is none itself."""
+    """Return an entity's ip if it is a host name that must be resolved."""
     stored = {entity_type: sanitize(name) for entity_type, name in parts if name is not None}
     ip = stored.get(IP)
     return None if ip is None or _is_ip(ip) else ip
@@ -114,7 +104,7 @@ def _ip_resource(stored: Mapping[str, str], resolvable: Container[str]) -> Confi
 
 
 def _is_ip(text: str) -> bool:
-    """True for an IPv4 address as Java reads it: the last of one to four parts fills the rest."""
+    """Return whether Java accepts an IPv4 address, such as `10.1` for `10.0.0.1`."""
     parts = text.split(".")
     if len(parts) > 4 or not all(part.isascii() and part.isdigit() for part in parts):
         return False
@@ -125,11 +115,11 @@ def _is_ip(text: str) -> bool:
 
 
 def set_quota(resource: ConfigResource, key: str, value: float) -> str:
-    """Return the text that is stored for one key of an entity.
+    """Return the text to store for one key of an entity.
 
     Raises:
-        ApiError: INVALID_REQUEST for a key that the entity does not have, or a fraction of a
-            whole number; UNKNOWN_SERVER_ERROR for a credential.
+        ApiError: INVALID_REQUEST for an unknown key, or for a fraction where an integer is
+            needed; UNKNOWN_SERVER_ERROR for a credential.
     """
     keys = _KEYS[resource.entity_type]
     match keys.get(key):
@@ -148,7 +138,7 @@ def set_quota(resource: ConfigResource, key: str, value: float) -> str:
 
 
 def _truncated(value: float, largest: int) -> int:
-    """Return what Java's cast makes of a double."""
+    """Cast a double to an integer as Java does."""
     if math.isnan(value):
         return 0
     if math.isinf(value):
@@ -157,10 +147,10 @@ def _truncated(value: float, largest: int) -> int:
 
 
 def check_stored(resource: ConfigResource, configs: Mapping[str, str]) -> None:
-    """Refuse what Kafka would not write: somebody else's unknown key, or a value of another type.
+    """Validate stored configs before they are written again.
 
     Raises:
-        ApiError: UNKNOWN_SERVER_ERROR.
+        ApiError: UNKNOWN_SERVER_ERROR for an unknown key or a value of another type.
     """
     keys = _KEYS[resource.entity_type]
     if resource.entity_type == "users" and (
@@ -177,7 +167,7 @@ def check_stored(resource: ConfigResource, configs: Mapping[str, str]) -> None:
 
 
 def quotas_of(resource: ConfigResource, configs: Mapping[str, str]) -> dict[str, float]:
-    """Return an entity's quotas as DescribeClientQuotas shows them; credentials are none.
+    """Return an entity's quotas as in DescribeClientQuotas, without credentials.
 
     Raises:
         ConfigException: a stored value is not a number.
@@ -193,7 +183,7 @@ def quotas_of(resource: ConfigResource, configs: Mapping[str, str]) -> dict[str,
 
 
 class Level(NamedTuple):
-    """Whose use is counted together: names as stored; empty where the level has none."""
+    """The clients that share one quota. Names are as stored; an unused part is empty."""
 
     user: str
     client_id: str | None
@@ -202,11 +192,11 @@ class Level(NamedTuple):
 def governing_level(
     rates: Mapping[ConfigResource, float], user: str, client_id: str | None
 ) -> tuple[Level, float | None]:
-    """Return under which level a client's use is counted, and its rate (None: unlimited).
+    """Return the level whose quota applies to a client, and its rate (None: unlimited).
 
-    The most specific entity that has a rate decides the level (KIP-55): a user and a client id, a
-    user, a client id; the name before the default in each. A level's rate is then looked for
-    among the entities of that level alone.
+    The most specific entity with a rate determines the level (KIP-55): user and client id, then
+    user, then client id; in each, a name precedes the default. Only entities of that level supply
+    the rate.
     """
     stored = sanitize(user)
     client = None if client_id is None else sanitize(client_id)
@@ -228,7 +218,7 @@ def _limited(rates: Mapping[ConfigResource, float], level: Level) -> tuple[Level
             for each in (user, DEFAULT_ENTITY)
             for below in (client, DEFAULT_ENTITY)
         )
-    elif user and client is not None:  # Kafka limits nobody who sends no client id at all.
+    elif user and client is not None:  # Kafka does not limit requests without a client id.
         candidates = (ConfigResource("users", user), ConfigResource("users", DEFAULT_ENTITY))
     elif client:
         candidates = (ConfigResource("clients", client), ConfigResource("clients", DEFAULT_ENTITY))

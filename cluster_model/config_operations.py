@@ -1,7 +1,7 @@
-"""IncrementalAlterConfigs' operations on a set of stored configs (kafka-semantics 3.6).
+"""The operations of IncrementalAlterConfigs on stored configs (docs/kafka/configs.md).
 
-Both sides need them: the receiving broker judges what a BROKER change would lead to, the
-controller makes the change.
+The receiving broker applies them to validate a change of a BROKER; the controller applies them to
+decide the change.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class OperationType(IntEnum):
 
 
 class Operation(NamedTuple):
-    """One change. `type` may be a number that no operation has; `value` is null for DELETE."""
+    """One change. `type` may be an unknown number; `value` is null for DELETE."""
 
     name: str
     type: int
     value: str | None
 
 
-def refuse_unknown_operations(operations: Iterable[Operation]) -> None:
-    """Raise ApiError for a number that is no operation; of BROKER resources alone Kafka does."""
+def check_operation_types(operations: Iterable[Operation]) -> None:
+    """Raise ApiError for an unknown operation type; Kafka does so only for BROKER resources."""
     for operation in operations:
         if operation.type not in frozenset(OperationType):
             text = f"Unknown operations type {operation.type}"
@@ -46,8 +46,8 @@ def apply_operations(
 ) -> dict[str, str]:
     """Return `stored` after the operations; raises ApiError.
 
-    An operation that does not exist, and APPEND or SUBTRACT of a name without a row, are
-    UNKNOWN_SERVER_ERROR: there Kafka runs into an exception of its own.
+    An unknown operation type, and APPEND or SUBTRACT of a custom name, raise UNKNOWN_SERVER_ERROR,
+    as Kafka fails with an unexpected exception.
     """
     configs = dict(stored)
     for name, operation, value in operations:
@@ -73,12 +73,12 @@ def apply_operations(
 
 
 def _append(items: list[str], new: list[str]) -> list[str]:
-    """Add what is not there yet; a repetition within `new` stays, as in Kafka."""
+    """Append the missing items; duplicates within `new` are kept, as in Kafka."""
     return items + [item for item in new if item not in items]
 
 
 def _subtract(items: list[str], gone: list[str]) -> list[str]:
-    """Take away one occurrence for each item of `gone`."""
+    """Remove one occurrence of each item in `gone`."""
     left = list(items)
     for item in gone:
         if item in left:
@@ -91,7 +91,7 @@ def _items(text: str) -> list[str]:
 
 
 def _java_split(text: str) -> list[str]:
-    """Split at commas without trimming; like Java's, empty items at the end are dropped."""
+    """Split at commas without trimming, and drop empty items at the end, as Java does."""
     items = text.split(",")
     while len(items) > 1 and items[-1] == "":
         items.pop()

@@ -1,9 +1,9 @@
-"""Which znodes below /config one config record is made of.
+"""The znode changes below /config that a config record causes.
 
-Topics and brokers keep their znode when it is emptied. A user, client or ip loses it, unless there
-are clients below it; the last client of a user takes the `clients` znode with it, and the user's
-own znode where that is empty (kafka-semantics 2.10). One function says so, and both memory
-(`MetadataImage.replay`) and ZooKeeper (`controller.store.plan`) follow it.
+Topics and brokers keep an empty znode. A user, client or ip loses it, unless it has clients below.
+Removing the last client of a user also removes its `clients` znode, and the user's znode if it is
+empty (docs/kafka/znodes.md#config-znodes). `MetadataImage.replay` and `controller.store.plan` both
+use this.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _CLIENTS: Final = "clients"
 
 
 class Known(Protocol[Key, Value]):
-    """What is there, as far as it is asked: a map, or one that is being changed."""
+    """The existing entries: an immutable map or its mutation."""
 
     def __contains__(self, key: Key, /) -> bool: ...
     def __getitem__(self, key: Key, /) -> Value: ...
 
 
 class StepKind(Enum):
-    """What happens to one znode."""
+    """The change of one znode."""
 
     CREATE = auto()
     SET = auto()
@@ -37,7 +37,7 @@ class StepKind(Enum):
 
 
 class ConfigStep(NamedTuple):
-    """One znode changes. `configs` is None for a znode without data, and for one that goes."""
+    """One change. `configs` is None for a deletion and for a znode without data."""
 
     kind: StepKind
     resource: ConfigResource
@@ -45,13 +45,13 @@ class ConfigStep(NamedTuple):
 
 
 def user_and_client(resource: ConfigResource) -> tuple[str, str | None]:
-    """Return the user of an entity below users, and the client where it names one."""
+    """Return the user of an entity below users, and its client, if any."""
     user, below, client = resource.entity_name.partition(f"/{_CLIENTS}/")
     return user, client if below else None
 
 
 def user_of_clients(resource: ConfigResource) -> str | None:
-    """Return the user whose `clients` znode this is; None for every other resource."""
+    """Return the user that owns this `clients` znode; None for other resources."""
     user, slash, rest = resource.entity_name.partition("/")
     return user if resource.entity_type == "users" and slash and rest == _CLIENTS else None
 
@@ -62,21 +62,21 @@ def config_steps(
     stored: Known[ConfigResource, Mapping[str, str]],
     user_clients: Known[str, frozenset[str]],
 ) -> list[ConfigStep]:
-    """Return how the znode of `resource` comes to hold `configs`, in the order of the writes.
+    """Return the changes that give `resource` these configs, in order.
 
-    `stored` are the config znodes that are there, those without data included; `user_clients` are
-    the clients below each user that has a `clients` znode.
+    `stored` has all existing config znodes, including those without data; `user_clients` has the
+    clients of each user with a `clients` znode.
     """
-    there = resource in stored
+    exists = resource in stored
     is_below_user = resource.entity_type == "users"
     user, client = user_and_client(resource) if is_below_user else ("", None)
     has_children = is_below_user and client is None and user in user_clients
     if configs or has_children or resource.entity_type in KEPT_WHEN_EMPTY:
-        if there:
+        if exists:
             return [ConfigStep(StepKind.SET, resource, configs)]
         parents = [] if client is None else _missing_parents(user, stored, user_clients)
         return [*parents, ConfigStep(StepKind.CREATE, resource, configs)]
-    if not there:
+    if not exists:
         return []
     steps = [ConfigStep(StepKind.DELETE, resource)]
     if client is not None and user in user_clients and user_clients[user] == frozenset((client,)):

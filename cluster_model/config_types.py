@@ -1,9 +1,8 @@
-"""Kafka's config values: their types, how text becomes a value and back, and what is refused.
+"""Kafka's config types: parsing, rendering and validation (docs/kafka/configs.md#validation).
 
-A refusal is a `ConfigException`; its text is the one Kafka's type system has (kafka-semantics 7.3),
-with the value as Kafka prints it: the given text where parsing failed, the parsed value where a
-validator refused it. Values stay Python's own: bool, str, int, float, tuple of str, or None.
-Java's rules apply: whitespace up to U+0020 is trimmed, digits may be of any script.
+Error texts are Kafka's. They show the original text when parsing fails, and the parsed value when
+a validator rejects it. Values are bool, str, int, float, tuple of str, or None. Java's rules apply:
+characters up to U+0020 are trimmed, and integers may use the decimal digits of any script.
 """
 
 from __future__ import annotations
@@ -15,13 +14,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from bridgehead.kafka_wire.java_order import java_hash
 from cluster_model.inter_broker_protocol import level_of
 
 ConfigValue = bool | str | int | float | tuple[str, ...] | None
 
 
 class ConfigType(IntEnum):
-    """The number that DescribeConfigs v3+ sends as `config_type`."""
+    """`config_type` in DescribeConfigs v3+."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -36,7 +36,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, as DescribeConfigs says it (kafka-semantics 3.7)."""
+    """`config_source` in DescribeConfigs (docs/kafka/configs.md#describeconfigs)."""
 
     UNKNOWN = 0
     TOPIC_CONFIG = 1
@@ -48,7 +48,7 @@ class ConfigSource(IntEnum):
 
 
 class ConfigException(Exception):
-    """A value is refused. `message` is Kafka's text, without any prefix of an API."""
+    """A value is invalid. `message` is Kafka's text, without the prefix that an API adds."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -56,15 +56,15 @@ class ConfigException(Exception):
 
 
 class InvalidConfigurationException(ConfigException):
-    """A set of configs is refused; AlterConfigs puts no prefix before this text."""
+    """A set of configs is invalid. AlterConfigs adds no prefix to this text."""
 
 
 def invalid_value(name: str, shown: str, reason: str) -> ConfigException:
-    """Return the refusal of one value; `reason` is the part after the colon."""
+    """Return the exception for one value; `reason` is the part after the colon."""
     return ConfigException(f"Invalid value {shown} for configuration {name}: {reason}")
 
 
-_WHITESPACE: Final = "".join(map(chr, range(33)))  # What Java's trim removes.
+_WHITESPACE: Final = "".join(map(chr, range(33)))  # Removed by Java's String.trim.
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _DOUBLE: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)"
@@ -73,7 +73,7 @@ _BITS: Final = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
 
 
 def parse(name: str, text: str, config_type: ConfigType) -> ConfigValue:
-    """Return the value that `text` stands for; raises ConfigException with Kafka's text."""
+    """Return the parsed value; raises ConfigException with Kafka's text."""
     trimmed = text.strip(_WHITESPACE)
     match config_type:
         case ConfigType.BOOLEAN:
@@ -98,7 +98,7 @@ def parse(name: str, text: str, config_type: ConfigType) -> ConfigValue:
 
 
 def render(value: ConfigValue) -> str | None:
-    """Return a value as DescribeConfigs shows it; None stays None."""
+    """Return a value as DescribeConfigs formats it; None stays None."""
     match value:
         case None:
             return None
@@ -138,17 +138,17 @@ def java_double_text(value: float) -> str:
 
 
 def _shown(value: ConfigValue) -> str:
-    """Return a value as Kafka's exception texts print it; lists in brackets."""
+    """Return a value as Kafka formats it in exception texts: lists in brackets."""
     return f"[{', '.join(value)}]" if isinstance(value, tuple) else str(render(value))
 
 
-# (name, value) -> None, or raises ConfigException. A null value is never validated.
+# (name, value) -> None; raises ConfigException. Not called for null.
 Validator = Callable[[str, ConfigValue], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number from `minimum` to `maximum`, both included; NaN passes, as in Java."""
+    """A number from `minimum` to `maximum`, both included. NaN is valid, as in Java."""
 
     minimum: float | None = None
     maximum: float | None = None
@@ -164,7 +164,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A string, or each element of a list, out of a closed set."""
+    """A string, or each element of a list, must be one of `options`."""
 
     options: tuple[str, ...]
 
@@ -178,7 +178,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class MinusOneOr:
-    """-1, or a number within a range; `reason` is Kafka's sentence for everything else."""
+    """-1 or a number in a range; `reason` is Kafka's text for other values."""
 
     minimum: int
     maximum: int
@@ -192,7 +192,7 @@ class MinusOneOr:
 
 
 def non_empty_string(name: str, value: ConfigValue) -> None:
-    """A string that is not empty."""
+    """Reject an empty string."""
     if value == "":
         raise invalid_value(name, "", "String must be non-empty")
 
@@ -201,7 +201,7 @@ _THROTTLED: Final = re.compile(r"([0-9]+:[0-9]+)?")
 
 
 def throttled_replicas(name: str, value: ConfigValue) -> None:
-    """`*` alone, or partition:broker pairs."""
+    """Accept `*` alone or partition:broker pairs."""
     assert isinstance(value, tuple)
     if value != ("*",) and not all(_THROTTLED.fullmatch(pair) for pair in value):
         reason = (
@@ -212,23 +212,15 @@ def throttled_replicas(name: str, value: ConfigValue) -> None:
 
 
 def metadata_version(name: str, value: ConfigValue) -> None:
-    """A Kafka version, such as 3.9-IV0, 3.9 or 2.8.1."""
+    """Accept a Kafka version, such as 3.9-IV0, 3.9 or 2.8.1."""
     text = str(value)
     if level_of(text) is None:
         raise invalid_value(name, text, f"Version {text} is not a valid version")
 
 
-def at_least(minimum: float) -> Range:
-    """Return the range without an upper end."""
-    return Range(minimum)
-
-
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One row of a config table: what may be said, and what holds when nothing is said.
-
-    `default` is text, as in a properties file; None means null.
-    """
+    """The definition of one config. `default` is text, as in a properties file, or null."""
 
     name: str
     type: ConfigType
@@ -238,7 +230,7 @@ class ConfigKey:
 
     @property
     def sensitive(self) -> bool:
-        """Never shown: DescribeConfigs sends null in its place."""
+        """Whether DescribeConfigs returns null instead of the value."""
         return self.type in (ConfigType.PASSWORD, ConfigType.UNKNOWN)
 
     def parse(self, text: str | None) -> ConfigValue:
@@ -253,7 +245,7 @@ class ConfigKey:
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """One of the places that could supply a value, in the order in which they win."""
+    """A possible source of a config value."""
 
     name: str
     value: str | None
@@ -262,7 +254,7 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """A config as DescribeConfigs shows it. `synonyms` are all there are, asked for or not."""
+    """A config as DescribeConfigs describes it, with all synonyms."""
 
     name: str
     value: str | None
@@ -275,16 +267,9 @@ class ConfigEntry:
 
 
 def in_properties_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order in which Java walks a small Properties object.
+    """Return names in the order of a small java.util.Properties.
 
-    Kafka reports the first offender of several in this order, not in the request's.
+    Kafka reports the first invalid config in this order, not in the order of the request.
     """
-    return sorted(names, key=lambda name: _java_spread(name) & 15)
-
-
-def _java_spread(text: str) -> int:
-    encoded = text.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for i in range(0, len(encoded), 2):
-        code = (31 * code + (encoded[i] << 8 | encoded[i + 1])) & 0xFFFFFFFF
-    return code ^ code >> 16
+    codes = {name: java_hash(name) for name in names}
+    return sorted(codes, key=lambda name: (codes[name] ^ codes[name] >> 16) & 15)

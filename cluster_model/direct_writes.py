@@ -1,31 +1,41 @@
-"""What a broker below the bridge release writes to ZooKeeper itself. KIP-590 §Motivation.
+"""The APIs that a broker below the bridge release executes itself (KIP-590 §Motivation).
 
-Configs, ACLs, quotas and delegation tokens: until then any broker wrote them. Topics, partitions
-and SCRAM credentials were the controller's before, too.
+They write configs, ACLs, quotas and delegation tokens. Topics, partitions and SCRAM credentials
+were always written by the controller.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# CreateAcls and DeleteAcls; AlterConfigs and IncrementalAlterConfigs; CreateDelegationToken,
-# RenewDelegationToken and ExpireDelegationToken; and AlterClientQuotas.
-ACL_WRITES: Final = frozenset({30, 31})
-CONFIG_WRITES: Final = frozenset({33, 44})
-TOKEN_WRITES: Final = frozenset({38, 39, 40})
-WRITTEN_BY_BROKERS: Final = ACL_WRITES | CONFIG_WRITES | TOKEN_WRITES | {49}
-# Made when a writer's session opens; each of its multis sets it.
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import API_SPECS
+
+ACL_WRITES: Final = frozenset({ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS})
+CONFIG_WRITES: Final = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
+TOKEN_WRITES: Final = frozenset(
+    {
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+    }
+)
+# The APIs that KIP-590 forwards below a version: what brokers wrote until then.
+WRITTEN_BY_BROKERS: Final = frozenset(
+    key for key, spec in API_SPECS.items() if spec.forwarded_below is not None
+)
+# Created when the session of a writer opens; set by each of its multis.
 DIRECT_PARENT: Final = "/bridgehead/direct"
 
 
 class DirectWriterZnode:
     """/bridgehead/direct/<broker>-<session>: ephemeral, the outcomes of that broker's last multi.
 
-    Its version counts the multis of the session, so that one whose answer was lost can be sent
-    again; and ZooKeeper's log tells through it for which request something was written.
+    Its version counts the multis of the session, so that a multi without a reply can be resent
+    safely. In ZooKeeper's transaction log it identifies the request of each write.
     """
 
     @staticmethod
     def path(broker_id: int, session: str) -> str:
-        """Return the path of one session's znode; `session` is hexadecimal."""
+        """Return the path for a session; `session` is hexadecimal."""
         return f"{DIRECT_PARENT}/{broker_id}-{session}"

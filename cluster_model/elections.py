@@ -1,7 +1,7 @@
-"""Who leads a partition, and who counts as in sync (kafka-semantics 5.3; design 5.10). Pure.
+"""Leader election and ISR changes of a partition (docs/kafka/partitions.md#leader-elections).
 
-There is no data plane: a live replica counts as caught up. When a broker comes, its replicas
-join the ISR again; when it goes, they leave it, the last member excepted.
+There is no data plane: a live replica counts as caught up. The replicas of a broker join the ISR
+when it starts and leave it when it stops, except for the last member.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cluster_model.records import NO_LEADER, PartitionState, Replicas
 def elect_new(
     assignment: Replicas, live: Container[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Return the first state of a new partition; None while none of its replicas lives."""
+    """Return the first state of a new partition; None if no replica is live."""
     isr = tuple(replica for replica in assignment if replica in live)
     if not isr:
         return None
@@ -29,7 +29,7 @@ def react_to_live_brokers(
     controller_epoch: int,
     unclean: bool,
 ) -> PartitionState | None:
-    """Return the state that the live brokers allow, or None when there is nothing to write."""
+    """Return the state for these live brokers; None if it does not change."""
     if state.partition_epoch < 0:
         return elect_new(assignment, live, controller_epoch)
     alive = tuple(replica for replica in assignment if replica in live)
@@ -39,7 +39,7 @@ def react_to_live_brokers(
     if leader not in alive:
         clean = next((replica for replica in alive if replica in state.isr), NO_LEADER)
         if clean == NO_LEADER and unclean:
-            # Only the new leader is in sync with itself; it says so until it has recovered.
+            # The ISR is the new leader alone, marked as recovering.
             return _next(state, alive[0], (alive[0],), controller_epoch, recovering=True)
         leader, recovering = clean, False
     if leader == NO_LEADER:
@@ -52,7 +52,7 @@ def react_to_live_brokers(
 def elect_preferred(
     state: PartitionState, assignment: Replicas, live: Container[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Return the state led by the first replica; None when it is dead or not in sync."""
+    """Return the state led by the first replica; None if it is not live or not in sync."""
     preferred = assignment[0] if assignment else NO_LEADER
     if state.partition_epoch < 0 or preferred not in live or preferred not in state.isr:
         return None
@@ -62,7 +62,7 @@ def elect_preferred(
 def elect_unclean(
     state: PartitionState, assignment: Replicas, live: Container[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Return the state led by any living replica, in sync if there is one; None without any."""
+    """Return the state led by a live replica, preferably in sync; None if there is none."""
     after = react_to_live_brokers(
         state, assignment, live, controller_epoch=controller_epoch, unclean=True
     )
@@ -70,7 +70,7 @@ def elect_unclean(
 
 
 def _without_replicas(state: PartitionState, controller_epoch: int) -> PartitionState | None:
-    """No replica may lead: the partition is offline, its last in-sync replica is remembered."""
+    """Return the state of an offline partition, which keeps its last in-sync replica."""
     if state.leader == NO_LEADER:
         return None
     kept = state.isr if len(state.isr) <= 1 else (state.leader,)

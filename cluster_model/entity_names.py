@@ -1,4 +1,4 @@
-"""Names of users, clients and ips as Kafka writes them into paths (kafka-semantics 2.9)."""
+"""Names of users, clients and ips, escaped as in Kafka's znode paths (docs/kafka/znodes.md)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from cluster_model.znodes import DEFAULT_ENTITY
 
 
 def sanitize(name: str | None) -> str:
-    """Return a name as it is stored; None, the default entity, has a name of its own."""
+    """Return the escaped name; None means the default entity."""
     if name is None:
         return DEFAULT_ENTITY
     return quote_plus(name, safe=".-_").replace("+", "%20").replace("*", "%2A").replace("~", "%7E")
 
 
 def desanitize(stored: str) -> str | None:
-    """Return the name that `sanitize` made into `stored`; None for the default entity."""
+    """Return the name that `sanitize` escaped; None for the default entity."""
     return None if stored == DEFAULT_ENTITY else unquote_plus(stored)

@@ -1,15 +1,15 @@
-"""The metadata image: the sum of records. Immutable, so a decision cannot change it.
+"""The metadata image: an immutable snapshot of the cluster metadata.
 
-The controller decides on an image and replays what was committed into the next one. Maps are
-hash array mapped tries (`immutables.Map`), because a cluster of 100,000 partitions cannot be
-copied for every small write.
+The controller decides on an image, then replays the committed records into the next one. Maps are
+hash array mapped tries (`immutables.Map`): copying the metadata of 100,000 partitions for each
+small write would be too slow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from immutables import Map
 
@@ -44,6 +44,9 @@ from cluster_model.records import (
 )
 from cluster_model.topic_names import collision_key
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -57,18 +60,18 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
-    """A live broker: the content of /brokers/ids/<id>. `epoch` is the czxid of that znode."""
+    """A live broker, from /brokers/ids/<id>. `epoch` is the czxid of that znode."""
 
     broker_id: int
     epoch: int
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
-    incarnation: str = ""  # From /bridgehead/nodes/<id>; empty for a broker that is not ours.
+    incarnation: str = ""  # from /bridgehead/nodes/<id>; empty for other brokers
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic with the replicas and the state of each partition, by partition number."""
+    """A topic with the replicas and the state of each partition, indexed by partition."""
 
     name: str
     topic_id: bytes
@@ -76,13 +79,13 @@ class Topic:
     states: tuple[PartitionState, ...]
     adding: Mapping[int, Replicas] = field(default_factory=dict)
     removing: Mapping[int, Replicas] = field(default_factory=dict)
-    # Kafka may leave `partitions` or `partitions/<p>` behind without a state znode below.
+    # Kafka can leave `partitions` or `partitions/<p>` behind without a state znode.
     has_partitions_znode: bool = False
     bare_partition_znodes: frozenset[int] = frozenset()
 
 
 def index_collisions(names: Iterable[str]) -> Map[str, frozenset[str]]:
-    """Return `MetadataImage.colliding` for a set of topics."""
+    """Return `MetadataImage.colliding` for these topic names."""
     index: dict[str, frozenset[str]] = {}
     for name in names:
         key = collision_key(name)
@@ -92,42 +95,41 @@ def index_collisions(names: Iterable[str]) -> Map[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """The cluster as of one zxid."""
+    """The cluster metadata at one zxid."""
 
     zxid: int = 0
     controller_epoch: int = 0
     brokers: Map[int, BrokerRegistration] = field(default_factory=Map)
     topics: Map[str, Topic] = field(default_factory=Map)
     topic_names: Map[bytes, str] = field(default_factory=Map)  # by topic id
-    # Topics whose names are equal in metrics, where `.` and `_` are one (kafka-semantics 7.2).
+    # Topics by the name they have in metrics, where `.` becomes `_`
+    # (docs/kafka/topics.md#colliding-names).
     colliding: Map[str, frozenset[str]] = field(default_factory=Map)
     configs: Map[ConfigResource, Mapping[str, str]] = field(default_factory=Map)
     # The clients below each user that has a `clients` znode; names as stored.
     user_clients: Map[str, frozenset[str]] = field(default_factory=Map)
     deletions: frozenset[str] = frozenset()  # topics marked for deletion
-    # Of `configs`, what limits creations and deletions: few, and asked for with each of them.
+    # The mutation quotas in `configs`, which every creation and deletion needs.
     mutation_rates: Map[ConfigResource, float] = field(default_factory=Map)
     acls: AclSet = NO_ACLS
     tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id
-    acl_versions: Map[ResourcePattern, int] = field(default_factory=Map)  # of their znodes
-    # Of the znodes of `configs`, as far as they are known: brokers below the bridge release write
-    # some of them, and nothing of theirs may be lost.
+    acl_versions: Map[ResourcePattern, int] = field(default_factory=Map)  # znode versions
+    # Known znode versions of `configs`; they protect what brokers below the bridge release write.
     config_versions: Map[ConfigResource, int] = field(default_factory=Map)
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
-        """Return the stored overrides of one config entity; empty when there are none."""
+        """Return the stored overrides of a config entity; empty if there are none."""
         return self.configs.get(ConfigResource(entity_type, entity_name), {})
 
     def with_acl(
         self, pattern: ResourcePattern, entries: Entries, version: int | None
     ) -> MetadataImage:
-        """Return the image in which a pattern's rules are what somebody else wrote."""
-        versions = self.acl_versions.mutate()
-        versions.pop(pattern, None)
-        if version is not None:
-            versions[pattern] = version
+        """Return the image with these rules of a pattern, written by another process.
+
+        `version` is that of the znode; None when there is no znode.
+        """
         acls = self.acls.with_entries(pattern, entries)
-        return replace(self, acls=acls, acl_versions=versions.finish())
+        return replace(self, acls=acls, acl_versions=_with(self.acl_versions, pattern, version))
 
     def with_config(
         self,
@@ -135,45 +137,38 @@ class MetadataImage:
         configs: Mapping[str, str] | None,
         version: int,
     ) -> MetadataImage:
-        """Return the image in which a config is what somebody else wrote; None: it is gone."""
-        stored, versions = self.configs.mutate(), self.config_versions.mutate()
-        rates = self.mutation_rates.mutate()
-        for known in (stored, versions, rates):
-            known.pop(resource, None)
-        if configs is not None:
-            stored[resource], versions[resource] = configs, version
-            if (rate := mutation_rate(resource, configs)) is not None:
-                rates[resource] = rate
+        """Return the image with these configs, written by another process; None: no znode."""
+        exists = configs is not None
+        rate = mutation_rate(resource, configs or {})
         return replace(
             self,
-            configs=stored.finish(),
-            config_versions=versions.finish(),
-            mutation_rates=rates.finish(),
+            configs=_with(self.configs, resource, configs),
+            config_versions=_with(self.config_versions, resource, version if exists else None),
+            mutation_rates=_with(self.mutation_rates, resource, rate),
         )
 
     def with_user_clients(self, user: str, clients: frozenset[str] | None) -> MetadataImage:
         """Return the image with the clients below a user; None: it has no `clients` znode."""
-        known = self.user_clients.mutate()
-        known.pop(user, None)
-        if clients is not None:
-            known[user] = clients
-        return replace(self, user_clients=known.finish())
+        return replace(self, user_clients=_with(self.user_clients, user, clients))
 
     def with_token(self, token_id: str, token: DelegationToken | None) -> MetadataImage:
-        """Return the image in which a token is what somebody else wrote; None: it is gone."""
-        tokens = self.tokens.mutate()
-        tokens.pop(token_id, None)
-        if token is not None:
-            tokens[token_id] = token
-        return replace(self, tokens=tokens.finish())
+        """Return the image with this token, written by another process; None: no znode."""
+        return replace(self, tokens=_with(self.tokens, token_id, token))
 
     def replay(self, records: Iterable[Record]) -> MetadataImage:
         """Return the image after `records`, applied in order."""
         return _Replay(self).apply(records)
 
 
+def _with(known: Map[Key, Value], key: Key, value: Value | None) -> Map[Key, Value]:
+    """Return the map with this value; None removes the key."""
+    if value is not None:
+        return known.set(key, value)
+    return known.delete(key) if key in known else known
+
+
 class _Replay:
-    """One replay under way: what has changed, until it becomes the next image."""
+    """Applies records to mutable copies of the maps of an image."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
@@ -188,7 +183,7 @@ class _Replay:
         self._tokens = image.tokens
         self._acls = image.acls
         self._acl_versions = image.acl_versions.mutate()
-        # Partition states arrive in runs of one topic: each topic's tuple is rebuilt once.
+        # Records of one topic are adjacent: its tuple of states is rebuilt once.
         self._states: dict[str, list[PartitionState]] = {}
 
     def apply(self, records: Iterable[Record]) -> MetadataImage:
@@ -247,7 +242,7 @@ class _Replay:
         if changed is None:
             return
         topic = self._topics[name]
-        # Built by hand: dataclasses.replace costs more than all the rest of this.
+        # dataclasses.replace would take most of the time of a replay.
         self._topics[name] = Topic(
             name,
             topic.topic_id,
@@ -294,7 +289,7 @@ class _Replay:
                 self._step(step)
 
     def _step(self, step: ConfigStep) -> None:
-        """One config znode came, changed or went; a user knows the clients below it."""
+        """Apply the change of one config znode, and update the clients of its user."""
         gone = step.kind is StepKind.DELETE
         if gone:
             self._configs.pop(step.resource, None)
@@ -315,7 +310,7 @@ class _Replay:
             self._user_clients[user] = clients - {client} if gone else clients | {client}
 
     def _written(self, resource: ConfigResource) -> None:
-        """Before a config is taken over: a new znode begins at 0, each write raises it by one."""
+        """Count a write before it is applied: a new znode has version 0."""
         if resource not in self._configs:
             self._config_versions[resource] = 0
         elif resource in self._config_versions:

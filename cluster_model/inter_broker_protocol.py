@@ -1,7 +1,7 @@
-"""inter.broker.protocol.version: Kafka's names of it, and where forwarding begins.
+"""inter.broker.protocol.version: the levels of Kafka 3.9, and the one at which forwarding starts.
 
-KIP-590 §Compatibility: each broker obeys its own, and below the bridge release it writes to
-ZooKeeper itself what brokers wrote before. Names and their reading are those of Kafka 3.9.
+KIP-590 §Compatibility: each broker follows its own level. Below the bridge release, it writes to
+ZooKeeper itself, as brokers did before.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ LEVELS: Final = tuple(
     3.8-IV0 3.9-IV0 4.0-IV0 4.0-IV1
     """.split()  # noqa: SIM905 (sixty words read better so)
 )
-# From here on a broker forwards.
+# The first level at which a broker forwards.
 BRIDGE: Final = "3.4-IV0"
-# Of these only the internal versions may be named: the release is not finished.
+# Unreleased: only the internal versions are valid.
 _UNFINISHED: Final = frozenset({"4.0"})
-# A release's short name means its newest level.
+# The short name of a release means its newest level.
 _BY_NAME: Final[Mapping[str, str]] = {
     **{
         release: level
@@ -36,14 +36,14 @@ _BY_NAME: Final[Mapping[str, str]] = {
 
 
 def level_of(text: str) -> str | None:
-    """Return the level that a config's value means, as `3.3-IV3` for `3.3`; None: there is none.
+    """Return the level for a config value, such as `3.3-IV3` for `3.3`; None if it is invalid.
 
-    What follows the second number is not read (before 1.0: the third): 3.3.2 means 3.3 too.
+    Only the first two numbers count (three before 1.0): 3.3.2 means 3.3.
     """
     kept = 3 if text.startswith("0.") else 2
     return _BY_NAME.get(".".join(text.split(".")[:kept]))
 
 
 def is_below_the_bridge(level: str) -> bool:
-    """Tell whether a broker at this level writes itself what later ones forward."""
+    """Return whether a broker at this level writes to ZooKeeper instead of forwarding."""
     return LEVELS.index(level) < LEVELS.index(BRIDGE)

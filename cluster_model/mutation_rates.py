@@ -1,4 +1,4 @@
-"""Which config entities limit how fast partitions are created and deleted (KIP-599)."""
+"""Controller mutation quotas: limits on the creation and deletion of partitions (KIP-599)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ MUTATION_RATE: Final = "controller_mutation_rate"
 
 
 def mutation_rate(resource: ConfigResource, configs: Mapping[str, str]) -> float | None:
-    """Return an entity's rate in partitions a second, if it has one."""
+    """Return an entity's rate in partitions per second; None if it has none."""
     text = configs.get(MUTATION_RATE)
     if text is None or resource.entity_type not in ("users", "clients"):
         return None
     try:
         return float(text)
     except ValueError:
-        return None  # Written by hand; Kafka's broker logs it and goes on without.
+        return None  # Written by hand; Kafka ignores it too.

@@ -1,4 +1,4 @@
-"""Which brokers hold which replicas (kafka-semantics 5.1). Pure: randomness comes in as values."""
+"""Replica placement (docs/kafka/partitions.md#replica-placement). Random numbers are arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cluster_model.records import Replicas
 
 
 class MixedRacksError(Exception):
-    """Some brokers have a rack and some have none; Kafka answers UNKNOWN_SERVER_ERROR."""
+    """Only some brokers have a rack; Kafka answers UNKNOWN_SERVER_ERROR."""
 
 
 def _replica_index(first: int, shift: int, step: int, count: int) -> int:
@@ -19,14 +19,14 @@ def _replica_index(first: int, shift: int, step: int, count: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BrokerOrder:
-    """The brokers in the order in which replicas walk over them; made once per request."""
+    """The brokers in placement order; computed once per request."""
 
     brokers: tuple[int, ...]
     racks: Mapping[int, str] | None  # None: no broker has a rack
 
     @classmethod
     def of(cls, racks: Mapping[int, str | None]) -> BrokerOrder:
-        """Order the brokers of `racks` (broker id to rack): by id, or alternating over racks.
+        """Order the brokers in `racks` (broker id to rack) by id, or alternating between racks.
 
         Raises:
             MixedRacksError: some but not all brokers have a rack.
@@ -48,7 +48,7 @@ def assign_replicas(
     shift: int,
     first_partition: int = 0,
 ) -> tuple[Replicas, ...]:
-    """Spread `partitions` over the brokers.
+    """Return the replicas of each partition, spread over the brokers.
 
     `start` and `shift` are random in [0, number of brokers), or both the fixed start index when
     partitions are added. `replication_factor` is at most the number of brokers.
@@ -77,7 +77,7 @@ def _unaware(
 
 
 def alternate_racks(racks: Mapping[int, str]) -> list[int]:
-    """Order brokers so that neighbours are in different racks: one of each rack in turn."""
+    """Return the brokers ordered by rack in round-robin fashion."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)
@@ -114,7 +114,7 @@ def _aware(
 
 
 def start_index(brokers: Sequence[int], first_replica: int) -> int:
-    """Where partitions that are added begin: the first broker not below partition 0's leader."""
+    """Return the index of the first broker whose id is at least `first_replica`; else 0."""
     for index, broker in enumerate(sorted(brokers)):
         if broker >= first_replica:
             return index

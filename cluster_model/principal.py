@@ -1,8 +1,7 @@
-"""Who asks: Kafka's principal, a type and a name.
+"""Kafka's principal: a type and a name.
 
-Equality is by type and name alone. Whether the connection was authenticated with a delegation
-token travels beside it, because the controller refuses token requests over such connections
-(KIP-590 §KafkaPrincipal Serialization carries it too).
+`token_authenticated` is not part of its identity. It tells the controller to reject requests for
+delegation tokens on connections that a token authenticated (KIP-590 §KafkaPrincipal Serialization).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class KafkaPrincipal:
-    """`User:alice`; compared by type and name, case-sensitively."""
+    """A principal such as `User:alice`; equality is by type and name."""
 
     type: str
     name: str

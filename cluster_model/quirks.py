@@ -1,8 +1,8 @@
-"""Misbehaviour of a real Kafka 3.9 that is not copied unless `bridgehead.quirks` names it.
+"""Harmful behaviors of Kafka 3.9 that are reproduced only when `bridgehead.quirks` names them.
 
-Three kinds are not copied: a request that is never answered, an answer that leaks, and input that
-is accepted and then harms the controller. Whoever must see how a client copes brings them back,
-one by one or, as `kafka-3.9`, all. Each has one place in the code, which asks for it by name.
+There are three kinds: a request that never gets a response, a response that leaks information, and
+accepted input that later harms the controller. Enable a quirk to test how a client copes with it;
+`kafka-3.9` enables all.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+from bridgehead.kafka_wire.api_key import ApiKey
 
 QUIRKS: Final = "bridgehead.quirks"
 EVERY_QUIRK: Final = "kafka-3.9"
@@ -24,12 +26,12 @@ DELETE_BY_ID_TELLS_EXISTENCE: Final = "delete-topics-by-id-tells-existence"
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """One misbehaviour. `rows` are the names in docs/differences.md of what it brings back."""
+    """One behavior. `rows` are the rows of docs/differences.md that it removes."""
 
     name: str
     apis: str
     rows: tuple[str, ...]
-    says: str
+    description: str
 
 
 QUIRK_LIST: Final[tuple[Quirk, ...]] = (
@@ -37,68 +39,74 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         ALTER_CONFIGS_DUPLICATE_HANGS,
         "AlterConfigs",
         ("alter-configs-duplicate",),
-        "A request that names a resource twice is never answered.",
+        "A request that names a resource twice never gets a response.",
     ),
     Quirk(
         DESCRIBE_SCRAM_DENIED_HANGS,
         "DescribeUserScramCredentials",
         ("describe-user-scram-credentials-denied",),
-        "Who asks for all users without the right is never answered.",
+        "A request for all users without authorization never gets a response.",
     ),
     Quirk(
         OFFSET_FETCH_NO_GROUPS_HANGS,
         "OffsetFetch",
         ("offset-fetch-no-groups",),
-        "A request for no group at all, from version 8 on, is never answered.",
+        "A request without groups (version 8 or later) never gets a response.",
     ),
     Quirk(
         UNUSABLE_ASSIGNMENT_ACCEPTED,
         "CreateTopics",
         ("create-topics-unusable-assignment",),
-        "A topic whose replicas are none, negative or all unknown is created, without a leader, "
-        "and Metadata does not know it; unlike Kafka's it can be deleted.",
+        "A topic with an empty, a negative or an entirely unknown replica list is created without "
+        "a leader and is missing in Metadata; unlike in Kafka, it can be deleted.",
     ),
     Quirk(
         DENIAL_DUMPS_REQUEST,
         "AlterPartitionReassignments, ListPartitionReassignments, CreateAcls, DeleteAcls, "
         "DescribeAcls",
         ("partition-reassignments-denied", "acls-denied"),
-        "Who lacks the right is told the connection, the buffer and the Envelope of the request.",
+        "The error of an unauthorized request contains its connection, buffer and Envelope.",
     ),
     Quirk(
         DELETE_BY_ID_TELLS_EXISTENCE,
         "DeleteTopics",
         ("delete-topics-by-id-denied",),
-        "By id, 29 for a topic that may not be described and 100 for none tells which ids exist.",
+        "Deletion by id reveals which ids exist: without DESCRIBE, an existing topic returns error "
+        "29 and an unknown id returns 100.",
     ),
 )
 KNOWN_QUIRKS: Final[Mapping[str, str]] = {
-    EVERY_QUIRK: "All of them.",
-    **{quirk.name: quirk.says for quirk in QUIRK_LIST},
+    EVERY_QUIRK: "All quirks.",
+    **{quirk.name: quirk.description for quirk in QUIRK_LIST},
 }
-# What belongs to the three kinds and stays away, by its row in docs/differences.md.
-NOT_BROUGHT_BACK: Final[Mapping[str, str]] = {
-    "policy-failed": "A policy that never returns would hold up this node for good: here it is "
-    "one process for everything, and Kafka loses one of many threads.",
-    "auto-create-cluster-metadata": "The topic would stand in ZooKeeper under the name of KRaft's "
-    "own log, where a migration finds it.",
+# Behaviors of the three kinds that cannot be enabled, by their row in docs/differences.md.
+UNSUPPORTED_QUIRKS: Final[Mapping[str, str]] = {
+    "policy-failed": "A policy that never returns would block the whole node, which has one "
+    "thread; Kafka loses one of many.",
+    "auto-create-cluster-metadata": "The topic would have the name of KRaft's metadata log, and a "
+    "migration would find it in ZooKeeper.",
 }
 Quirks = frozenset[str]
-_DUMPING: Final = (30, 31, 45, 46)
+_DUMPING: Final = (
+    ApiKey.CREATE_ACLS,
+    ApiKey.DELETE_ACLS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
+)
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31
 NO_QUIRKS: Final[Quirks] = frozenset()
 
 
 def quirks_of(properties: Mapping[str, str]) -> Quirks:
-    """Return the quirks that a broker's properties ask for."""
+    """Return the quirks that a broker's properties enable."""
     named = names_in(properties.get(QUIRKS, ""))
     if EVERY_QUIRK in named:
         return frozenset(quirk.name for quirk in QUIRK_LIST)
     return frozenset(named)
 
 
-def refuse_unknown(value: str) -> str | None:
-    """Return the end of a sentence about names that are no quirks; None when all are."""
+def unknown_quirks(value: str) -> str | None:
+    """Return why a value names unknown quirks, as the end of a sentence; None when it does not."""
     unknown = [name for name in names_in(value) if name not in KNOWN_QUIRKS]
     if not unknown:
         return None
@@ -112,17 +120,17 @@ def names_in(value: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class DumpedRequest:
-    """What Kafka's Request object shows of itself."""
+    """The fields of Kafka's Request object that its toString contains."""
 
     connection_id: str
     listener_name: str
     security_protocol: str
-    session: str  # its object's hash
-    size: int | None  # bytes; None where nothing is kept of them
+    session: str  # the hash of the object
+    size: int | None  # bytes; None when the buffer is not kept
 
 
 def denial_text(inner: DumpedRequest, envelope: DumpedRequest | None) -> str:
-    """Return what Kafka's ClusterAuthorizationException says: its objects, one in the other."""
+    """Return the text of Kafka's ClusterAuthorizationException: the Request, printed."""
     outer = "None" if envelope is None else f"Some({_dump(envelope, 'None')})"
     return f"Request {_dump(inner, outer)} is not authorized."
 
@@ -139,8 +147,8 @@ def _dump(request: DumpedRequest, envelope: str) -> str:
     )
 
 
-def tell_denial(api_key: int, answer: Any, text: str) -> None:
-    """Put `text` wherever an answer of an API that dumps says CLUSTER_AUTHORIZATION_FAILED."""
+def set_denial_message(api_key: int, answer: Any, text: str) -> None:
+    """Set the message of each CLUSTER_AUTHORIZATION_FAILED to `text`, for the APIs that do so."""
     if api_key not in _DUMPING:
         return
     elements = getattr(answer, "results", None) or getattr(answer, "filter_results", None) or ()

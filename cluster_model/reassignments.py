@@ -1,9 +1,9 @@
-"""What a reassignment makes of a partition, step by step (kafka-semantics 3.12, 5.5). Pure.
+"""The steps of a partition reassignment (docs/kafka/partitions.md). Pure functions.
 
-A partition under reassignment has all its old and new replicas in `replicas`, the new ones in
-`adding`, the old ones that go in `removing`. Without a data plane a live replica counts as caught
-up (design 5.10): new replicas join the ISR as soon as they live, and once every target replica is
-in it the old ones go. Kafka names the target first in `replicas`, then what is left of the old.
+During a reassignment, `replicas` has the target replicas followed by the other old ones, `adding`
+the new ones and `removing` the old ones that will be removed. There is no data plane, so a live
+replica counts as caught up: new replicas join the ISR as soon as they are live, and
+when the ISR has all target replicas, the old ones are removed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cluster_model.records import NO_LEADER, AssignmentRecord, PartitionState, R
 
 
 class PartitionAssignment(NamedTuple):
-    """The replicas of one partition, as its topic's znode has them."""
+    """The replicas of one partition in the topic znode."""
 
     replicas: Replicas
     adding: Replicas = ()
@@ -24,7 +24,7 @@ class PartitionAssignment(NamedTuple):
 
     @classmethod
     def of(cls, topic: Topic, partition: int) -> PartitionAssignment:
-        """Return what a topic says of one of its partitions."""
+        """Return the assignment of one partition of a topic."""
         return cls(
             topic.assignment[partition],
             topic.adding.get(partition, ()),
@@ -33,30 +33,30 @@ class PartitionAssignment(NamedTuple):
 
     @property
     def is_reassigning(self) -> bool:
-        """True while replicas are to come or to go."""
+        """Whether replicas are being added or removed."""
         return bool(self.adding or self.removing)
 
     @property
     def target(self) -> Replicas:
-        """The replicas once it is over."""
+        """The replicas after the reassignment."""
         return _without(self.replicas, self.removing)
 
     @property
     def origin(self) -> Replicas:
-        """The replicas as they were before it began; a cancellation goes back to them."""
+        """The replicas before the reassignment, which a cancellation restores."""
         return _without(self.replicas, self.adding)
 
     def reassign_to(self, target: Replicas) -> PartitionAssignment:
-        """Return what the znode says when the way to `target` begins.
+        """Return the assignment that starts a reassignment to `target`.
 
-        On top of a running reassignment the origin stays what it was.
+        Overriding a running reassignment keeps its origin.
         """
         origin = self.origin
         replicas = tuple(dict.fromkeys(target + origin))
         return PartitionAssignment(replicas, _without(replicas, origin), _without(replicas, target))
 
     def is_complete(self, state: PartitionState, live: Container[int]) -> bool:
-        """True when every target replica lives and is in sync."""
+        """Return whether every target replica is live and in sync."""
         return all(replica in live and replica in state.isr for replica in self.target)
 
 
@@ -65,12 +65,12 @@ def _without(replicas: Replicas, others: Replicas) -> Replicas:
 
 
 def reassignments(topic: Topic) -> list[int]:
-    """Return the partitions of a topic that are under reassignment, in order."""
+    """Return the partitions of a topic that are being reassigned, sorted."""
     return sorted(topic.adding.keys() | topic.removing.keys())
 
 
 def reassigned(topic: Topic, changes: Mapping[int, PartitionAssignment]) -> AssignmentRecord:
-    """Return the record that rewrites a topic's znode with `changes` in it."""
+    """Return the record that applies `changes` to a topic."""
     assignment = list(topic.assignment)
     adding, removing = dict(topic.adding), dict(topic.removing)
     for partition, change in changes.items():
@@ -86,10 +86,10 @@ def reassigned(topic: Topic, changes: Mapping[int, PartitionAssignment]) -> Assi
 def begin(
     state: PartitionState, after: PartitionAssignment, live: Container[int], controller_epoch: int
 ) -> PartitionState:
-    """Return the state when `after` begins: replicas in neither of its sets leave at once.
+    """Return the state at the start of `after`, without the replicas that it does not have.
 
-    Those are what an overridden reassignment had added. Leader and ISR stay otherwise; the leader
-    epoch steps in any case, as Kafka tells the replicas of the change that way.
+    Those were added by an overridden reassignment. The leader epoch always increases, which is how
+    Kafka notifies the replicas.
     """
     return _narrowed(state, after.replicas, after.target, live, controller_epoch)
 
@@ -100,9 +100,9 @@ def join(
     live: Container[int],
     controller_epoch: int,
 ) -> PartitionState | None:
-    """Return the state with the live replicas in the ISR; None when there is nothing to write.
+    """Return the state with all live replicas in the ISR; None if it does not change.
 
-    Only a leader can let them in. It does so without a new leader epoch.
+    Only a live leader can add them. The leader epoch stays the same.
     """
     new = tuple(r for r in assignment.replicas if r in live and r not in state.isr)
     if not new or state.leader not in assignment.replicas or state.leader not in live:
@@ -120,7 +120,7 @@ def complete(
     live: Container[int],
     controller_epoch: int,
 ) -> PartitionState:
-    """Return the state when the old replicas are gone; the target leads from now on."""
+    """Return the state without the old replicas, led by a target replica."""
     return _narrowed(state, assignment.target, assignment.target, live, controller_epoch)
 
 
@@ -131,7 +131,7 @@ def _narrowed(
     live: Container[int],
     controller_epoch: int,
 ) -> PartitionState:
-    # The last member of an ISR is remembered even when it goes: only it has everything.
+    # Keep the last member of the ISR: only it has all records.
     isr = tuple(replica for replica in state.isr if replica in replicas) or state.isr[:1]
     leader = state.leader
     if leader not in replicas or leader not in live:

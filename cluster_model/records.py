@@ -1,8 +1,8 @@
-"""What a decision makes true: one frozen value per decided fact.
+"""Records: the changes that a decision makes to the metadata.
 
-`image.MetadataImage.replay` applies records to memory, `controller.store.plan` turns them into
-znode operations; mypy's `assert_never` fails in both until a new record is handled.
-Replica and broker lists are tuples in Kafka's order (the first replica is the preferred leader).
+`image.MetadataImage.replay` applies them in memory; `controller.store.plan` turns them into znode
+operations. Both use `assert_never`, so that mypy reports an unhandled record. The first replica of
+a partition is its preferred leader.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Replicas = tuple[int, ...]
 
 
 class PartitionState(NamedTuple):
-    """The content of one partition's `state` znode, plus that znode's version.
+    """The content of a partition's `state` znode.
 
-    `partition_epoch` is the znode's data version; NO_STATE_ZNODE while it has not been written.
+    `partition_epoch` is the version of the znode; NO_STATE_ZNODE if there is none.
     """
 
     leader: int
@@ -38,11 +38,11 @@ NO_STATE: Final = PartitionState(NO_LEADER, 0, (), 0, NO_STATE_ZNODE)
 
 
 class ConfigResource(NamedTuple):
-    """A config znode below /config: its entity type and its (unescaped) entity path.
+    """A config entity: a znode below /config.
 
-    `entity_type` is ZooKeeper's word: topics, brokers, users, clients, ips. `entity_name` is the
-    name as stored, already sanitised where Kafka sanitises (kafka-semantics 2.9), for example
-    `alice/clients/app%201` below users, or `<default>`.
+    `entity_type` is topics, brokers, users, clients or ips. `entity_name` is the path below it,
+    escaped as Kafka escapes it (docs/kafka/znodes.md#entity-names), for example
+    `alice/clients/app%201` or `<default>`.
     """
 
     entity_type: str
@@ -51,7 +51,7 @@ class ConfigResource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
-    """A topic is created: its config znode and its topic znode, in one multi."""
+    """Create a topic: its config znode and its topic znode, in one multi."""
 
     name: str
     topic_id: bytes  # 16 bytes
@@ -61,7 +61,7 @@ class TopicRecord:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentRecord:
-    """The topic znode is rewritten: partitions added, or a reassignment under way."""
+    """Rewrite the topic znode, to add partitions or to reassign replicas."""
 
     topic: str
     assignment: tuple[Replicas, ...]
@@ -71,7 +71,7 @@ class AssignmentRecord:
 
 @dataclass(frozen=True, slots=True)
 class TopicIdRecord:
-    """A topic written without an id gets one (first election after such a write)."""
+    """Give an id to a topic that was written without one."""
 
     topic: str
     topic_id: bytes
@@ -79,7 +79,7 @@ class TopicIdRecord:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRecord:
-    """A partition's state znode is created or set; its version will be `state.partition_epoch`."""
+    """Create or set a partition's state znode; its version becomes `state.partition_epoch`."""
 
     topic: str
     partition: int
@@ -88,51 +88,51 @@ class PartitionRecord:
 
 @dataclass(frozen=True, slots=True)
 class ConfigRecord:
-    """A config znode is written whole; an emptied user, client or ip loses its znode."""
+    """Replace all configs of an entity; an empty user, client or ip loses its znode."""
 
     resource: ConfigResource
     configs: Mapping[str, str]
-    notify: bool = True  # Creates a change notification; topic creation does not.
+    notify: bool = True  # write a change notification; topic creation does not
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionMarkerRecord:
-    """A topic's deletion was accepted: /admin/delete_topics/<topic> exists."""
+    """Mark a topic for deletion: create /admin/delete_topics/<topic>."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionMarkerRemovalRecord:
-    """A deletion marker without a topic goes."""
+    """Remove the deletion marker of a topic that does not exist."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRemovalRecord:
-    """A topic is gone: its znodes, its config and its deletion marker."""
+    """Delete a topic: its znodes, its configs and its deletion marker."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """A delegation token is issued, or lives longer or shorter; brokers are told."""
+    """Create a delegation token or change its expiry, and notify the brokers."""
 
     token: DelegationToken
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRemovalRecord:
-    """A delegation token is gone; brokers are told."""
+    """Remove a delegation token and notify the brokers."""
 
     token_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class AclRecord:
-    """The rules of one pattern are written whole, and brokers are told; none removes its znode."""
+    """Replace the ACL entries of a pattern and notify the brokers; no entries: remove its znode."""
 
     pattern: ResourcePattern
     entries: tuple[AccessControlEntry, ...]

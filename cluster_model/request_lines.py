@@ -1,7 +1,7 @@
-"""What kafka-request.log says of one request, as Kafka's RequestConvertToJson writes it.
+"""Lines of kafka-request.log, in the format of Kafka's RequestConvertToJson.
 
-Kafka hides the values of sensitive configs alone (kafka-semantics 1.11). Here the bytes of
-credentials, tokens and SASL exchanges are hidden too: no log of ours shows a secret.
+Kafka hides only the values of sensitive configs (docs/kafka/logs.md#request-log). Bridgehead also
+hides credentials, tokens and SASL messages.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import orjson
 
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from bridgehead.kafka_wire.codec import decode_response
-from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
 from bridgehead.kafka_wire.generate_json import HIDDEN, JsonGenerator
 from bridgehead.kafka_wire.headers import RequestHeader
 from bridgehead.kafka_wire.messages import (
@@ -40,32 +41,32 @@ _SECRETS: Final = {
     renew_delegation_token.RenewDelegationTokenRequest: {"hmac"},
     sasl_authenticate.SaslAuthenticateRequest: {"auth_bytes"},
     sasl_authenticate.SaslAuthenticateResponse: {"auth_bytes"},
-    # Whatever is wrapped may be any of these.
+    # An embedded request can be any of these.
     envelope.EnvelopeRequest: {"request_data"},
     envelope.EnvelopeResponse: {"response_data"},
     drafted_envelope.EnvelopeRequest: {"request_data"},
     drafted_envelope.EnvelopeResponse: {"response_data"},
 }
-_ALTER_CONFIGS: Final = (33, 44)
-# Kinds of config resources, as Kafka numbers them; of the others every value is hidden.
+_ALTER_CONFIGS: Final = (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+# Config resource types; the values of all other types are hidden.
 _TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS = 2, 4, 8, 16
 
 
-@dataclass(slots=True)  # not frozen: built for every request, written at once
+@dataclass(slots=True)  # not frozen: created for every request
 class Times:
-    """How long the parts of a request took, in nanoseconds, and its throttle in milliseconds."""
+    """The durations of a request's phases."""
 
-    queue_ns: int = 0  # until it was looked at
-    local_ns: int = 0  # until this node had done its part
-    remote_ns: int = 0  # until somebody else had done theirs
-    response_queue_ns: int = 0  # until the answer's turn came
-    send_ns: int = 0  # until it was handed over
+    queue_ns: int = 0  # waiting for processing
+    local_ns: int = 0  # processing on this node
+    remote_ns: int = 0  # waiting for other nodes
+    response_queue_ns: int = 0  # waiting to be sent
+    send_ns: int = 0  # sending the response
     throttle_ms: int = 0
 
 
-@dataclass(slots=True)  # not frozen: built for every request, written at once
+@dataclass(slots=True)  # not frozen: created for every request
 class CompletedRequest:
-    """One request that was answered. `response` is a message, a body, or None: it was closed."""
+    """A finished request. `response` is a message, a body, or None: the connection was closed."""
 
     is_forwarded: bool
     header: RequestHeader
@@ -82,12 +83,12 @@ class CompletedRequest:
 
 
 def is_deprecated(header: RequestHeader) -> bool:
-    """True for a version that the request log names at INFO (KIP-896)."""
+    """Return whether the request log includes this version at INFO (KIP-896)."""
     return header.api_version <= DRAFTED_SPECS[header.api_key].deprecated_through
 
 
 def request_line(done: CompletedRequest) -> bytes:
-    """Return `Completed request:` and its JSON."""
+    """Return `Completed request:` followed by JSON."""
     header, times = done.header, done.times
     parts = (
         times.queue_ns,
@@ -168,7 +169,7 @@ def _generator(version: int) -> JsonGenerator:
 
 
 def _is_sensitive(resource_type: int, name: str) -> bool:
-    """True where Kafka's KafkaConfig.loggableValue hides: a password, an unknown name."""
+    """Return whether KafkaConfig.loggableValue hides the value: a password or an unknown name."""
     if resource_type == _TOPIC:
         topic_key = TOPIC_CONFIGS.get(name)
         return topic_key is None or topic_key.sensitive
@@ -184,5 +185,5 @@ def _double(value: float) -> Any:
 
 
 def _milliseconds(nanoseconds: int) -> float:
-    """Return milliseconds with three decimals, as Kafka cuts them."""
+    """Return milliseconds, truncated to three decimals, as Kafka does."""
     return max(nanoseconds, 0) // 1000 / 1000

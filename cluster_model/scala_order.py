@@ -1,8 +1,7 @@
-"""In which order a Kafka of ZooKeeper mode walks its hash tables, where an answer shows it.
+"""Iteration orders of Scala 2.13 collections, where Kafka's responses depend on them.
 
-The order is promised to nobody; it is kept because recorded answers are compared byte for byte.
-Derived from the published behaviour of Scala 2.13's immutable HashSet and of the mutable LongMap
-and HashMap, and confirmed on answers of a live Kafka.
+No API guarantees these orders, but responses are compared with recordings byte for byte. They
+follow the documented behavior of the immutable HashSet and of the mutable LongMap and HashMap.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from bridgehead.kafka_wire.java_order import NAMES_MAX, java_hash
 
 Key = TypeVar("Key")
 _WORD: Final = 0xFFFFFFFF
-# Sets of up to four elements remember the order in which these came.
+# Sets of up to four elements keep the insertion order.
 _SMALL_SET: Final = 4
 _KEYS_MAX: Final = 1_024
 _BITS_PER_LEVEL: Final = 5
@@ -25,12 +24,12 @@ _SIGN: Final = 1 << 31
 
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a HashSet; very many stay as they came."""
+    """Return distinct names in the order of a HashSet; very many keep their order."""
     return _set_order(names, (), java_hash, NAMES_MAX)
 
 
 def int_set_order(keys: Iterable[int], without: Collection[int]) -> Sequence[int]:
-    """Return what is left of a HashSet of 32-bit numbers once some are taken out of it."""
+    """Return the rest of a HashSet of 32-bit numbers after some are removed, in its order."""
     return _set_order(keys, without, _word, _KEYS_MAX)
 
 
@@ -44,13 +43,13 @@ def _set_order(
     return _walk([(_improve(hash_of(key)), key) for key in left], 0)
 
 
-def mutable_hash_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a mutable HashMap; very many stay as they came."""
-    return _mutable_order(names, java_hash, NAMES_MAX)
+def mutable_hash_order(names: Iterable[str], most: int = NAMES_MAX) -> Sequence[str]:
+    """Return distinct names in the order of a mutable HashMap; more than `most` are not sorted."""
+    return _mutable_order(names, java_hash, most)
 
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
-    """Return distinct 32-bit numbers in the order of a mutable HashMap; very many as they came."""
+    """Return distinct 32-bit numbers in the order of a mutable HashMap; very many keep theirs."""
     return _mutable_order(keys, _word, _KEYS_MAX)
 
 
@@ -62,7 +61,7 @@ def _mutable_order(keys: Iterable[Key], hash_of: Callable[[Key], int], most: int
     while len(distinct) >= slots * _MUTABLE_LOAD:
         slots *= 2
     codes = {key: _spread(hash_of(key)) for key in distinct}
-    # Within a slot in the order of the hash, which is a signed number.
+    # Within a slot, by the signed hash.
     return sorted(distinct, key=lambda key: (codes[key] & slots - 1, codes[key] ^ _SIGN))
 
 
@@ -82,7 +81,7 @@ def _improve(code: int) -> int:
 
 
 def _walk(hashed: list[tuple[int, Key]], shift: int) -> list[Key]:
-    """One node of the trie: elements of its own first, then the nodes below."""
+    """Return the elements of a trie node: its own first, then those of its child nodes."""
     if shift > 32:
         return [key for _, key in hashed]  # Equal hashes.
     slots: dict[int, list[tuple[int, Key]]] = {}
@@ -98,15 +97,15 @@ def _walk(hashed: list[tuple[int, Key]], shift: int) -> list[Key]:
 
 @lru_cache(maxsize=256)
 def partition_order(count: int) -> tuple[int, ...]:
-    """Return 0 to count-1 in the order of a LongMap; very many stay as they are."""
+    """Return 0 to count-1 in the order of a LongMap; very many keep their order."""
     return long_map_order(tuple(range(count)))
 
 
 @lru_cache(maxsize=256)
 def long_map_order(keys: tuple[int, ...]) -> tuple[int, ...]:
-    """Return distinct keys, put in one after another, in the order of a LongMap: 0, then by slot.
+    """Return distinct keys, inserted in order, in the order of a LongMap: 0, then by slot.
 
-    The map is made as large as what it is to hold. Very many stay as they came.
+    The map is created for this number of keys. Very many keys keep their order.
     """
     if not 0 < len(keys) <= _KEYS_MAX:
         return keys

@@ -1,7 +1,7 @@
-"""SCRAM credentials as Kafka stores them (kafka-semantics 2.10; RFC 5802, KIP-554).
+"""SCRAM credentials as Kafka stores them (docs/kafka/znodes.md; RFC 5802, KIP-554).
 
-Clients send the salted password, never the password; what is stored are two keys derived from it.
-Neither may reach a log, an event, an outcome or an error.
+Clients send the salted password, never the password itself. Two keys derived from it are stored.
+None of these may appear in a log, an event, an outcome or an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIELDS: Final = ("salt", "stored_key", "server_key", "iterations")
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """What proves that somebody knows a password. Its keys show in no repr."""
+    """Verifies that a client knows a password. The repr hides the keys."""
 
     salt: bytes = field(repr=False)
     stored_key: bytes = field(repr=False)
@@ -32,14 +32,14 @@ class ScramCredential:
 
 
 def salted_password(mechanism: int, password: str, salt: bytes, iterations: int) -> bytes:
-    """Return the salted password, as a client makes it of a password (RFC 5802 section 3)."""
+    """Return the salted password, as clients compute it (RFC 5802 section 3)."""
     return hashlib.pbkdf2_hmac(HASH_NAMES[mechanism], password.encode(), salt, iterations)
 
 
 def derive_credential(
     mechanism: int, password: str, salt: bytes, iterations: int
 ) -> ScramCredential:
-    """Return the credential of a password. Takes as long as the iterations ask."""
+    """Return the credential of a password. Slow: it runs all iterations."""
     return parse_credential(
         credential_text(
             mechanism, salt, salted_password(mechanism, password, salt, iterations), iterations
@@ -63,22 +63,22 @@ def parse_credential(text: str) -> ScramCredential:
     """Return a stored credential.
 
     Raises:
-        ValueError: this is not a credential. Its text does not show what it is.
+        ValueError: invalid; the message does not contain the text.
     """
     fields = dict(part.partition("=")[::2] for part in text.split(","))
     if sorted(fields) != sorted(_FIELDS):
-        raise ValueError("a stored credential has other fields")
+        raise ValueError("a stored credential has unknown or missing fields")
     try:
         salt, stored_key, server_key = (
             base64.b64decode(fields[name], validate=True) for name in _FIELDS[:3]
         )
         return ScramCredential(salt, stored_key, server_key, int(fields["iterations"]))
     except (binascii.Error, ValueError):
-        raise ValueError("a stored credential cannot be read") from None
+        raise ValueError("a stored credential is malformed") from None
 
 
 def credential_iterations(text: str) -> int:
-    """Return the iterations of a stored credential. Raises ValueError, see parse_credential."""
+    """Return the iterations of a stored credential. Raises ValueError."""
     return parse_credential(text).iterations
 
 

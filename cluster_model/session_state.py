@@ -1,4 +1,4 @@
-"""What the owner of a ZooKeeper session is told of it. Pure values; the session is elsewhere."""
+"""States and errors of a ZooKeeper session."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from enum import Enum
 
 
 class SessionState(Enum):
-    """What the owner of a session is told."""
+    """The state of a ZooKeeper session."""
 
     CONNECTED = "connected"
-    SUSPENDED = "suspended"  # no server answers; the session may still live
-    LOST = "lost"  # expired, refused or closed; never comes back
+    SUSPENDED = "suspended"  # disconnected; the session may still be alive
+    LOST = "lost"  # expired, rejected or closed; final
 
 
 class ConnectionLostError(Exception):
-    """The connection broke. A write may have been executed: not definite."""
+    """The connection broke. A pending write may have been executed: not definite."""
 
 
 class SessionLostError(ConnectionLostError):
-    """The session is gone. A write in flight may have been executed: not definite."""
+    """The session is lost. A pending write may have been executed: not definite."""

@@ -1,4 +1,4 @@
-"""The znodes of delegation tokens (kafka-semantics 2.12): in Kafka's key order, without spaces."""
+"""The znodes of delegation tokens (docs/kafka/znodes.md): in Kafka's key order, without spaces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSION: Final = 3
 
 
 class TokenZnode:
-    """/delegation_token/tokens/<token id>: everything about a token but its HMAC."""
+    """/delegation_token/tokens/<token id>: a token, without its HMAC."""
 
     parent: Final = "/delegation_token/tokens"
 
@@ -42,15 +42,15 @@ class TokenZnode:
 
     @staticmethod
     def decode(token_id: str, data: bytes | None) -> DelegationToken:
-        """Read versions 1 to 3; before 3 the owner is the one who asked.
+        """Read versions 1 to 3; before version 3, the requester is the owner.
 
         Raises:
-            ZnodeContentError: the content is no token, or one of another id.
+            ZnodeContentError: the content is not a token, or has another id.
         """
         try:
             value = orjson.loads(data or b"")
             if not 0 < value["version"] <= _VERSION or value["tokenId"] != token_id:
-                raise ValueError("another version, or another token")
+                raise ValueError("unknown version, or another token id")
             owner = _principal(value["owner"])
             requester = _principal(value["tokenRequester"]) if value["version"] >= 3 else owner
             return DelegationToken(
@@ -62,26 +62,26 @@ class TokenZnode:
                 expiry_ms=int(value["expiryTimestamp"]),
                 max_ms=int(value["maxTimestamp"]),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as wrong:
-            raise ZnodeContentError(f"{TokenZnode.path(token_id)}: {wrong!r}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ZnodeContentError(f"{TokenZnode.path(token_id)}: {error!r}") from None
 
 
 def _principal(stored: str) -> KafkaPrincipal:
     kind, colon, name = (desanitize(stored) or stored).partition(":")
     if not colon:
-        raise ValueError("a principal without a type")
+        raise ValueError("the principal has no type")
     return KafkaPrincipal(kind, name)
 
 
 class TokenChangeZnode:
-    """/delegation_token/token_changes/token_change_<n>: tells brokers which token to read again.
+    """/delegation_token/token_changes/token_change_<n>: notifies brokers of a changed token.
 
-    Its content is the token's id, bare.
+    Its content is the token id as text.
     """
 
     parent: Final = "/delegation_token/token_changes"
     prefix: Final = "/delegation_token/token_changes/token_change_"
 
 
-# Kafka's token manager makes sure of these where there is a secret key.
+# Created by Kafka's token manager if there is a secret key.
 TOKEN_PATHS: Final = (TokenZnode.parent, TokenChangeZnode.parent)

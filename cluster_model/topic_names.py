@@ -1,4 +1,4 @@
-"""What a topic may be called (kafka-semantics 7.1, 7.2)."""
+"""Topic names: validity and collisions (docs/kafka/topics.md)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 
 LENGTH_MAX: Final = 249
-# Kafka's own topics; Metadata marks them as internal.
+# Marked as internal in Metadata.
 GROUP_METADATA_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 INTERNAL_TOPICS: Final = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
@@ -17,10 +17,10 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
 _NOT_IN_PATHS: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
 
 
-def path_fault(path: str) -> str | None:
-    """Return why ZooKeeper's client refuses to ask for a path, in its words; None: it does not.
+def path_error(path: str) -> str | None:
+    """Return the error text of ZooKeeper's Java client for a path; None if the path is valid.
 
-    It reads as Java does, where a character beyond the first plane of Unicode is two.
+    Positions are in UTF-16 code units, as in Java.
     """
     if path.endswith("/"):
         return "Path must not end with / character"
@@ -43,13 +43,13 @@ def _at(reason: str, path: str, index: int) -> str:
     return f'Invalid path string "{path}" caused by {reason} @{index}'
 
 
-def has_a_path(name: str) -> bool:
-    """False for a name whose znode ZooKeeper's client refuses to ask for, whatever the name is."""
-    return path_fault(f"/topics/{name}") is None
+def has_valid_path(name: str) -> bool:
+    """Return whether ZooKeeper's client accepts the znode path of a topic."""
+    return path_error(f"/topics/{name}") is None
 
 
 def check_topic_name(name: str) -> None:
-    """Refuse an illegal name.
+    """Validate a topic name.
 
     Raises:
         ApiError: INVALID_TOPIC_EXCEPTION with Kafka's text; definite.
@@ -75,10 +75,10 @@ def _reason(name: str) -> str | None:
 
 
 def may_collide(name: str) -> bool:
-    """True for a name with `.` or `_`, which metric names cannot tell apart."""
+    """Return whether a name has `.` or `_`, which metric names do not distinguish."""
     return "." in name or "_" in name
 
 
 def collision_key(name: str) -> str:
-    """Return what two colliding names have in common."""
+    """Return the key that colliding names share."""
     return name.replace(".", "_")

@@ -1,7 +1,8 @@
-"""Images as Kafka's UpdateMetadata requests, version 8: what the controller tells brokers.
+"""Encodes images as Kafka's UpdateMetadata requests, version 8, for the brokers.
 
-Every message carries all live brokers and some topics; a topic that is gone has leader -2 in every
-partition, as in Kafka (kafka-semantics 5.7, 5.8).
+Every request has all live brokers and some topics. In a deleted topic, every partition has the
+leader -2 (docs/kafka/election-and-epoch.md#what-brokers-receive,
+docs/kafka/election-and-epoch.md#checks-at-the-receiving-broker).
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from bridgehead.kafka_wire.messages.update_metadata import (
 from cluster_model.image import MetadataImage, Topic
 
 LEADER_DURING_DELETE: Final = -2
-# One message is encoded and decoded in some 20 ms, so that heartbeats go on between.
+# Encoding or decoding one message takes about 20 ms, which does not delay heartbeats.
 PARTITIONS_PER_MESSAGE_MAX: Final = 5_000
 PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
-    """Yield the whole image in parts; at least one, which names the brokers."""
+    """Yield requests with the whole image; at least one, with the brokers."""
     yield from _parts(
         image, controller_id, (_topic(topic, image) for topic in image.topics.values())
     )
@@ -34,7 +35,7 @@ def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetad
 def changed_parts(
     before: MetadataImage, after: MetadataImage, names: Iterable[str], controller_id: int
 ) -> Iterator[UpdateMetadataRequest]:
-    """Yield what `names` have become; at least one message, which names the brokers."""
+    """Yield requests with the topics in `names`; at least one, with the brokers."""
 
     def states() -> Iterator[UpdateMetadataTopicState]:
         for name in sorted(names):
@@ -100,7 +101,7 @@ def _brokers(image: MetadataImage) -> list[UpdateMetadataBroker]:
 
 
 def _topic(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:
-    """A partition without a state znode is in no UpdateMetadata: it has no leader yet."""
+    """Return a topic without the partitions that have no state znode, and so no leader."""
     live = image.brokers
     return UpdateMetadataTopicState(
         topic_name=topic.name,

@@ -1,8 +1,8 @@
-"""Who may do what with a znode: `zookeeper.set.acl`, Kafka's rules and one more (design 5.1).
+"""ZooKeeper ACLs of znodes, for `zookeeper.set.acl`.
 
-Kafka's are: whoever created a znode may do everything with it, everybody may read it unless it is
-sensitive. Here a node has two credentials: the controller session writes with one, the broker
-session has another, which may read what is sensitive and register, and could write nothing else.
+As in Kafka, the creator of a znode has all permissions, and everyone can read it unless it is
+sensitive. In addition, a node has two credentials. The controller session writes with one. The
+broker session uses the other: it can read sensitive znodes and register, but write nothing else.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ssl import SSLContext
 from typing import Final, NamedTuple
 
 _READ, _CREATE, _ALL = 1, 4, 31
-# By plain prefix, as in Kafka.
+# Matched as plain string prefixes, as in Kafka.
 SENSITIVE: Final = ("/config/users", "/config/brokers", "/delegation_token/tokens")
 REGISTRIES: Final = ("/brokers/ids", "/bridgehead/nodes")
 
 
 class ZnodeAcl(NamedTuple):
-    """One entry of a znode's access list, in ZooKeeper's own terms."""
+    """One entry of a ZooKeeper ACL."""
 
     permissions: int
     scheme: str
@@ -28,20 +28,22 @@ class ZnodeAcl(NamedTuple):
 
 
 OPEN: Final = (ZnodeAcl(_ALL, "world", "anyone"),)
-_CREATOR: Final = ZnodeAcl(_ALL, "auth", "")  # ZooKeeper puts the session's own identities there
-_EVERYBODY_READS: Final = ZnodeAcl(_READ, "world", "anyone")
+_CREATOR: Final = ZnodeAcl(
+    _ALL, "auth", ""
+)  # ZooKeeper replaces it with the identities of the session
+_EVERYONE_READS: Final = ZnodeAcl(_READ, "world", "anyone")
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A user and a password for ZooKeeper's `digest` scheme. Shows no password in its repr."""
+    """A user and a password for ZooKeeper's `digest` scheme. The repr hides the password."""
 
     user: str
     password: str = field(repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Credential:
-        """Read `user:password`. Raises ValueError, whose text does not show it."""
+        """Parse `user:password`. Raises ValueError, without the text."""
         user, colon, password = text.partition(":")
         if not (user and colon and password):
             raise ValueError("is not of the form user:password")
@@ -49,34 +51,34 @@ class Credential:
 
     @property
     def text(self) -> str:
-        """Return `user:password`, for ZooKeeper alone."""
+        """Return `user:password`; only for ZooKeeper."""
         return f"{self.user}:{self.password}"
 
     @property
     def digest_id(self) -> str:
-        """Return the identity that ZooKeeper makes of it, as it stands in access lists."""
+        """Return its identity in ZooKeeper ACLs."""
         digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).digest()
         return f"{self.user}:{base64.b64encode(digest).decode()}"
 
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperAccess:
-    """As whom and how a session comes, and what the znodes that it creates allow."""
+    """How a session connects and authenticates, and the ACLs of the znodes it creates."""
 
     credential: Credential | None = None
-    broker: Credential | None = None  # whose rights come beside Kafka's; None: znodes are open
-    tls: SSLContext | None = None  # how the session travels; None: in plain text
+    broker: Credential | None = None  # has the additional permissions; None: znodes are open
+    tls: SSLContext | None = None  # None: plain text
 
     def acl_of(self, path: str) -> tuple[ZnodeAcl, ...]:
-        """Return the access list of a new znode; `path` is without the chroot."""
+        """Return the ACL of a new znode; `path` excludes the chroot."""
         if self.broker is None or path == "/consumers":
             return OPEN
         brokers = self.broker.digest_id
         if path.startswith(SENSITIVE):
             return (_CREATOR, ZnodeAcl(_READ, "digest", brokers))
         if path in REGISTRIES:
-            return (_CREATOR, _EVERYBODY_READS, ZnodeAcl(_CREATE, "digest", brokers))
-        return (_CREATOR, _EVERYBODY_READS)
+            return (_CREATOR, _EVERYONE_READS, ZnodeAcl(_CREATE, "digest", brokers))
+        return (_CREATOR, _EVERYONE_READS)
 
 
 OPEN_ACCESS: Final = ZooKeeperAccess()

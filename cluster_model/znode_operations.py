@@ -1,7 +1,7 @@
-"""The four things a multi can do to a znode. Pure values; the store sends them.
+"""The operations of a ZooKeeper multi, as values; the store sends them.
 
-Paths are without the chroot. `data=None` is a znode without data, as Kafka writes parents.
-A version of -1 would mean "any", which switches a check off: it is refused where that matters.
+Paths exclude the chroot. `data=None` creates a znode without data, as Kafka does for parents. The
+version -1 matches any version.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ ANY_VERSION: Final = -1
 
 
 class Create(NamedTuple):
-    """Create a znode; `sequential` appends ZooKeeper's ten digits to the path."""
+    """Create a znode; with `sequential`, ZooKeeper appends ten digits to the path."""
 
     path: str
     data: bytes | None = None
@@ -21,7 +21,7 @@ class Create(NamedTuple):
 
 
 class SetData(NamedTuple):
-    """Set a znode's data if its version is `version`."""
+    """Set a znode's data if it has this version."""
 
     path: str
     data: bytes
@@ -29,14 +29,14 @@ class SetData(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """Delete a znode if its version is `version`; it must have no children."""
+    """Delete a znode without children if it has this version."""
 
     path: str
     version: int = ANY_VERSION
 
 
 class Check(NamedTuple):
-    """Fail the whole multi unless the znode's version is `version`."""
+    """Fail the multi unless the znode has this version."""
 
     path: str
     version: int

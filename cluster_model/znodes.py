@@ -1,8 +1,8 @@
-"""Every znode: its path, and how its content is written and read (kafka-semantics 2).
+"""The znodes: their paths and contents (docs/kafka/znodes.md).
 
-One class per kind of znode, nothing but `path`, `encode`, `decode`. Keys stand in the order in
-which a live Kafka 3.9.1 writes them, without spaces; readers depend on neither. What ZooKeeper
-holds may come from elsewhere, so every decoder answers bad content with `ZnodeContentError`.
+One class per kind of znode, with `path`, `encode` and `decode`. JSON keys are in the order that
+Kafka 3.9.1 writes them, without spaces; readers depend on neither. Others write to ZooKeeper too:
+every decoder raises `ZnodeContentError` for invalid content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import orjson
 from cluster_model.image import BrokerRegistration, Endpoint
 from cluster_model.records import ConfigResource, PartitionState, Replicas
 
-# Kafka makes sure of these at start-up, in this order; parents are created with them.
+# Kafka creates these at start-up, in this order, with their parents.
 START_UP_PATHS: Final = (
     "/consumers",
     "/brokers/ids",
@@ -34,7 +34,7 @@ START_UP_PATHS: Final = (
     "/config/brokers",
     "/config/ips",
 )
-# Ours, beside Kafka's: where nodes announce themselves, and what exactly-once needs.
+# Bridgehead's own: node addresses, and the state for exactly-once execution.
 BRIDGEHEAD_PATHS: Final = (
     *("/bridgehead", "/bridgehead/nodes", "/bridgehead/outcomes", "/bridgehead/floors"),
 )
@@ -42,20 +42,20 @@ DEFAULT_ENTITY: Final = "<default>"
 
 
 class ZnodeContentError(Exception):
-    """A znode holds something that its readers cannot understand."""
+    """The content of a znode is invalid."""
 
 
 @contextmanager
-def _understood(path: str) -> Iterator[None]:
-    """Whatever Python says of a value that is not what it should be, is said of the znode."""
+def _decoding(path: str) -> Iterator[None]:
+    """Convert the exceptions of decoding into ZnodeContentError with the path."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError, ZnodeContentError) as wrong:
-        raise ZnodeContentError(f"{path}: {wrong!r}") from None
+    except (AttributeError, KeyError, TypeError, ValueError, ZnodeContentError) as error:
+        raise ZnodeContentError(f"{path}: {error!r}") from None
 
 
 def _json(data: bytes | None, path: str) -> dict[str, Any]:
-    with _understood(path):
+    with _decoding(path):
         value = orjson.loads(data or b"")
         if not isinstance(value, dict):
             raise TypeError("not a JSON object")
@@ -63,13 +63,13 @@ def _json(data: bytes | None, path: str) -> dict[str, Any]:
 
 
 def encode_uuid(uuid: bytes) -> str:
-    """Return Kafka's text of a UUID: URL-safe base64 without padding, 22 characters."""
+    """Return a UUID as Kafka's text: URL-safe base64 without padding, 22 characters."""
     return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()
 
 
 def decode_uuid(text: str) -> bytes:
     """Return the 16 bytes of a UUID's text."""
-    with _understood(f"the UUID {text!r}"):
+    with _decoding(f"the UUID {text!r}"):
         uuid = base64.urlsafe_b64decode(text + "==")
         if len(uuid) != 16:
             raise ValueError("not 16 bytes")
@@ -77,13 +77,13 @@ def decode_uuid(text: str) -> bytes:
 
 
 class ControllerZnode:
-    """/controller: ephemeral, who is in office."""
+    """/controller: ephemeral, the active controller."""
 
     path: Final = "/controller"
 
     @staticmethod
     def encode(broker_id: int, timestamp_ms: int) -> bytes:
-        """Return the content a 3.4 or later broker writes."""
+        """Return the content, as a broker of Kafka 3.4 or later writes it."""
         return b'{"version":2,"brokerid":%d,"timestamp":"%d","kraftControllerEpoch":-1}' % (
             broker_id,
             timestamp_ms,
@@ -94,12 +94,12 @@ class ControllerZnode:
         """Return the broker id of the controller."""
         value = _json(data, "/controller").get("brokerid")
         if not isinstance(value, int):
-            raise ZnodeContentError("/controller names no brokerid")
+            raise ZnodeContentError("/controller has no brokerid")
         return value
 
 
 class ControllerEpochZnode:
-    """/controller_epoch: a decimal number; its znode version is the fence."""
+    """/controller_epoch: a decimal number; multis are fenced by its version."""
 
     path: Final = "/controller_epoch"
 
@@ -111,7 +111,7 @@ class ControllerEpochZnode:
     @staticmethod
     def decode(data: bytes | None) -> int:
         """Return the epoch."""
-        with _understood("/controller_epoch"):
+        with _decoding("/controller_epoch"):
             return int(data or b"")
 
 
@@ -122,32 +122,32 @@ class CommitZnode:
 
 
 class OutcomeZnode:
-    """/bridgehead/outcomes/<commit>: what became of the requests in that multi."""
+    """/bridgehead/outcomes/<commit>: the outcomes of the requests in that multi."""
 
     @staticmethod
     def path(commit: int) -> str:
-        """Return the path of one commit's outcomes."""
+        """Return the path of one commit."""
         return f"/bridgehead/outcomes/{commit:010}"
 
 
 class FloorZnode:
-    """/bridgehead/floors/<broker>-<incarnation>: below it every request is finished."""
+    """/bridgehead/floors/<broker>-<incarnation>: all requests below this number are done."""
 
     @staticmethod
     def path(broker_id: int, incarnation: str) -> str:
-        """Return the path of one incarnation's floor."""
+        """Return the path of one incarnation."""
         return f"/bridgehead/floors/{broker_id}-{incarnation}"
 
 
 class NodeAddress(NamedTuple):
-    """Where a node's gRPC server is, and which life of the node it is."""
+    """The gRPC address and the incarnation of a node."""
 
     grpc: str  # host:port
     incarnation: str
 
 
 class NodeZnode:
-    """/bridgehead/nodes/<id>: ephemeral, how peers find a node."""
+    """/bridgehead/nodes/<id>: ephemeral, the address of a node."""
 
     @staticmethod
     def path(broker_id: int) -> str:
@@ -169,13 +169,13 @@ class NodeZnode:
 
 
 class ClusterIdZnode:
-    """/cluster/id: made once by the first broker."""
+    """/cluster/id: created by the first broker."""
 
     path: Final = "/cluster/id"
 
     @staticmethod
     def encode(cluster_id: str) -> bytes:
-        """Return the content; the version is a string in Kafka."""
+        """Return the content; here Kafka writes the version as a string."""
         return b'{"version":"1","id":"%s"}' % cluster_id.encode()
 
     @staticmethod
@@ -220,11 +220,11 @@ class BrokerIdZnode:
     def decode(
         broker_id: int, epoch: int, data: bytes | None, incarnation: str = ""
     ) -> BrokerRegistration:
-        """Read versions 1 to 5; version 1 knows a host and a port only."""
+        """Read versions 1 to 5; version 1 has only a host and a port."""
         path = BrokerIdZnode.path(broker_id)
         value = _json(data, path)
         endpoints = []
-        with _understood(path):
+        with _decoding(path):
             protocols = value.get("listener_security_protocol_map") or {}
             plain = f"PLAINTEXT://{value.get('host')}:{value.get('port')}"
             for text in value.get("endpoints") or [plain]:
@@ -239,7 +239,7 @@ class BrokerIdZnode:
 
 
 class TopicContent(NamedTuple):
-    """What /brokers/topics/<topic> says. `topic_id` is None where it was written without one."""
+    """The content of /brokers/topics/<topic>. `topic_id` is None if it has none."""
 
     assignment: tuple[Replicas, ...]
     topic_id: bytes | None
@@ -248,7 +248,7 @@ class TopicContent(NamedTuple):
 
 
 class TopicZnode:
-    """/brokers/topics/<topic>: its replicas, its id, its reassignments."""
+    """/brokers/topics/<topic>: replicas, topic id and reassignments."""
 
     @staticmethod
     def path(topic: str) -> str:
@@ -277,7 +277,7 @@ class TopicZnode:
     def decode(topic: str, data: bytes | None) -> TopicContent:
         """Read versions 1 to 3. Partition numbers must be 0 to n-1."""
         value = _json(data, f"/brokers/topics/{topic}")
-        with _understood(f"/brokers/topics/{topic}"):
+        with _decoding(f"/brokers/topics/{topic}"):
             by_number = {int(p): tuple(map(int, r)) for p, r in value["partitions"].items()}
             assignment = tuple(by_number[p] for p in range(len(by_number)))
             adding, removing = (
@@ -285,7 +285,7 @@ class TopicZnode:
                 for key in ("adding_replicas", "removing_replicas")
             )
             if not adding.keys() | removing.keys() <= by_number.keys():
-                raise ValueError("a partition that is not there is being reassigned")
+                raise ValueError("a reassigned partition does not exist")
             text = value.get("topic_id")
             topic_id = decode_uuid(text) if text else None
         return TopicContent(assignment, topic_id, adding, removing)
@@ -296,7 +296,7 @@ class PartitionZnode:
 
     @staticmethod
     def parent(topic: str) -> str:
-        """Return the path above all partitions of a topic."""
+        """Return the parent path of the partitions of a topic."""
         return f"/brokers/topics/{topic}/partitions"
 
     @staticmethod
@@ -306,7 +306,7 @@ class PartitionZnode:
 
     @staticmethod
     def encode(state: PartitionState) -> bytes:
-        """Return the content; the recovery state is written only while recovering."""
+        """Return the content; the recovery state is omitted unless it is recovering."""
         recovery = b',"leader_recovery_state":1' if state.recovering else b""
         return b'{"controller_epoch":%d,"leader":%d,"version":1,"leader_epoch":%d,"isr":[%s]%s}' % (
             state.controller_epoch,
@@ -320,7 +320,7 @@ class PartitionZnode:
     def decode(topic: str, partition: int, data: bytes | None, version: int) -> PartitionState:
         """Read the state; `version` is the znode's data version, the partition epoch."""
         value = _json(data, PartitionZnode.path(topic, partition))
-        try:  # By hand: there are 100,000 of these to load.
+        try:  # No context manager: a controller loads up to 100,000 of these.
             return PartitionState(
                 int(value["leader"]),
                 int(value["leader_epoch"]),
@@ -329,16 +329,16 @@ class PartitionZnode:
                 version,
                 value.get("leader_recovery_state", 0) == 1,
             )
-        except (KeyError, TypeError, ValueError) as wrong:
-            raise ZnodeContentError(f"{topic}-{partition}: {wrong!r}") from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise ZnodeContentError(f"{topic}-{partition}: {error!r}") from None
 
 
 class ConfigZnode:
-    """/config/<type>/<entity>: the overrides of one entity, all values strings."""
+    """/config/<type>/<entity>: the config overrides of one entity."""
 
     @staticmethod
     def path(resource: ConfigResource) -> str:
-        """Return the path of one entity's configuration."""
+        """Return the path of one entity."""
         return f"/config/{resource.entity_type}/{resource.entity_name}"
 
     @staticmethod
@@ -358,7 +358,7 @@ class ConfigZnode:
 
 
 class ConfigChangeZnode:
-    """/config/changes/config_change_<n>: tells brokers which entity to read again."""
+    """/config/changes/config_change_<n>: notifies brokers of a changed entity."""
 
     parent: Final = "/config/changes"
     prefix: Final = "/config/changes/config_change_"
@@ -378,12 +378,12 @@ class ConfigChangeZnode:
             return ConfigResource(str(value.get("entity_type")), str(value.get("entity_name")))
         entity_type, _, entity_name = str(value.get("entity_path", "")).partition("/")
         if not entity_name:
-            raise ZnodeContentError("a config change names no entity_path")
+            raise ZnodeContentError("a config change has no entity_path")
         return ConfigResource(entity_type, entity_name)
 
 
 class DeletionMarkerZnode:
-    """/admin/delete_topics/<topic>: a deletion that was accepted."""
+    """/admin/delete_topics/<topic>: marks a topic for deletion."""
 
     parent: Final = "/admin/delete_topics"
 
@@ -394,7 +394,7 @@ class DeletionMarkerZnode:
 
 
 class FeatureZnode:
-    """/feature: the finalized features; ZooKeeper mode has none."""
+    """/feature: the finalized features; none in ZooKeeper mode."""
 
     path: Final = "/feature"
     content: Final = b'{"features":{},"version":2,"status":1}'

@@ -1,8 +1,7 @@
-"""Envelopes on their way through a controller: checked, executed once, answered.
+"""Handles Envelopes for one candidate: checks each, executes it once, encodes the response.
 
-KIP-590 §EnvelopeRequest Handling. An Envelope that comes while the state is loaded waits; a copy
-of one that is under way joins it; one of a registration the controller has not seen yet is sent
-back to be asked again.
+KIP-590 §EnvelopeRequest Handling. While the candidate becomes active, Envelopes wait. A resend of
+a pending request waits for the same reply.
 """
 
 from __future__ import annotations
@@ -15,58 +14,56 @@ from dataclasses import replace
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
-from cluster_model.authorization import nothing_is_allowed
 from cluster_model.image import MetadataImage
 from cluster_model.quirks import (
     DENIAL_DUMPS_REQUEST,
     DumpedRequest,
     denial_text,
-    tell_denial,
+    set_denial_message,
 )
-from controller.apis.base import RequestContext
-from controller.askers import Askers
-from controller.host_names import with_hosts
+from controller.apis.base import Results
+from controller.host_names import resolve_hosts
 from controller.loop import ControllerLoop
-from controller.open_envelope import Opened, Refused, open_envelope, refuse_sender
+from controller.open_envelope import (
+    OpenedEnvelope,
+    RejectedEnvelope,
+    check_sender,
+    open_envelope,
+)
+from controller.pending_request import NOT_CONTROLLER, PendingRequest, error_codes, request_decided
 from controller.services import THIS_PROCESS, Sender, Services
-from controller.work import Work, told_codes
-from envelope.messages import Envelope, EnvelopeAnswer, RequestIdentity
+from envelope.messages import Envelope, EnvelopeReply, RequestIdentity
 from event_log.digests import answer_sha256, body_sha256
-from event_log.events import EnvelopeReceived, EnvelopeRefused, RequestDecided
+from event_log.events import EnvelopeReceived, EnvelopeRefused
 
 _log = logging.getLogger(__name__)
 
 
-class EnvelopeDesk:
-    """Answers Envelopes for one candidate, whatever office it holds at the moment."""
+class EnvelopeHandler:
+    """Handles the Envelopes of one candidate, in every state of it."""
 
-    def __init__(
-        self,
-        services: Services,
-        *,
-        in_office: Callable[[], ControllerLoop | None],
-        brokers_may_have_changed: Callable[[], None],
-    ) -> None:
+    def __init__(self, services: Services, brokers_may_have_changed: Callable[[], None]) -> None:
         self._services = services
-        self._in_office = in_office
         self._brokers_may_have_changed = brokers_may_have_changed
-        self._open = asyncio.Event()  # set while no Envelope must wait
-        self._open.set()
-        self._askers = Askers(services.mutants)
-        self._running: dict[RequestIdentity, asyncio.Future[EnvelopeAnswer]] = {}
+        self._loop: ControllerLoop | None = None
+        self._is_open = asyncio.Event()  # cleared while Envelopes wait
+        self._is_open.set()
+        self._running: dict[RequestIdentity, asyncio.Future[EnvelopeReply]] = {}
 
     def close(self) -> None:
-        """Office is near: let Envelopes wait until it is taken or lost."""
-        self._open.clear()
+        """Make Envelopes wait: this candidate may become active."""
+        self._loop = None
+        self._is_open.clear()
 
-    def reopen(self) -> None:
-        """Answer again, from office or from standby."""
-        self._open.set()
+    def open(self, loop: ControllerLoop | None) -> None:
+        """Handle Envelopes: with the loop of the active controller, or on standby (None)."""
+        self._loop = loop
+        self._is_open.set()
 
-    async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeAnswer:
-        """Answer one Envelope. Never raises; see kafka-semantics 1.5 for the codes.
+    async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeReply:
+        """Handle one Envelope. Never raises; see docs/kafka/forwarding.md for the error codes.
 
-        NOT_CONTROLLER is the one answer that decides nothing: the broker asks the next controller.
+        Only NOT_CONTROLLER leaves the outcome open: the broker resends to the next controller.
         """
         services = self._services
         services.log.append(
@@ -77,107 +74,94 @@ class EnvelopeDesk:
                 sender=str(sender.principal),
             )
         )
-        refused = refuse_sender(sender, envelope.identity, services.may_send_envelopes)
-        if refused is not None:
+        rejected = check_sender(sender, envelope.identity, services.may_send_envelopes)
+        if rejected is not None:
             services.authorization_failed()
-            return self._refuse(envelope, refused)
-        if not self._open.is_set():
-            await self._open.wait()
-        loop = self._in_office()
+            return self._reject(envelope, rejected)
+        if not self._is_open.is_set():
+            await self._is_open.wait()
+        loop = self._loop
         if loop is None:
-            return self._refuse(envelope, Refused(ErrorCode.NOT_CONTROLLER, "not in office"))
-        if not (services.understands_envelopes or _needs_none(envelope, sender)):
-            # Kafka's broker sees that its peer lacks the API, and its client is told -1.
+            reason = "this is not the active controller"
+            return self._reject(envelope, RejectedEnvelope(ErrorCode.NOT_CONTROLLER, reason))
+        if not (services.understands_envelopes or _predates_envelopes(envelope, sender)):
+            # A Kafka broker finds that the controller lacks the API, and answers its client -1.
             error = ErrorCode.UNKNOWN_SERVER_ERROR
-            return self._refuse(envelope, Refused(error, "this release knows no Envelope"))
+            reason = "this release does not support Envelopes"
+            return self._reject(envelope, RejectedEnvelope(error, reason))
         running = self._running.get(envelope.identity)
         if running is not None:
-            return await asyncio.shield(running)  # A copy of a request that is under way.
-        envelope = self._askers.received(envelope)
-        stale = self._refuse_identity(envelope, loop)
-        opened = stale or open_envelope(envelope, services.serde, services.apis)
-        if isinstance(opened, Refused):
-            return self._refuse(envelope, opened)
-        asked = self._askers.of(opened, sender)
-        return await self._execute(envelope, asked, loop, sender.connection_id)
+            return await asyncio.shield(running)
+        opened = self._check_identity(envelope, loop) or open_envelope(
+            envelope, services.serde, services.apis
+        )
+        if isinstance(opened, RejectedEnvelope):
+            return self._reject(envelope, opened)
+        return await self._execute(envelope, opened, loop, sender.connection_id)
 
-    def _refuse(self, envelope: Envelope, refused: Refused) -> EnvelopeAnswer:
-        if refused.error is not ErrorCode.NOT_CONTROLLER:
+    def _reject(self, envelope: Envelope, rejected: RejectedEnvelope) -> EnvelopeReply:
+        if rejected.error is not ErrorCode.NOT_CONTROLLER:
             self._services.envelope_refused()
-            _log.warning("Envelope %s was refused: %s", envelope.request_id, refused.reason)
+            _log.warning("rejected Envelope %s: %s", envelope.request_id, rejected.reason)
         self._services.log.append(
             EnvelopeRefused(
                 request_id=envelope.request_id,
                 identity=envelope.identity,
-                error=int(refused.error),
-                reason=refused.reason,
+                error=int(rejected.error),
+                reason=rejected.reason,
             )
         )
-        return EnvelopeAnswer(int(refused.error), None, 0)
+        return EnvelopeReply(int(rejected.error), None, 0)
 
-    def _refuse_identity(self, envelope: Envelope, loop: ControllerLoop) -> Refused | None:
+    def _check_identity(self, envelope: Envelope, loop: ControllerLoop) -> RejectedEnvelope | None:
         identity = envelope.identity
         broker = loop.image.brokers.get(identity.broker_id)
         if broker is None or broker.incarnation != identity.incarnation:
-            # It may have registered a moment ago: it shall ask again (design 5.5).
+            # The broker may have registered a moment ago, so it should resend.
             self._brokers_may_have_changed()
-            return Refused(ErrorCode.NOT_CONTROLLER, "this incarnation is not registered")
+            reason = "this incarnation is not registered"
+            return RejectedEnvelope(ErrorCode.NOT_CONTROLLER, reason)
         if loop.outcomes.is_below_floor(identity):
-            return Refused(ErrorCode.INVALID_REQUEST, "its broker has finished with this request")
+            reason = "the broker had already finished this request"
+            return RejectedEnvelope(ErrorCode.INVALID_REQUEST, reason)
         return None
 
     async def _execute(
         self,
         envelope: Envelope,
-        opened: Opened,
+        opened: OpenedEnvelope,
         loop: ControllerLoop,
         connection_id: str | None,
-    ) -> EnvelopeAnswer:
+    ) -> EnvelopeReply:
         services = self._services
         received_s = services.now_s()
-        header = opened.header
-        answer: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
-        self._running[envelope.identity] = answer
-        context = RequestContext(
-            request_id=envelope.request_id,
-            api_key=header.api_key,
-            api_version=header.api_version,
-            dialect=envelope.dialect,
-            principal=opened.principal,
-            client_host=opened.client_host,
-            client_id=header.client_id,
-            listener_name=envelope.listener_name,
-            security_protocol=envelope.security_protocol,
-            authorize=nothing_is_allowed,  # Until the loop decides.
-            random=services.random,
-            now_ms=services.now_ms(),
-            made_by_broker=envelope.made_by_broker,
-        )
-        context = await with_hosts(
-            context, opened.request, services.bind_authorize, loop.image.acls
-        )
-        if self._in_office() is not loop:  # Lost while names were looked up.
-            answer.set_result(EnvelopeAnswer(int(ErrorCode.NOT_CONTROLLER), None, 0))
-            return self._running.pop(envelope.identity).result()
-        work = Work(
+        reply: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
+        self._running[envelope.identity] = reply
+        pending = PendingRequest(
             identity=envelope.identity,
-            context=context,
+            request_id=envelope.request_id,
+            header=opened.header,
+            client=opened.client,
             api=opened.api,
             request=opened.request,
-            correlation_id=header.correlation_id,
+            random=services.random,
             deadline_s=received_s + envelope.remaining_ms / 1000,
-            answer=answer,
-            attempt=envelope.attempt,
-            body_sha256=body_sha256(header.api_key, envelope.request_data),
+            reply=reply,
+            made_by_broker=envelope.made_by_broker,
+            body_sha256=body_sha256(opened.header.api_key, envelope.request_data),
         )
-        if DENIAL_DUMPS_REQUEST in services.quirks:
-            work.denial = self._dump(envelope, connection_id)
-        loop.submit(work)
         try:
-            return await asyncio.shield(answer)
+            await resolve_hosts(pending, services.bind_authorize, loop.image.acls)
+            if DENIAL_DUMPS_REQUEST in services.quirks:
+                pending.denial = self._dump(envelope, connection_id)
+            if self._loop is loop:
+                loop.submit(pending)
+            else:  # It resigned during the resolution.
+                reply.set_result(NOT_CONTROLLER)
+            return await asyncio.shield(reply)
         finally:
             self._running.pop(envelope.identity, None)
-            services.request_log.completed(work, connection_id, received_s)
+            services.request_log.completed(pending, connection_id, received_s)
 
     def _dump(self, envelope: Envelope, connection_id: str | None) -> str:
         size = len(envelope.request_header) + len(envelope.request_data)
@@ -190,68 +174,61 @@ class EnvelopeDesk:
         )
         if connection_id is None:
             return denial_text(inner, None)
-        around = len(envelope.principal) + len(envelope.client_host)
+        around = len(envelope.principal) + len(envelope.client_address)
         session = self._services.random.randbytes(4).hex()
         return denial_text(inner, replace(inner, session=session, size=size + around))
 
-    def encode_answer(
-        self, work: Work, unfinished: frozenset[str], image: MetadataImage
-    ) -> EnvelopeAnswer:
-        """Build the answer of a request that is decided and committed."""
-        context = work.context
-        message = work.api.answer(context, work.request, work.outcomes, image, unfinished)
-        if work.denial is not None:
-            tell_denial(context.api_key, message, work.denial)
-        throttle_ms = work.charges.throttle_left_ms(self._services.now_ms())
+    def encode_response(
+        self, pending: PendingRequest, unfinished: frozenset[str], image: MetadataImage
+    ) -> EnvelopeReply:
+        """Return the response to a decided and committed request."""
+        results = Results(pending.outcomes, image, unfinished)
+        message = pending.api.response(pending.context, pending.request, results)
+        if pending.denial is not None:
+            set_denial_message(pending.header.api_key, message, pending.denial)
+        throttle_ms = pending.charges.throttle_left_ms(self._services.now_ms())
         if throttle_ms:
             message.throttle_time_ms = throttle_ms
-        zxid = work.zxid or image.zxid
-        elements = told_codes(work.outcomes, unfinished)
-        answer = _relayed(work, message, zxid, throttle_ms)
-        epoch = image.controller_epoch
-        self._services.log.append(_decided(work, elements, answer, epoch=epoch))
-        return answer
+        reply = _reply(pending, message, pending.zxid or image.zxid, throttle_ms)
+        elements = error_codes(pending.outcomes, unfinished)
+        self._log_decided(pending, elements, reply, epoch=image.controller_epoch)
+        return reply
 
-    def encode_refusal(self, work: Work, error: ErrorCode) -> EnvelopeAnswer:
-        """Build the answer of a request that failed as a whole, in its API's own shape."""
-        context = work.context
-        message = work.api.refuse(work.request, context.api_version, error, None)
-        answer = _relayed(work, message, 0)
-        self._services.log.append(_decided(work, [], answer, epoch=0, error=error))
-        return answer
+    def encode_error_response(self, pending: PendingRequest, error: ErrorCode) -> EnvelopeReply:
+        """Return the response to a request that failed as a whole."""
+        version = pending.header.api_version
+        message = pending.api.error_response(pending.request, version, error, None)
+        reply = _reply(pending, message, 0)
+        self._log_decided(pending, [], reply, epoch=0, error=error)
+        return reply
+
+    def _log_decided(
+        self,
+        pending: PendingRequest,
+        elements: list[tuple[str, int]],
+        reply: EnvelopeReply,
+        *,
+        epoch: int,
+        error: ErrorCode = ErrorCode.NONE,
+    ) -> None:
+        digest = answer_sha256(pending.header.api_key, reply.response_data or b"")
+        self._services.log.append(
+            request_decided(
+                pending, elements, epoch=epoch, zxid=reply.zxid, answer_sha256=digest, error=error
+            )
+        )
 
 
-def _needs_none(envelope: Envelope, sender: Sender) -> bool:
-    """Tell what reached a controller before there were Envelopes: its own clients and brokers."""
+def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:
+    """True for a request that reached controllers before KIP-590: of its own clients or brokers."""
     return envelope.made_by_broker or sender.host == THIS_PROCESS
 
 
-def _decided(
-    work: Work,
-    elements: list[tuple[str, int]],
-    answer: EnvelopeAnswer,
-    *,
-    epoch: int,
-    error: ErrorCode = ErrorCode.NONE,
-) -> RequestDecided:
-    return RequestDecided(
-        request_id=work.context.request_id,
-        identity=work.identity,
-        api_key=work.context.api_key,
-        principal=str(work.context.principal),
-        epoch=epoch,
-        image_zxid=work.image_zxid,
-        zxid=answer.zxid,
-        elements=elements,
-        unchanged=sorted(work.without_effect),
-        error=int(error),
-        validate_only=bool(getattr(work.request, "validate_only", False)),
-        answer_sha256=answer_sha256(work.context.api_key, answer.response_data or b""),
-    )
-
-
-def _relayed(work: Work, message: object, zxid: int, throttle_ms: int = 0) -> EnvelopeAnswer:
-    context, work.response = work.context, message
-    head = encode_response_header(context.api_key, context.api_version, work.correlation_id)
-    body = encode_response(context.api_key, context.api_version, message, dialect=context.dialect)
-    return EnvelopeAnswer(int(ErrorCode.NONE), head + body, zxid, throttle_ms)
+def _reply(
+    pending: PendingRequest, message: object, zxid: int, throttle_ms: int = 0
+) -> EnvelopeReply:
+    pending.response = message
+    key, version, correlation_id, _ = pending.header
+    head = encode_response_header(key, version, correlation_id)
+    body = encode_response(key, version, message, dialect=pending.client.dialect)
+    return EnvelopeReply(int(ErrorCode.NONE), head + body, zxid, throttle_ms)

@@ -1,7 +1,6 @@
-"""Host names in a request, looked up before it is decided: a decision itself looks nothing up.
+"""Resolves the host names in a request before its decision: a decision does no I/O.
 
-Kafka's controller asks its name service while it decides, and everybody waits. Here the request
-that names hosts waits alone, and not for ever.
+Kafka's controller resolves names while it decides, which delays all other requests.
 """
 
 from __future__ import annotations
@@ -10,43 +9,42 @@ import asyncio
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from bridgehead.kafka_wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from cluster_model.acls import AclSet
 from cluster_model.authorization import CLUSTER_NAME, BindAuthorize
 from controller.apis.alter_client_quotas import host_names
-from controller.apis.base import RequestContext
+from controller.pending_request import PendingRequest
 
-# What a name service can know; anything else is not asked for.
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})")
-# A request may name very many; those beyond are taken for unknown.
+# Bounds for one request; the remaining names count as unknown.
 HOSTS_MAX: Final = 50
 WITHIN_S: Final = 5.0
 
 
-async def with_hosts(
-    context: RequestContext, request: Any, bind_authorize: BindAuthorize, acls: AclSet
-) -> RequestContext:
-    """Look up what the request names, unless its asker may alter no quotas anyway."""
+async def resolve_hosts(
+    pending: PendingRequest, bind_authorize: BindAuthorize, acls: AclSet
+) -> None:
+    """Set `pending.resolvable`, unless the client lacks the right to alter quotas."""
+    request = pending.request
     names = host_names(request) if isinstance(request, AlterClientQuotasRequest) else []
     if not names:
-        return context
-    may = bind_authorize(context.asker, acls)
-    quiet = {"log_if_denied": False, "log_if_allowed": False}  # It is asked in earnest later.
-    if not may("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME, **quiet):
-        return context
-    return replace(context, resolvable=await resolvable(names))
+        return
+    key, version, *_ = pending.header
+    may = bind_authorize(pending.client.requester(key, version), acls)
+    quiet = {"log_if_denied": False, "log_if_allowed": False}  # The decision authorizes again.
+    if may("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME, **quiet):
+        pending.resolvable = await resolvable(names)
 
 
 async def resolvable(names: Iterable[str]) -> frozenset[str]:
-    """Return those of `names` that have an address, as far as that is known in time."""
-    asked = [name for name in dict.fromkeys(names) if _HOST_NAME.fullmatch(name)][:HOSTS_MAX]
+    """Return the names that resolve to an address within the bounds."""
+    tried = [name for name in dict.fromkeys(names) if _HOST_NAME.fullmatch(name)][:HOSTS_MAX]
     found: set[str] = set()
     try:
         async with asyncio.timeout(WITHIN_S):
-            for name in asked:
+            for name in tried:
                 if await _has_address(name):
                     found.add(name)
     except TimeoutError:

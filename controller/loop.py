@@ -1,9 +1,9 @@
-"""The single writer: one task that decides, commits, replays, publishes and answers, in that order.
+"""The single writer: one task that decides, commits, replays, publishes and replies, in that order.
 
-Requests that are queued go out together: they are decided one after another on a growing image,
-their effects are cut into fenced multis, and every answer comes after its commit (design 5.4).
-The loop ends when office is lost; whoever waits is told NOT_CONTROLLER and asks the next
-controller, whose outcomes tell what was done (design 5.7).
+It corresponds to KRaft's QuorumController. One round takes the queued requests, decides them one
+after another on a growing image, commits their records in fenced multis, and replies. The loop
+ends when another controller may have been elected; pending requests are answered NOT_CONTROLLER,
+and the next controller finds the committed outcomes in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -16,49 +16,54 @@ from dataclasses import replace
 from typing import Final
 
 from bridgehead.kafka_wire.errors import ErrorCode
-from cluster_model.authorization import quietly
+from cluster_model.authorization import without_logging
 from cluster_model.image import MetadataImage
 from cluster_model.records import AssignmentRecord, ConfigRecord, DeletionMarkerRecord, Record
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
-from controller.answers import Answers
-from controller.background import Job, complete_reassignments, delete_topics, follow
-from controller.consultations import Consultations, Policies
-from controller.draws import Redrawn
+from controller.background_jobs import (
+    Job,
+    complete_reassignments,
+    delete_topics,
+    write_partition_states,
+)
+from controller.delayed_responses import DelayedResponses
+from controller.loop_ports import LoopCallbacks, Store
 from controller.mutation_quotas import MutationQuotas
-from controller.shell import Shell, Store
-from controller.store.outcomes import OutcomeIndex, encode_outcomes
-from controller.store.plan import plan_operations
-from controller.store.port import Committed, ContentConflictError, Fence
-from controller.work import (
+from controller.pending_request import (
+    NOT_CONTROLLER,
     TOO_LARGE,
     Entry,
-    Work,
-    cut_into_multis,
+    PendingRequest,
     execution_started,
-    fits_a_multi,
+    fits_in_multi,
     outcomes_of,
+    split_into_multis,
     starts_reassignment,
     topics_of,
 )
-from envelope.messages import EnvelopeAnswer
+from controller.policy_evaluation import Policies, PolicyEvaluation
+from controller.replayed_randomness import ReplayedRandom
+from controller.store.outcomes import OutcomeIndex, encode_outcomes
+from controller.store.plan import plan_operations
+from controller.store.port import Committed, ContentConflictError, Fence
+from envelope.messages import EnvelopeReply
 from event_log.events import ImageAdvanced
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
-# One round's decisions stay below some 20 ms, so that heartbeats and answers go on between.
-WORKS_PER_ROUND: Final = 512
-# Multis under way at once: ZooKeeper works on one while the next is written; bounds the memory.
+# Bounds the decisions of a round to some 20 ms, so that heartbeats and replies are not delayed.
+REQUESTS_PER_ROUND: Final = 512
+# ZooKeeper executes one multi while the next is encoded; bounds the memory.
 MULTIS_IN_FLIGHT_MAX: Final = 16
-# Operations of one multi of the controller's own making.
+# Operations per multi of background writes.
 OPERATIONS_PER_CHUNK: Final = 480
 
-
-Chore = Callable[[], Awaitable[None]]
+Action = Callable[[], Awaitable[None]]
 
 
 class ControllerLoop:
-    """One term of office. Built when everything is loaded, run once."""
+    """The loop of one term. Built after loading, run once."""
 
     def __init__(
         self,
@@ -67,48 +72,42 @@ class ControllerLoop:
         fence: Fence,
         image: MetadataImage,
         outcomes: OutcomeIndex,
-        shell: Shell,
+        callbacks: LoopCallbacks,
         log: EventLog,
         quotas: MutationQuotas,
         policies: Policies | None = None,
-        everywhere: bool = False,
-        skips_policy_on_retry: bool = False,
+        waits_for_brokers: bool = False,
     ) -> None:
-        """`policies`: None where none is configured. `everywhere`: see Answers.
-
-        `skips_policy_on_retry`: a seeded bug.
-        """
+        """`policies`: None if none is configured. `waits_for_brokers`: see DelayedResponses."""
         self._store = store
         self._fence = fence
         self.image = image
         self.outcomes = outcomes
-        self._shell = shell
+        self._callbacks = callbacks
         self._log = log
         self._quotas = quotas
-        self._queue: deque[Work] = deque()
+        self._queue: deque[PendingRequest] = deque()
         self._jobs: deque[Job] = deque()
-        self._chores: deque[Chore] = deque()
+        self._actions: deque[Action] = deque()
         self._wake = asyncio.Event()
-        self._answers = Answers(
-            shell,
+        self._responses = DelayedResponses(
+            callbacks,
             image=lambda: self.image,
             lease_holds=store.lease_holds,
             flush=log.flush,
-            everywhere=everywhere,
+            waits_for_brokers=waits_for_brokers,
         )
-        self._consultations = Consultations(
-            policies, submit=self.submit, now_s=shell.now_s, skips_retries=skips_policy_on_retry
-        )
+        self._policies = PolicyEvaluation(policies, submit=self.submit, now_s=callbacks.now_s)
         self._zxid = image.zxid  # of the last commit
-        self._in_round: list[Work] = []
+        self._in_round: list[PendingRequest] = []
 
-    def submit(self, work: Work) -> None:
-        """Queue one request; its `answer` future is settled, whatever happens."""
-        self._queue.append(work)
+    def submit(self, pending: PendingRequest) -> None:
+        """Queue one request. Its `reply` is completed in any case."""
+        self._queue.append(pending)
         self._wake.set()
 
     def start_job(self, job: Job) -> None:
-        """Queue work of the controller's own."""
+        """Queue a background job: its records are committed one multi at a time."""
         self._jobs.append(job)
         self._wake.set()
 
@@ -117,81 +116,82 @@ class ControllerLoop:
         if job in self._jobs:
             self._jobs.remove(job)
 
-    def start_chore(self, chore: Chore) -> None:
-        """Queue something that must not run beside a decision, reads of ZooKeeper included."""
-        self._chores.append(chore)
+    def schedule(self, action: Action) -> None:
+        """Queue an action to run between rounds. It may read ZooKeeper and replace the image."""
+        self._actions.append(action)
         self._wake.set()
 
     @property
     def queue_length(self) -> int:
-        """Requests not yet decided."""
-        return len(self._queue) + len(self._consultations)
+        """Number of undecided requests."""
+        return len(self._queue) + len(self._policies)
 
     def replace_brokers(self, image: MetadataImage) -> None:
-        """Take over a changed set of live brokers and tell everybody."""
-        before, self.image = self.image, image
-        self._shell.publish(before, image, frozenset())
-        self._answers.brokers_changed()
+        """Replace the image by one with other live brokers, and publish it."""
+        self.image = image
+        self._callbacks.publish(image, frozenset())
+        self._responses.brokers_changed()
 
     def applied(self, broker_id: int, incarnation: str, zxid: int) -> None:
-        """A broker has applied everything up to `zxid`."""
-        self._answers.applied(broker_id, incarnation, zxid)
+        """A broker has applied `zxid`."""
+        self._responses.applied(broker_id, incarnation, zxid)
 
     async def run(self) -> None:
-        """Work until office is lost.
+        """Serve until this controller is no longer active.
 
         Raises:
-            ControllerMovedError, UnknownOutcomeError: office is lost; see controller.rulings.
+            ControllerMovedError, UnknownOutcomeError: no longer the active controller.
         """
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._queue or self._jobs or self._chores:
-                if self._chores:  # First: what is decided again after a conflict needs its reload.
-                    await self._chores.popleft()()
+            while self._queue or self._jobs or self._actions:
+                if self._actions:  # First: requests decided again after a conflict need the reload.
+                    await self._actions.popleft()()
                 if self._queue:
                     await self._round()
                 if self._jobs:
-                    await self._job_step(self._jobs[0])
+                    await self._step(self._jobs[0])
                 await asyncio.sleep(0)
 
-    def end(self, answer: EnvelopeAnswer) -> None:
-        """Office is over: everybody who waits gets `answer`."""
-        held = self._consultations.drain()
-        for work in (*self._in_round, *self._queue, *self._answers.drain(), *held):
-            if not work.answer.done():
-                work.answer.set_result(answer)
+    def end(self) -> None:
+        """Complete every pending request with NOT_CONTROLLER."""
+        delayed = (*self._responses.drain(), *self._policies.drain())
+        for pending in (*self._in_round, *self._queue, *delayed):
+            if not pending.reply.done():
+                pending.reply.set_result(NOT_CONTROLLER)
         self._queue.clear()
         self._jobs.clear()
-        self._chores.clear()
+        self._actions.clear()
+
+    # --- Requests ------------------------------------------------------------------------
 
     async def _round(self) -> None:
-        count = min(len(self._queue), WORKS_PER_ROUND)
-        self._in_round = works = [self._queue.popleft() for _ in range(count)]
+        count = min(len(self._queue), REQUESTS_PER_ROUND)
+        self._in_round = requests = [self._queue.popleft() for _ in range(count)]
         base = image = self.image
         entries: list[Entry] = []
-        for work in works:
-            image = self._contained(work, image, entries)
-        multis = list(cut_into_multis(entries))
+        for pending in requests:
+            image = self._decide_or_fail(pending, image, entries)
+        multis = list(split_into_multis(entries))
         done, conflict = await self._commit_multis(multis)
         records = [r for multi in multis[:done] for entry in multi for r in entry.decided.records]
         if conflict is None:
             self.image = replace(image, zxid=self._zxid)
         else:
             self.image = replace(base.replay(records), zxid=self._zxid)
-            self._conflict(conflict, multis[done], works)
+            self._handle_conflict(conflict, multis[done], requests)
         if records:
-            self._start_jobs_of(records)
-            self._published(base, frozenset(topics_of(records)))
-        for work in works:
-            self._finish(work)
+            self._start_jobs_for(records)
+            self._publish(frozenset(topics_of(records)))
+        for pending in requests:
+            self._finish(pending)
         self._in_round = []
-        # The evidence reaches the operating system before the answers, which the loop's next
-        # turn sends: a killed controller has told nobody what it has not written down.
+        # The replies leave in the event loop's next turn, so their events are on file before.
         self._log.flush()
 
-    def _start_jobs_of(self, records: Sequence[Record]) -> None:
-        """What was accepted is brought to its end after the answer."""
+    def _start_jobs_for(self, records: Sequence[Record]) -> None:
+        """Start the jobs that complete deletions and reassignments."""
         marked = [r.topic for r in records if isinstance(r, DeletionMarkerRecord)]
         if marked:
             self._jobs.append(delete_topics(lambda: self.image, marked))
@@ -201,147 +201,158 @@ class ControllerLoop:
         if begun:
             self._jobs.append(complete_reassignments(lambda: self.image, begun))
 
-    def _contained(self, work: Work, image: MetadataImage, entries: list[Entry]) -> MetadataImage:
-        """Decide one request; a fault in a decision is that request's alone.
+    def _decide_or_fail(
+        self, pending: PendingRequest, image: MetadataImage, entries: list[Entry]
+    ) -> MetadataImage:
+        """Decide one request; an exception fails this request only.
 
-        Decisions are pure: nothing has happened yet. Without this, one request that meets a bug
-        would end the term of every controller that it is sent to, one after another.
+        Otherwise the resends of one request would end the term of one controller after another.
+        A decision is pure, so it leaves nothing to undo.
         """
         decided_before = len(entries)
         try:
-            return self._decide(work, image, entries)
+            return self._decide(pending, image, entries)
         except Exception:
-            _log.exception("a fault while deciding %s", work.context.request_id)
+            _log.exception("a fault in the decision of %s", pending.request_id)
             del entries[decided_before:]
-            work.undone.clear()
-            refusal = self._shell.encode_refusal(work, ErrorCode.UNKNOWN_SERVER_ERROR)
-            work.answer.set_result(refusal)
+            pending.uncommitted.clear()
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+            pending.reply.set_result(self._callbacks.encode_error_response(pending, error))
             return image
 
-    def _decide(self, work: Work, image: MetadataImage, entries: list[Entry]) -> MetadataImage:
-        work.decided_s = self._shell.now_s()
-        if work.decided_s > work.deadline_s:
-            # Its broker has given up: nothing may happen any more (property D8).
-            work.answer.set_result(
-                EnvelopeAnswer(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
-            )
+    def _decide(
+        self, pending: PendingRequest, image: MetadataImage, entries: list[Entry]
+    ) -> MetadataImage:
+        """Decide one request; return the image with its records, and add its entries."""
+        pending.decided_s = self._callbacks.now_s()
+        if pending.decided_s > pending.deadline_s:
+            # The broker has given up, so the request must not have effects (property D8).
+            late = EnvelopeReply(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
+            pending.reply.set_result(late)
             return image
-        work.outcomes |= self.outcomes.lookup(work.identity)
-        work.bind(self._shell.bind_authorize, image.acls, self._shell.now_ms())
-        context = work.context
-        if self._consultations.are_held:
-            context = replace(context, random=Redrawn(context.random, work.draws))
-        if work.verdicts:  # Decided before, to know what a policy is asked: its rights are told.
-            context = replace(context, authorize=quietly(context.authorize))
-        decision = work.api.decide(context, work.request, image, work.outcomes)
-        judged = self._consultations.judge(work, decision, image)
-        if judged is None:
-            return image  # A policy is asked; the request comes again.
-        decision = judged
-        work.draws.clear()
-        work.image_zxid = self.image.zxid
-        self._log.append(execution_started(work, self._fence.epoch, image.zxid))
-        work.wait = decision.wait
-        work.without_effect.clear()
+        pending.outcomes |= self.outcomes.lookup(pending.identity)
+        now_ms = self._callbacks.now_ms()
+        context = pending.new_context(self._callbacks.bind_authorize, image.acls, now_ms)
+        if self._policies.are_configured:
+            context = replace(context, random=ReplayedRandom(context.random, pending.draws))
+        if pending.verdicts:  # The first decision logged its authorizations.
+            context = replace(context, authorize=without_logging(context.authorize))
+        proposed = pending.api.decide(context, pending.request, image, pending.outcomes)
+        decision = self._policies.judge(pending, proposed, image)
+        if decision is None:
+            return image  # Submitted again after the policy checks.
+        pending.draws.clear()
+        pending.image_zxid = self.image.zxid
+        self._log.append(execution_started(pending, self._fence.epoch, image.zxid))
+        pending.wait = decision.wait
+        pending.without_effect.clear()
         records: list[Record] = []
         planned = image
-        rates = image.mutation_rates
-        for decided in self._quotas.charge(work.context, decision.elements, rates, work.charges):
-            if decided.element in work.outcomes:
+        elements = self._quotas.charge(
+            context, decision.elements, image.mutation_rates, pending.charges
+        )
+        for decided in elements:
+            if decided.element in pending.outcomes:
                 continue
-            planned_operations = plan_operations(decided.records, planned)
-            operations = [self._store.encode(operation) for operation in planned_operations]
-            fits = fits_a_multi(operations, decided)
+            plan = plan_operations(decided.records, planned)
+            operations = [self._store.encode(operation) for operation in plan]
+            fits = fits_in_multi(operations, decided)
             if not decided.records or not fits:
-                work.outcomes[decided.element] = decided.outcome if fits else TOO_LARGE
-                work.without_effect.add(decided.element)
+                pending.outcomes[decided.element] = decided.outcome if fits else TOO_LARGE
+                pending.without_effect.add(decided.element)
                 continue
             if any(isinstance(record, ConfigRecord) for record in decided.records):
                 # Elements of one request may share znodes: the quotas of a user and its clients.
                 planned = planned.replay(decided.records)
-            entries.append(Entry(work, decided, operations))
-            work.undone.add(decided.element)
+            entries.append(Entry(pending, decided, operations))
+            pending.uncommitted.add(decided.element)
             records += decided.records
         return image.replay(records) if records else image
 
     async def _commit_multis(
         self, multis: Sequence[Sequence[Entry]]
     ) -> tuple[int, ContentConflictError | None]:
-        """Commit in order, several under way at once; return how many were, and what stopped it."""
+        """Commit in order; return the number of committed multis, and the conflict after them."""
         done = 0
         for start in range(0, len(multis), MULTIS_IN_FLIGHT_MAX):
             window = multis[start : start + MULTIS_IN_FLIGHT_MAX]
             first = self._store.next_commit
             effects = [self._effects(multi, first + i) for i, multi in enumerate(window)]
-            committed, conflict = await self._store.commit_in_turn(self._fence, effects)
+            committed, conflict = await self._store.commit_pipelined(self._fence, effects)
             for multi, each in zip(window, committed, strict=False):
-                self._settle(multi, each)
+                self._committed(multi, each)
             done += len(committed)
             if conflict is not None:
                 return done, conflict
         return done, None
 
     def _effects(self, multi: Sequence[Entry], number: int) -> list[bytes]:
-        """The outcomes' znode, then what makes each element true."""
+        """Return the operations of a multi: the outcomes' znode first."""
         content = encode_outcomes(self._fence.epoch, outcomes_of(multi))
         effects = [self._store.encode(Create(OutcomeZnode.path(number), content))]
         for entry in multi:
             effects += entry.operations
         return effects
 
-    def _settle(self, multi: Sequence[Entry], committed: Committed) -> None:
+    def _committed(self, multi: Sequence[Entry], committed: Committed) -> None:
         self._zxid = committed.zxid
-        self.outcomes.add(committed.number, committed.zxid, outcomes_of(multi))
-        for work, decided, _ in multi:
-            work.outcomes[decided.element] = decided.outcome
-            work.undone.discard(decided.element)
-            work.zxid = committed.zxid
+        self.outcomes.add(committed.number, outcomes_of(multi))
+        for pending, decided, _ in multi:
+            pending.outcomes[decided.element] = decided.outcome
+            pending.uncommitted.discard(decided.element)
+            pending.zxid = committed.zxid
             if decided.following:
-                self._jobs.append(follow(lambda: self.image, decided.following))
+                self._jobs.append(write_partition_states(lambda: self.image, decided.following))
 
-    def _conflict(
-        self, conflict: ContentConflictError, multi: Sequence[Entry], works: Sequence[Work]
+    def _handle_conflict(
+        self,
+        conflict: ContentConflictError,
+        multi: Sequence[Entry],
+        requests: Sequence[PendingRequest],
     ) -> None:
-        """One element met something the image did not know; the others are decided again."""
+        """One element of `multi` failed; everything after it has to be decided again."""
         index = conflict.index - 1  # the outcomes' znode is the first effect
-        for work, decided, operations in multi:
+        for pending, decided, operations in multi:
             if index < len(operations):
                 _log.warning(
-                    "%s of %s met a foreign write: %s", decided.element, work.identity, conflict
+                    "%s of %s conflicts with an external write: %s",
+                    *(decided.element, pending.identity, conflict),
                 )
-                if not work.may_meet_again():
-                    work.outcomes[decided.element] = work.api.conflict(decided.element)
-                    work.undone.discard(decided.element)
+                if not pending.may_retry_conflict():
+                    pending.outcomes[decided.element] = pending.api.conflict(decided.element)
+                    pending.uncommitted.discard(decided.element)
                 break
             index -= len(operations)
-        for work in works:
-            if not work.answer.done():
-                # Decided on an image that did not come true, so perhaps untrue: decided again.
-                for element in work.without_effect:
-                    del work.outcomes[element]
-                work.undone |= work.without_effect
-        self._shell.reload()
+        for pending in requests:
+            if not pending.reply.done():
+                # Outcomes without effect depend on an image that was not committed.
+                for element in pending.without_effect:
+                    del pending.outcomes[element]
+                pending.uncommitted |= pending.without_effect
+        self._callbacks.reload()
 
-    def _published(self, before: MetadataImage, changed: frozenset[str]) -> None:
-        self._shell.publish(before, self.image, changed)
+    def _publish(self, changed: frozenset[str]) -> None:
+        self._callbacks.publish(self.image, changed)
         self._log.append(
             ImageAdvanced(zxid=self.image.zxid, side="controller", epoch=self._fence.epoch)
         )
-        self._answers.published(changed)
+        self._responses.published(changed)
 
-    def _finish(self, work: Work) -> None:
-        if self._consultations.holds(work):
+    def _finish(self, pending: PendingRequest) -> None:
+        if self._policies.holds(pending):
             return
-        self._consultations.leave(work)
-        if work.answer.done():
+        self._policies.release(pending)
+        if pending.reply.done():
             return
-        if work.undone:
-            work.undone.clear()
-            self._queue.append(work)  # Undone by somebody else's conflict: decided again.
+        if pending.uncommitted:
+            pending.uncommitted.clear()
+            self._queue.append(pending)  # A conflict came first: decide again.
             return
-        self._answers.finish(work)
+        self._responses.complete(pending)
 
-    async def _job_step(self, job: Job) -> None:
+    # --- Background work -----------------------------------------------------------------
+
+    async def _step(self, job: Job) -> None:
         records = next(job, None)
         if records is None:
             self._jobs.remove(job)
@@ -349,23 +360,22 @@ class ControllerLoop:
             try:
                 await self.commit_records(records)
             except ContentConflictError as conflict:
-                _log.warning("the controller's own write met a foreign one: %s", conflict)
+                _log.warning("a background write conflicts with an external write: %s", conflict)
                 self._jobs.remove(job)
-                self._shell.reload()
+                self._callbacks.reload()
         elif len(self._jobs) > 1:
             self._jobs.rotate(-1)
 
     async def commit_records(self, records: Sequence[Record]) -> None:
-        """Write facts of the controller's own, then publish them."""
-        operations = plan_operations(records, self.image)
-        committed = await self.commit_operations(operations)
+        """Commit records of the controller itself, then publish them."""
+        committed = await self.commit_operations(plan_operations(records, self.image))
         self._zxid = committed.zxid
-        before, self.image = self.image, replace(self.image.replay(records), zxid=committed.zxid)
-        self._published(before, frozenset(topics_of(records)))
+        self.image = replace(self.image.replay(records), zxid=committed.zxid)
+        self._publish(frozenset(topics_of(records)))
         self._log.flush()
 
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
-        """Write operations in as few fenced multis as they need; not atomic beyond one."""
+        """Commit operations in as few fenced multis as possible; atomic only within one."""
         encoded = [self._store.encode(operation) for operation in operations]
         committed = Committed(0, self.image.zxid)
         for start in range(0, len(encoded), OPERATIONS_PER_CHUNK):

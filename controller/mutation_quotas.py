@@ -1,12 +1,11 @@
-"""The controller mutation quota: partitions that a user or client may create and delete a second.
+"""The controller mutation quota: partitions that a user or client may create and delete per second.
 
-KIP-599; kafka-semantics 3.15. Every user or client has a token bucket that is refilled at its
-rate, up to what `controller.quota.window.num` windows bring. An element is let through while its
-bucket is not below zero, however large it is; so a bucket goes below zero once, and nothing more
-is let through until it is refilled. A request of an older version is always let through, and its
-client is held up instead.
+KIP-599; docs/kafka/quotas.md#controller-mutation-quota. Every user or client has a token bucket,
+refilled at its rate up to `controller.quota.window.num` windows. An element of any size passes
+while its bucket is not below zero; then nothing more passes until the bucket is refilled. Requests
+of older versions always pass, and their clients are throttled.
 
-The state is the controller's in office and goes with it, as in Kafka. Time comes in.
+As in Kafka, the buckets are lost when the controller changes. Time is an argument.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.client_quotas import Level, governing_level
 from cluster_model.records import ConfigResource, DeletionMarkerRecord
 from cluster_model.scala_order import mutable_hash_order
 from controller.apis.base import Decided, Outcome, RequestContext
 
-# From this version on a request is refused what exceeds the quota; before, it is only held up.
-STRICT_SINCE: Final[Mapping[int, int]] = {19: 6, 20: 5, 37: 3}
-# Kafka keeps the topics of these requests in hash tables, and charges them in their order.
-_CHARGED_IN_HASH_ORDER: Final = (19, 20)
+# Kafka keeps the topics of these requests in hash tables, and charges them in that order.
+_CHARGED_IN_HASH_ORDER: Final = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS)
 EXCEEDED: Final = Outcome(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-# A bucket that nobody touched for an hour is full again.
-_FORGOTTEN_AFTER_MS: Final = 3_600_000
-# Client ids are the clients' own invention: beyond this the bucket used longest ago is dropped.
+# A bucket that was not used for an hour is full again.
+_EXPIRES_AFTER_MS: Final = 3_600_000
+# Clients choose their ids freely: beyond this the least recently used bucket is dropped.
 _BUCKETS_MAX: Final = 10_000
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """What is left to one user or client. Tokens are partitions; below zero: over the quota."""
+    """The tokens of one user or client. A token is a partition; below zero: above the quota."""
 
     tokens: float = 0.0
     filled_ms: int = 0
@@ -49,9 +48,9 @@ class _Bucket:
 
 @dataclass(slots=True)
 class Charges:
-    """What one request has paid, and for how long its client shall be quiet.
+    """The charged elements of one request, and how long to throttle the client.
 
-    `paid` names elements: one that is decided again, its image not having come true, pays once.
+    An element that is decided again after a conflict is charged once.
     """
 
     paid: set[str] = field(default_factory=set)
@@ -59,12 +58,12 @@ class Charges:
     since_ms: int = 0
 
     def throttle_left_ms(self, now_ms: int) -> int:
-        """Return what is left of the throttle; the request itself may have taken a part of it."""
+        """Return the remaining throttle time: the request's own time counts."""
         return max(0, self.throttle_ms - max(0, now_ms - self.since_ms))
 
 
 class MutationQuotas:
-    """The buckets of one term of office."""
+    """The buckets of one term."""
 
     def __init__(self, samples: int, window_s: int) -> None:
         """`samples`, `window_s`: controller.quota.window.num and .size.seconds."""
@@ -78,36 +77,38 @@ class MutationQuotas:
         rates: Mapping[ConfigResource, float],
         charges: Charges,
     ) -> Sequence[Decided]:
-        """Charge one request's elements; return them, those refused that exceed the quota."""
+        """Charge one request's elements; return them, with rejections above the quota."""
         if not rates:
             return elements
-        level, rate = governing_level(rates, context.principal.name, context.client_id)
+        level, rate = governing_level(
+            rates, context.client.principal.name, context.client.client_id
+        )
         if rate is None:
             self._buckets.pop(level, None)
             return elements
         now_ms = context.now_ms
         bucket = self._bucket(level, now_ms)
         bucket.fill(rate, rate * self._burst_s, now_ms)
-        strict = context.api_version >= STRICT_SINCE.get(context.api_key, 0)
-        refused: set[str] = set()
+        strict = context.api_version >= (DRAFTED_SPECS[context.api_key].strict_quota_from or 0)
+        rejected: set[str] = set()
         for decided in _in_order(context.api_key, elements):
             if decided.element in charges.paid:
                 continue
             if strict and bucket.tokens < 0:
-                refused.add(decided.element)
+                rejected.add(decided.element)
             else:
                 bucket.tokens -= decided.mutations or 0
                 charges.paid.add(decided.element)
-            if bucket.tokens < 0 and (not strict or refused):
+            if bucket.tokens < 0 and (not strict or rejected):
                 charges.throttle_ms = _until_zero_ms(bucket.tokens, rate)
                 charges.since_ms = now_ms
-        if not refused:
+        if not rejected:
             return elements
-        return [_refused(d) if d.element in refused else d for d in elements]
+        return [_rejected(d) if d.element in rejected else d for d in elements]
 
     def _bucket(self, level: Level, now_ms: int) -> _Bucket:
         bucket = self._buckets.pop(level, None)
-        if bucket is None or now_ms - bucket.filled_ms > _FORGOTTEN_AFTER_MS:
+        if bucket is None or now_ms - bucket.filled_ms > _EXPIRES_AFTER_MS:
             bucket = _Bucket()
         self._buckets[level] = bucket
         while len(self._buckets) > _BUCKETS_MAX:
@@ -115,27 +116,27 @@ class MutationQuotas:
         return bucket
 
 
-def _refused(decided: Decided) -> Decided:
+def _rejected(decided: Decided) -> Decided:
     return replace(decided, outcome=EXCEEDED, records=(), following=())
 
 
 def _in_order(api_key: int, elements: Sequence[Decided]) -> Sequence[Decided]:
-    """Return what is to be paid for, in the order in which Kafka lets it pay."""
-    paying = {_topic(d): d for d in elements if d.mutations is not None}
+    """Return the elements to charge, in Kafka's order."""
+    charged = {_topic(d): d for d in elements if d.mutations is not None}
     if api_key not in _CHARGED_IN_HASH_ORDER:
-        return list(paying.values())
-    return [paying[name] for name in mutable_hash_order(paying)]
+        return list(charged.values())
+    return [charged[name] for name in mutable_hash_order(charged)]
 
 
 def _topic(decided: Decided) -> str:
     for record in decided.records:
         if isinstance(record, DeletionMarkerRecord):
-            return record.topic  # The element may be an id.
+            return record.topic  # The element may be a topic id.
     return decided.element
 
 
 def _until_zero_ms(tokens: float, rate: float) -> int:
-    """Return how long a bucket below zero is refilled; 0 where that never ends, as Kafka says."""
+    """Return how long a bucket below zero refills; 0 if it never does, as in Kafka."""
     if rate <= 0:
         return 0
     return math.floor(min(2**31 - 1, -tokens / rate * 1000 + 0.5))

@@ -1,6 +1,7 @@
-"""Old change notifications go: every broker has read them long ago (kafka-semantics 2.9).
+"""Purges change notifications after 15 minutes, when every broker has read them.
 
-In Kafka every broker purges what is older than 15 minutes; here only the controller may write.
+In Kafka every broker does so (docs/kafka/znodes.md#change-notifications); here only the controller
+may write.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ EXPIRE_AFTER_MS: Final = 15 * 60 * 1000
 
 
 def expired(znodes: Mapping[str, ZnodeData | None], now_ms: int) -> list[str]:
-    """Return the paths of notifications that were made more than 15 minutes ago."""
+    """Return the paths of the notifications created more than 15 minutes ago."""
     return [
         path
         for path, znode in sorted(znodes.items())

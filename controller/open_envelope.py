@@ -1,8 +1,8 @@
-"""The checks on an Envelope, in Kafka's order, up to the point where the request may be decided.
+"""The checks of an Envelope, in Kafka's order. KIP-590 §EnvelopeRequest Handling.
 
-KIP-590 §EnvelopeRequest Handling; kafka-semantics 1.5, whose numbers stand in the comments. The
-answer to a failed check is a code only: an Envelope's answer has no room for a text, which goes
-into the event instead.
+The comments number the checks as docs/kafka/forwarding.md#checks-on-the-controller does. An
+Envelope's response has no error message, so the reason of a failed check goes into the event log
+only.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bridgehead.kafka_wire.apis import SPECS, Route
 from bridgehead.kafka_wire.codec import decode_request
-from bridgehead.kafka_wire.dialects import SPECS
 from bridgehead.kafka_wire.errors import ErrorCode, WireError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from bridgehead.kafka_wire.request_checks import check_request
+from cluster_model.client import Client
 from cluster_model.host_text import host_text
-from cluster_model.principal import KafkaPrincipal
 from controller.apis.base import AdminApi
 from controller.services import Sender
 from envelope.messages import Envelope, RequestIdentity
@@ -25,67 +25,74 @@ from envelope.principal_serde import PrincipalDeserializationError, PrincipalSer
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """An Envelope that passed every check: what its request says, and who asks."""
+class OpenedEnvelope:
+    """The request of an Envelope that passed every check, and its client."""
 
     header: RequestHeader
-    principal: KafkaPrincipal
-    client_host: str
+    client: Client
     api: AdminApi
     request: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedEnvelope:
     """An Envelope that failed a check. `reason` is for the log."""
 
     error: ErrorCode
     reason: str
 
 
-def refuse_sender(
+def check_sender(
     sender: Sender, identity: RequestIdentity, is_authorized: Callable[[Sender], bool]
-) -> Refused | None:
-    """Check 3: the sending broker needs CLUSTER_ACTION on Cluster. It comes before all others.
+) -> RejectedEnvelope | None:
+    """Check 3: the sender needs CLUSTER_ACTION on Cluster, and sends its own requests only.
 
-    And it speaks for itself alone: under another broker's identity it could be told that one's
-    answers, or have its requests taken for done.
+    With another broker's identity it could read that broker's replies or suppress its requests.
     """
     error, hello = ErrorCode.CLUSTER_AUTHORIZATION_FAILED, sender.hello
     if not is_authorized(sender):
-        return Refused(error, f"{sender.principal} lacks CLUSTER_ACTION on Cluster")
+        return RejectedEnvelope(error, f"{sender.principal} lacks CLUSTER_ACTION on Cluster")
     if identity[:2] != (hello.broker_id, hello.incarnation):
-        return Refused(error, f"it is of broker {identity.broker_id}, not {hello.broker_id}")
+        reason = f"it has the identity of broker {identity.broker_id}, not {hello.broker_id}"
+        return RejectedEnvelope(error, reason)
     return None
 
 
 def open_envelope(
     envelope: Envelope, serde: PrincipalSerde, apis: Mapping[int, AdminApi]
-) -> Opened | Refused:
-    """Checks 5 to 9. The office (check 4) was checked by the caller."""
+) -> OpenedEnvelope | RejectedEnvelope:
+    """Checks 5 to 9. The caller has made check 4: this controller is active."""
     try:
         principal = serde.deserialize(envelope.principal)  # 5
-    except PrincipalDeserializationError as wrong:
-        return Refused(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(wrong))
-    if len(envelope.client_host) not in (4, 16):  # 6
-        return Refused(ErrorCode.INVALID_REQUEST, "the client's address has neither 4 nor 16 bytes")
+    except PrincipalDeserializationError as error:
+        return RejectedEnvelope(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error))
+    if len(envelope.client_address) not in (4, 16):  # 6
+        reason = "the client's address has neither 4 nor 16 bytes"
+        return RejectedEnvelope(ErrorCode.INVALID_REQUEST, reason)
     if envelope.dialect not in SPECS:
-        return Refused(ErrorCode.INVALID_REQUEST, f"there is no dialect {envelope.dialect!r}")
+        return RejectedEnvelope(ErrorCode.INVALID_REQUEST, f"unknown dialect {envelope.dialect!r}")
     try:
         header, _ = decode_request_header(envelope.request_header, envelope.dialect)  # 7
-    except WireError as wrong:
-        return Refused(ErrorCode.UNSUPPORTED_VERSION, str(wrong))
+    except WireError as error:
+        return RejectedEnvelope(ErrorCode.UNSUPPORTED_VERSION, str(error))
     spec = SPECS[envelope.dialect].get(header.api_key)
     api = apis.get(header.api_key)
-    if spec is None or not spec.forwardable or api is None:  # 8
-        return Refused(
-            ErrorCode.INVALID_REQUEST, f"API {header.api_key} is not eligible for forwarding"
-        )
+    if spec is None or spec.route is not Route.FORWARD or api is None:  # 8
+        reason = f"API {header.api_key} is not eligible for forwarding"
+        return RejectedEnvelope(ErrorCode.INVALID_REQUEST, reason)
     try:
         request = decode_request(  # 9
             header.api_key, header.api_version, envelope.request_data, dialect=envelope.dialect
         )
         check_request(header.api_key, header.api_version, request)
-    except WireError as wrong:
-        return Refused(ErrorCode.UNSUPPORTED_VERSION, str(wrong))
-    return Opened(header, principal, host_text(envelope.client_host), api, request)
+    except WireError as error:
+        return RejectedEnvelope(ErrorCode.UNSUPPORTED_VERSION, str(error))
+    client = Client(
+        host=host_text(envelope.client_address),
+        listener_name=envelope.listener_name,
+        security_protocol=envelope.security_protocol,
+        principal=principal,
+        dialect=envelope.dialect,
+        client_id=header.client_id,
+    )
+    return OpenedEnvelope(header, client, api, request)

@@ -1,88 +1,89 @@
-"""Tells every broker what was committed: Kafka's UpdateMetadata, pushed over the channels.
+"""Publishes committed metadata to every broker: Kafka's UpdateMetadata, pushed over the channels.
 
-Stamped with controller epoch and zxid, so that a receiver can refuse an older controller's. A
-broker that connects gets the full image in parts; afterwards it gets what changed.
+Each update carries the controller epoch and the zxid, so a broker can discard a stale one. A
+broker that connects gets the full image in parts, afterwards the changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Protocol
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
 from cluster_model.image import MetadataImage
 from cluster_model.update_metadata import changed_parts, full_parts
-from controller.loop import ControllerLoop
 from envelope.messages import MetadataUpdate
 
-UPDATE_METADATA = 6
 UPDATE_METADATA_VERSION = 8
 
 
 class Peer(Protocol):
-    """A broker that can be told of metadata. `push` queues and returns at once."""
+    """A broker that receives metadata. `push` queues the update and returns."""
 
     def push(self, update: MetadataUpdate) -> None: ...
 
 
 class Publisher:
-    """All channels of one candidate; silent while it is not in office."""
+    """The channels of one candidate. Publishes only while this is the active controller."""
 
     def __init__(self, controller_id: int, own_broker: Peer) -> None:
         self._controller_id = controller_id
         self._peers: list[Peer] = [own_broker]
-        self._loop: ControllerLoop | None = None
+        self._published: MetadataImage | None = None
 
-    def take_office(self, loop: ControllerLoop) -> None:
-        """Everything is loaded: every broker gets the full image."""
-        self._loop = loop
-        self._push_full(loop.image, self._peers)
+    def activate(self, image: MetadataImage) -> None:
+        """Start publishing: push the full image to every broker."""
+        self._published = image
+        self._push_full(image, self._peers)
 
-    def silence(self) -> None:
-        """Office is over."""
-        self._loop = None
+    def deactivate(self) -> None:
+        """Stop publishing."""
+        self._published = None
 
     def connected(self, peer: Peer) -> None:
         """A broker opened a channel."""
         self._peers.append(peer)
-        if self._loop is not None:
-            self._push_full(self._loop.image, [peer])
+        if self._published is not None:
+            self._push_full(self._published, [peer])
 
     def disconnected(self, peer: Peer) -> None:
         """A channel closed."""
         if peer in self._peers:
             self._peers.remove(peer)
 
-    def publish(self, before: MetadataImage, after: MetadataImage, changed: frozenset[str]) -> None:
-        """Push the topics in `changed` as `after` has them, and the live brokers."""
-        if self._loop is None:
+    def publish(self, image: MetadataImage, changed: frozenset[str]) -> None:
+        """Push the topics in `changed`, and the live brokers."""
+        before = self._published
+        if before is None:
             return
-        for update in self._updates(before, after, changed):
-            for peer in self._peers:
-                peer.push(update)
+        self._published = image
+        for message in changed_parts(before, image, changed, self._controller_id):
+            self._push(self._peers, image, message, starts=False, complete=True)
 
-    def _updates(
-        self, before: MetadataImage, after: MetadataImage, changed: frozenset[str]
-    ) -> Iterator[MetadataUpdate]:
-        for message in changed_parts(before, after, changed, self._controller_id):
-            yield self._update(after, message, starts=False, complete=True)
-
-    def _push_full(self, image: MetadataImage, peers: list[Peer]) -> None:
+    def _push_full(self, image: MetadataImage, peers: Sequence[Peer]) -> None:
         parts = list(full_parts(image, self._controller_id))
-        for count, message in enumerate(parts):
-            last = count == len(parts) - 1
-            update = self._update(image, message, starts=count == 0, complete=last)
-            for peer in peers:
-                peer.push(update)
+        for count, message in enumerate(parts, 1):
+            self._push(peers, image, message, starts=count == 1, complete=count == len(parts))
 
-    def _update(
-        self, image: MetadataImage, message: object, *, starts: bool, complete: bool
-    ) -> MetadataUpdate:
-        return MetadataUpdate(
+    def _push(
+        self,
+        peers: Sequence[Peer],
+        image: MetadataImage,
+        message: object,
+        *,
+        starts: bool,
+        complete: bool,
+    ) -> None:
+        update = MetadataUpdate(
             controller_id=self._controller_id,
             controller_epoch=image.controller_epoch,
             zxid=image.zxid,
-            update_metadata=encode_request(UPDATE_METADATA, UPDATE_METADATA_VERSION, message),
+            update_metadata=encode_request(
+                ApiKey.UPDATE_METADATA, UPDATE_METADATA_VERSION, message
+            ),
             starts_full_image=starts,
             complete=complete,
         )
+        for peer in peers:
+            peer.push(update)

@@ -1,4 +1,4 @@
-"""What a candidate for controller is given: settings, services, and the words for its office."""
+"""Settings and collaborators of a controller candidate, and its states."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Final, Protocol
 from cluster_model.authorization import BindAuthorize
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.quirks import NO_QUIRKS, Quirks
-from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
+from cluster_model.session_state import SessionState
 from controller.apis.base import AdminApi, RandomSource
-from controller.background import UncleanElection
-from controller.consultations import Policies
+from controller.background_jobs import UncleanElection
+from controller.policy_evaluation import Policies
 from controller.publish import Peer
 from controller.request_log import ForwardedRequestLog
-from controller.store.port import Mutant
+from controller.store.zookeeper import ZooKeeperStore
 from envelope.messages import Hello
 from envelope.principal_serde import PrincipalSerde
 from event_log.writer import EventLog
 
-# The host of a sender that is this process's own broker: nothing came over any wire.
+# The host of a sender in this process: its requests did not cross a network.
 THIS_PROCESS: Final = ""
 
 
-class Office(Enum):
-    """Where a candidate stands."""
+class ControllerState(Enum):
+    """Changes from standby to claiming, loading, active, and back to standby."""
 
     STANDBY = "standby"
     CLAIMING = "claiming"
@@ -35,7 +35,7 @@ class Office(Enum):
 
 
 class Sender(Protocol):
-    """Who sent an Envelope: the broker at the other end of a channel."""
+    """The broker that sent an Envelope."""
 
     @property
     def hello(self) -> Hello: ...
@@ -43,37 +43,36 @@ class Sender(Protocol):
     def principal(self) -> KafkaPrincipal: ...
     @property
     def host(self) -> str:
-        """The broker's own address as text; THIS_PROCESS for the broker beside us."""
+        """The broker's own address; THIS_PROCESS for the broker of this node."""
         ...
 
     @property
     def connection_id(self) -> str | None:
-        """The connection as Kafka writes one; None for the broker in this very process."""
+        """Kafka's notation of the connection; None for the broker of this node."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the controller takes from the broker's configuration."""
+    """The controller's part of the broker configuration."""
 
     broker_id: int
-    zookeeper_connect: str
     session_timeout_ms: int
     connection_timeout_ms: int
     request_timeout_ms: int
-    # Beside those that every cluster has; the first node creates them.
-    start_up_paths: tuple[str, ...] = ()
-    zookeeper_access: ZooKeeperAccess = OPEN_ACCESS
+    start_up_paths: tuple[str, ...] = ()  # persistent paths beyond those of every cluster
     token_check_interval_ms: int = 3_600_000  # delegation.token.expiry.check.interval.ms
-    answers_everywhere: bool = False  # bridgehead.metadata.blocking=cluster
+    waits_for_brokers: bool = False  # bridgehead.metadata.blocking=cluster
     mutation_quota_samples: int = 11  # controller.quota.window.num
     mutation_quota_window_s: int = 1  # controller.quota.window.size.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the node hands in. Nothing here is global."""
+    """The controller's collaborators, built by the node."""
 
+    # One session per candidacy; the argument is called when its state changes.
+    new_store: Callable[[Callable[[SessionState], None]], ZooKeeperStore]
     apis: Mapping[int, AdminApi]
     serde: PrincipalSerde
     may_send_envelopes: Callable[[Sender], bool]  # CLUSTER_ACTION on Cluster
@@ -86,12 +85,10 @@ class Services:
     now_s: Callable[[], float]
     now_ms: Callable[[], int]
     authorization_failed: Callable[[], None]  # metric
-    envelope_refused: Callable[[], None]  # metric: whatever the reason
+    envelope_refused: Callable[[], None]  # metric
     channel_refused: Callable[[], None]  # metric
-    zookeeper_answered: Callable[[float], None]  # metric: after so many milliseconds
-    office_changed: Callable[[Office], None]
+    state_changed: Callable[[ControllerState], None]
     own_broker: Peer
     policies: Policies | None = None  # None: none is configured
-    mutants: frozenset[Mutant] = frozenset()
     quirks: Quirks = NO_QUIRKS
     understands_envelopes: bool = True  # bridgehead.envelope.supported

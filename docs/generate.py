@@ -1,7 +1,7 @@
-"""Writes the pages that describe code, out of that code: `make docs`.
+"""Generates the pages that describe code: `make docs`.
 
-The pages are committed, so that they can be read without a checkout; a test asks this module
-whether they are still what the code says.
+The pages are committed, so that they can be read without a checkout; a test checks that they are
+current.
 """
 
 from __future__ import annotations
@@ -9,45 +9,105 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Final
 
-from bridgehead.kafka_wire.dialects import SPECS
-from broker_proxy.left_out import LEFT_OUT
-from broker_proxy.routing import DIALECTS
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, UNSERVED, ApiSpec, Route
 from cluster_model import quirks
-from docs.api_facts import API_FACTS
-from event_log import events, evidence, promises
+from docs.reachable_code import rights_and_errors
+from event_log import events, evidence, properties, verdicts
 from metrics import names
 
 FOLDER: Final = Path(__file__).parent
 _APIS_INTRODUCTION: Final = """\
-What a broker answers: only this is in ApiVersions (`broker_proxy/routing.py`).
+The APIs that a broker serves and advertises in ApiVersions. The table is derived from
+`bridgehead/kafka_wire/apis.py`; rights and errors are those that the code names.
 
-- LOCAL: any broker answers. FORWARD: the controller decides, whichever broker was asked; with
-  `bridgehead.forwarding.enable=false` a broker that is not the controller says NOT_CONTROLLER.
-  AlterConfigs and IncrementalAlterConfigs of a broker or its loggers are answered by that broker.
+- LOCAL: the receiving broker answers. FORWARD: the active controller decides, whichever broker
+  receives the request; with `bridgehead.forwarding.enable=false` any other broker answers
+  NOT_CONTROLLER. AlterConfigs and IncrementalAlterConfigs of a broker or its loggers are answered
+  by that broker.
 - A listener with `bridgehead.dialect=drafted` forwards only KIP-590's eight APIs, and only below
-  these versions: AlterConfigs 2, IncrementalAlterConfigs 2, CreateAcls 3, DeleteAcls 3,
-  AlterClientQuotas 1, and 3 for the three delegation token APIs. Everything else that is marked
-  FORWARD is NOT_CONTROLLER away from the controller. What else differs there: [kips](kips.md).
-- Every API can answer UNKNOWN_SERVER_ERROR. A forwarded one answers REQUEST_TIMED_OUT when no
-  controller has answered within `request.timeout.ms`, and, for what waits for the cluster, when
+  these versions: {bumps}.
+  Other FORWARD APIs are answered with NOT_CONTROLLER unless this broker is the active controller.
+  [kips](kips.md) lists the other differences.
+- Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
+  controller answers within `request.timeout.ms`, and an API that waits for the cluster also when
   its own timeout has passed.
-- A request that cannot be read, or of a version that is not listed, closes its connection;
-  ApiVersions alone answers UNSUPPORTED_VERSION.
-- THROTTLING_QUOTA_EXCEEDED comes from CreateTopics 6, DeleteTopics 5 and CreatePartitions 3 on;
-  older versions are held up instead. Of the other client quotas only
-  `connection_creation_rate` is enforced: [differences](differences.md) says why.
-- Without an authorizer everything is allowed. Errors of authorization stand in their own column
-  and are not repeated among the errors.\
+- A malformed request or an unlisted version closes the connection; only ApiVersions returns
+  UNSUPPORTED_VERSION.
+- THROTTLING_QUOTA_EXCEEDED is returned since these versions: {strict}.
+  Older versions are throttled instead. Of the other client quotas only
+  `connection_creation_rate` is enforced: [differences](differences.md) explains why.
+- Without an authorizer everything is allowed. Authorization errors have a column of their own and
+  are not repeated among the errors.\
 """
-_LEFT_OUT_INTRODUCTION: Final = (
-    "## Left out",
+_UNSERVED_INTRODUCTION: Final = (
+    "## Unserved APIs",
     "",
-    "What a Kafka 3.9 with ZooKeeper lists, or tools ask for, and no broker here does.",
+    "APIs of Kafka 3.9 that no broker here serves. A request closes the connection.",
 )
+# Errors that any API of a route can return.
+ALWAYS: Final[Mapping[Route, Set[str]]] = {
+    Route.LOCAL: {"UNKNOWN_SERVER_ERROR"},
+    Route.FORWARD: {"UNKNOWN_SERVER_ERROR", "REQUEST_TIMED_OUT", "NOT_CONTROLLER"},
+}
+# Errors that the API's own code does not name: of SASL authentication, of the dispatcher, and of
+# the policies.
+_ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
+    ApiKey.SASL_HANDSHAKE: {"UNSUPPORTED_SASL_MECHANISM"},
+    ApiKey.SASL_AUTHENTICATE: {"SASL_AUTHENTICATION_FAILED"},
+    ApiKey.API_VERSIONS: {"UNSUPPORTED_VERSION"},
+    ApiKey.CREATE_TOPICS: {"POLICY_VIOLATION"},
+    ApiKey.CREATE_PARTITIONS: {"POLICY_VIOLATION"},
+    ApiKey.ALTER_CONFIGS: {"POLICY_VIOLATION"},
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: {"POLICY_VIOLATION"},
+    ApiKey.ALTER_TOPICS: {"POLICY_VIOLATION"},
+}
+# Named in the code but never sent: outcomes of the internal topic that FindCoordinator creates.
+_ERRORS_NOT_SENT: Final[Mapping[int, Set[str]]] = {
+    ApiKey.FIND_COORDINATOR: {
+        "LEADER_NOT_AVAILABLE",
+        "REQUEST_TIMED_OUT",
+        "TOPIC_ALREADY_EXISTS",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+}
+_DENIED: Final[Mapping[str, str]] = {
+    "TOPIC": "TOPIC_AUTHORIZATION_FAILED",
+    "GROUP": "GROUP_AUTHORIZATION_FAILED",
+    "TRANSACTIONAL_ID": "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+    "CLUSTER": "CLUSTER_AUTHORIZATION_FAILED",
+    "DELEGATION_TOKEN": "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
+    "USER": "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
+}
+_PER_RESOURCE: Final = "{CLUSTER} for a broker and its loggers, {TOPIC} for a topic"
+_OWN_TOKENS: Final = "allowed to the owner and the renewers of the token only"
+# Where a missing right does more, or something else, than return the error of the resource's type.
+_WITHOUT_RIGHT: Final[Mapping[int, str]] = {
+    ApiKey.METADATA: "{TOPIC}; the topic is omitted from a request for all topics. CREATE is "
+    "needed for a missing topic that would be created, DESCRIBE on CLUSTER for its authorized "
+    "operations",
+    ApiKey.OFFSET_FETCH: "{GROUP}, {TOPIC}; the topic is omitted from a request for all topics",
+    ApiKey.CREATE_TOPICS: "{TOPIC}; CREATE on either suffices; without DESCRIBE_CONFIGS the "
+    "response has no configs and no id; drafted: {CLUSTER}, only CREATE on CLUSTER suffices",
+    ApiKey.DELETE_TOPICS: "{TOPIC}, whether the topic exists or not; without DESCRIBE a deletion "
+    "by id does not show the name; drafted: without DESCRIBE, as if there were no such topic",
+    ApiKey.DESCRIBE_CONFIGS: _PER_RESOURCE,
+    ApiKey.ALTER_CONFIGS: _PER_RESOURCE,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _PER_RESOURCE,
+    ApiKey.CREATE_DELEGATION_TOKEN: "{USER}; needed for another owner only",
+    ApiKey.RENEW_DELEGATION_TOKEN: _OWN_TOKENS,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _OWN_TOKENS,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: "the token is omitted; needed for tokens of others only, "
+    "and either right suffices",
+    ApiKey.DESCRIBE_CLUSTER: "only the authorized operations are omitted",
+    ApiKey.ENVELOPE: "{CLUSTER} on the listener between brokers, a closed connection on others; "
+    "drafted: {CLUSTER} everywhere",
+    ApiKey.LIST_ACLS: "{CLUSTER}, except for the principal's own Allow rules",
+}
 _GENERATED: Final = "<!-- Generated by docs/generate.py (`make docs`); edit the code instead. -->"
 
 
@@ -63,42 +123,74 @@ def pages() -> dict[str, str]:
 
 
 def quirks_page() -> str:
-    """Return the page about misbehaviour that can be brought back."""
+    """Return the page about quirks."""
     page = ["# Quirks", "", _GENERATED, "", *_sentences(quirks.__doc__), ""]
-    page += ["| name | API | what it brings back | difference |", "|---|---|---|---|"]
+    page += ["| name | API | behavior | difference |", "|---|---|---|---|"]
     page += [
-        _row(each.name, each.apis, each.says, ", ".join(f"`{row}`" for row in each.rows))
+        _row(each.name, each.apis, each.description, ", ".join(f"`{row}`" for row in each.rows))
         for each in quirks.QUIRK_LIST
     ]
-    page += ["", "Of the same kinds, and not to be had:", ""]
+    page += ["", "No quirk reproduces these behaviors, although they are of the same kinds:", ""]
     page += ["| difference | why not |", "|---|---|"]
-    page += [_row(row, why) for row, why in quirks.NOT_BROUGHT_BACK.items()]
+    page += [_row(row, why) for row, why in quirks.UNSUPPORTED_QUIRKS.items()]
     return "\n".join([*page, ""])
 
 
 def apis_page() -> str:
-    """Return the page about what is served: every API with its route, rights and errors."""
-    page = ["# APIs", "", _GENERATED, "", _APIS_INTRODUCTION, ""]
-    page += ["| API | key | versions | route | asks its principal for | without it | errors |"]
+    """Return the page about APIs: the served ones with routes, rights and errors, and the rest."""
+    specs = list(DRAFTED_SPECS.values())
+    introduction = _APIS_INTRODUCTION.format(
+        bumps=_versions((spec.name, spec.forwarded_below) for spec in specs),
+        strict=_versions((spec.name, spec.strict_quota_from) for spec in specs),
+    )
+    page = ["# APIs", "", _GENERATED, "", introduction, ""]
+    page += ["| API | key | versions | route | rights | without them | errors |"]
     page += ["|---|---|---|---|---|---|---|"]
-    for key, facts in API_FACTS.items():
-        ways = {name: table[key] for name, table in DIALECTS.items() if key in table}
-        if not ways:
-            continue
-        rights = ", ".join(f"{operation} on {kind}" for operation, kind in facts.rights) or "-"
-        only = "" if "shipped" in ways else "drafted: "
-        specs = {name: SPECS[name][key] for name in ways}
-        ranges = {name: f"{s.min_version} to {s.max_version}" for name, s in specs.items()}
-        versions = ranges[next(iter(ways))]
-        if ranges["drafted"] != versions:
-            versions += f"; drafted: {ranges['drafted']}"
-        name, way = specs["drafted"].name, ways["drafted"]
-        errors = ", ".join(facts.errors) or "-"
-        route = only + way.name
-        page += [_row(name, str(key), versions, route, rights, facts.denied, errors)]
-    page += ["", *_LEFT_OUT_INTRODUCTION, "", "| API | key | why |", "|---|---|---|"]
-    page += [_row(name, str(key), why) for key, (name, why) in sorted(LEFT_OUT.items())]
+    page += [_api_row(spec) for spec in specs if spec.route is not None]
+    page += ["", *_UNSERVED_INTRODUCTION, "", "| API | key | why |", "|---|---|---|"]
+    page += [_row(_name(key), str(int(key)), why) for key, why in sorted(UNSERVED.items())]
     return "\n".join([*page, ""])
+
+
+def possible_errors(spec: ApiSpec) -> set[str]:
+    """Return the names of all errors that an API can return."""
+    _, named = rights_and_errors(spec.key)
+    errors = named | _ERRORS_ELSEWHERE.get(spec.key, set()) | ALWAYS[spec.route or Route.LOCAL]
+    if spec.strict_quota_from is not None:
+        errors.add("THROTTLING_QUOTA_EXCEEDED")
+    return errors - _ERRORS_NOT_SENT.get(spec.key, set()) - {"NONE"}
+
+
+def _api_row(spec: ApiSpec) -> str:
+    """`spec` is the drafted one; the shipped one is named where it differs."""
+    assert spec.route is not None
+    shipped = API_SPECS.get(spec.key)
+    versions, route = f"{spec.min_version} to {spec.max_version}", spec.route.name
+    if shipped is None:
+        route = f"drafted: {route}"
+    elif shipped.max_version != spec.max_version:
+        versions = f"{shipped.min_version} to {shipped.max_version}; drafted: {versions}"
+    rights = sorted({*spec.rights, *spec.rights_to_see})
+    denials = list(dict.fromkeys(_DENIED[kind] for _, kind in rights))
+    denied = _WITHOUT_RIGHT.get(spec.key, ", ".join(denials) or "no right is needed")
+    errors = possible_errors(spec) - ALWAYS[spec.route] - set(denials)
+    return _row(
+        spec.name,
+        str(int(spec.key)),
+        versions,
+        route,
+        ", ".join(f"{operation} on {kind}" for operation, kind in rights) or "-",
+        denied.format(**_DENIED),
+        ", ".join(sorted(errors)) or "-",
+    )
+
+
+def _name(key: ApiKey) -> str:
+    return DRAFTED_SPECS[key].name if key in DRAFTED_SPECS else key.name.title().replace("_", "")
+
+
+def _versions(of_apis: Iterable[tuple[str, int | None]]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in of_apis if version is not None)
 
 
 def events_page() -> str:
@@ -106,12 +198,13 @@ def events_page() -> str:
     page = ["# Events", "", _GENERATED, "", *_sentences(inspect.getdoc(events))]
     page += [
         "",
-        "A node appends them to `node=<id>/` in the run's folder ([evidence.md](evidence.md)), one",
-        f"JSON object a line; `schema_version` is {events.SCHEMA_VERSION}.",
+        "A node appends its events to `node=<id>/` in the run's folder",
+        "([evidence.md](evidence.md)), one JSON object per line;",
+        f"`schema_version` is {events.SCHEMA_VERSION}.",
         "",
     ]
-    for event in events.Event.__args__:
-        page += [f"## {event.kind}", "", *_sentences(inspect.getdoc(event)), ""]
+    for kind, event in events.EVENT_KINDS.items():
+        page += [f"## {kind}", "", *_sentences(inspect.getdoc(event)), ""]
         page += ["| field | type | |", "|---|---|---|"]
         page += [_row(name, kind, note) for name, kind, note in _fields(event)]
         page.append("")
@@ -120,20 +213,19 @@ def events_page() -> str:
 
 def properties_page() -> str:
     """Return the page about what runs are judged by: every property with its rows."""
-    page = ["# Properties", "", _GENERATED, "", *_sentences(promises.__doc__), ""]
+    page = ["# Properties", "", _GENERATED, "", *_sentences(properties.__doc__), ""]
+    page += ["## Verdicts", "", *_sentences(verdicts.__doc__), "", "## The properties", ""]
     page += [
-        "A hole *clears*: a PASS rests on something that is not there, so a hole makes it UNKNOWN.",
-        "A hole *accuses*: what a violation misses may be in the hole, which makes it UNKNOWN too.",
-        "",
-        "| id | name | promise | needs | a row is | key of a violation | a hole |",
+        "| id | name | statement | witnesses | a row is | key of a violation | a gap blocks |",
         "|---|---|---|---|---|---|---|",
     ]
-    for each in promises.PROMISES:
-        holes = "clears" * each.absence_clears + ", accuses" * each.absence_accuses
-        needs = ", ".join(each.needs)
+    for each in properties.PROPERTY_SPECS:
+        blocked = {"PASS": each.gap_blocks_pass, "FAIL": each.gap_blocks_fail}
+        gap = ", ".join(name for name, is_blocked in blocked.items() if is_blocked)
         key = f"`{each.key}`"
-        page.append(_row(each.id, each.name, each.promise, needs, each.judged, key, holes))
-    page += ["", "A line that is quarantined has one or more of these reasons:", ""]
+        witnesses = ", ".join(each.witnesses)
+        page.append(_row(each.id, each.name, each.statement, witnesses, each.row, key, gap))
+    page += ["", "## Quarantine", "", "Every reason to quarantine a line:", ""]
     page += ["| reason | |", "|---|---|"]
     page += [_row(name, meaning) for name, meaning in evidence.QUARANTINE_REASONS.items()]
     return "\n".join([*page, ""])

@@ -1,1 +1,1 @@
-"""The seam between broker and controller: Envelopes, principals, the gRPC stream's two ends."""
+"""The interface between broker and controller: Envelopes, principals, and the gRPC channel."""

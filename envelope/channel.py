@@ -1,4 +1,4 @@
-"""The broker's end of the channel to the controller: Envelopes up, answers and metadata down."""
+"""The broker's end of the channel to the controller: Envelopes up, replies and metadata down."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import grpc.aio
 from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerStub
 from envelope.conversion import (
-    answer_from_pb,
     envelope_to_pb,
     hello_to_pb,
     ranges_from_pb,
+    reply_from_pb,
     update_from_pb,
 )
 from envelope.messages import (
     ApiRanges,
     ChannelClosedError,
     Envelope,
-    EnvelopeAnswer,
+    EnvelopeReply,
     Hello,
     MetadataUpdate,
 )
@@ -33,11 +33,11 @@ _log = logging.getLogger(__name__)
 
 
 class ControllerChannel:
-    """One stream to one controller; when it breaks it is gone, and its owner opens another.
+    """One stream to one controller, not reopened when it breaks.
 
-    Many Envelopes are in flight at once and are answered in any order. `on_closed` is called
-    once, after everything pending has failed with ChannelClosedError. With `credentials` the
-    controller's certificate must name `server_name`.
+    Many Envelopes may be in flight; replies come in any order. `on_closed` is called once, after
+    everything pending has failed with ChannelClosedError. With `credentials` the controller's
+    certificate must name `server_name`.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class ControllerChannel:
                 options.append(("grpc.ssl_target_name_override", server_name))
             self._channel = grpc.aio.secure_channel(address, credentials, options=options)
         self._outbox = Outbox()
-        self._pending: dict[int, asyncio.Future[EnvelopeAnswer]] = {}
+        self._pending: dict[int, asyncio.Future[EnvelopeReply]] = {}
         self._closed = False
         self._task = asyncio.create_task(self._run(), name=f"channel to {address}")
 
-    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
-        """Queue one Envelope; the future ends in its answer or in ChannelClosedError."""
-        future: asyncio.Future[EnvelopeAnswer] = asyncio.get_running_loop().create_future()
+    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
+        """Queue one Envelope; the future ends in its reply or in ChannelClosedError."""
+        future: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
         if self._closed:
             future.set_exception(ChannelClosedError("the channel is closed"))
             return future
@@ -82,14 +82,14 @@ class ControllerChannel:
         return future
 
     def report(self) -> None:
-        """Say at once what is applied; otherwise the next batch or heartbeat does."""
+        """Report the applied zxid now, not with the next batch or heartbeat."""
         self._outbox.wake()
 
     async def close(self) -> None:
-        """End the stream; everything pending fails."""
+        """Close the stream; everything pending fails."""
         self._task.cancel("closed by its owner")
         await asyncio.gather(self._task, return_exceptions=True)
-        if not self._closed:  # Cancelled before its first step.
+        if not self._closed:  # cancelled before its first step
             self._fail_pending()
             await self._channel.close(None)
 
@@ -101,14 +101,14 @@ class ControllerChannel:
             stub: Any = ControllerStub(self._channel)  # type: ignore[no-untyped-call]
             call = stub.Channel(self._batches())
             async for batch in call:
-                alarm.heard()
+                alarm.message_received()
                 self._receive(batch)
         except grpc.aio.AioRpcError as broken:
             _log.info("the channel to the controller broke: %s", broken.code())
         except asyncio.CancelledError as cancelled:
             _log.info("the channel to the controller ends: %s", cancelled)
         except Exception:
-            _log.exception("a fault closes the channel to the controller")
+            _log.exception("closing the channel to the controller after an unexpected error")
         finally:
             alarm.stop()
             self._fail_pending()
@@ -122,7 +122,7 @@ class ControllerChannel:
         for message in batch.answers:
             future = self._pending.pop(message.sequence, None)
             if future is not None and not future.done():
-                future.set_result(answer_from_pb(message))
+                future.set_result(reply_from_pb(message))
 
     def _fail_pending(self) -> None:
         self._closed = True

@@ -1,9 +1,9 @@
-"""Mutual TLS on the channel between brokers: who is at the other end, by its certificate.
+"""Mutual TLS on the channel between brokers: a certificate identifies the peer.
 
-A broker's certificate names the principal that it acts as (its common name, so that
-`super.users=User:broker` means what it says) and which brokers it may be (host names
-`broker-ID.bridgehead`). Both ends check: the controller takes Envelopes of no other broker id over
-the stream, the broker speaks to no other controller than the one that ZooKeeper names.
+A broker's certificate names its principal (the common name, so that `super.users=User:broker`
+matches) and the broker ids that it may use (host names `broker-ID.bridgehead`). Both ends check:
+the controller accepts Envelopes of no other broker id on the stream, and the broker connects only
+to the controller that ZooKeeper names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BROKER_HOST: Final = re.compile(r"broker-(\d{1,10})\.bridgehead")
 
 
 class ChannelSecurityError(Exception):
-    """Certificates that cannot be used. Its text is one sentence for the operator."""
+    """Unusable certificates. The text is one sentence for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ChannelFiles:
 
 @dataclass(frozen=True, slots=True)
 class ChannelSecurity:
-    """What both ends of a node's channels are made with. Shows no key in its repr."""
+    """The credentials of both ends of a node's channels. The repr shows no key."""
 
     server: grpc.ServerCredentials
     client: grpc.ChannelCredentials
@@ -44,18 +44,18 @@ class ChannelSecurity:
 
 @dataclass(frozen=True, slots=True)
 class PeerIdentity:
-    """Whom a certificate proves. `broker_ids` None: nobody proved anything."""
+    """The identity in a certificate. `broker_ids` is None without TLS."""
 
     principal: KafkaPrincipal = ANONYMOUS
     broker_ids: frozenset[int] | None = None
 
     def may_be(self, broker_id: int) -> bool:
-        """Tell whether the peer may say that it is this broker."""
+        """Tell whether the peer may use this broker id."""
         return self.broker_ids is None or broker_id in self.broker_ids
 
 
 def broker_host(broker_id: int) -> str:
-    """Return the name in a broker's certificate that says which broker it is."""
+    """Return the host name of a broker id in certificates."""
     return f"broker-{broker_id}.bridgehead"
 
 
@@ -77,10 +77,10 @@ def load_security(files: ChannelFiles) -> ChannelSecurity:
 def _read(path: str) -> bytes:
     try:
         content = Path(path).read_bytes()
-    except OSError as wrong:
+    except OSError as error:
         raise ChannelSecurityError(
-            f"{path} cannot be read ({wrong.strerror}): name PEM files in bridgehead.grpc.*, or "
-            "leave them out and let `bridgehead up` make them."
+            f"{path} cannot be read ({error.strerror}): name PEM files in bridgehead.grpc.*, or "
+            "leave them out and let `bridgehead up` create them."
         ) from None
     if b"-----BEGIN " not in content:
         raise ChannelSecurityError(f"{path} is not a PEM file: name one in bridgehead.grpc.*.")
@@ -88,7 +88,7 @@ def _read(path: str) -> bytes:
 
 
 def identify(certificate_fields: Mapping[str, Sequence[bytes]]) -> PeerIdentity | None:
-    """Return whom gRPC's `auth_context` proves; None: a certificate that names no broker."""
+    """Return the identity in gRPC's `auth_context`; None when the certificate names no broker."""
     (name,) = certificate_fields.get("x509_common_name") or (b"",)
     hosts = (
         _BROKER_HOST.fullmatch(each.decode("utf-8", "replace"))

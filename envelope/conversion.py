@@ -1,117 +1,80 @@
-"""Our Envelope values to protobuf and back. The only module that knows both."""
+"""Converts Envelope values to protobuf and back."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, Final
 
 from envelope._pb import envelope_pb2 as pb
 from envelope.messages import (
     ApiRanges,
     Envelope,
-    EnvelopeAnswer,
+    EnvelopeReply,
     Hello,
     MetadataUpdate,
     RequestIdentity,
 )
 
+# Fields with the same name in both forms.
+_ENVELOPE: Final = {field.name for field in fields(Envelope)} - {"identity", "client_address"}
+_UPDATE: Final = [field.name for field in fields(MetadataUpdate)]
+
 
 def envelope_to_pb(envelope: Envelope, into: Any) -> None:
     """Fill one Envelope of a batch."""
-    identity = envelope.identity
-    into.broker_id = identity.broker_id
-    into.incarnation = identity.incarnation
-    into.sequence = identity.sequence
-    into.broker_epoch = envelope.broker_epoch
-    into.request_header = envelope.request_header
-    into.request_data = envelope.request_data
-    into.principal = envelope.principal
-    into.client_host = envelope.client_host
-    into.listener_name = envelope.listener_name
-    into.security_protocol = envelope.security_protocol
-    into.dialect = envelope.dialect
-    into.remaining_ms = envelope.remaining_ms
-    into.request_id = envelope.request_id
-    into.attempt = envelope.attempt
-    into.client_software_name = envelope.client_software_name
-    into.client_software_version = envelope.client_software_version
-    into.made_by_broker = envelope.made_by_broker
+    into.broker_id, into.incarnation, into.sequence = envelope.identity
+    into.client_host = envelope.client_address
+    for name in _ENVELOPE:
+        setattr(into, name, getattr(envelope, name))
 
 
 def envelope_from_pb(message: Any) -> Envelope:
     """Read one Envelope of a batch."""
     return Envelope(
-        RequestIdentity(message.broker_id, message.incarnation, message.sequence),
-        message.broker_epoch,
-        message.request_header,
-        message.request_data,
-        message.principal,
-        message.client_host,
-        message.listener_name,
-        message.security_protocol,
-        message.dialect,
-        message.remaining_ms,
-        message.request_id,
-        message.attempt,
-        message.client_software_name,
-        message.client_software_version,
-        message.made_by_broker,
+        identity=RequestIdentity(message.broker_id, message.incarnation, message.sequence),
+        client_address=message.client_host,
+        **{name: getattr(message, name) for name in _ENVELOPE},
     )
 
 
-def answer_to_pb(sequence: int, answer: EnvelopeAnswer, into: Any) -> None:
-    """Fill one answer of a batch."""
+def reply_to_pb(sequence: int, reply: EnvelopeReply, into: Any) -> None:
+    """Fill one reply of a batch."""
     into.sequence = sequence
-    into.error_code = answer.error_code
-    if answer.response_data is not None:
-        into.response_data = answer.response_data
-    into.zxid = answer.zxid
+    into.error_code = reply.error_code
+    if reply.response_data is not None:
+        into.response_data = reply.response_data
+    into.zxid = reply.zxid
 
 
-def answer_from_pb(message: Any) -> EnvelopeAnswer:
-    """Read one answer of a batch."""
+def reply_from_pb(message: Any) -> EnvelopeReply:
+    """Read one reply of a batch."""
     data = message.response_data if message.HasField("response_data") else None
-    return EnvelopeAnswer(message.error_code, data, message.zxid)
+    return EnvelopeReply(message.error_code, data, message.zxid)
 
 
 def update_to_pb(update: MetadataUpdate, into: Any) -> None:
     """Fill one metadata update of a batch."""
-    into.controller_id = update.controller_id
-    into.controller_epoch = update.controller_epoch
-    into.zxid = update.zxid
-    into.update_metadata = update.update_metadata
-    into.starts_full_image = update.starts_full_image
-    into.complete = update.complete
+    for name in _UPDATE:
+        setattr(into, name, getattr(update, name))
 
 
 def update_from_pb(message: Any) -> MetadataUpdate:
     """Read one metadata update of a batch."""
-    return MetadataUpdate(
-        message.controller_id,
-        message.controller_epoch,
-        message.zxid,
-        message.update_metadata,
-        message.starts_full_image,
-        message.complete,
-    )
+    return MetadataUpdate(**{name: getattr(message, name) for name in _UPDATE})
 
 
 def hello_to_pb(hello: Hello) -> Any:
-    """Return the first thing a broker says."""
-    return pb.Hello(
-        broker_id=hello.broker_id,
-        incarnation=hello.incarnation,
-        broker_epoch=hello.broker_epoch,
-        cluster_id=hello.cluster_id,
-    )
+    """Return the first message of a broker."""
+    return pb.Hello(broker_id=hello.broker_id, incarnation=hello.incarnation)
 
 
 def hello_from_pb(message: Any) -> Hello:
-    """Read the first thing a broker says."""
-    return Hello(message.broker_id, message.incarnation, message.broker_epoch, message.cluster_id)
+    """Read the first message of a broker."""
+    return Hello(message.broker_id, message.incarnation)
 
 
 def ranges_to_pb(served: ApiRanges) -> Any:
-    """Return the Welcome that names what a controller can be asked."""
+    """Return the Welcome with a controller's APIs and versions."""
     welcome = pb.Welcome()
     for key, (lowest, highest) in sorted(served.items()):
         welcome.apis.add(api_key=key, min_version=lowest, max_version=highest)
@@ -119,5 +82,5 @@ def ranges_to_pb(served: ApiRanges) -> Any:
 
 
 def ranges_from_pb(welcome: Any) -> ApiRanges:
-    """Read what the controller can be asked; nothing when it does not say."""
+    """Read a controller's APIs and versions; {} when it sends none."""
     return {api.api_key: (api.min_version, api.max_version) for api in welcome.apis}

@@ -1,4 +1,4 @@
-"""The Envelope and its answer as our code sees them. The wire form is proto/envelope.proto."""
+"""The messages of the channel. The wire form is proto/envelope.proto."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class RequestIdentity(NamedTuple):
-    """Who a write request is, on every resend: exactly-once rests on it (docs/adr/0003)."""
+    """Identifies a write request across resends, for exactly-once execution (docs/adr/0003)."""
 
     broker_id: int
     incarnation: str
@@ -19,39 +19,35 @@ class RequestIdentity(NamedTuple):
 class Envelope:
     """A client's request on its way to the controller. KIP-590 §EnvelopeRequest.
 
-    `request_header` and `request_data` are the client's own bytes. `client_host` is the raw
-    address, 4 or 16 bytes. `remaining_ms` is what the broker will still wait.
+    `request_header` and `request_data` are the client's own bytes. `principal` is serialized;
+    `client_address` has 4 or 16 bytes. `remaining_ms` is how long the broker still waits.
     """
 
     identity: RequestIdentity
-    broker_epoch: int
     request_header: bytes
     request_data: bytes
     principal: bytes
-    client_host: bytes
+    client_address: bytes
     listener_name: str
     security_protocol: str
     dialect: str
     remaining_ms: int
     request_id: str
     attempt: int = 1
-    client_software_name: str = ""
-    client_software_version: str = ""
-    made_by_broker: bool = False  # the broker's own request: an internal topic, an auto-creation
+    made_by_broker: bool = False  # for example an automatic topic creation
 
     @property
     def api_key(self) -> int:
-        """The inner request's: every version of a header begins with it."""
+        """The inner request's key, the first field of every header version."""
         return int.from_bytes(self.request_header[:2], signed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class EnvelopeAnswer:
-    """What came back. `error_code` is the outer error; `response_data` is None beside one.
+class EnvelopeReply:
+    """The reply to an Envelope. `response_data` is None if `error_code`, the outer error, is set.
 
-    `zxid` is the transaction this answer stands for: the commit of a write, else the image's.
-    `throttle_ms` never goes on the wire: another node's broker learns of it from the answer alone,
-    where the answer's version can say it, as Kafka's does.
+    `zxid` is the zxid of the commit for a write, otherwise of the image. `throttle_ms` is not on
+    the wire. As in Kafka, other brokers read it from the response, if its version has the field.
     """
 
     error_code: int
@@ -62,7 +58,7 @@ class EnvelopeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdate:
-    """One UpdateMetadata push, stamped. See proto/envelope.proto for the meaning of the flags."""
+    """One UpdateMetadata. See proto/envelope.proto for the flags."""
 
     controller_id: int
     controller_epoch: int
@@ -72,19 +68,17 @@ class MetadataUpdate:
     complete: bool
 
 
-# What a controller can be asked: lowest and highest version by API key.
+# A controller's lowest and highest version of each API.
 ApiRanges = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a broker says first on a channel."""
+    """The first message of a broker on a channel."""
 
     broker_id: int
     incarnation: str
-    broker_epoch: int
-    cluster_id: str
 
 
 class ChannelClosedError(Exception):
-    """The channel broke before the answer came. Not definite: it may have been executed."""
+    """The channel broke before the reply. Not definite: the request may have been executed."""

@@ -1,13 +1,13 @@
-"""KafkaPrincipal to bytes and back, versioned. KIP-590 §KafkaPrincipal Serialization.
+"""Serializes principals for Envelopes. KIP-590 §KafkaPrincipal Serialization.
 
-Every format begins with an int16 version, by which formats evolve and are told apart:
+Every format begins with an int16 version, which distinguishes the formats:
 
-    0       Kafka's DefaultPrincipalData, a flexible message (kafka-semantics 1.8)
-    16384   the bytes of a principal builder of one's own, under the builder's name
-    32767   a fake principal, of the draft's first stage: the forwarding path without real ones
+    0       Kafka's DefaultPrincipalData, a flexible message (docs/kafka/forwarding.md#principals)
+    16384   the bytes of a custom principal builder, after the builder's name
+    32767   a fake principal, of the draft's first stage
 
-A node reads the one format it is configured for. What it cannot read is an error, never a default
-principal: not even bytes that another builder's format happens to share with Kafka's.
+A node reads only the format that it is configured for. Other bytes are an error, never a default
+principal, even where a custom format happens to share Kafka's bytes.
 """
 
 from __future__ import annotations
@@ -31,19 +31,17 @@ FAKE_TYPE: Final = "Fake"
 
 
 class PrincipalDeserializationError(Exception):
-    """The bytes are no principal that this node can read. Definite: nothing was executed."""
+    """The bytes are no principal of this node's format. Definite: nothing was executed."""
 
 
 class PrincipalSerde(Protocol):
-    """How principals travel; a custom principal builder brings its own."""
+    """Serializes principals; a custom principal builder provides its own."""
 
     def serialize(self, principal: KafkaPrincipal) -> bytes:
         """Return the principal's bytes."""
-        ...
 
     def deserialize(self, data: bytes) -> KafkaPrincipal:
         """Return the principal. Raises PrincipalDeserializationError."""
-        ...
 
 
 class DefaultPrincipalSerde:
@@ -69,30 +67,28 @@ class DefaultPrincipalSerde:
             token = data[at]
             tags, at = decode_varint(data, at + 1)
             at = skip_tagged_fields(data, at, tags)
-        except (struct.error, IndexError, WireError, UnicodeDecodeError) as wrong:
-            raise PrincipalDeserializationError(f"principal bytes: {wrong}") from None
+        except (struct.error, IndexError, WireError, UnicodeDecodeError) as error:
+            raise PrincipalDeserializationError(f"principal bytes: {error}") from None
         if at != len(data) or token > 1 or not kind:
             raise PrincipalDeserializationError("principal bytes: not a principal")
         return KafkaPrincipal(kind, name, token_authenticated=token == 1)
 
 
 class PrincipalCodec(Protocol):
-    """What a principal builder of one's own brings, if its principals are more than type and name.
+    """The methods of a custom principal builder whose principals have more than type and name.
 
     KIP-590's draft has both methods on the builder; Kafka has them on KafkaPrincipalSerde.
     """
 
     def serialize(self, principal: KafkaPrincipal) -> bytes:
         """Return the principal's bytes."""
-        ...
 
     def deserialize(self, data: bytes) -> KafkaPrincipal:
-        """Return the principal; raise anything at all when these bytes are none."""
-        ...
+        """Return the principal; any exception means that the bytes are invalid."""
 
 
 class CustomPrincipalSerde:
-    """A builder's own bytes, under its name: another builder's are refused, not tried."""
+    """A custom builder's bytes after its name; those of another builder are an error."""
 
     def __init__(self, name: str, codec: PrincipalCodec) -> None:
         self._head = _VERSION.pack(_CUSTOM) + _text(name)
@@ -107,26 +103,26 @@ class CustomPrincipalSerde:
         """See PrincipalSerde."""
         try:
             name, at = _read_text(data, _after_version(data, _CUSTOM))
-        except (struct.error, WireError, UnicodeDecodeError) as wrong:
-            raise PrincipalDeserializationError(f"principal bytes: {wrong}") from None
+        except (struct.error, WireError, UnicodeDecodeError) as error:
+            raise PrincipalDeserializationError(f"principal bytes: {error}") from None
         if name != self._name:
             raise PrincipalDeserializationError("principal bytes of another principal builder")
         try:
             principal = self._codec.deserialize(data[at:])
-        except Exception as wrong:  # Anybody's code: whatever it raises, these bytes are nobody.
+        except Exception as error:  # Custom code may raise anything.
             raise PrincipalDeserializationError(
-                f"principal bytes: {type(wrong).__name__} in {self._name}"
-            ) from wrong
+                f"principal bytes: {type(error).__name__} in {self._name}"
+            ) from error
         if not isinstance(principal, KafkaPrincipal):
             raise PrincipalDeserializationError(f"{self._name} returned no principal")
         return principal
 
 
 class FakePrincipalSerde:
-    """The draft's first stage (KIP-590 §Compatibility): the path is tried, nobody real travels.
+    """The draft's first stage, which tests forwarding without real principals (KIP-590).
 
-    Every principal arrives as `Fake:<name>`, which no user's ACL names; nodes of the second stage
-    refuse the format, and a fake node refuses theirs.
+    Every principal arrives as `Fake:<name>`, which no user's ACL names. Nodes of the second stage
+    reject this format, and nodes of the first stage reject theirs.
     """
 
     def __init__(self) -> None:
@@ -141,11 +137,11 @@ class FakePrincipalSerde:
         """See PrincipalSerde."""
         try:
             at = _after_version(data, _FAKE)
-        except struct.error as wrong:
-            raise PrincipalDeserializationError(f"principal bytes: {wrong}") from None
+        except struct.error as error:
+            raise PrincipalDeserializationError(f"principal bytes: {error}") from None
         principal = self._inner.deserialize(_VERSION.pack(_CURRENT) + data[at:])
         if principal.type != FAKE_TYPE:
-            raise PrincipalDeserializationError("principal bytes: a real principal in disguise")
+            raise PrincipalDeserializationError("principal bytes: a real principal marked as fake")
         return principal
 
 

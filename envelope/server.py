@@ -1,4 +1,4 @@
-"""The controller's end of the channels: one stream for each broker."""
+"""The controller's end of the channels: one stream per broker."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerServicer, add_ControllerServicer_to_server
 from envelope.channel_security import PeerIdentity, identify
 from envelope.conversion import (
-    answer_to_pb,
     envelope_from_pb,
     hello_from_pb,
     ranges_to_pb,
+    reply_to_pb,
     update_to_pb,
 )
-from envelope.messages import ApiRanges, Envelope, EnvelopeAnswer, Hello, MetadataUpdate
+from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello, MetadataUpdate
 from envelope.stream import CHANNEL_OPTIONS, SILENCE_MAX_S, Outbox, SilenceAlarm
 
 _log = logging.getLogger(__name__)
-# A broker's own bound is lower; this one protects the controller from a broken broker.
+# A broker's own limit is lower; this one protects the controller from a faulty broker.
 IN_FLIGHT_PER_PEER_MAX: Final = 20_000
 
 
 class BrokerPeer:
-    """A broker at the other end of a stream."""
+    """The broker at the other end of a stream."""
 
     def __init__(
         self, hello: Hello, principal: KafkaPrincipal, host: str, connection_id: str
@@ -46,36 +46,31 @@ class BrokerPeer:
         self.slots = asyncio.Semaphore(IN_FLIGHT_PER_PEER_MAX)
 
     def push(self, update: MetadataUpdate) -> None:
-        """Queue a metadata update; order is kept."""
+        """Queue a metadata update; updates stay in order."""
         self.outbox.put(update, len(update.update_metadata) + 50)
 
-    def answer(self, sequence: int, answer: EnvelopeAnswer) -> None:
-        """Queue an answer."""
+    def answer(self, sequence: int, answer: EnvelopeReply) -> None:
+        """Queue a reply."""
         self.outbox.put((sequence, answer), len(answer.response_data or b"") + 50)
 
 
 class EnvelopeHandler(Protocol):
-    """Who works on Envelopes: the controller, whatever office it holds."""
+    """Handles Envelopes, in any state of the controller."""
 
-    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer:
-        """Work on one Envelope; each runs as a task of its own, on after its stream broke."""
-        ...
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
+        """Handle one Envelope in its own task, which outlives the stream."""
 
     def connected(self, peer: BrokerPeer) -> None:
-        """A broker opened a stream; another one of the same broker may still be there."""
-        ...
+        """A broker opened a stream; an older one of the same broker may still be open."""
 
     def disconnected(self, peer: BrokerPeer) -> None:
-        """That stream is gone; called once for every `connected`."""
-        ...
+        """A stream is closed; called once per `connected`."""
 
     def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
-        """Somebody opened a stream that may not; `principal` None: the certificate has none."""
-        ...
+        """A stream was rejected; `principal` is None when the certificate names none."""
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
-        """A batch came: what this broker has finished, and up to where it has applied updates."""
-        ...
+        """A batch arrived, with the broker's finished requests and its applied zxid."""
 
 
 class _Servicer(ControllerServicer):
@@ -85,7 +80,7 @@ class _Servicer(ControllerServicer):
         self._served = served
         self._count = 0
         self.address = ""  # of the server, once it is bound
-        # Work outlives its stream: the broker asks again, under the same identity.
+        # Tasks outlive their stream: the broker resends under the same identity.
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def Channel(  # noqa: N802  # the method's name in the .proto
@@ -95,7 +90,7 @@ class _Servicer(ControllerServicer):
         if hello is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a channel begins with Hello")
             return
-        # Without TLS nobody proves anything, and everybody is anonymous.
+        # Without TLS every broker is anonymous.
         identity = identify(context.auth_context()) if self._is_secure else PeerIdentity()
         if identity is None or not identity.may_be(hello.broker_id):
             reason = f"its certificate is not that of broker {hello.broker_id}"
@@ -107,11 +102,11 @@ class _Servicer(ControllerServicer):
         peer = BrokerPeer(hello, identity.principal, _host_of(context.peer()), connection_id)
         stream = asyncio.current_task()
         assert stream is not None
-        # Cancelled, not asked: a frozen broker reads nothing, so we may hang in a write to it.
+        # Cancelled directly: a frozen broker reads nothing, so a write to it may block.
         alarm = SilenceAlarm(lambda: stream.cancel("the broker is silent"))
         reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
         reader.add_done_callback(lambda _: peer.outbox.wake())
-        # A generator that hangs in its `yield` when it is cancelled runs no `finally` of its own.
+        # A generator that is cancelled in `yield` does not run its `finally`.
         stream.add_done_callback(lambda _: self._ended(peer, reader, alarm))
         self._handler.connected(peer)
         yield pb.ControllerBatch(welcome=ranges_to_pb(self._served), heartbeat=True)
@@ -130,13 +125,13 @@ class _Servicer(ControllerServicer):
     ) -> None:
         try:
             async for batch in batches:
-                alarm.heard()
+                alarm.message_received()
                 self._handler.batch_received(
                     peer, batch.lowest_unfinished_sequence, batch.applied_zxid
                 )
                 for message in batch.envelopes:
                     if peer.slots.locked():
-                        with alarm.held():
+                        with alarm.suspended():
                             await peer.slots.acquire()
                     else:
                         await peer.slots.acquire()
@@ -146,15 +141,15 @@ class _Servicer(ControllerServicer):
         except grpc.aio.AioRpcError as broken:
             _log.info("the channel of broker %s broke: %s", peer.hello.broker_id, broken)
         except Exception:
-            _log.exception("a fault ends the channel of broker %s", peer.hello.broker_id)
+            _log.exception("closing the channel of broker %s after an error", peer.hello.broker_id)
 
     async def _work(self, envelope: Envelope, peer: BrokerPeer) -> None:
         try:
             answer = await self._handler.handle(envelope, peer)
         except Exception:
-            # Not definite: the broker tells its client so, and nothing is repeated blindly.
-            _log.exception("a fault while handling %s", envelope.request_id)
-            answer = EnvelopeAnswer(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
+            # Not definite: the broker returns the error to its client and does not resend.
+            _log.exception("handling %s failed unexpectedly", envelope.request_id)
+            answer = EnvelopeReply(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
         finally:
             peer.slots.release()
         peer.answer(envelope.identity.sequence, answer)
@@ -166,7 +161,7 @@ def _address(peer: str) -> str:
 
 
 async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
-    """Return what the broker says first; None when it says something else, or nothing."""
+    """Return the first message, or None when it is no Hello or does not arrive."""
     try:
         async with asyncio.timeout(SILENCE_MAX_S):
             first = await anext(batches, None)
@@ -176,7 +171,7 @@ async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
 
 
 def _host_of(peer: str) -> str:
-    """Return the host of what gRPC calls a peer."""
+    """Return the host in a gRPC peer name."""
     host, _, _ = _address(peer).rpartition(":")
     return host.strip("[]") or peer
 
@@ -188,7 +183,7 @@ def _batch(items: list[Any], *, heartbeat: bool) -> Any:
             update_to_pb(item, batch.updates.add())
         else:
             sequence, answer = item
-            answer_to_pb(sequence, answer, batch.answers.add())
+            reply_to_pb(sequence, answer, batch.answers.add())
     return batch
 
 
@@ -211,9 +206,9 @@ async def serve_envelopes(
     credentials: grpc.ServerCredentials | None = None,
     served: ApiRanges = MappingProxyType({}),
 ) -> EnvelopeServer:
-    """Listen on `host:port` (0: a free one) and hand every Envelope to `handler`.
+    """Listen on `host:port` (0: a free port) and pass every Envelope to `handler`.
 
-    `served` is what brokers are told that they may ask.
+    `served` lists the APIs and versions of the controller.
 
     Raises:
         OSError: the port is taken.

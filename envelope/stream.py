@@ -1,9 +1,9 @@
-"""What both ends of a channel share: limits, heartbeats, and writing everything queued at once.
+"""Shared by both ends of a channel: limits, heartbeats, and batched writes.
 
-grpcio costs 100 to 200 microseconds a message whatever is in it, so a message is a batch:
-all that was queued since the last write (stack measurements: 92,000 Envelopes a second with 32
-outstanding, against 6,100 one by one). A frozen peer answers nothing and closes nothing;
-gRPC's own keepalive took a minute to notice, the heartbeat in the stream takes two seconds.
+A gRPC message costs 100 to 200 microseconds regardless of its size, so each message contains
+everything that is queued: with 32 in flight, 92,000 Envelopes a second instead of 6,100. A frozen
+peer does not close its connection. Heartbeats detect it within two seconds; gRPC's keepalive takes
+a minute.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, Final
 HEARTBEAT_EVERY_S: Final = 0.5
 SILENCE_MAX_S: Final = 1.8
 BATCH_ITEMS_MAX: Final = 1_000
-# A batch holds up what is queued behind it; one larger item still goes, alone.
+# Bounds how long a batch delays the items behind it. A larger item is sent alone.
 BATCH_BYTES_MAX: Final = 900 * 1000
-# A frame may have 100 MiB (socket.request.max.bytes), and an Envelope adds little to it.
+# A request has at most 100 MiB (socket.request.max.bytes); the Envelope adds little.
 MESSAGE_BYTES_MAX: Final = 110 * 1024 * 1024
 CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -32,7 +32,7 @@ CHANNEL_OPTIONS: Final = (
 
 
 class Outbox:
-    """What waits to be written, and the writer's alarm."""
+    """The items to write, and a signal for the writer."""
 
     def __init__(self) -> None:
         self._items: deque[tuple[Any, int]] = deque()
@@ -44,11 +44,11 @@ class Outbox:
         self._wake.set()
 
     def wake(self) -> None:
-        """Let the writer look again, though nothing was queued."""
+        """Wake the writer without an item."""
         self._wake.set()
 
     async def wait(self) -> bool:
-        """Wait for something to write; False when a heartbeat is due instead."""
+        """Wait for items; False when a heartbeat is due instead."""
         if not self._items:
             try:
                 async with asyncio.timeout(HEARTBEAT_EVERY_S):
@@ -59,7 +59,7 @@ class Outbox:
         return bool(self._items)
 
     def take(self) -> list[Any]:
-        """Remove and return one batch: all that is queued, up to the limits."""
+        """Remove and return one batch, up to the limits."""
         batch: list[Any] = []
         size = 0
         while self._items and len(batch) < BATCH_ITEMS_MAX and size < BATCH_BYTES_MAX:
@@ -70,10 +70,10 @@ class Outbox:
 
 
 class SilenceAlarm:
-    """Calls `on_silence` once when the peer has said nothing for `SILENCE_MAX_S`.
+    """Calls `on_silence` once when nothing was received for `SILENCE_MAX_S`.
 
-    Our own process may have been frozen, or its loop busy: then what the peer said lies unread
-    in the socket. The alarm therefore counts its own short ticks, not the clock.
+    Counts its own short ticks instead of reading the clock. After this process was frozen or busy,
+    the clock would report silence although the peer's messages wait in the socket.
     """
 
     _TICK_S: Final = 0.2
@@ -81,7 +81,7 @@ class SilenceAlarm:
     def __init__(self, on_silence: Callable[[], object]) -> None:
         self._on_silence = on_silence
         self._silent_ticks = 0
-        self._held = False
+        self._suspended = False
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._schedule()
@@ -90,29 +90,29 @@ class SilenceAlarm:
         self._timer = self._loop.call_later(self._TICK_S, self._tick)
 
     def _tick(self) -> None:
-        self._silent_ticks = 0 if self._held else self._silent_ticks + 1
+        self._silent_ticks = 0 if self._suspended else self._silent_ticks + 1
         if self._silent_ticks * self._TICK_S >= SILENCE_MAX_S:
             self._timer = None
             self._on_silence()
         else:
             self._schedule()
 
-    def heard(self) -> None:
-        """The peer said something."""
+    def message_received(self) -> None:
+        """Reset the alarm."""
         self._silent_ticks = 0
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """No alarm meanwhile: it is we who do not listen."""
-        self._held = True
+    def suspended(self) -> Iterator[None]:
+        """Suspend the alarm while this end does not read."""
+        self._suspended = True
         try:
             yield
         finally:
-            self._held = False
+            self._suspended = False
             self._silent_ticks = 0
 
     def stop(self) -> None:
-        """No more alarms."""
+        """Stop the alarm."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,1 +1,1 @@
-"""What happened, as lines of JSON: the evidence every judge reads."""
+"""The event log and the formats of the evidence."""

@@ -1,4 +1,4 @@
-"""Time as a value: the system's, or one that a test moves by hand."""
+"""Clocks: the system clock, and one that tests advance."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Monotonic nanoseconds for durations, wall milliseconds for people."""
+    """Monotonic nanoseconds for durations, wall-clock milliseconds for timestamps."""
 
     def mono_ns(self) -> int: ...
     def wall_ms(self) -> int: ...
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """The clocks of this host."""
 
     def mono_ns(self) -> int:
-        """Nanoseconds since some fixed moment; the same for all processes of a host."""
+        """Return monotonic nanoseconds, comparable between the processes of a host."""
         return time.monotonic_ns()
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970; may jump."""
+        """Return milliseconds since 1970; may jump."""
         return time.time_ns() // 1_000_000
 
 
 class ManualClock:
-    """A clock that stands until it is moved."""
+    """A clock that advances only on demand."""
 
     def __init__(self, mono_ns: int = 0, wall_ms: int = 1_700_000_000_000) -> None:
         self._mono_ns = mono_ns
@@ -41,6 +41,6 @@ class ManualClock:
         return self._wall_ms
 
     def advance_ms(self, by_ms: int) -> None:
-        """Let time pass."""
+        """Advance both clocks."""
         self._mono_ns += by_ms * 1_000_000
         self._wall_ms += by_ms

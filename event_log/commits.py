@@ -1,31 +1,32 @@
-"""What ZooKeeper did, as lines of JSON: one transaction a line, in the order of their zxids.
+"""ZooKeeper's transactions as JSON lines, one per transaction, ordered by zxid. No I/O.
 
-chaos.witness decodes the transaction logs of all members; what a majority holds is written in
-this form, and both judges read it. Transactions that touch only what lies outside the chroot are
-lines without operations, so that zxids stay without a hole. Formats alone: no I/O.
+`judge.transaction_log` decodes the transaction logs of all members, and keeps what a majority has.
+Both judges read the result. A transaction outside the chroot is a line without operations, so
+that zxids have no gaps.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Final
 
-# What a path is for; `role` of an operation is one of these.
+# The roles of an operation, by its path.
 ROLES: Final = {
     "epoch": "/controller_epoch",
     "controller": "/controller",
-    "registration": "below /brokers/ids, /bridgehead/nodes or /bridgehead/direct: ephemeral, a "
-    "broker's own",
-    "start_up": "persistent parents, /cluster/id and /bridgehead/commit, when they are created",
-    "admin": "everything else below the chroot: only the controller may write it, and brokers "
-    "below the bridge release what stands below DIRECT",
+    "registration": "below /brokers/ids, /bridgehead/nodes or /bridgehead/direct: the ephemeral "
+    "znodes of a broker",
+    "start_up": "creation of the persistent parents, of /cluster/id and of /bridgehead/commit",
+    "admin": "everything else below the chroot: only the controller writes it; brokers below the "
+    "bridge release write the paths in DIRECT",
 }
 DIRECT_WRITERS: Final = "/bridgehead/direct/"
 REGISTRATIONS: Final = ("/brokers/ids/", "/bridgehead/nodes/", DIRECT_WRITERS)
-# What brokers wrote themselves before they forwarded: configs, quotas, ACLs, delegation tokens.
+# Written by brokers below the bridge release: configs, quotas, ACLs and delegation tokens.
 DIRECT: Final = ("/config/", "/kafka-acl", "/delegation_token/")
 _ACL_TYPES: Final = ("Cluster", "DelegationToken", "Group", "Topic", "TransactionalId", "User")
-# Names that exist before there is a controller; creating one of them is no metadata write.
+# Created before there is a controller; their creation is not a metadata write.
 START_UP: Final = frozenset(
     {
         *("/consumers", "/brokers", "/brokers/ids", "/brokers/topics", "/brokers/seqid"),
@@ -41,28 +42,28 @@ START_UP: Final = frozenset(
         *(f"/kafka-acl-extended/prefixed/{name}" for name in _ACL_TYPES),
     }
 )
-# The content of these may be a secret: it is neither written into a line nor into a dump.
+# Their content can be secret: it is omitted from commit lines and dumps.
 SECRET: Final = ("/config/users", "/config/brokers", "/delegation_token")
 WRITES: Final = ("create", "set", "delete", "set_acl")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOperation:
-    """One thing that a transaction did to one path below the chroot."""
+    """One operation of a transaction on a path below the chroot."""
 
-    kind: str  # create, set, delete, set_acl, check; error in a refused multi; other
+    kind: str  # create, set, delete, set_acl, check; error in a failed multi; other
     path: str = ""  # without the chroot
-    role: str = ""  # one of ROLES; "" where there is no path
-    version: int = -1  # what a check demanded (-1: any), what a set resulted in, 0 for a create
+    role: str = ""  # one of ROLES; "" without a path
+    version: int = -1  # of a check: required (-1: any); of a set: the new one; of a create: 0
     ephemeral: bool = False
     error: int = 0
-    data: str | None = None  # the content as text; None: not UTF-8, or perhaps a secret
+    data: str | None = None  # the content as text; None: not UTF-8, or possibly secret
     digest: str | None = None  # of the content: the first 16 hexadecimal digits of its SHA-256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOutcome:
-    """One element of one request, as an outcome znode of this transaction says it ended."""
+    """The outcome of one element of a request, from an outcome znode of this transaction."""
 
     broker_id: int
     incarnation: str
@@ -74,7 +75,7 @@ class CommitOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitLine:
-    """One transaction. `failed`: a refused multi, which changed nothing."""
+    """One transaction. `failed`: a multi that failed and changed nothing."""
 
     zxid: int
     session: str  # 0x… as in session_opened
@@ -99,7 +100,7 @@ class DumpLine:
 
 
 def role_of(kind: str, path: str) -> str:
-    """Return what an operation of this kind on this path is."""
+    """Return the role of an operation of this kind on this path."""
     if path == "/controller_epoch":
         return "epoch"
     if path == "/controller":
@@ -112,5 +113,20 @@ def role_of(kind: str, path: str) -> str:
 
 
 def is_secret(path: str) -> bool:
-    """True when the znode's content stays out of every line."""
+    """Return whether the content of the znode can be secret."""
     return path.startswith(SECRET)
+
+
+def content_digest(data: bytes | None) -> str:
+    """Return the digest of a znode's content: the first 16 hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(data or b"").hexdigest()[:16]
+
+
+def content_text(path: str, data: bytes | None) -> str | None:
+    """Return the content of a znode as text; None for secret paths and for invalid UTF-8."""
+    if is_secret(path):
+        return None
+    try:
+        return (data or b"").decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,8 +1,8 @@
-"""Digests of requests and answers: both ends of the Envelope write them down, and F2 compares.
+"""Digests of requests and responses, recorded on both sides of an Envelope and compared by F2.
 
-A message that holds a secret has none: whoever knows the rest of it could try passwords until the
-digest is right. AlterConfigs and IncrementalAlterConfigs may hold passwords of brokers; besides,
-the broker that they reach answers a part of them itself and forwards what is left.
+Messages that can contain secrets have no digest, which would allow guessing the secret.
+AlterConfigs and IncrementalAlterConfigs can contain passwords; in addition, the receiving broker
+answers a part of them itself and forwards only the rest.
 """
 
 from __future__ import annotations
@@ -10,16 +10,25 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-# RenewDelegationToken, ExpireDelegationToken, AlterUserScramCredentials; and the two above.
-_BODIES_WITH_SECRETS: Final = frozenset({33, 39, 40, 44, 51})
-_ANSWERS_WITH_SECRETS: Final = frozenset({38})  # CreateDelegationToken
+from bridgehead.kafka_wire.api_key import ApiKey
+
+_BODIES_WITH_SECRETS: Final = frozenset(
+    {
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+    }
+)
+_ANSWERS_WITH_SECRETS: Final = frozenset({ApiKey.CREATE_DELEGATION_TOKEN})
 
 
 def body_sha256(api_key: int, body: bytes) -> str | None:
-    """Return the digest of a request without its header; None where it may hold a secret."""
+    """Return the digest of a request without its header; None if it can contain a secret."""
     return None if api_key in _BODIES_WITH_SECRETS else hashlib.sha256(body).hexdigest()
 
 
 def answer_sha256(api_key: int, answer: bytes) -> str | None:
-    """Return the digest of an Envelope's inner answer, header and body; None as above."""
+    """Return the digest of an embedded response, with header; None if it can contain a secret."""
     return None if api_key in _ANSWERS_WITH_SECRETS else hashlib.sha256(answer).hexdigest()

@@ -1,67 +1,121 @@
-"""Every kind of event: one dataclass each; its fields are the columns of the evidence.
+"""Every kind of event: one dataclass each, whose fields are the fields of its JSON line.
 
-Those of clients' connections are in `connections`.
-
-The writer adds what all events have: run_id, node, boot, seq (dense from 0 in each boot),
-mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker id, incarnation,
-sequence): the same on every resend. Codes are Kafka's error codes; sessions are hexadecimal, as
-ZooKeeper's transaction log shows them.
-
-Those that every request has are not frozen: a frozen one takes more than twice as long to build,
-and they are written down as soon as they are built.
+The writer adds run_id, node, boot, seq (starts at 0 in each boot, without gaps), mono_ns, wall_ms,
+host_boot_id, kind and schema_version. `identity` is (broker id, incarnation, sequence number); a
+resend keeps it. Errors are Kafka's error codes. Sessions are hexadecimal, as in ZooKeeper's
+transaction log.
 """
+
+# Events of every request are not frozen: frozen ones take more than twice as long to create.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import ClassVar, Final
-
-from event_log.connections import (
-    Authenticated,
-    AuthenticationFailed,
-    ChannelRefused,
-    Connected,
-    Disconnected,
-    SessionExpired,
-)
+from typing import Any, ClassVar, Final
 
 SCHEMA_VERSION: Final = 1
 
 Identity = tuple[int, str, int]
+EVENT_KINDS: Final[dict[str, type[Any]]] = {}
+
+
+class Event:
+    """The base of all events; `kind` is the name of the class in snake case."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        EVENT_KINDS[cls.kind] = cls
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """A process began its work."""
+class Started(Event):
+    """A process started."""
 
-    kind: ClassVar[str] = "started"
     incarnation: str
     version: str
     pid: int
 
 
 @dataclass(frozen=True, slots=True)
-class ProtocolLevel:
-    """Which release this boot plays: `level` is its inter.broker.protocol.version in full."""
+class ProtocolLevel(Event):
+    """The release that this boot simulates."""
 
-    kind: ClassVar[str] = "protocol_level"
-    level: str
+    level: str  # inter.broker.protocol.version in full, as 3.3-IV3
     envelope_supported: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
-    """A process ended in an orderly way; a boot without this was killed."""
+class Stopped(Event):
+    """A process stopped in an orderly way; a boot without this event was killed."""
 
-    kind: ClassVar[str] = "stopped"
     reason: str
 
 
-@dataclass(slots=True)
-class RequestReceived:
-    """A broker read a request's header. `body_sha256`: of what is forwarded, if without secrets."""
+@dataclass(frozen=True, slots=True)
+class Connected(Event):
+    """A client opened a connection."""
 
-    kind: ClassVar[str] = "request_received"
+    connection: str
+    listener: str
+    security_protocol: str
+    client_host: str
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected(Event):
+    """A client's connection closed."""
+
+    connection: str
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated(Event):
+    """A client authenticated or reauthenticated."""
+
+    connection: str
+    mechanism: str  # the SASL mechanism, or SSL
+    principal: str
+    token_authenticated: bool
+    renewed: bool  # a reauthentication
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationFailed(Event):
+    """A client failed to authenticate or to reauthenticate."""
+
+    connection: str
+    listener: str
+    client_host: str
+    mechanism: str | None
+    reason: str  # contains no secret
+    renewed: bool  # a reauthentication
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelRefused(Event):
+    """A gRPC stream claimed a broker id that its certificate did not prove; it was closed."""
+
+    broker_id: int  # the claimed one
+    principal: str | None  # of the certificate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionExpired(Event):
+    """A client sent a request after its SASL session expired; the connection was closed."""
+
+    connection: str
+
+
+@dataclass(slots=True)
+class RequestReceived(Event):
+    """A broker read the header of a request."""
+
     request_id: str
     connection: str
     api_key: int
@@ -75,68 +129,60 @@ class RequestReceived:
     security_protocol: str
     dialect: str
     route: str  # LOCAL, FORWARD, DIRECT, NOT_CONTROLLER, CLOSE
-    body_sha256: str | None
+    body_sha256: str | None  # only of forwarded requests that cannot contain secrets
     client_software_name: str
     client_software_version: str
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsAutoCreated:
-    """A broker asks for topics because a client named them; `cause` is that client's request.
+class TopicsAutoCreated(Event):
+    """A broker sent a CreateTopics request because a client used topics that do not exist.
 
-    What came of them is in the `request_decided` of `request_id`; no client is told.
+    The `request_decided` event with this `request_id` has the outcomes; the client gets none.
     """
 
-    kind: ClassVar[str] = "topics_auto_created"
     request_id: str
-    cause: str
+    cause: str  # the request id of the client's request
     principal: str
     topics: list[str]
 
 
 @dataclass(slots=True)
-class ForwardSent:
-    """A broker handed an Envelope to the link to the controller; `local`: in its own process."""
+class ForwardSent(Event):
+    """A broker sent an Envelope to the controller."""
 
-    kind: ClassVar[str] = "forward_sent"
     request_id: str
     identity: Identity
     attempt: int
     controller_id: int
-    local: bool
+    local: bool  # the controller is in the same process
 
 
 @dataclass(slots=True)
-class ForwardAnswered:
-    """The end of one attempt. `error` is the Envelope's outer code; None: the channel broke.
+class ForwardAnswered(Event):
+    """One attempt to forward a request ended."""
 
-    `answer_sha256` is there when an inner answer came, and holds no secret.
-    """
-
-    kind: ClassVar[str] = "forward_answered"
     request_id: str
     attempt: int
-    error: int | None
+    error: int | None  # of the Envelope response; null when the channel broke
     zxid: int
-    answer_sha256: str | None
+    answer_sha256: str | None  # of the embedded response, if there is one without secrets
 
 
 @dataclass(slots=True)
-class EnvelopeReceived:
-    """A controller candidate got an Envelope; `sender` is the broker's principal."""
+class EnvelopeReceived(Event):
+    """A controller received an Envelope."""
 
-    kind: ClassVar[str] = "envelope_received"
     request_id: str
     identity: Identity
     attempt: int
-    sender: str
+    sender: str  # the broker's principal
 
 
 @dataclass(frozen=True, slots=True)
-class EnvelopeRefused:
-    """A check on the Envelope failed; nothing was executed."""
+class EnvelopeRefused(Event):
+    """A check of the Envelope failed; nothing was executed."""
 
-    kind: ClassVar[str] = "envelope_refused"
     request_id: str
     identity: Identity
     error: int
@@ -144,14 +190,13 @@ class EnvelopeRefused:
 
 
 @dataclass(slots=True)
-class ExecutionStarted:
-    """The controller decides a request on the image as of `image_zxid`, and for whom.
+class ExecutionStarted(Event):
+    """The controller starts to decide a request, on the image with `image_zxid`.
 
-    So does, with epoch 0, a broker below the bridge release; `image_zxid` is then as of when it
-    knows the ACLs by which it decides (-1: of no one moment, they change too fast).
+    A broker below the bridge release writes this event too, with epoch 0; `image_zxid` is then the
+    zxid of its ACLs, or -1 if they change faster than the broker reads them.
     """
 
-    kind: ClassVar[str] = "execution_started"
     request_id: str
     identity: Identity
     epoch: int
@@ -168,232 +213,172 @@ class ExecutionStarted:
 
 
 @dataclass(slots=True)
-class RequestDecided:
-    """The controller's answer: each element with its code. `zxid` is the commit it stands for."""
+class RequestDecided(Event):
+    """The controller decided a request: the error code of each element."""
 
-    kind: ClassVar[str] = "request_decided"
     request_id: str
     identity: Identity
     api_key: int
     principal: str
     epoch: int
     image_zxid: int
-    zxid: int
+    zxid: int  # of the commit with the changes
     elements: list[tuple[str, int]]
-    unchanged: list[str]  # elements for which nothing was to be written
-    error: int  # of the request as a whole, where it failed as a whole; then without elements
+    unchanged: list[str]  # elements that needed no write
+    error: int  # when the whole request failed; elements is then empty
     validate_only: bool
     answer_sha256: str | None  # as in forward_answered
 
 
 @dataclass(frozen=True, slots=True)
-class CommitSent:
-    """A fenced multi goes to ZooKeeper; `number` is the value its commit counter will have."""
+class CommitSent(Event):
+    """A fenced multi was sent to ZooKeeper."""
 
-    kind: ClassVar[str] = "commit_sent"
-    number: int
+    number: int  # the value of the commit counter after this multi
     epoch: int
     operations: int
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class CommitAnswered:
-    """A multi was applied at `zxid`."""
+class CommitAnswered(Event):
+    """ZooKeeper committed a multi at `zxid`."""
 
-    kind: ClassVar[str] = "commit_answered"
     number: int
     zxid: int
     session: str
 
 
 @dataclass(frozen=True, slots=True)
-class CommitUnknown:
+class CommitUnknown(Event):
     """The reply to a multi was lost."""
 
-    kind: ClassVar[str] = "commit_unknown"
     number: int
     epoch: int
 
 
 @dataclass(slots=True)
-class Answered:
-    """A broker answered a client (or closed its connection). `zxid` is what the answer stands for.
+class Answered(Event):
+    """A broker sent a response to a client, or closed its connection."""
 
-    `error` is the code of the whole request where this broker made the answer itself; the codes
-    of a relayed answer's elements are in the controller's `request_decided`.
-    """
-
-    kind: ClassVar[str] = "answered"
     request_id: str
     api_key: int
     api_version: int
     route: str
-    error: int | None
+    error: int | None  # of the whole request, if this broker created the response
     closed: bool
-    zxid: int
+    zxid: int  # the metadata zxid of the response
 
 
 @dataclass(frozen=True, slots=True)
-class ImageAdvanced:
-    """An image stands at a newer zxid. `side`: broker or controller."""
+class ImageAdvanced(Event):
+    """An image reached a newer zxid."""
 
-    kind: ClassVar[str] = "image_advanced"
     zxid: int
-    side: str
-    epoch: int  # the controller's that the image comes from
+    side: str  # broker or controller
+    epoch: int  # of the controller that published the image
 
 
 @dataclass(frozen=True, slots=True)
-class SessionOpened:
-    """A ZooKeeper session began. `role`: broker, controller, or direct (a broker that writes)."""
+class SessionOpened(Event):
+    """A ZooKeeper session was opened."""
 
-    kind: ClassVar[str] = "session_opened"
+    role: str  # broker, controller, or direct (a broker that writes to ZooKeeper)
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLost(Event):
+    """A ZooKeeper session expired, was rejected or was closed."""
+
     role: str
     session: str
 
 
 @dataclass(frozen=True, slots=True)
-class SessionLost:
-    """A ZooKeeper session is gone: expired, refused or closed."""
+class ClaimSent(Event):
+    """A candidate sent the multi that claims this controller epoch."""
 
-    kind: ClassVar[str] = "session_lost"
-    role: str
-    session: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimSent:
-    """A candidate sent its election multi for this epoch."""
-
-    kind: ClassVar[str] = "claim_sent"
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
-class BecameActive:
-    """A controller has loaded everything and begins to work. `zxid` is its election's."""
+class BecameActive(Event):
+    """A controller was elected and has loaded its image."""
 
-    kind: ClassVar[str] = "became_active"
     epoch: int
     epoch_zk_version: int
-    zxid: int
-    elected_ms: float  # from the wish to stand to the won election
-    loaded_ms: float  # from there to the loaded image
+    zxid: int  # of the election
+    elected_ms: float  # from the start of the candidacy to the election
+    loaded_ms: float  # from the election to the loaded image
 
 
 @dataclass(frozen=True, slots=True)
-class Resigned:
-    """A controller's term is over."""
+class Resigned(Event):
+    """An active controller resigned."""
 
-    kind: ClassVar[str] = "resigned"
     epoch: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerRegistered:
-    """A broker is in /brokers/ids; its epoch is the czxid."""
+class BrokerRegistered(Event):
+    """A broker registered in /brokers/ids."""
 
-    kind: ClassVar[str] = "broker_registered"
-    broker_epoch: int
+    broker_epoch: int  # the czxid of the znode
     incarnation: str
     session: str
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsSnapshot:
-    """All counters and gauges at one moment of the log."""
+class MetricsSnapshot(Event):
+    """The values of all counters and gauges at this point of the log."""
 
-    kind: ClassVar[str] = "metrics_snapshot"
     values: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class FaultInjected:
-    """The harness broke something on purpose."""
+class FaultInjected(Event):
+    """The test harness injected a fault."""
 
-    kind: ClassVar[str] = "fault_injected"
     action: str  # kill, freeze, expire, partition, slow, …
-    target: str  # a node's id, or what else it was done to
+    target: str  # a node id, or another target
 
 
 @dataclass(frozen=True, slots=True)
-class NodeEnded:
-    """The harness saw a node's process end; a boot that was killed has this and no `stopped`."""
+class NodeEnded(Event):
+    """The test harness saw a node's process end; a killed boot has this event and no `stopped`."""
 
-    kind: ClassVar[str] = "node_ended"
     ended_node: str
     ended_boot: str  # its incarnation
-    status: int  # of its exit; a signal's number as a negative one
+    status: int  # the exit status; negative for a signal
 
 
 @dataclass(frozen=True, slots=True)
-class FaultHealed:
-    """The harness mended it."""
+class FaultHealed(Event):
+    """The test harness removed a fault."""
 
-    kind: ClassVar[str] = "fault_healed"
     action: str
     target: str
 
 
 @dataclass(frozen=True, slots=True)
-class ClientInvoked:
-    """A workload's client asked; `op_id` names the operation, `elements` what it is about.
+class ClientInvoked(Event):
+    """A workload client invoked an operation on `elements`.
 
-    Elements are named as in `request_decided`. A workload uses each name once for each API in a
-    run, so that an effect in ZooKeeper can be told to be the operation's.
+    Elements are named as in `request_decided`. A workload uses each name at most once per API and
+    run, so that an effect in ZooKeeper identifies the operation.
     """
 
-    kind: ClassVar[str] = "client_invoked"
     op_id: str
     api_key: int
     elements: list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class ClientCompleted:
-    """...and was told: ok, fail (definitely not) or info (who knows), with each element's code."""
+class ClientCompleted(Event):
+    """The operation of a workload client completed, with the error code of each element."""
 
-    kind: ClassVar[str] = "client_completed"
     op_id: str
-    outcome: str
+    outcome: str  # ok, fail (definitely not executed), or info (unknown)
     elements: list[tuple[str, int]]
-
-
-Event = (
-    Started
-    | ProtocolLevel
-    | Stopped
-    | Connected
-    | Disconnected
-    | Authenticated
-    | AuthenticationFailed
-    | ChannelRefused
-    | SessionExpired
-    | RequestReceived
-    | TopicsAutoCreated
-    | ForwardSent
-    | ForwardAnswered
-    | EnvelopeReceived
-    | EnvelopeRefused
-    | ExecutionStarted
-    | RequestDecided
-    | CommitSent
-    | CommitAnswered
-    | CommitUnknown
-    | Answered
-    | ImageAdvanced
-    | SessionOpened
-    | SessionLost
-    | ClaimSent
-    | BecameActive
-    | Resigned
-    | BrokerRegistered
-    | MetricsSnapshot
-    | FaultInjected
-    | NodeEnded
-    | FaultHealed
-    | ClientInvoked
-    | ClientCompleted
-)

@@ -1,18 +1,18 @@
-"""The folder that one run leaves behind, and the manifest that seals it. Formats alone: no I/O.
+"""The evidence folder of a run, and the manifest that seals it. Formats only, no I/O.
 
     run=<run id>/
-        run.json                                what is known when a run starts (RunDescription)
-        manifest.json                           what there is, once it is sealed (Manifest)
+        run.json                                the run, as known at its start (RunDescription)
+        manifest.json                           the sealed files (Manifest)
         node=<id>/events-<boot>-<nnnn>.jsonl    events of one boot of a node, segment by segment
-        client=<name>/events-<boot>-<nnnn>.jsonl    what a workload asked, and what it was told
-        harness=<name>/events-<boot>-<nnnn>.jsonl   what was broken on purpose, which process ended
-        zookeeper/member=<n>/log.<zxid>         every member's own transaction log
-        zookeeper/first.jsonl  final.jsonl      all znodes when the run began, when it was sealed
-        zookeeper/dumps.json                    as of which zxid each of them is
-        zookeeper/commits.jsonl                 the logs decoded and merged (event_log.commits)
+        client=<name>/events-<boot>-<nnnn>.jsonl    operations and results of a workload
+        harness=<name>/events-<boot>-<nnnn>.jsonl   injected faults, ended processes
+        zookeeper/member=<n>/log.<zxid>         the transaction log of each member
+        zookeeper/first.jsonl  final.jsonl      all znodes at the start and at sealing
+        zookeeper/dumps.json                    the zxid of each dump
+        zookeeper/commits.jsonl                 the decoded and merged logs (event_log.commits)
 
-Lines of events and of commits end with a newline each; a last line without one was cut off.
-docs/evidence.md tells the same to people.
+Every line of events and of commits ends with a newline; a last line without one was cut off. See
+docs/evidence.md.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ RUN: Final = "run.json"
 COMMITS: Final = "zookeeper/commits.jsonl"
 FIRST_DUMP: Final = "zookeeper/first.jsonl"
 FINAL_DUMP: Final = "zookeeper/final.jsonl"
-DUMPS: Final = "zookeeper/dumps.json"  # a dump's path to the zxid as of which it is
+DUMPS: Final = "zookeeper/dumps.json"  # path of a dump -> its zxid
 EVENT_SOURCES: Final = ("node", "client", "harness")
-# Logs of a real Kafka, which has no events: kafka=<broker>/kafka-request.log, …authorizer.log.
+# Logs of a real Kafka, which has no events: kafka=<broker>/kafka-request.log and so on.
 KAFKA_LOGS: Final = {
     "kafka-request.log": "kafka_request",
     "kafka-authorizer.log": "kafka_authorizer",
@@ -38,60 +38,70 @@ FILE_KINDS: Final = (*EVENT_SOURCES, *KAFKA_LOGS.values(), "commits", "dump", "l
 
 
 class ManifestError(Exception):
-    """A manifest that cannot be used. Its text is one sentence."""
+    """A manifest is invalid. The message is one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDescription:
-    """What is known of a run before anything has happened. None stands for "does not apply"."""
+    """A run, as known at its start. None means "does not apply"."""
 
     run_id: str
-    scenario: str | None = (
-        None  # a scenario breaks things on purpose: only then teeth are asked for
-    )
+    scenario: str | None = None  # a scenario injects faults; only then T1 is required
     seed: int | None = None
-    # The properties whose verdicts decide; None: all that the run gave occasion to judge.
+    # The properties whose verdicts decide; None: all that apply to the run.
     expected: list[str] | None = None
     versions: dict[str, str] = field(default_factory=dict)  # bridgehead, python, events
     host_boot_id: str = ""
     started_ms: int = 0
     brokers: int = 0
     session_timeout_ms: int = 0
-    operations_min: int = 0  # T1: so many must succeed before and after the faults
-    chroot: str = ""  # "" or "/…": what lies outside is somebody else's
-    log_folders: list[str] | None = None  # where each member keeps its log; None: out of reach
-    super_users: list[str] | None = None  # of the authorizer; None: there is no authorizer
+    operations_min: int = 0  # T1: how many must succeed before and after the faults
+    chroot: str = ""  # "" or "/…"; znodes outside are ignored
+    log_folders: list[str] | None = None  # log folder of each member; None: not accessible
+    super_users: list[str] | None = None  # of the authorizer; None: no authorizer
     allow_if_no_acl: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestFile:
-    """One file as it was when it was sealed. A file of another size or digest is refused."""
+    """A sealed file. The judge rejects a file of another size or digest."""
 
     path: str  # below the run's folder, with "/"
     kind: str  # one of FILE_KINDS
     bytes: int
     sha256: str
-    lines: int = 0  # newlines, and one more for a last line that has none; 0 for `log`
+    lines: int = 0  # including a last line without newline; 0 for `log`
     cut: bool = False  # the last line has no newline
+
+    def change(self, size: int, sha256: str) -> str:
+        """Return how a file differs from the sealed one; "" if it does not."""
+        if size != self.bytes:
+            verb = "grown" if size > self.bytes else "shrunk"
+            return (
+                f"has {verb} from {self.bytes} to {size} bytes since it was sealed: find out what "
+                "wrote to it; if you seal the run again, the new content is judged."
+            )
+        return (
+            "" if sha256 == self.sha256 else "has changed since it was sealed: its digest differs."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperEvidence:
-    """What the transaction logs gave. `holes` are sentences: what is not known for certain."""
+    """The result of reading the transaction logs. `holes` describes the gaps, in sentences."""
 
-    logs: bool  # False: out of reach, and what needs commits is NODATA
+    logs: bool  # False: not accessible; properties that need commits are NODATA
     members: int = 0
-    first_zxid: int = 0  # judged is what comes after it
+    first_zxid: int = 0  # only later transactions are judged
     last_zxid: int = 0  # of the last commit
-    final_zxid: int | None = None  # as of which final.jsonl is; None: there is none
-    denied: int = 0  # proposals that stand in a minority of logs and were never committed
+    final_zxid: int | None = None  # of final.jsonl; None: no such file
+    denied: int = 0  # proposals in a minority of the logs, never committed
     holes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a sealed run consists of. What is not named here does not belong to it."""
+    """The content of a sealed run; other files do not belong to it."""
 
     format: int = MANIFEST_FORMAT
     run: RunDescription
@@ -101,22 +111,22 @@ class Manifest:
 
 
 def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
-    """Return the object that manifest.json holds."""
+    """Return the manifest as a JSON object."""
     return asdict(manifest)
 
 
 def manifest_from_json(document: object) -> Manifest:
-    """Read the object of a manifest.json.
+    """Parse the JSON object of a manifest.json.
 
     Raises:
-        ManifestError: it is not one, or of another format. A newer format says so.
+        ManifestError: not a manifest, or of an unknown format.
     """
     if not isinstance(document, dict):
-        raise ManifestError("manifest.json holds no object: seal the run again.")
+        raise ManifestError("manifest.json is not a JSON object: seal the run again.")
     found = document.get("format")
     if found != MANIFEST_FORMAT:
         raise ManifestError(
-            f"manifest.json has format {found!r}, this program reads {MANIFEST_FORMAT}: judge it "
+            f"manifest.json has format {found!r}, this version reads {MANIFEST_FORMAT}: judge it "
             "with the version that sealed it, or seal the run again."
         )
     try:
@@ -126,18 +136,16 @@ def manifest_from_json(document: object) -> Manifest:
             zookeeper=_read(ZooKeeperEvidence, document["zookeeper"]),
             files=[_read(ManifestFile, each) for each in document["files"]],
         )
-    except (KeyError, TypeError) as wrong:
-        raise ManifestError(
-            f"manifest.json cannot be read ({wrong}): seal the run again."
-        ) from None
+    except (KeyError, TypeError) as error:
+        raise ManifestError(f"manifest.json is invalid ({error}): seal the run again.") from None
 
 
 def run_from_json(document: object) -> RunDescription:
-    """Read the object of a run.json. Raises ManifestError."""
+    """Parse the JSON object of a run.json. Raises ManifestError."""
     try:
         run: RunDescription = _read(RunDescription, document)
-    except TypeError as wrong:
-        raise ManifestError(f"run.json cannot be read: {wrong}.") from None
+    except TypeError as error:
+        raise ManifestError(f"run.json is invalid: {error}.") from None
     return run
 
 
@@ -145,9 +153,9 @@ _PLAIN_TYPES: Final = {"str": str, "int": int, "bool": bool}
 
 
 def _read(kind: Any, document: Any) -> Any:
-    """Build a dataclass from an object; fields that a later version has added are left out."""
+    """Build a dataclass from a JSON object; unknown fields of later versions are ignored."""
     if not isinstance(document, Mapping):
-        raise TypeError(f"{document!r} is no object")
+        raise TypeError(f"{document!r} is not an object")
     known = {each.name: each for each in fields(kind)}
     given = {name: value for name, value in document.items() if name in known}
     for name, value in given.items():
@@ -155,26 +163,26 @@ def _read(kind: Any, document: Any) -> Any:
         if wanted is not None and type(value) is not wanted:
             raise TypeError(f"{name} is {value!r}, not of type {known[name].type}")
     if ".." in str(given.get("path", "")).split("/") or str(given.get("path", "")).startswith("/"):
-        raise TypeError(f"{given['path']!r} lies outside of the run's folder")
+        raise TypeError(f"{given['path']!r} is outside of the run's folder")
     return kind(**given)
 
 
-# Why a line is not judged. `wrong_run` alone refuses the whole run (exit 2); a line with any other
-# reason is quarantined, and the witness whose file it stands in has a hole.
+# Why a line is not judged. `wrong_run` rejects the whole run (exit status 2). For any other reason,
+# the line is quarantined, and the source of the file has a gap.
 QUARANTINE_REASONS: Final[Mapping[str, str]] = {
     "utf8": "the line is not UTF-8",
     "not_json": "the line is not JSON; NaN, Infinity and comments are not JSON either",
-    "not_an_object": "the line is JSON but no object: an array is one line, not many events",
-    "duplicate_key": "a key stands twice in one object: which of the values holds?",
-    "overflow": "an integer does not fit 64 bits, signed",
-    "wrong_run": "run_id is another run's",
-    "schema_newer": "schema_version is newer than this program's",
-    "unknown_kind": "no event has that kind",
-    "missing_field": "a field that its kind must have is not there",
-    "wrong_type": "a field holds another type than its kind says; null where none is allowed",
+    "not_an_object": "the line is JSON but not an object",
+    "duplicate_key": "an object has a duplicate key",
+    "overflow": "an integer does not fit into 64 bits",
+    "wrong_run": "run_id is that of another run",
+    "schema_newer": "schema_version is newer than this version supports",
+    "unknown_kind": "the kind is unknown",
+    "missing_field": "a required field is missing",
+    "wrong_type": "a field has the wrong type, or is null where null is not allowed",
 }
-# Counted beside them; none of these is a hole.
+# Counted as well; none of these is a gap.
 #   blank        an empty line
-#   duplicate    node, boot and seq of an event that was read already, with equal content
-#   cut          a last line without newline, of a boot that has no `stopped`
-#   unknown_field    accepted; the field is kept aside
+#   duplicate    node, boot and seq of an event that was already read, with the same content
+#   cut          a last line without newline, of a boot without `stopped`
+#   unknown_field    accepted; the field is kept separately

@@ -1,8 +1,8 @@
-"""A log in Kafka's own layout: `[time] LEVEL message (logger)`, for people and Kafka's tools.
+"""A log file in Kafka's layout: `[time] LEVEL message (logger)`.
 
-Lines are buffered until `flush`, and rolled over by size as log4j's RollingFileAppender does: the
-newest is NAME, then NAME.1 and so on. Nobody's promise rests on it, unlike on the event log: what
-a killed process had not handed over is lost, and a full disk costs lines, not service.
+Lines are buffered until `flush`. Files roll over by size as with log4j's RollingFileAppender: the
+newest is NAME, then NAME.1 and so on. Unlike the event log, it may lose lines: the buffer of a
+killed process, and everything while the disk is full.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILES_MAX: Final = 5
 
 
 class Level(IntEnum):
-    """log4j's levels, the more talkative the lower."""
+    """The levels of log4j."""
 
     TRACE = 5
     DEBUG = 10
@@ -30,10 +30,10 @@ class Level(IntEnum):
 
 
 class TextLog:
-    """One file of one logger. `level`: below it nothing is written; OFF opens no file."""
+    """The file of one logger. Lines below `level` are dropped; OFF opens no file."""
 
     def __init__(self, path: Path, logger: str, level: Level) -> None:
-        """Raises OSError: the folder cannot be written."""
+        """Raises OSError if the folder is not writable."""
         self.level = level
         self._path = path
         self._end = f" ({logger})\n".encode()
@@ -48,11 +48,11 @@ class TextLog:
             self._open()
 
     def _open(self) -> None:
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._file_bytes = os.fstat(self._file).st_size
 
     def append(self, level: Level, message: bytes, wall_ms: int) -> None:
-        """Add one line, unless its level is not asked for. `message` holds no line end."""
+        """Append one line if its level is enabled. `message` must not contain a line break."""
         if level < self.level:
             return
         line = b"[%b] %b %b%b" % (self._time(wall_ms), level.name.encode(), message, self._end)
@@ -62,7 +62,7 @@ class TextLog:
             self.flush()
 
     def _time(self, wall_ms: int) -> bytes:
-        """Return log4j's ISO8601 in the machine's time zone; a second's text is made once."""
+        """Return the time in log4j's ISO8601 format and local time; formats each second once."""
         second, ms = divmod(wall_ms, 1000)
         if second != self._second:
             self._second = second
@@ -70,7 +70,7 @@ class TextLog:
         return f"{self._second_text},{ms:03}".encode()
 
     def flush(self) -> None:
-        """Hand all lines to the operating system."""
+        """Write the buffered lines to the file."""
         if not self._buffer:
             return
         data = b"".join(self._buffer)
@@ -83,8 +83,8 @@ class TextLog:
             self._file_bytes += len(data)
             if self._file_bytes > FILE_BYTES_MAX:
                 self._roll()
-        except OSError as wrong:
-            _log.error("lines of %s are lost: %s", self._path, wrong)
+        except OSError as error:
+            _log.error("lost lines of %s: %s", self._path, error)
 
     def _roll(self) -> None:
         os.close(self._file)

@@ -1,15 +1,16 @@
-"""Appends events as lines of JSON. Nothing is lost but what a killed process had not handed over.
+"""Appends events as lines of JSON.
 
-Lines are buffered until `flush`, which hands them to the operating system in one write; whoever
-answers a client flushes first, so that no answer exists without its evidence. There is no fsync:
-a power cut is not among the faults that are judged.
+Lines are buffered until `flush` writes them to the file. A broker flushes before it sends a
+response, so no response exists without its evidence; only a killed process loses its buffer. There
+is no fsync: power failures are not tested.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import orjson
 
@@ -21,14 +22,14 @@ SEGMENT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class EventLog(Protocol):
-    """Where events go."""
+    """A destination for events."""
 
     def append(self, event: Event) -> None: ...
     def flush(self) -> None: ...
 
 
 class NullEventLog:
-    """Forgets everything: for tests that are not about evidence."""
+    """Discards all events: for tests that need no evidence."""
 
     def append(self, event: Event) -> None:
         """See EventLog."""
@@ -37,11 +38,28 @@ class NullEventLog:
         """See EventLog."""
 
 
+def _encode(event: Event) -> bytes:
+    try:
+        return orjson.dumps(event, default=tuple)  # by default, it does not encode named tuples
+    except TypeError:  # a lone surrogate
+        return orjson.dumps(_escape(asdict(cast(Any, event))))
+
+
+def _escape(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_escape(name): _escape(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_escape(each) for each in value]
+    return value
+
+
 class FileEventLog:
-    """One boot of one node, in segments `events-<boot>-<number>.jsonl`.
+    """The events of one boot of a node, in segments `events-<boot>-<number>.jsonl`.
 
     Raises:
-        OSError: the folder cannot be written; a node without evidence does not start.
+        OSError: the folder is not writable; a node does not start without evidence.
     """
 
     def __init__(
@@ -68,18 +86,18 @@ class FileEventLog:
 
     def _open_segment(self) -> int:
         path = self._directory / f"events-{self._boot}-{self._segment:04}.jsonl"
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def append(self, event: Event) -> None:
         """Add one event; see `flush`."""
-        # What all lines share is encoded once. A named tuple is a tuple to us, not to orjson.
+        # The common fields are encoded once.
         data = b'{"kind":"%b","seq":%d,"mono_ns":%d,"wall_ms":%d,%b,%b\n' % (
             event.kind.encode(),
             self._sequence,
             self._clock.mono_ns(),
             self._clock.wall_ms(),
             self._common,
-            orjson.dumps(event, default=tuple)[1:],
+            _encode(event)[1:],
         )
         self._sequence += 1
         self._buffer.append(data)
@@ -88,16 +106,22 @@ class FileEventLog:
             self.flush()
 
     def flush(self) -> None:
-        """Hand all lines to the operating system."""
+        """Write the buffered lines to the file.
+
+        Raises:
+            OSError: for example, the disk is full; the next call continues where this one ended.
+        """
         if not self._buffer:
             return
         data = b"".join(self._buffer)
-        self._buffer.clear()
-        self._buffered_bytes = 0
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._file, view) :]
-        self._segment_bytes += len(data)
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(self._file, data[written:])
+        finally:
+            self._buffer = [data[written:]] if written < len(data) else []
+            self._buffered_bytes = len(data) - written
+            self._segment_bytes += written
         if self._segment_bytes > SEGMENT_BYTES_MAX:
             os.close(self._file)
             self._segment += 1

@@ -1,1 +1,1 @@
-"""Numbers about the running node, under the names of KIP-590 and of Kafka."""
+"""Metrics of a node, under the names of KIP-590 and of Kafka."""

@@ -1,6 +1,6 @@
-"""GET /metrics and GET /health over HTTP: the metrics shell.
+"""GET /metrics and GET /health over HTTP.
 
-Answers one request a connection and closes it. What it reads is bounded in bytes and in time.
+One request per connection. Reads are bounded in bytes and time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ _READ_TIMEOUT_S: Final = 5.0
 
 
 class MetricsServer:
-    """A running HTTP server; `port` is the one it got."""
+    """The HTTP server; `port` is the bound port."""
 
-    def __init__(
-        self, registry: CollectorRegistry, is_healthy: Callable[[], tuple[bool, str]]
-    ) -> None:
-        """`is_healthy` says whether, and in one line why (not)."""
+    def __init__(self, registry: CollectorRegistry, health: Callable[[], tuple[bool, str]]) -> None:
+        """`health` returns whether the node is healthy, and a one-line reason."""
         self._registry = registry
-        self._is_healthy = is_healthy
+        self._health = health
         self._server: asyncio.Server | None = None
         self.port = 0
 
@@ -41,7 +39,7 @@ class MetricsServer:
         try:
             async with asyncio.timeout(_READ_TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-            writer.write(self._answer(head))
+            writer.write(self._respond(head))
             await writer.drain()
         except (
             TimeoutError,
@@ -49,11 +47,11 @@ class MetricsServer:
             asyncio.IncompleteReadError,
             asyncio.LimitOverrunError,
         ):
-            pass  # Whoever it was did not speak HTTP, or went away.
+            pass  # The peer did not speak HTTP, or disconnected.
         finally:
             writer.close()
 
-    def _answer(self, head: bytes) -> bytes:
+    def _respond(self, head: bytes) -> bytes:
         method, _, rest = head.partition(b" ")
         path = rest.split(b" ", 1)[0].split(b"?", 1)[0]
         if method != b"GET":
@@ -61,8 +59,8 @@ class MetricsServer:
         if path == b"/metrics":
             return _response(200, "OK", generate_latest(self._registry), CONTENT_TYPE_LATEST)
         if path == b"/health":
-            healthy, why = self._is_healthy()
-            body = f"{why}\n".encode()
+            healthy, reason = self._health()
+            body = f"{reason}\n".encode()
             return _response(200, "OK", body) if healthy else _response(503, "Unavailable", body)
         return _response(404, "Not Found", b"try /metrics or /health\n")
 

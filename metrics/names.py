@@ -1,7 +1,7 @@
-"""Every metric: the name we expose, the name the KIP or Kafka gives it, and what it means.
+"""Every metric: the exposed name, the name in the KIP or in Kafka, and its meaning.
 
-KIP-590's draft names five (§Monitoring Metrics); Kafka never shipped them. They are kept
-literally in a column of their own, beside their Prometheus spelling.
+KIP-590's draft names five (§Monitoring Metrics), which Kafka never shipped. Its spelling is kept in
+a column beside the Prometheus name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Kind(Enum):
-    """How a number behaves."""
+    """The type of a metric."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -19,7 +19,7 @@ class Kind(Enum):
 
 
 class Metric(NamedTuple):
-    """One row. `labels` name what it is broken down by."""
+    """One metric. `labels` are its dimensions."""
 
     name: str
     original: str
@@ -29,10 +29,10 @@ class Metric(NamedTuple):
 
 
 class Dialect(Enum):
-    """Which of the two spellings that dashboards assume Kafka's own counters get.
+    """The spelling of Kafka's own counters, of which dashboards assume one of two.
 
     `CONFLUENT`: as in the jmx-monitoring-stacks, `…requestspersec`. `STRIMZI`: as in jmx_exporter's
-    own examples, `…requests_total`. What the KIP names, and gauges, are spelt the same in both.
+    examples, `…requests_total`. The KIP's metrics, and gauges, are spelt the same in both.
     """
 
     CONFLUENT = "confluent"
@@ -41,7 +41,7 @@ class Dialect(Enum):
 
 
 def exposed_names(metric: Metric, dialect: Dialect) -> tuple[str, ...]:
-    """Return the names under which a scrape finds a metric."""
+    """Return the exposed names of a metric."""
     domain, _, rest = metric.original.partition(":type=")
     if metric.kind is not Kind.COUNTER:
         return (metric.name,)
@@ -73,13 +73,13 @@ MESSAGES_REDIRECTED: Final = Metric(
     "num_messages_redirected_count",
     "num-messages-redirected-count",
     Kind.COUNTER,
-    "Requests that went out in Envelopes since start; a resend is not counted again",
+    "Requests sent in Envelopes since start, resends not counted",
 )
 MESSAGES_REDIRECTED_RATE: Final = Metric(
     "num_messages_redirected_rate",
     "num-messages-redirected-rate",
     Kind.GAUGE,
-    "Requests that went out in Envelopes, per second",
+    "Requests sent in Envelopes, per second",
 )
 AUTHORIZATION_FAILED: Final = Metric(
     "request_forwarding_to_controller_authorization_fail_count",
@@ -91,19 +91,19 @@ ENVELOPES_REFUSED: Final = Metric(
     "bridgehead_envelopes_refused_total",
     "bridgehead.controller:type=Envelopes,name=Refused",
     Kind.COUNTER,
-    "Envelopes refused because of who sent them or what was in them",
+    "Envelopes rejected for their sender or their contents",
 )
 CHANNELS_REFUSED: Final = Metric(
     "bridgehead_broker_channels_refused_total",
     "bridgehead.controller:type=BrokerChannels,name=Refused",
     Kind.COUNTER,
-    "Streams whose certificate was not that of the broker that they said they were",
+    "Streams rejected because the certificate does not match the broker id",
 )
 ACTIVE_CONTROLLER: Final = Metric(
     "kafka_controller_kafkacontroller_activecontrollercount",
     "kafka.controller:type=KafkaController,name=ActiveControllerCount",
     Kind.GAUGE,
-    "1 while this node is the controller",
+    "1 while this node is the active controller",
 )
 NOT_CONTROLLER: Final = Metric(
     "not_controller_answers_count",
@@ -115,14 +115,14 @@ FORWARDING_FAILURES: Final = Metric(
     "forwarding_failures_count",
     "",
     Kind.COUNTER,
-    "Forwarded requests that ended without the controller's answer: the client was told "
-    "REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR by this broker, or its connection was closed",
+    "Forwarded requests without a response of the controller: this broker answered "
+    "REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR, or closed the connection",
 )
 FORWARDING_QUEUE: Final = Metric(
     "kafka_server_forwardingmanager_queuelength",
     "kafka.server:type=ForwardingManager,name=QueueLength",
     Kind.GAUGE,
-    "Requests on their way to the controller or waiting for one",
+    "Requests that are forwarded or wait for a controller",
 )
 FORWARDING_QUEUE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_queuetimems",
@@ -135,7 +135,7 @@ FORWARDING_REMOTE_TIME: Final = Metric(
     "kafka_server_forwardingmanager_remotetimems",
     "kafka.server:type=ForwardingManager,name=RemoteTimeMs",
     Kind.QUANTILES,
-    "Milliseconds from the first Envelope of a request to its answer",
+    "Milliseconds from the first Envelope of a request to its response",
     ("quantile",),
 )
 REQUESTS: Final = Metric(
@@ -149,7 +149,7 @@ REQUEST_TIME: Final = Metric(
     "kafka_network_requestmetrics_totaltimems",
     "kafka.network:type=RequestMetrics,name=TotalTimeMs",
     Kind.QUANTILES,
-    "Milliseconds from a request's arrival to its answer",
+    "Milliseconds from a request's arrival to its response",
     ("request", "quantile"),
 )
 CONNECTIONS: Final = Metric(
@@ -162,15 +162,15 @@ CLIENT_SOFTWARE: Final = Metric(
     "kafka_server_socket_server_connections",
     "kafka.server:type=socket-server-metrics,clientSoftwareName=,clientSoftwareVersion=,listener=",
     Kind.GAUGE,
-    "Clients connected now, by the software that they say they are (KIP-511); unknown where they "
-    "said nothing, other beyond a hundred sorts",
+    "Clients connected now, by client software (KIP-511); unknown where the client named none, "
+    "other beyond a hundred kinds",
     ("client_software_name", "client_software_version", "listener"),
 )
 BROKER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_broker_connection_accept_rate",
     "kafka.server:type=socket-server-metrics,name=broker-connection-accept-rate",
     Kind.GAUGE,
-    "New connections per second, those of the protected listener between brokers aside",
+    "New connections per second, without those of the protected inter-broker listener",
 )
 LISTENER_ACCEPT_RATE: Final = Metric(
     "kafka_server_socket_server_connection_accept_rate",
@@ -183,53 +183,52 @@ ACCEPT_THROTTLE_TIME: Final = Metric(
     "kafka_server_socket_server_connection_accept_throttle_time",
     "kafka.server:type=socket-server-metrics,listener=,name=connection-accept-throttle-time",
     Kind.GAUGE,
-    "Milliseconds that new connections waited on average, of those that had to "
-    "(max.connection.creation.rate)",
+    "Milliseconds that delayed new connections waited on average (max.connection.creation.rate)",
     ("listener",),
 )
 IP_ACCEPT_THROTTLE_TIME: Final = Metric(
     "kafka_server_socket_server_ip_connection_accept_throttle_time",
     "kafka.server:type=socket-server-metrics,listener=,name=ip-connection-accept-throttle-time",
     Kind.GAUGE,
-    "Milliseconds that connections were kept on average before they were closed, of those that "
-    "came too soon (connection_creation_rate)",
+    "Milliseconds on average that connections over the rate of their address were held before "
+    "they were closed (connection_creation_rate)",
     ("listener",),
 )
 UNAUTHENTICATED_CONNECTIONS: Final = Metric(
     "unauthenticated_connection_count",
     "",
     Kind.GAUGE,
-    "Clients connected now that have not proved yet who they are",
+    "Connected clients that are not authenticated yet",
 )
 LOGINS: Final = Metric(
     "kafka_server_socket_server_successful_authentication_total",
     "kafka.server:type=socket-server-metrics,name=successful-authentication-total",
     Kind.COUNTER,
-    "Clients that proved who they are, over TLS or SASL",
+    "Successful logins over TLS or SASL",
 )
 FAILED_LOGINS: Final = Metric(
     "kafka_server_socket_server_failed_authentication_total",
     "kafka.server:type=socket-server-metrics,name=failed-authentication-total",
     Kind.COUNTER,
-    "Clients that did not: a TLS handshake or a SASL login that failed or was not finished",
+    "Failed or unfinished TLS handshakes and SASL logins",
 )
 RENEWED_LOGINS: Final = Metric(
     "kafka_server_socket_server_successful_reauthentication_total",
     "kafka.server:type=socket-server-metrics,name=successful-reauthentication-total",
     Kind.COUNTER,
-    "Logins renewed on their connection",
+    "Successful SASL re-authentications",
 )
 FAILED_RENEWALS: Final = Metric(
     "kafka_server_socket_server_failed_reauthentication_total",
     "kafka.server:type=socket-server-metrics,name=failed-reauthentication-total",
     Kind.COUNTER,
-    "Logins that were to be renewed, in vain",
+    "Failed SASL re-authentications",
 )
 EXPIRED_SESSIONS: Final = Metric(
     "kafka_server_socket_server_expired_connections_killed_count",
     "kafka.server:type=socket-server-metrics,name=expired-connections-killed-count",
     Kind.COUNTER,
-    "Connections closed because their login had ended and was not renewed",
+    "Connections closed because their session expired without re-authentication",
 )
 ZOOKEEPER_CONNECTED: Final = Metric(
     "kafka_server_sessionexpirelistener_connected",
@@ -241,7 +240,7 @@ ZOOKEEPER_LATENCY: Final = Metric(
     "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms",
     "kafka.server:type=ZooKeeperClientMetrics,name=ZooKeeperRequestLatencyMs",
     Kind.QUANTILES,
-    "Milliseconds from a request to ZooKeeper to its answer, in all sessions of this node",
+    "Milliseconds from a ZooKeeper request to its response, in all sessions of this node",
     ("quantile",),
 )
 EVENT_QUEUE: Final = Metric(

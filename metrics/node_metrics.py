@@ -1,4 +1,4 @@
-"""The numbers of one node: counted here, exposed through a registry that is passed in.
+"""The metrics of one node, exposed through a registry that is passed in.
 
 Every counter equals the number of its events in the evidence; a property checks that.
 """
@@ -24,7 +24,7 @@ from metrics.windows import Quantiles, Rate
 
 _Family = CounterMetricFamily | GaugeMetricFamily | UnknownMetricFamily
 QUANTILES: Final = (0.5, 0.99, 0.999)
-# What clients say of themselves becomes labels: so many sorts, and no longer ones.
+# Clients choose their software names, which become labels: bounds their number and length.
 SORTS_MAX: Final = 100
 LABEL_LENGTH_MAX: Final = 100
 OTHER: Final = "other"
@@ -38,7 +38,7 @@ _LOGIN_COUNTERS: Final = (
 
 
 class NodeMetrics(Collector):
-    """Counts, and collects when Prometheus asks."""
+    """Counts, and collects for Prometheus."""
 
     def __init__(
         self,
@@ -73,17 +73,17 @@ class NodeMetrics(Collector):
         registry.register(self)
 
     def gauge(self, metric: Metric, read: Callable[[], float]) -> None:
-        """Expose a number that somebody else keeps."""
+        """Expose a number that is read on each scrape."""
         assert metric.kind is Kind.GAUGE, metric.name
         self._gauges[metric] = read
 
     def labelled(self, metric: Metric, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
-        """Expose numbers that somebody else keeps, by their labels. Not in snapshots."""
+        """Expose numbers that are read on each scrape, by label. Not in snapshots."""
         assert metric.kind is Kind.GAUGE, metric.name
         self._labelled[metric] = read
 
     def connected_software(self, read: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
-        """Expose what somebody else knows of each connection: software, version, listener."""
+        """Expose software, version and listener of each connection."""
         self._connected_software = read
 
     def forwarding_began(self, connection: str) -> None:
@@ -93,58 +93,58 @@ class NodeMetrics(Collector):
             self._began.record(self._now_s())
 
     def forwarding_ended(self, connection: str) -> None:
-        """...and waits no more."""
+        """A client connection no longer waits."""
         self._pending[connection] -= 1
         if not self._pending[connection]:
             del self._pending[connection]
 
     def message_redirected(self) -> None:
-        """A request went out in an Envelope for the first time."""
+        """A request was sent in an Envelope for the first time."""
         self._redirected_count += 1
         self._redirected.record(self._now_s())
 
     def queue_time(self, elapsed_ms: float) -> None:
-        """A request waited so long before it first went out in an Envelope."""
+        """The time from a request's arrival to its first Envelope."""
         self._queue_times.record(elapsed_ms)
 
     def remote_time(self, elapsed_ms: float) -> None:
-        """A forwarded request was answered after so long."""
+        """The time from a request's first Envelope to its response."""
         self._remote_times.record(elapsed_ms)
 
     def zookeeper_answered(self, elapsed_ms: float) -> None:
-        """ZooKeeper answered a request after so long."""
+        """The latency of a ZooKeeper request."""
         self._zookeeper_times.record(elapsed_ms)
 
     def authorization_failed(self) -> None:
-        """An Envelope's sender lacks the right to send Envelopes."""
+        """The sender of an Envelope lacks the right to send Envelopes."""
         self._authorization_failed_count += 1
 
     def envelope_refused(self) -> None:
-        """An Envelope failed a check, NOT_CONTROLLER aside."""
+        """An Envelope failed a check other than NOT_CONTROLLER."""
         self._envelopes_refused_count += 1
 
     def channel_refused(self) -> None:
-        """Somebody's certificate was not that of the broker that it said it was."""
+        """A stream's certificate does not match its broker id."""
         self._channels_refused_count += 1
 
     def forwarding_failed(self) -> None:
-        """A forwarded request ended without the controller's answer."""
+        """A forwarded request ended without a response of the controller."""
         self._forwarding_failure_count += 1
 
     def not_controller_answered(self) -> None:
-        """A client was told NOT_CONTROLLER."""
+        """A client got NOT_CONTROLLER."""
         self._not_controller_count += 1
 
     def login_succeeded(self, *, renewed: bool) -> None:
-        """A client proved who it is, again or for the first time."""
+        """A client logged in or re-authenticated."""
         self._login_counts[names.RENEWED_LOGINS if renewed else names.LOGINS] += 1
 
     def login_failed(self, *, renewed: bool) -> None:
-        """A client did not."""
+        """A login or re-authentication failed."""
         self._login_counts[names.FAILED_RENEWALS if renewed else names.FAILED_LOGINS] += 1
 
     def session_expired(self) -> None:
-        """A connection was closed because its login had ended."""
+        """A session expired and its connection was closed."""
         self._login_counts[names.EXPIRED_SESSIONS] += 1
 
     def request_completed(self, api: str, version: int, elapsed_ms: float) -> None:
@@ -156,7 +156,7 @@ class NodeMetrics(Collector):
         times.record(elapsed_ms)
 
     def snapshot(self) -> dict[str, float]:
-        """Return every counter and gauge under its exposed name, for the evidence."""
+        """Return every counter and gauge by its exposed name, for the evidence."""
         now_s = self._now_s()
         values: dict[str, float] = {
             names.CLIENTS_FORWARDING.name: len(self._pending),
@@ -177,13 +177,13 @@ class NodeMetrics(Collector):
         return values
 
     def _families(self, metric: Metric) -> Iterator[_Family]:
-        """One for each name that the dialect gives a metric, still without a number."""
+        """Yield an empty family per name of a metric in the dialect."""
         for name in names.exposed_names(metric, self._dialect):
             if metric.kind is Kind.GAUGE:
                 yield GaugeMetricFamily(name, _help(metric), labels=metric.labels)
             elif name.endswith("_total"):
                 yield CounterMetricFamily(name, _help(metric), labels=metric.labels)
-            else:  # A counter whose name does not end as Prometheus wants: its type stays unsaid.
+            else:  # Not ending in `_total`, so exposed without a type.
                 yield UnknownMetricFamily(name, _help(metric), labels=metric.labels)
 
     def collect(self) -> Iterable[Family]:
@@ -220,7 +220,7 @@ class NodeMetrics(Collector):
 
 
 def _sorts(connections: Iterable[tuple[str, str, str]]) -> Counter[tuple[str, str, str]]:
-    """Count connections by sort. Clients choose the names, so there are few, and none is long."""
+    """Count connections by software, version and listener, within the limits of labels."""
     counted: Counter[tuple[str, str, str]] = Counter()
     for name, version, listener in connections:
         sort = (name, version, listener)

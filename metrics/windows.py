@@ -1,4 +1,4 @@
-"""Kafka's own way of forgetting: rates and quantiles over a few samples of a window. Pure."""
+"""Rates and quantiles over a few sample windows, as in Kafka. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 
 
 class _Sample:
-    """Events counted since `start_ms`; the last of them came at `last_ms`."""
+    """Events counted since `start_ms`; the last was at `last_ms`."""
 
     __slots__ = ("count", "last_ms", "start_ms")
 
@@ -22,9 +22,9 @@ class _Sample:
 class Rate:
     """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedCount.
 
-    Time counts from the oldest sample kept, and windows that are missing before it count as empty
-    ones, so that the first event after a pause is not reported as thousands a second. One sample
-    more than asked for is kept: the oldest may reach into the measured time.
+    Measures from the oldest sample kept and counts missing windows before it as empty, so the first
+    event after a pause is no spike. Keeps one sample more than configured: the oldest may reach
+    into the measured time.
     """
 
     def __init__(self, samples: int, window_ms: int) -> None:
@@ -49,12 +49,12 @@ class Rate:
         self._samples[self._current].count -= 1
 
     def measure(self, now_s: float) -> float:
-        """Return the rate as of now."""
-        elapsed_ms = self.elapsed_ms(now_s)  # which forgets what is too old
+        """Return the rate at `now_s`."""
+        elapsed_ms = self.elapsed_ms(now_s)  # drops old samples
         return sum(sample.count for sample in self._samples) / (elapsed_ms / 1000)
 
     def elapsed_ms(self, now_s: float) -> int:
-        """Return the time over which is measured, as of now."""
+        """Return the measured time span at `now_s`."""
         now_ms = round(now_s * 1000)
         if not self._samples:
             self._samples.append(_Sample(now_ms))
@@ -78,7 +78,7 @@ class Rate:
 
 
 class Average:
-    """The mean of what was recorded in the last `samples` windows; 0 when nothing was."""
+    """The mean of the last `samples` windows; 0 without values."""
 
     def __init__(self, samples: int = 2, window_ms: int = 30_000) -> None:
         self._window_s = window_ms / 1000
@@ -93,7 +93,7 @@ class Average:
             self._windows.append((now_s, value, 1))
 
     def measure(self, now_s: float) -> float:
-        """Return the mean as of now."""
+        """Return the mean at `now_s`."""
         oldest_s = now_s - self._window_s * (self._windows.maxlen or 0)
         kept = [(total, count) for since, total, count in self._windows if since > oldest_s]
         return sum(total for total, _ in kept) / max(sum(count for _, count in kept), 1)
@@ -110,7 +110,7 @@ class Quantiles:
         self._values.append(value)
 
     def measure(self, *quantiles: float) -> list[float]:
-        """Return the values at `quantiles` (0 to 1); zeros when there is nothing yet."""
+        """Return the values at `quantiles` (0 to 1); zeros without values."""
         ordered = sorted(self._values)
         if not ordered:
             return [0.0] * len(quantiles)

@@ -1,8 +1,8 @@
 """`python -m node --config FILE --data-dir DIR`: one node in the foreground.
 
-Prints nothing on standard output; says in one sentence on standard error why it cannot start
-(exit 2). SIGTERM, SIGINT, and the end of standard input where BRIDGEHEAD_PARENT_PIPE is set, stop
-it in an orderly way (exit 0).
+Prints nothing on standard output. A node that cannot start prints one sentence on standard error
+and exits with 2. SIGTERM, SIGINT and, where BRIDGEHEAD_PARENT_PIPE is set, the end of standard
+input shut it down cleanly (exit 0).
 """
 
 from __future__ import annotations
@@ -16,25 +16,31 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bridgehead.cluster import control_socket
+from bridgehead.cluster.data_directory import make_private
 from bridgehead.cluster.properties import format_properties, parse_properties
 from broker_proxy.watcher import RegistrationRefusedError
 from cluster_model.broker_configs import InvalidBrokerConfigError
 from cluster_model.session_state import ConnectionLostError
-from controller.store.port import Mutant
-from node.config import NodeConfigError, read_config
+from node.config import NodeConfig, NodeConfigError, read_config
+from node.control_commands import ControlCommands
 from node.environment import AmbiguousVariableError, properties_from
-from node.node import Node
+from node.lifecycle import Node
+from node.parts import Parts, build_parts
 
 _CANNOT_START = 2
+BuildParts = Callable[[NodeConfig, Path], Parts]
 _GC_THRESHOLDS = (50_000, 20, 100)
+_FILES = ("node.properties", "node.log", "node.out", "node.pid", "ready.json", "control.sock")
+_FOLDERS = ("events", "logs")
 
 
-def main(arguments: list[str] | None = None, mutants: frozenset[Mutant] = frozenset()) -> int:
-    """Run one node; return the exit code. `mutants` is for the test build alone."""
+def main(arguments: list[str] | None = None, build: BuildParts = build_parts) -> int:
+    """Run one node; return the exit code. The test build passes another `build`."""
     parser = argparse.ArgumentParser(prog="node", description=__doc__)
     parser.add_argument("--config", type=Path, help="Kafka's server.properties")
     parser.add_argument(
@@ -43,67 +49,70 @@ def main(arguments: list[str] | None = None, mutants: frozenset[Mutant] = frozen
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--log-file", type=Path)
     options = parser.parse_args(arguments)
+    make_private(options.data_dir / name for name in (*_FILES, *_FOLDERS))
     logging.basicConfig(
         filename=options.log_file,
         level=logging.INFO,
         format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
     )
     logging.getLogger("kazoo").setLevel(logging.WARNING)
-    # A large image is a million objects that live long: looking through them for garbage at the
-    # usual pace costs whole seconds of pauses. What is imported by now is never looked at again.
+    # A large image is a million long-lived objects: at the default thresholds, garbage collection
+    # pauses the node for seconds. Objects imported so far are never collected.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
     try:
-        return asyncio.run(_run(options, mutants))
+        return asyncio.run(_run(options, build))
+    except ConnectionLostError as lost:
+        why = f"{lost}: is ZooKeeper running at the address in zookeeper.connect?"
     except (
         NodeConfigError,
         InvalidBrokerConfigError,
         RegistrationRefusedError,
         AmbiguousVariableError,
-    ) as wrong:
-        return _refuse(str(wrong))
-    except ConnectionLostError as lost:
-        return _refuse(f"{lost}: is ZooKeeper running where zookeeper.connect says?")
-    except OSError as wrong:
-        return _refuse(str(wrong))
-
-
-def _refuse(why: str) -> int:
+        OSError,
+    ) as error:
+        why = str(error)
     sys.stderr.write(f"{why}\n")
     return _CANNOT_START
 
 
-async def _run(options: argparse.Namespace, mutants: frozenset[Mutant]) -> int:
+async def _run(options: argparse.Namespace, build: BuildParts) -> int:
     text = options.config.read_text(encoding="utf-8") if options.config else ""
     if options.environment:
         from_file = parse_properties(text)
         text = format_properties({**from_file, **properties_from(os.environ, from_file)})
     options.data_dir.mkdir(parents=True, exist_ok=True)
-    node = Node(read_config(text), options.data_dir, mutants)
+    config = read_config(text)
+    if config.own.evidence_dir:
+        make_private([Path(config.own.evidence_dir)])
+    parts = build(config, options.data_dir)
+    node = Node(parts)
     stop: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def ask_to_stop(reason: str) -> None:
+    def request_stop(reason: str) -> None:
         if not stop.done():
             stop.set_result(reason)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ask_to_stop, signal.Signals(number).name)
+        loop.add_signal_handler(number, request_stop, signal.Signals(number).name)
     if os.environ.get("BRIDGEHEAD_PARENT_PIPE") == "1":
-        loop.add_reader(sys.stdin.fileno(), _parent_gone, ask_to_stop)
+        loop.add_reader(sys.stdin.fileno(), _parent_gone, request_stop)
     starting = asyncio.create_task(node.start())
     ends: set[asyncio.Future[Any]] = {starting, stop}
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    if starting.done():
+    if starting.done() and starting.exception() is not None:
+        with contextlib.suppress(ConnectionLostError):
+            await node.stop("it could not start")
         starting.result()
-        control = await control_socket.serve(
-            options.data_dir / "control.sock", _Commands(node, ask_to_stop)
-        )
+    if starting.done():
+        commands = ControlCommands(node, parts, starting.result().dispatcher, request_stop)
+        control = await control_socket.serve(options.data_dir / "control.sock", commands)
         _write(options.data_dir / "ready.json", node.ready())
-        # The line that tools wait for which start a Kafka in a container.
+        # Kafka's own line: tools that start Kafka in a container wait for it.
         logging.getLogger("kafka.server.KafkaServer").info(
-            "[KafkaServer id=%d] started", node.config.broker_id
+            "[KafkaServer id=%d] started", config.broker_id
         )
         reason = await stop
         control.close()
@@ -117,45 +126,17 @@ async def _run(options: argparse.Namespace, mutants: frozenset[Mutant]) -> int:
     return 0
 
 
-def _parent_gone(ask_to_stop: Any) -> None:
+def _parent_gone(request_stop: Any) -> None:
     if not os.read(sys.stdin.fileno(), 4096):
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-        ask_to_stop("the supervisor is gone")
+        request_stop("the supervisor has exited")
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
-    """Write a file so that whoever looks finds it whole or not at all."""
+    """Write a file atomically."""
     beside = path.with_suffix(".tmp")
     beside.write_text(json.dumps(document), encoding="utf-8")
     beside.replace(path)
-
-
-class _Commands:
-    """What can be asked of a node over its control socket."""
-
-    def __init__(self, node: Node, ask_to_stop: Any) -> None:
-        self._node = node
-        self._ask_to_stop = ask_to_stop
-
-    async def __call__(self, message: dict[str, Any]) -> dict[str, Any]:
-        match message:
-            case {"command": "state"}:
-                return self._node.state()
-            case {"command": "resign"}:
-                await self._node.resign()
-            case {"command": "stand_for", "controller_id": int() | None as wanted}:
-                self._node.stand_for(wanted)
-            case {"command": "expire", "session": ("controller" | "broker") as session}:
-                await self._node.expire(session)
-            case {"command": "stop"}:
-                self._ask_to_stop("asked to")
-            case _:
-                answer = await self._node.owner.obey(message)
-                if answer is None:  # Nothing else of it is shown: it may be a secret.
-                    command = message.get("command")
-                    raise control_socket.ControlError(f"unknown command: {command}")
-                return answer
-        return {"ok": True}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The node's authorizer: which one is configured, and what binds it to what the node knows."""
+"""The node's authorizer, loaded from the configuration and bound to the current ACLs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bridgehead.authorizer import Asker, Authorizer
+from bridgehead.authorizer import Authorizer, Requester
+from bridgehead.kafka_wire.api_key import ApiKey
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from cluster_model.acl_authorizer import CLASS_NAME, AclAuthorizer
 from cluster_model.acls import AclSet
@@ -21,7 +22,6 @@ from cluster_model.authorization import (
 from controller.services import THIS_PROCESS, Sender
 
 AUTHORIZER_CLASS: Final = "authorizer.class.name"
-_ENVELOPE: Final = 58
 
 
 class AuthorizerConfigError(Exception):
@@ -32,7 +32,7 @@ def load_authorizer(properties: Mapping[str, str]) -> Authorizer | None:
     """Return the authorizer that the properties name; None where they name none.
 
     Raises:
-        AuthorizerConfigError: it cannot be found or built.
+        AuthorizerConfigError: it cannot be imported or built.
     """
     name = properties.get(AUTHORIZER_CLASS, "").strip()
     if not name:
@@ -42,12 +42,12 @@ def load_authorizer(properties: Mapping[str, str]) -> Authorizer | None:
         authorizer: Authorizer = factory(properties)
     except AuthorizerConfigError:
         raise
-    except Exception as wrong:
-        # Whatever somebody's class raises, the node says it in a sentence.
+    except Exception as error:
+        # A user's class may raise anything.
         raise AuthorizerConfigError(
-            f"{AUTHORIZER_CLASS}={name} could not be built ({type(wrong).__name__}: {wrong}): "
+            f"{AUTHORIZER_CLASS}={name} could not be built ({type(error).__name__}: {error}): "
             f"correct its configuration."
-        ) from wrong
+        ) from error
     for method in ("authorize", "authorize_by_resource_type"):
         if not callable(getattr(authorizer, method, None)):
             raise AuthorizerConfigError(
@@ -71,7 +71,7 @@ def _find(name: str) -> Callable[[Mapping[str, str]], Authorizer]:
 
 
 class Authorization:
-    """What this node's APIs and its controller ask. `acls` are those it knows at the moment."""
+    """Authorizes clients and senders of Envelopes. `acls` returns the current ACLs."""
 
     def __init__(
         self, authorizer: Authorizer | None, acls: Callable[[], AclSet], audit: Audit
@@ -80,30 +80,28 @@ class Authorization:
         self.bind: BindAuthorize = no_authorizer
         if authorizer is not None:
             self.bind = bind_authorize(authorizer, audit)
-        self._acls = acls
-        self.close = audit.close
-        self.flush = audit.flush
+        self.acls = acls
 
     def for_client(self, request: ClientRequest) -> Authorize:
         """See AuthorizeFor."""
-        return self.bind(request.asker, self._acls())
+        return self.bind(request.requester, self.acls())
 
     @property
     def of_clients(self) -> AuthorizeFor | None:
-        """Return `for_client`, or None where everybody may do everything."""
+        """Return `for_client`; None without an authorizer, when everything is allowed."""
         return self.for_client if self.is_on else None
 
     def may_send_envelopes(self, sender: Sender) -> bool:
-        """Tell whether a broker's Envelopes are opened; our own broker's need no right."""
+        """Return whether a broker has CLUSTER_ACTION; this process's own broker needs no right."""
         if sender.host == THIS_PROCESS:
             return True
-        asker = Asker(
+        requester = Requester(
             principal=sender.principal,
             host=sender.host,
-            api_key=_ENVELOPE,
+            api_key=ApiKey.ENVELOPE,
             api_version=0,
             client_id=str(sender.hello.broker_id),
             listener_name="",
             security_protocol="",
         )
-        return self.bind(asker, self._acls())("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
+        return self.bind(requester, self.acls())("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)

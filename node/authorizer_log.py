@@ -1,8 +1,8 @@
-"""kafka-authorizer.log: who was allowed and who was denied, in Kafka's own lines.
+"""kafka-authorizer.log: allowed and denied actions, in Kafka's format.
 
-Denied is INFO, allowed and why is DEBUG, what nobody really asked for is TRACE (kafka-semantics
-6.5). A name may hold anything: what would break a line, or begin a false one, is written as
-Kafka's JSON would write it.
+Denied is INFO, allowed and the reason is DEBUG, checks that no request asked for are TRACE
+(docs/kafka/logs.md#authorizer-log). Names may contain anything: characters that break lines are
+escaped as in Kafka's JSON.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from bridgehead.authorizer import Action, Asker, Verdict
-from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
+from bridgehead.authorizer import Action, Requester, Verdict
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS
 from cluster_model.acl_znodes import camel_case
 from event_log.text_log import Level, TextLog
 
@@ -32,9 +32,9 @@ class AuthorizerLog:
         self.flush = log.flush
         self.close = log.close
 
-    def told(
+    def record(
         self,
-        asker: Asker,
+        requester: Requester,
         action: Action,
         verdict: Verdict,
         *,
@@ -50,18 +50,18 @@ class AuthorizerLog:
         if verdict.reason and self._log.level <= Level.DEBUG:
             self._log.append(Level.DEBUG, _printable(verdict.reason), self._wall_ms())
         if self._log.level <= level:
-            line = audit_line(asker, action, verdict, count)
+            line = audit_line(requester, action, verdict, count)
             self._log.append(level, line, self._wall_ms())
 
 
-def audit_line(asker: Asker, action: Action, verdict: Verdict, count: int) -> bytes:
-    """Return Kafka's line about one verdict."""
-    spec = DRAFTED_SPECS.get(asker.api_key)
+def audit_line(requester: Requester, action: Action, verdict: Verdict, count: int) -> bytes:
+    """Return Kafka's line for one verdict."""
+    spec = DRAFTED_SPECS.get(requester.api_key)
     return _printable(
-        f"Principal = {asker.principal} is {'Allowed' if verdict.allowed else 'Denied'} "
-        f"Operation = {camel_case(action.operation)} from host = {asker.host} on resource = "
+        f"Principal = {requester.principal} is {'Allowed' if verdict.allowed else 'Denied'} "
+        f"Operation = {camel_case(action.operation)} from host = {requester.host} on resource = "
         f"{camel_case(action.resource_type)}:LITERAL:{action.resource_name} for request = "
-        f"{spec.name if spec else asker.api_key} with resourceRefCount = {count}"
+        f"{spec.name if spec else requester.api_key} with resourceRefCount = {count}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a node is told: Kafka's server properties and our own, judged before anything is opened."""
+"""A node's configuration: Kafka's server properties and ours, checked before anything is opened."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from cluster_model.bridgehead_configs import (
     BridgeheadConfig,
 )
 from cluster_model.broker_configs import BrokerConfig
+from cluster_model.client import Client
 from cluster_model.delegation_tokens import TokenSecret
 from cluster_model.inter_broker_protocol import BRIDGE, is_below_the_bridge, level_of
 from cluster_model.principal import ANONYMOUS, KafkaPrincipal
@@ -35,7 +36,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class NodeConfigError(Exception):
-    """The properties cannot be started with. Its text is one sentence for the operator."""
+    """The properties are wrong. The text is one sentence for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,9 @@ class NodeConfig:
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
     security: Mapping[str, ListenerSecurity]  # by listener name
     channel_files: ChannelFiles | None  # None: Envelopes travel in plain text
-    controller_access: ZooKeeperAccess  # as whom the controller session comes
-    broker_access: ZooKeeperAccess  # as whom the broker session comes
-    zookeeper_tls: ZooKeeperTls | None  # how both travel; None: in plain text
+    controller_access: ZooKeeperAccess  # of the controller session, without TLS
+    broker_access: ZooKeeperAccess  # of the broker session, without TLS
+    zookeeper_tls: ZooKeeperTls | None  # of both; None: plain text
 
     @property
     def broker_id(self) -> int:
@@ -60,7 +61,7 @@ class NodeConfig:
 
     @property
     def rack(self) -> str | None:
-        """This broker's rack, if it has one."""
+        """This broker's rack, if any."""
         return self.broker.string("broker.rack")
 
     @property
@@ -76,38 +77,49 @@ class NodeConfig:
 
     @property
     def inter_broker_principal(self) -> KafkaPrincipal:
-        """Whom this broker acts as: without certificates nobody proves to be anybody."""
+        """The principal of this broker; ANONYMOUS without certificates."""
         if self.channel_files is None:
             return ANONYMOUS
         return KafkaPrincipal("User", self.own.inter_broker_user)
 
     @property
+    def own_client(self) -> Client:
+        """This broker as the client of requests that it creates itself."""
+        return Client(
+            host=LOOPBACK,
+            listener_name=self.listeners[0].name,
+            security_protocol=self.listeners[0].security_protocol,
+            principal=self.inter_broker_principal,
+            client_id=str(self.broker_id),
+        )
+
+    @property
     def protocol_level(self) -> str:
-        """inter.broker.protocol.version in full, as 3.3-IV3 for 3.3."""
+        """inter.broker.protocol.version in full, for example 3.3-IV3 for 3.3."""
         level = level_of(self.broker.string("inter.broker.protocol.version") or "")
-        assert level is not None  # Judged when it was read.
+        assert level is not None  # read_config checks it.
         return level
 
     @property
     def writes_directly(self) -> bool:
-        """Whether this broker writes to ZooKeeper itself what later ones forward."""
+        """Whether this broker writes to ZooKeeper itself instead of forwarding."""
         return is_below_the_bridge(self.protocol_level)
 
     @property
     def forwards(self) -> bool:
-        """Whether this broker forwards what the controller writes."""
+        """Whether this broker forwards writes to the controller."""
         return self.own.forwarding_enabled and not self.writes_directly
 
     @property
     def token_secret(self) -> TokenSecret | None:
-        """delegation.token.secret.key or its old name; None: there are no delegation tokens."""
+        """delegation.token.secret.key or its old name; None: delegation tokens are disabled."""
         name, old_name = "delegation.token.secret.key", "delegation.token.master.key"
         key = self.broker.string(name) or self.broker.string(old_name)
         return TokenSecret(key) if key else None
 
     @property
     def listener_for_envelopes(self) -> str | None:
-        """The listener that takes Envelopes of Kafka clients, as Kafka chooses it; None: none."""
+        """The listener that accepts Envelopes of Kafka clients, chosen like Kafka; None: none."""
         if not self.own.forwarding_enabled:
             return None
         names = ("control.plane.listener.name", "inter.broker.listener.name")
@@ -116,39 +128,39 @@ class NodeConfig:
 
     @property
     def inter_broker_listener(self) -> str:
-        """The listener between brokers, by its name or by its protocol."""
+        """The inter-broker listener, by its name or its protocol."""
         name = self.broker.string("inter.broker.listener.name")
         return (name or self.broker.string("security.inter.broker.protocol") or "").upper()
 
     @property
     def zookeeper_connect(self) -> str:
-        """zookeeper.connect, chroot included."""
+        """zookeeper.connect, with chroot."""
         return self.broker.string("zookeeper.connect") or ""
 
 
 def read_config(text: str) -> NodeConfig:
-    """Judge a properties file.
+    """Parse and check a properties file.
 
     Raises:
-        NodeConfigError: with what is wrong and what to do. InvalidBrokerConfigError: likewise,
-            one sentence for each cause.
+        NodeConfigError: a property is wrong; says how to correct it. InvalidBrokerConfigError: the
+            same, one sentence for each property.
     """
     properties = dict(parse_properties(text))
     broker = BrokerConfig.from_properties(properties)
     if broker.broker_id < 0:
-        raise NodeConfigError("broker.id is missing: give this node a number of its own.")
+        raise NodeConfigError("broker.id is missing: give each node its own number.")
     if not broker.string("zookeeper.connect"):
-        raise NodeConfigError("zookeeper.connect is missing: say where ZooKeeper is, host:port.")
+        raise NodeConfigError("zookeeper.connect is missing: set it to host:port of ZooKeeper.")
     own = BridgeheadConfig(properties)
     _check_level(broker, own)
     try:
         authorizer = load_authorizer(properties)
-    except AuthorizerConfigError as wrong:
-        raise NodeConfigError(str(wrong)) from wrong
+    except AuthorizerConfigError as error:
+        raise NodeConfigError(str(error)) from error
     if own.fake_principals and properties.get("authorizer.class.name", "").strip():
         raise NodeConfigError(
-            "bridgehead.forwarding.principals=fake is for trying the path without an authorizer: "
-            "leave authorizer.class.name out, or say real."
+            "bridgehead.forwarding.principals=fake excludes an authorizer: remove "
+            "authorizer.class.name, or set principals=real."
         )
     protocols = _protocol_map(properties.get("listener.security.protocol.map", ""))
     listeners = tuple(
@@ -175,19 +187,19 @@ def read_config(text: str) -> NodeConfig:
 
 
 def _check_level(broker: BrokerConfig, own: BridgeheadConfig) -> None:
-    """Refuse an old binary at a new level, and an old level that shall keep new promises."""
+    """Reject an old release at a new level, and blocking metadata at an old level."""
     name = "inter.broker.protocol.version"
     level = level_of(broker.string(name) or "")
     if level is None or is_below_the_bridge(level):
         if level is not None and own.metadata_blocking != "controller":
             raise NodeConfigError(
-                f"{BLOCKING}={own.metadata_blocking} needs brokers that forward: say "
-                f"{name}={BRIDGE} or higher, or leave it out."
+                f"{BLOCKING}={own.metadata_blocking} needs brokers that forward: set "
+                f"{name}={BRIDGE} or higher, or remove it."
             )
         return
     if not own.envelope_supported:
         raise NodeConfigError(
-            f"{ENVELOPE}=false plays a release from before {BRIDGE}: say {name}=3.3 or lower."
+            f"{ENVELOPE}=false acts as a release before {BRIDGE}: set {name}=3.3 or lower."
         )
 
 
@@ -224,32 +236,32 @@ def _security(
 ) -> ListenerSecurity:
     try:
         security = read_security(listener.name, listener.security_protocol, properties)
-    except SecurityConfigError as wrong:
-        raise NodeConfigError(str(wrong)) from wrong
+    except SecurityConfigError as error:
+        raise NodeConfigError(str(error)) from error
     if security.admits_strangers and not (
         own.remote_plaintext_allowed or _is_loopback(listener.host)
     ):
         raise NodeConfigError(
-            f"Listener {listener.name} would let anybody who reaches {listener.host} do anything: "
-            "bind it to 127.0.0.1, use SASL or ssl.client.auth=required, or say "
+            f"Listener {listener.name} accepts clients on {listener.host} without authentication: "
+            "bind it to 127.0.0.1, use SASL or ssl.client.auth=required, or allow it with "
             "--allow-remote-plaintext (bridgehead.allow.remote.plaintext=true)."
         )
     return security
 
 
 def _channel_files(own: BridgeheadConfig) -> ChannelFiles | None:
-    """Judge how Envelopes travel: all three files mean mutual TLS, none means loopback only."""
+    """Check the files for mutual TLS: all three, or none and loopback only."""
     files, host = own.grpc_files, own.grpc_listener.rpartition(":")[0]
     if all(files):
         return ChannelFiles(*files)
     if any(files):
         raise NodeConfigError(
-            "bridgehead.grpc.certificate, .key and .authority belong together: give all three."
+            "bridgehead.grpc.certificate, .key and .authority belong together: set all three."
         )
     if not (own.remote_plaintext_allowed or _is_loopback(host)):
         raise NodeConfigError(
-            f"bridgehead.grpc.listener would take Envelopes from anybody who reaches {host}: bind "
-            "it to 127.0.0.1, give bridgehead.grpc.certificate, .key and .authority, or say "
+            f"bridgehead.grpc.listener accepts Envelopes on {host} without authentication: bind it "
+            "to 127.0.0.1, set bridgehead.grpc.certificate, .key and .authority, or allow it with "
             "--allow-remote-plaintext (bridgehead.allow.remote.plaintext=true)."
         )
     return None
@@ -258,19 +270,19 @@ def _channel_files(own: BridgeheadConfig) -> ChannelFiles | None:
 def _zookeeper_tls(broker: BrokerConfig) -> ZooKeeperTls | None:
     try:
         return read_zookeeper_tls(broker)
-    except SecurityConfigError as wrong:
-        raise NodeConfigError(str(wrong)) from wrong
+    except SecurityConfigError as error:
+        raise NodeConfigError(str(error)) from error
 
 
 def _zookeeper_access(
     broker: BrokerConfig, own: BridgeheadConfig
 ) -> tuple[ZooKeeperAccess, ZooKeeperAccess]:
-    """Judge what the controller's and the broker's session may do in ZooKeeper."""
+    """Return the ZooKeeper access of the controller's and the broker's session."""
     texts = own.zookeeper_credentials
     if not broker.boolean("zookeeper.set.acl"):
         if any(texts):
             raise NodeConfigError(
-                f"{ZOOKEEPER_WRITE} and {ZOOKEEPER_READ} mean nothing while znodes are open: say "
+                f"{ZOOKEEPER_WRITE} and {ZOOKEEPER_READ} need znodes with ACLs: set "
                 "zookeeper.set.acl=true."
             )
         return OPEN_ACCESS, OPEN_ACCESS
@@ -278,13 +290,13 @@ def _zookeeper_access(
         controller, brokers = (Credential.parse(text) for text in texts)
     except ValueError:
         raise NodeConfigError(
-            f"zookeeper.set.acl=true needs two credentials: give {ZOOKEEPER_WRITE} and "
+            f"zookeeper.set.acl=true needs two credentials: set {ZOOKEEPER_WRITE} and "
             f"{ZOOKEEPER_READ}, each user:password, the same on all nodes."
         ) from None
     if controller.user == brokers.user:
         raise NodeConfigError(
-            f"{ZOOKEEPER_WRITE} and {ZOOKEEPER_READ} name one user: the broker session must not "
-            "have the right to write."
+            f"{ZOOKEEPER_WRITE} and {ZOOKEEPER_READ} name the same user: use two, because "
+            "the broker session must not have the right to write."
         )
     return ZooKeeperAccess(controller, brokers), ZooKeeperAccess(brokers, brokers)
 
@@ -295,4 +307,4 @@ def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
-        return False  # A name may lead anywhere.
+        return False  # A name may resolve to any address.

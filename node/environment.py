@@ -4,8 +4,8 @@
     confluentinc/cp-kafka KAFKA_ + name, `.` as `_`, `-` as `__`, `_` as `___`
     bitnami/kafka         KAFKA_CFG_ + name, `.` as `_`
 
-The first two read `__` and `___` the other way round. Whichever reading is a property that exists
-wins; if both or neither are, nobody can know what was meant, and the node says so.
+The first two swap `__` and `___`. If exactly one reading is a property that exists, it is used;
+otherwise the variable is ambiguous and an error.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from cluster_model.broker_configs.table import LISTENER_PREFIX, config_key
 
 PREFIX: Final = "KAFKA_"
 BITNAMI_PREFIX: Final = "KAFKA_CFG_"
-# What those images read themselves and what speaks to a Java machine: nothing for a broker.
+# Read by the images themselves or by the JVM: no broker properties.
 NOT_PROPERTIES: Final = re.compile(
     r"KAFKA_(HEAP_OPTS|OPTS|HOME|VERSION|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS|DEBUG|"
     r"JMX_.*|LOG4J_.*|CLIENT_.*|INTER_BROKER_USER|INTER_BROKER_PASSWORD|KRAFT_CLUSTER_ID|"
     r"CERTIFICATE_PASSWORD|TLS_.*|ZOOKEEPER_(USER|PASSWORD|PROTOCOL|TLS_.*))"
 )
-_OURS: Final = frozenset(key.name for key in BRIDGEHEAD_CONFIGS)
+_OURS: Final = frozenset(BRIDGEHEAD_CONFIGS)
 
 
 class AmbiguousVariableError(Exception):
-    """A variable has two readings, and nothing tells which was meant. One sentence."""
+    """A variable has two possible readings. The text is one sentence."""
 
 
 def properties_from(
     environment: Mapping[str, str], from_file: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the properties that the environment sets; `from_file` only tells listener names.
+    """Return the properties set by the environment; `from_file` only provides listener names.
 
     Raises:
-        AmbiguousVariableError: a name that could be two properties.
+        AmbiguousVariableError: a name could be two properties.
     """
     named = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     spelt = {name: _without_prefix(name) for name in named if not NOT_PROPERTIES.fullmatch(name)}
@@ -64,15 +64,14 @@ def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
     known = [each for each in (apache, confluent) if _exists(each, listeners)]
     if len(known) != 1:
         raise AmbiguousVariableError(
-            f"{name} may mean {apache} (as apache/kafka spells it) or {confluent} (as cp-kafka "
-            f"does), and {'both exist' if known else 'neither is known'}: put it into the "
-            "properties file instead."
+            f"{name} means {apache} in apache/kafka and {confluent} in cp-kafka, and "
+            f"{'both exist' if known else 'neither is known'}: put it into the properties file."
         )
     return known[0]
 
 
 def _decode(text: str, *, two: str, three: str) -> str:
-    """Longer runs are read from the left, three at a time, as both images' scripts do."""
+    """Split longer runs from the left, three at a time, like the scripts of both images."""
     marks: Mapping[str, str] = {"___": three, "__": two, "_": "."}
     replace: Callable[[re.Match[str]], str] = lambda run: marks[run[0]]  # noqa: E731
     return re.sub("___|__|_", replace, text)

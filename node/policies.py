@@ -1,8 +1,7 @@
-"""The policies that a node's properties name: loaded, configured, asked, closed.
+"""Loads, configures, calls and closes the policies of a node's properties.
 
-Each node has two sets of instances: one for its candidate for controller, one for the partitions
-it leads. A set is one TopicManagementPolicy (KIP-201); where the two older policies are configured
-instead, an adapter makes one of them.
+A node has two sets of instances: one for its controller, one for the partitions that it leads. Each
+set is one TopicManagementPolicy (KIP-201), or an adapter for the two older policies.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from bridgehead.policy import (
     DeleteTopicRequest,
     TopicManagementPolicy,
 )
-from controller.policy_questions import AlterBrokerConfigs, AlterTopicConfigs, Question
+from controller.policy_check import AlterBrokerConfigs, AlterTopicConfigs, PolicyCheck
 from node.config import NodeConfigError
 from node.policy_runner import PolicyRunner
 
@@ -49,7 +48,7 @@ _METHODS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class DeprecatedPolicies(TopicManagementPolicy):
-    """KIP-201's adapter: the two older policies, given what they were always given."""
+    """KIP-201's adapter for the two older policies."""
 
     def __init__(self, create: CreateTopicPolicy | None, alter: AlterConfigPolicy | None) -> None:
         self._create = create
@@ -58,7 +57,7 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_create_topic(
         self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """KIP-108: either the numbers or the client's own assignments, never both."""
+        """KIP-108: either the counts or the client's assignments, never both."""
         if self._create is None:
             return
         state = request_metadata.requested_state
@@ -76,28 +75,30 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_alter_topic(
         self, request_metadata: AlterTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """KIP-133: configs alone, and of those the request's own entries."""
+        """KIP-133: only configs, and only the entries of the request."""
         if isinstance(request_metadata, AlterTopicConfigs):
             resource = ConfigResource("TOPIC", request_metadata.topic)
-            self.validate_configs(resource, request_metadata.asked)
+            self.validate_configs(resource, request_metadata.requested)
 
-    def validate_configs(self, resource: ConfigResource, asked: Mapping[str, str | None]) -> None:
-        """KIP-133, of a topic or of a broker."""
+    def validate_configs(
+        self, resource: ConfigResource, requested: Mapping[str, str | None]
+    ) -> None:
+        """KIP-133, for a topic or a broker."""
         if self._alter is not None:
-            self._alter.validate(AlterConfigPolicy.RequestMetadata(resource, asked))
+            self._alter.validate(AlterConfigPolicy.RequestMetadata(resource, requested))
 
     def validate_delete_topic(
         self, request_metadata: DeleteTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """No older policy speaks of deletion."""
+        """The older policies do not check deletions."""
 
     def validate_delete_records(
         self, request_metadata: DeleteRecordsRequest, cluster_state: ClusterState
     ) -> None:
-        """No older policy speaks of records."""
+        """The older policies do not check records."""
 
     def close(self) -> None:
-        """Close both, also when the first one fails."""
+        """Close both, even if the first one fails."""
         try:
             if self._create is not None:
                 self._create.close()
@@ -107,52 +108,52 @@ class DeprecatedPolicies(TopicManagementPolicy):
 
 
 class NodePolicies:
-    """One set of instances, asked in threads. See controller.consultations.Policies."""
+    """One set of instances, called in threads. See controller.policy_evaluation.Policies."""
 
     def __init__(self, policy: TopicManagementPolicy, runner: PolicyRunner) -> None:
         self._policy = policy
         self._runner = runner
 
-    async def ask(self, question: Question, cluster: ClusterState) -> ApiError | None:
-        """Return None when nothing speaks against it, else the refusal. Never raises."""
+    async def evaluate(self, check: PolicyCheck, cluster: ClusterState) -> ApiError | None:
+        """Return None if the policy allows the change, else the error. Never raises."""
         policy = self._policy
-        match question:
+        match check:
             case CreateTopicRequest():
-                call = partial(policy.validate_create_topic, question, cluster)
+                call = partial(policy.validate_create_topic, check, cluster)
             case AlterTopicRequest():
-                call = partial(policy.validate_alter_topic, question, cluster)
+                call = partial(policy.validate_alter_topic, check, cluster)
             case DeleteTopicRequest():
-                call = partial(policy.validate_delete_topic, question, cluster)
-            case AlterBrokerConfigs(name, asked):
+                call = partial(policy.validate_delete_topic, check, cluster)
+            case AlterBrokerConfigs(name, requested):
                 if not isinstance(policy, DeprecatedPolicies):
                     return None  # KIP-201 is about topics.
-                call = partial(policy.validate_configs, ConfigResource("BROKER", name), asked)
+                call = partial(policy.validate_configs, ConfigResource("BROKER", name), requested)
         return await self._runner.run(call)
 
     async def ask_about_records(
         self, request: DeleteRecordsRequest, cluster: ClusterState
     ) -> ApiError | None:
-        """Like `ask`, for the leader of the partitions."""
+        """Check DeleteRecords, on the leader of the partitions. See `ask`."""
         return await self._runner.run(
             partial(self._policy.validate_delete_records, request, cluster)
         )
 
     async def close(self) -> None:
-        """Close the policy; how that fails is logged."""
+        """Close the policy; log a failure."""
         await self._runner.close(self._policy.close)
 
 
 def load_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicies | None:
-    """Return a set of new instances; None where no policy is configured.
+    """Return new instances; None if no policy is configured.
 
     Raises:
-        NodeConfigError: a class is missing, is no policy or cannot be configured; or both the new
-            policy and an older one are named, which exclude each other (KIP-201).
+        NodeConfigError: a class is missing, is not a policy or cannot be configured; or both the
+            new policy and an older one are set, which exclude each other (KIP-201).
     """
     names = {key: properties.get(key, "").strip() for key in _METHODS}
     for older in (CREATE, ALTER):
         if names[older] and names[MANAGEMENT]:
-            raise NodeConfigError(f"{older} and {MANAGEMENT} are both set: keep the latter.")
+            raise NodeConfigError(f"{older} and {MANAGEMENT} are both set: remove the former.")
     named = ", ".join(name for name in names.values() if name)
     if not named:
         return None
@@ -171,7 +172,7 @@ def load_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicie
 
 
 def load_record_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicies | None:
-    """Return the set for the partitions that this node leads; the older policies have no say."""
+    """Return the instances for the partitions that this node leads; only the new policy counts."""
     if not properties.get(MANAGEMENT, "").strip():
         return None
     return load_policies(properties, timeout_ms)
@@ -183,24 +184,24 @@ def _load(key: str, name: str, properties: Mapping[str, str]) -> Any:
         raise NodeConfigError(f"{key}={name} is not a dotted path: write package.module.Class.")
     try:
         found = getattr(importlib.import_module(module_name), class_name, None)
-    except (Exception, SystemExit) as wrong:
+    except (Exception, SystemExit) as error:
         raise NodeConfigError(
-            f"{key}={name} cannot be imported ({_shown(wrong)}): put the folder "
+            f"{key}={name} cannot be imported ({_shown(error)}): put the folder "
             "of its package on PYTHONPATH."
-        ) from wrong
+        ) from error
     if not isinstance(found, type):
         raise NodeConfigError(f"{key}={name} is missing: {module_name} has no such class.")
     lacking = [method for method in _METHODS[key] if not callable(getattr(found, method, None))]
     if lacking:
-        raise NodeConfigError(f"{key}={name} is no such policy: it lacks {', '.join(lacking)}.")
+        raise NodeConfigError(f"{key}={name} is not such a policy: it lacks {', '.join(lacking)}.")
     try:
         policy = found()
         policy.configure(MappingProxyType(dict(properties)))
-    except (Exception, SystemExit) as wrong:
-        raise NodeConfigError(f"{key}={name} cannot be configured: {_shown(wrong)}.") from wrong
+    except (Exception, SystemExit) as error:
+        raise NodeConfigError(f"{key}={name} cannot be configured: {_shown(error)}.") from error
     return policy
 
 
 def _shown(wrong: BaseException) -> str:
-    """An exception in one line, whatever its text is."""
+    """Format an exception in one line."""
     return f"{type(wrong).__name__}: {' '.join(str(wrong).split())}"

@@ -1,7 +1,7 @@
-"""Runs a policy, which may do anything: in a thread, with a limit of time, whatever it raises.
+"""Runs a policy in threads, with a timeout; the policy may raise anything or never return.
 
-A call that overruns is refused and left to itself; nobody can stop a thread. So there are at most
-CALLS_MAX of them: with that many under way everything else is refused at once, until one returns.
+A call that exceeds the timeout is an error and its thread keeps running, because threads cannot be
+stopped. At most CALLS_MAX calls run; further ones fail immediately until one returns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Done = Callable[[BaseException | None], object]
 
 
 class PolicyRunner:
-    """One policy's threads. `name` is the class, for the log and for who is refused."""
+    """One policy's threads. `name` is its class, for messages."""
 
     def __init__(self, name: str, timeout_ms: int) -> None:
         self._name = name
@@ -34,7 +34,7 @@ class PolicyRunner:
         self._busy = 0
 
     async def run(self, call: Call, timeout_ms: int | None = None) -> ApiError | None:
-        """Return None when `call` returns, else the refusal. Never raises."""
+        """Return None if `call` returns, else the error. Never raises."""
         timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         if self._busy >= CALLS_MAX:
             return self._failed(
@@ -54,11 +54,11 @@ class PolicyRunner:
         worker.start_call(call, lambda raised: loop.call_soon_threadsafe(returned, raised))
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                return self._judged(await asyncio.shield(ended))
+                return self._result(await asyncio.shield(ended))
         except TimeoutError:
             return self._failed(f"the policy {self._name} did not decide within {timeout_ms} ms")
 
-    def _judged(self, raised: BaseException | None) -> ApiError | None:
+    def _result(self, raised: BaseException | None) -> ApiError | None:
         if raised is None:
             return None
         if isinstance(raised, PolicyViolationException):
@@ -66,25 +66,25 @@ class PolicyRunner:
         _log.error("the policy %s failed", self._name, exc_info=raised)
         return ApiError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"Refused, because the policy {self._name} failed; the controller's log says how.",
+            f"The policy {self._name} failed; see the controller's log.",
         )
 
     def _failed(self, why: str) -> ApiError:
         _log.error(why)
-        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Refused, because {why}.")
+        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Rejected: {why}.")
 
     async def close(self, call: Call) -> None:
-        """Have the policy release what it holds, and let its threads end."""
-        refused = await self.run(call, _CLOSE_MS)
-        if refused is not None:
-            _log.warning("the policy %s was not closed: %s", self._name, refused.message)
+        """Close the policy and end its idle threads."""
+        error = await self.run(call, _CLOSE_MS)
+        if error is not None:
+            _log.warning("the policy %s was not closed: %s", self._name, error.message)
         for worker in self._idle:
             worker.end()
         self._idle.clear()
 
 
 class _Worker:
-    """A thread that makes one call after another. A daemon: a stuck one holds up no exit."""
+    """A thread that runs calls in sequence. A daemon: a stuck one does not delay the exit."""
 
     def __init__(self, name: str) -> None:
         self._calls: queue.SimpleQueue[tuple[Call, Done] | None] = queue.SimpleQueue()
@@ -102,9 +102,9 @@ class _Worker:
             raised: BaseException | None = None
             try:
                 call()
-            except BaseException as anything:  # also SystemExit: it would end this thread alone
+            except BaseException as anything:  # SystemExit too: it would only end this thread
                 raised = anything
             try:
                 done(raised)
             except RuntimeError:
-                return  # The node's loop is closed: nobody listens any more.
+                return  # The node's loop is closed.

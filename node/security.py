@@ -1,16 +1,21 @@
-"""What logins and principals of this node are made with, built from its properties."""
+"""Builds a node's security: TLS, principals, logins and access to ZooKeeper."""
 
 from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
-from broker_proxy.authentication.listener_security import Sources, build_gate
+from broker_proxy.authentication.listener_security import Sources, login_requirements
 from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
 from broker_proxy.authentication.sasl_server import SecurityConfigError
-from broker_proxy.logins import Gate
+from broker_proxy.authentication.user_credentials import UserCredentialCache
+from broker_proxy.learned_acls import LearnedAcls
+from broker_proxy.logins import LoginRequirements
+from broker_proxy.token_cache import TokenCache
+from cluster_model.acls import AclSet
 from cluster_model.znode_access import ZooKeeperAccess
 from envelope.channel_security import ChannelSecurity, ChannelSecurityError, load_security
 from envelope.principal_serde import (
@@ -20,42 +25,91 @@ from envelope.principal_serde import (
     PrincipalCodec,
     PrincipalSerde,
 )
+from node.authorization import Authorization
+from node.authorizer_log import AuthorizerLog
 from node.config import NodeConfig, NodeConfigError
+from node.current_state import ActiveImage
+from node.instruments import Instruments
+from node.signals import Signals
 from node.zookeeper_tls import build_zookeeper_tls
-
-if TYPE_CHECKING:
-    from node.node import Node
-
-
-def build_channel_security(config: NodeConfig) -> ChannelSecurity | None:
-    """Return what Envelopes travel with; None: in plain text.
-
-    Raises:
-        NodeConfigError: a file cannot be used.
-    """
-    try:
-        return None if config.channel_files is None else load_security(config.channel_files)
-    except ChannelSecurityError as wrong:
-        raise NodeConfigError(str(wrong)) from wrong
 
 
 class SessionAccess(NamedTuple):
-    """How a node's two sessions come to ZooKeeper."""
+    """The ZooKeeper access of a node's two sessions."""
 
     controller: ZooKeeperAccess
     broker: ZooKeeperAccess
 
 
-def build_zookeeper_access(config: NodeConfig) -> SessionAccess:
-    """Return how the node's sessions come to ZooKeeper.
+@dataclass(frozen=True, slots=True)
+class Security:
+    """Users, tokens and ACLs of the cluster, and the node's own credentials."""
+
+    users: UserCredentialCache
+    tokens: TokenCache
+    learned_acls: LearnedAcls
+    authorization: Authorization
+    serde: PrincipalSerde
+    channel: ChannelSecurity | None  # None: plain text
+    zookeeper: SessionAccess
+
+
+def build_security(
+    config: NodeConfig,
+    instruments: Instruments,
+    signals: Signals,
+    active_image: ActiveImage,
+    learned_acls: LearnedAcls,
+) -> Security:
+    """Return a node's security. ACLs and tokens of `active_image` precede the learned ones.
 
     Raises:
-        NodeConfigError: a store cannot be used.
+        NodeConfigError: a file or a class cannot be used.
+    """
+
+    def acls() -> AclSet:
+        newest = active_image.acls()
+        return learned_acls.acls if newest is None else newest
+
+    audit = AuthorizerLog(instruments.authorizer_log, instruments.clock.wall_ms)
+    return Security(
+        UserCredentialCache(),
+        TokenCache(
+            config.token_secret,
+            new_salt=secrets.token_bytes,
+            active_tokens=active_image.tokens,
+            seen=signals.token_read,
+        ),
+        learned_acls,
+        Authorization(config.authorizer, acls, audit),
+        build_serde(config),
+        build_channel_security(config),
+        build_zookeeper_access(config),
+    )
+
+
+def build_channel_security(config: NodeConfig) -> ChannelSecurity | None:
+    """Return the TLS of the channels between brokers; None: plain text.
+
+    Raises:
+        NodeConfigError: a file cannot be read.
+    """
+    try:
+        return None if config.channel_files is None else load_security(config.channel_files)
+    except ChannelSecurityError as error:
+        raise NodeConfigError(str(error)) from error
+
+
+def build_zookeeper_access(config: NodeConfig) -> SessionAccess:
+    """Return the ZooKeeper access of both sessions.
+
+    Raises:
+        NodeConfigError: a key or trust store cannot be read.
     """
     try:
         tls = build_zookeeper_tls(config.zookeeper_tls)
-    except SecurityConfigError as wrong:
-        raise NodeConfigError(str(wrong)) from wrong
+    except SecurityConfigError as error:
+        raise NodeConfigError(str(error)) from error
     controller, broker = config.controller_access, config.broker_access
     return SessionAccess(
         dataclasses.replace(controller, tls=tls), dataclasses.replace(broker, tls=tls)
@@ -63,7 +117,7 @@ def build_zookeeper_access(config: NodeConfig) -> SessionAccess:
 
 
 def build_serde(config: NodeConfig) -> PrincipalSerde:
-    """Return how principals travel: as the principal builder says, if it says anything.
+    """Return the serde for principals in Envelopes. A principal builder may have its own.
 
     Raises:
         NodeConfigError: the builder cannot be used.
@@ -73,28 +127,26 @@ def build_serde(config: NodeConfig) -> PrincipalSerde:
     name = config.broker.string("principal.builder.class") or DEFAULT_BUILDER
     try:
         builder = load_builder(name, "DEFAULT", config.broker.originals)
-    except SecurityConfigError as wrong:
-        raise NodeConfigError(str(wrong)) from wrong
+    except SecurityConfigError as error:
+        raise NodeConfigError(str(error)) from error
     if hasattr(builder, "serialize") and hasattr(builder, "deserialize"):
         return CustomPrincipalSerde(name, cast(PrincipalCodec, builder))
     return DefaultPrincipalSerde()
 
 
-def build_gates(node: Node) -> Mapping[str, Gate]:
-    """Return what the clients of each listener have to pass, by its name.
+def build_login_requirements(
+    config: NodeConfig, security: Security, wall_ms: Callable[[], int]
+) -> Mapping[str, LoginRequirements]:
+    """Return the authentication of each listener, by its name.
 
     Raises:
         NodeConfigError: a key store or a principal builder cannot be used.
     """
-    sources = Sources(
-        users=node.users,
-        tokens=node.tokens,
-        new_nonce=lambda: secrets.token_urlsafe(24),
-        wall_ms=node.clock.wall_ms,
-    )
+    sources = Sources(security.users, security.tokens, lambda: secrets.token_urlsafe(24), wall_ms)
     try:
         return {
-            name: build_gate(security, sources) for name, security in node.config.security.items()
+            name: login_requirements(security, sources)
+            for name, security in config.security.items()
         }
-    except SecurityConfigError as wrong:
-        raise NodeConfigError(str(wrong)) from wrong
+    except SecurityConfigError as error:
+        raise NodeConfigError(str(error)) from error

@@ -1,39 +1,236 @@
-"""The bugs of an authorizer that tests seed, to show that they are caught. Production has none."""
+"""Faulty collaborators of a node. The tests compose nodes with them to prove that a check fails.
+
+Production never imports this module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final, cast
 
 from bridgehead.authorizer import (
     AccessControlEntry,
     Acls,
     Action,
-    Asker,
     Authorizer,
     Operation,
+    Requester,
     ResourcePattern,
     ResourceType,
     Verdict,
 )
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.codec import decode_request, encode_request
+from bridgehead.kafka_wire.headers import decode_request_header
+from broker_proxy.learned_acls import LearnedAcls
+from cluster_model.acls import Entries
+from cluster_model.image import MetadataImage
+from cluster_model.session_state import ConnectionLostError, SessionLostError, SessionState
+from cluster_model.znode_operations import SetData
+from cluster_model.znodes import CommitZnode
+from controller.apis.base import AdminApi, Decision, Outcome, RequestContext
+from controller.controller import Controller
+from controller.services import THIS_PROCESS, Sender, Services, Settings
+from controller.store.port import Fence
+from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
+from envelope.messages import Envelope, EnvelopeReply
+from envelope.principal_serde import PrincipalSerde
+from node.collaborators import Collaborators
+from node.config import NodeConfig
+from node.parts import Parts, build_parts
+
+# --- The controller's store ----------------------------------------------------------------------
+
+
+class ZombieStore(ZooKeeperStore):
+    """Hides the loss of its session, so that the controller does not resign."""
+
+    def __init__(
+        self, connect: str, *, on_state: Callable[[SessionState], None], **others: Any
+    ) -> None:
+        def hide_loss(state: SessionState) -> None:
+            if state is not SessionState.LOST:
+                on_state(state)
+
+        super().__init__(connect, on_state=hide_loss, **others)
+
+
+class UnfencedStore(ZombieStore):
+    """fence_off: checks neither the controller epoch nor the commit counter."""
+
+    async def elect(self, broker_id: int, now_ms: int) -> Fence | None:
+        """See ZooKeeperStore."""
+        fence = await super().elect(broker_id, now_ms)
+        if fence is not None:
+            # A range of numbers per epoch: outcome znodes of equal names would act as a fence.
+            self._commit_number += fence.epoch * 1_000_000
+        return fence
+
+    def _fence_operations(self, fence: Fence, number: int) -> list[bytes]:
+        return [self.encode(SetData(CommitZnode.path, b"%d" % number))] * FENCE_OPERATIONS
+
+
+class SessionReplacingStore(ZombieStore):
+    """retry_across_sessions: resends a multi in a new session, as in KAFKA-6082."""
+
+    async def _wait_for_reconnect(self, number: int, lost: ConnectionLostError) -> None:
+        if not isinstance(lost, SessionLostError):
+            await super()._wait_for_reconnect(number, lost)
+            return
+        self._session = self._new_session()
+        await self._session.open(self._session_timeout_ms / 1000)
+
+
+STORES: Final[Mapping[str, type[ZooKeeperStore]]] = {
+    "fence_off": UnfencedStore,
+    "retry_across_sessions": SessionReplacingStore,
+}
+
+
+# --- Envelopes -----------------------------------------------------------------------------------
+
+
+class EnvelopeRewriter:
+    """Changes the Envelopes that one controller receives from other brokers."""
+
+    def __init__(self, bugs: frozenset[str], serde: PrincipalSerde) -> None:
+        self._bugs = bugs
+        self._serde = serde
+        self._previous: Envelope | None = None
+
+    def rewrite(self, envelope: Envelope, sender: Sender) -> Envelope:
+        """Return the Envelope as the seeded bugs change it."""
+        original, previous = envelope, self._previous
+        if "fill_in_default" in self._bugs:
+            envelope = _with_own_timeout(envelope)
+        if sender.host != THIS_PROCESS:
+            if "drop_principal" in self._bugs:
+                own = self._serde.serialize(sender.principal)
+                envelope = replace(envelope, principal=own)
+            if "swap_principals" in self._bugs and previous is not None:
+                envelope = replace(envelope, principal=previous.principal)
+            if "broker_host" in self._bugs:
+                envelope = replace(envelope, client_address=ip_address(sender.host).packed)
+        self._previous = original
+        return envelope
+
+
+def _with_own_timeout(envelope: Envelope) -> Envelope:
+    header, _ = decode_request_header(envelope.request_header, envelope.dialect)
+    of = (header.api_key, header.api_version)
+    request = decode_request(*of, envelope.request_data, dialect=envelope.dialect)
+    if hasattr(request, "timeout_ms"):
+        request.timeout_ms = 12_345
+    body = encode_request(*of, request, dialect=envelope.dialect)
+    return replace(envelope, request_data=body)
+
+
+@dataclass(frozen=True, slots=True)
+class _WithoutPolicies:
+    api: AdminApi
+    skips: Callable[[RequestContext, Any], bool]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.api, name)
+
+    def decide(
+        self,
+        context: RequestContext,
+        request: Any,
+        image: MetadataImage,
+        settled: Mapping[str, Outcome],
+    ) -> Decision:
+        """See AdminApi."""
+        decision = self.api.decide(context, request, image, settled)
+        if not self.skips(context, request):
+            return decision
+        unchecked = [replace(each, policy_check=None) for each in decision.elements]
+        return replace(decision, elements=unchecked)
+
+
+def without_policies(api: AdminApi, skips: Callable[[RequestContext, Any], bool]) -> AdminApi:
+    """Remove the policy checks of the requests that `skips` selects."""
+    return cast(AdminApi, _WithoutPolicies(api, skips))
+
+
+def honour_client_bypass(create_topics: AdminApi) -> AdminApi:
+    """A client that sets the flag of internal topics bypasses the policy."""
+    return without_policies(create_topics, lambda _, r: getattr(r, "bypass_policy", False))
+
+
+class FaultyController(Controller):
+    """A controller whose settings, APIs and Envelopes the seeded bugs change."""
+
+    def __init__(self, settings: Settings, services: Services, bugs: frozenset[str]) -> None:
+        self._resent: set[str] = set()  # request ids
+        self._stays_active = bool(bugs & {"never_superseded", *STORES})
+        self._rewriter = EnvelopeRewriter(bugs, services.serde)
+        apis = dict(services.apis)
+        if "honour_client_bypass" in bugs:
+            apis[ApiKey.CREATE_TOPICS] = honour_client_bypass(apis[ApiKey.CREATE_TOPICS])
+        if "skip_policy_on_retry" in bugs:
+            for key, api in apis.items():
+                apis[key] = without_policies(api, lambda c, _: c.request_id in self._resent)
+        if "answer_before_applied" in bugs:
+            settings = replace(settings, waits_for_brokers=False)
+        super().__init__(settings, replace(services, apis=apis))
+
+    async def superseded(self) -> None:
+        """See Controller. never_superseded: stays active beside the controller in ZooKeeper."""
+        if not self._stays_active:
+            await super().superseded()
+
+    async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeReply:
+        """See Controller."""
+        if envelope.attempt > 1:
+            self._resent.add(envelope.request_id)
+        return await super().handle(self._rewriter.rewrite(envelope, sender), sender)
+
+
+# --- Brokers -------------------------------------------------------------------------------------
+
+
+class StaleAcls(LearnedAcls):
+    """stale_acl_cache: keeps the ACLs read first."""
+
+    def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
+        """See AclListener."""
+        self._seen(pattern, version)
+
+
+class WritesPastTheBridge(NodeConfig):
+    """writes_past_the_bridge: a broker that should forward keeps writing to ZooKeeper itself."""
+
+    @property
+    def writes_directly(self) -> bool:
+        """See NodeConfig."""
+        return True
+
+    @property
+    def forwards(self) -> bool:
+        """See NodeConfig."""
+        return self.own.forwarding_enabled
 
 
 @dataclass(frozen=True, slots=True)
 class AllowBeforeDeny:
-    """Asks first whether anything allows, and only then whether anything denies."""
+    """allow_before_deny: a matching ALLOW wins over a matching DENY."""
 
     authorizer: Authorizer
 
-    def authorize(self, asker: Asker, action: Action, acls: Acls) -> Verdict:
+    def authorize(self, requester: Requester, action: Action, acls: Acls) -> Verdict:
         """See Authorizer."""
-        verdict = self.authorizer.authorize(asker, action, _WithoutDenials(acls))
-        return verdict if verdict.allowed else self.authorizer.authorize(asker, action, acls)
+        verdict = self.authorizer.authorize(requester, action, _WithoutDenials(acls))
+        return verdict if verdict.allowed else self.authorizer.authorize(requester, action, acls)
 
     def authorize_by_resource_type(
-        self, asker: Asker, operation: Operation, resource_type: ResourceType, acls: Acls
+        self, requester: Requester, operation: Operation, resource_type: ResourceType, acls: Acls
     ) -> Verdict:
         """See Authorizer."""
-        return self.authorizer.authorize_by_resource_type(asker, operation, resource_type, acls)
+        return self.authorizer.authorize_by_resource_type(requester, operation, resource_type, acls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +247,39 @@ class _WithoutDenials:
     ) -> Iterable[tuple[ResourcePattern, Sequence[AccessControlEntry]]]:
         """See Acls."""
         return self.acls.of_type(resource_type)
+
+
+# --- Composition ---------------------------------------------------------------------------------
+
+_OF_CONTROLLERS: Final = (
+    "answer_before_applied",
+    "broker_host",
+    "drop_principal",
+    "fill_in_default",
+    "honour_client_bypass",
+    "never_superseded",
+    "skip_policy_on_retry",
+    "swap_principals",
+)
+_OF_BROKERS: Final = ("allow_before_deny", "stale_acl_cache", "writes_past_the_bridge")
+SEEDED_BUGS: Final = frozenset({*STORES, *_OF_CONTROLLERS, *_OF_BROKERS})
+
+
+def faulty_parts(config: NodeConfig, data_dir: Path, bugs: frozenset[str]) -> Parts:
+    """Build the parts of a node with some of SEEDED_BUGS."""
+    if unknown := bugs - SEEDED_BUGS:
+        raise ValueError(f"unknown seeded bugs: {sorted(unknown)}")
+    if "allow_before_deny" in bugs and config.authorizer is not None:
+        config = replace(config, authorizer=AllowBeforeDeny(config.authorizer))
+    if "writes_past_the_bridge" in bugs:
+        config = WritesPastTheBridge(**{f.name: getattr(config, f.name) for f in fields(config)})
+    stores = tuple(store for name, store in STORES.items() if name in bugs)
+    return build_parts(
+        config,
+        data_dir,
+        Collaborators(
+            controller=lambda settings, services: FaultyController(settings, services, bugs),
+            store=type("FaultyStore", stores or (ZooKeeperStore,), {}),
+            learned_acls=StaleAcls if "stale_acl_cache" in bugs else LearnedAcls,
+        ),
+    )

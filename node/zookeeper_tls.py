@@ -1,7 +1,7 @@
-"""How sessions travel to ZooKeeper: Kafka's `zookeeper.ssl.*` properties as one TLS context.
+"""TLS to ZooKeeper: Kafka's `zookeeper.ssl.*` properties as one TLS context.
 
-Both sessions of a node use it, the broker's and the controller's, and so does the dump of a run.
-Stores are PEM or PKCS12; what else Kafka's JVM would take is refused with what to do instead.
+All sessions of a node and the dump of a run use it. Stores are PEM or PKCS12; errors for other
+settings of Kafka's JVM name an alternative.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONNECTION_SOCKET: Final = "zookeeper.clientCnxnSocket"
 NETTY: Final = "org.apache.zookeeper.ClientCnxnSocketNetty"
 _PLAIN_SOCKET: Final = "org.apache.zookeeper.ClientCnxnSocketNIO"
 _PREFIX: Final = "zookeeper.ssl."
-# Kafka takes a store's type from the end of its name where none is given.
+# Kafka derives a store's type from its file name if none is given.
 _ENDINGS: Final = {".pem": "PEM", ".p12": "PKCS12", ".pkcs12": "PKCS12", ".jks": "JKS"}
 
 
@@ -36,40 +36,34 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperTls:
-    """What the properties ask for, judged; nothing has been read yet."""
+    """The checked properties; no store has been read yet."""
 
-    key_store: Store | None  # None: the server is not shown who we are
-    trust_store: Store | None  # None: the machine's own authorities
+    key_store: Store | None  # None: no client certificate
+    trust_store: Store | None  # None: the machine's authorities
     versions: tuple[ssl.TLSVersion, ...]
     checks_host_name: bool
 
 
 def read_zookeeper_tls(config: BrokerConfig) -> ZooKeeperTls | None:
-    """Judge the properties; None: sessions travel in plain text.
+    """Check the properties; return None for plain text.
 
     Raises:
-        SecurityConfigError: what is asked for cannot be had, and what to do.
+        SecurityConfigError: a setting is not supported; says what to use instead.
     """
     socket = (config.string(CONNECTION_SOCKET) or "").strip()
     if socket not in ("", NETTY, _PLAIN_SOCKET):
         raise SecurityConfigError(
-            f"{CONNECTION_SOCKET}={socket} is a Java class that cannot be loaded here: say {NETTY}."
+            f"{CONNECTION_SOCKET}={socket} is a Java class that cannot be loaded here: set {NETTY}."
         )
     if not config.boolean(ENABLE):
         return None
     if socket != NETTY:
-        raise SecurityConfigError(
-            f"{ENABLE}=true needs {CONNECTION_SOCKET}={NETTY}: Kafka's other socket knows no TLS."
-        )
+        raise SecurityConfigError(f"{ENABLE}=true needs {CONNECTION_SOCKET}={NETTY}: set it.")
     if config.value(f"{_PREFIX}cipher.suites"):
-        raise SecurityConfigError(
-            f"{_PREFIX}cipher.suites is set, which is not served: leave it out."
-        )
+        raise SecurityConfigError(f"{_PREFIX}cipher.suites is not supported: remove it.")
     for name in ("crl", "ocsp"):
         if config.boolean(f"{_PREFIX}{name}.enable"):
-            raise SecurityConfigError(
-                f"{_PREFIX}{name}.enable=true is not served: nobody is asked about revocations."
-            )
+            raise SecurityConfigError(f"{_PREFIX}{name}.enable=true is not supported: remove it.")
     algorithm = (config.string(f"{_PREFIX}endpoint.identification.algorithm") or "").strip()
     return ZooKeeperTls(
         _store(config, "keystore"),
@@ -104,25 +98,25 @@ def _store(config: BrokerConfig, name: str) -> Store | None:
     return Store(name, location, kind.upper(), password)
 
 
-def build_zookeeper_tls(wanted: ZooKeeperTls | None) -> ssl.SSLContext | None:
-    """Return what handshakes with ZooKeeper are made with; None: there are none.
+def build_zookeeper_tls(settings: ZooKeeperTls | None) -> ssl.SSLContext | None:
+    """Return the TLS context for ZooKeeper; None: plain text.
 
     Raises:
-        SecurityConfigError: a store is missing or cannot be read; no secret is shown.
+        SecurityConfigError: a store is missing or cannot be read. Contains no secret.
     """
-    if wanted is None:
+    if settings is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = min(wanted.versions)
-    context.maximum_version = max(wanted.versions)
-    context.check_hostname = wanted.checks_host_name
+    context.minimum_version = min(settings.versions)
+    context.maximum_version = max(settings.versions)
+    context.check_hostname = settings.checks_host_name
     context.verify_mode = ssl.CERT_REQUIRED
-    if wanted.trust_store is None:
+    if settings.trust_store is None:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     else:
-        _trust(context, wanted.trust_store)
-    if wanted.key_store is not None:
-        _show(context, wanted.key_store)
+        _trust(context, settings.trust_store)
+    if settings.key_store is not None:
+        _load_key(context, settings.key_store)
     return context
 
 
@@ -131,27 +125,27 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
         context.load_verify_locations(cadata=_text(store))
     except (ssl.SSLError, ValueError):
         raise SecurityConfigError(
-            f"{_PREFIX}truststore.location={store.location} holds no certificate."
+            f"{_PREFIX}truststore.location={store.location} contains no certificate."
         ) from None
 
 
-def _show(context: ssl.SSLContext, store: Store) -> None:
+def _load_key(context: ssl.SSLContext, store: Store) -> None:
     text = _text(store)
     try:
         load_key_pem(context, text, store.password)
     except (ssl.SSLError, ValueError):
         raise SecurityConfigError(
-            f"{_PREFIX}keystore.location={store.location} cannot be used: it must hold a "
-            "certificate and its private key, and the password must be right."
+            f"{_PREFIX}keystore.location={store.location} cannot be used: it must contain a "
+            "certificate and its private key, and the password must be correct."
         ) from None
 
 
 def _text(store: Store) -> str:
     try:
         data = Path(store.location).read_bytes()
-    except OSError as wrong:
+    except OSError as error:
         raise SecurityConfigError(
-            f"{_PREFIX}{store.name}.location={store.location} cannot be read: {wrong.strerror}."
+            f"{_PREFIX}{store.name}.location={store.location} cannot be read: {error.strerror}."
         ) from None
     if store.kind == "PEM":
         return pem(data.decode("utf-8", "replace"))
@@ -159,5 +153,5 @@ def _text(store: Store) -> str:
         return pem_of_pkcs12(data, store.password)
     except ValueError:
         raise SecurityConfigError(
-            f"{_PREFIX}{store.name}.location is no PKCS12 store, or its password is wrong."
+            f"{_PREFIX}{store.name}.location is not a PKCS12 store, or its password is wrong."
         ) from None

@@ -1,1 +1,1 @@
-"""Evidence in; tables, verdicts and a report out. Runs on Spark; begin in `run.py`."""
+"""Builds tables, verdicts and a report from evidence, on Spark. Start reading in `run.py`."""

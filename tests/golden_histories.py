@@ -1,24 +1,29 @@
-"""Golden histories: small runs by hand, each with the verdicts that both judges must give.
+"""Golden histories: small runs in YAML, each with the verdicts that both judges must return.
 
-A file of tests/golden is one run, told in YAML and short of everything that does not matter there;
-`expand` makes the sealed folder of it that a judge reads. tests/golden/README.md tells the form.
+A file of tests/golden describes one run and leaves out what does not matter in it; `expand` writes
+the sealed folder that a judge reads. tests/golden/README.md describes the format.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import yaml
 
-from chaos.evidence.sealing import write_manifest
-from event_log.commits import CommitLine, CommitOperation, CommitOutcome, DumpLine, role_of
-from event_log.events import SCHEMA_VERSION, Event
+from event_log.commits import (
+    CommitLine,
+    CommitOperation,
+    CommitOutcome,
+    DumpLine,
+    content_digest,
+    role_of,
+)
+from event_log.events import EVENT_KINDS, SCHEMA_VERSION
 from event_log.evidence import (
     COMMITS,
     FINAL_DUMP,
@@ -27,11 +32,13 @@ from event_log.evidence import (
     RunDescription,
     ZooKeeperEvidence,
 )
+from event_log.properties import Violation, violation_order
+from event_log.verdicts import NO_AUTHORIZER, NO_SCENARIO, NOTHING_TO_JUDGE, VerdictRow, worst
+from judge.evidence.sealing import write_manifest
 
 FOLDER: Final = Path(__file__).parent / "golden"
 RUN_ID: Final = "golden"
 WALL_MS: Final = 1_700_000_000_000  # when every run began
-_KINDS: Final = {event.kind: event for event in get_args(Event)}
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "str": "",
     "int": 0,
@@ -44,6 +51,8 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "list[tuple[str, int]]": [],
     "dict[str, float]": {},
 }
+# Reasons that are not pinned: they follow from the counts and from `run`.
+_USUAL_REASONS: Final = {"", NOTHING_TO_JUDGE, NO_AUTHORIZER, NO_SCENARIO}
 _OPERATION: Final = re.compile(
     r"(?P<kind>create|ephemeral|set|check|delete|set_acl|error)"
     r"(?: (?P<path>/\S+))?(?: v(?P<version>-?\d+))?(?: = (?P<data>.*))?"
@@ -55,8 +64,29 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
+def verdicts(rows: Sequence[VerdictRow], violations: Collection[Violation]) -> dict[str, Any]:
+    """Return a judge's results in the form in which a history pins them (`expect`, `sentences`)."""
+    expect: dict[str, Any] = {"run": str(worst(rows))}
+    found: dict[str, list[Violation]] = {row.property: [] for row in rows}
+    for each in sorted(violations, key=violation_order):
+        found[each.property].append(each)
+    reasons = set()
+    for row in rows:
+        keys = [each.key for each in found[row.property]]
+        expect[row.property] = [str(row.verdict), row.judged, *([sorted(keys)] if keys else [])]
+        if not keys or row.why != found[row.property][0].sentence:
+            reasons.add(row.why)
+    sentences = {f"{each.property}: {each.sentence}" for each in violations}
+    return {"expect": expect, "sentences": sorted(reasons - _USUAL_REASONS) + sorted(sentences)}
+
+
+def pinned(golden: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `verdicts` must return for a history."""
+    return {"expect": golden["expect"], "sentences": golden.get("sentences", [])}
+
+
 def load(name: str) -> dict[str, Any]:
-    """Return one golden history, with what it changes of another one done."""
+    """Return one golden history, with its changes applied to the history that it is `like`."""
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)
     if "like" not in document:
@@ -66,14 +96,16 @@ def load(name: str) -> dict[str, Any]:
         _change(base, change)
     expect = {**base["expect"], **document["expect"]}
     own = {key: value for key, value in document.items() if key not in ("like", "changes")}
-    return {**base, **own, "expect": expect}
+    final = {**base.get("final", {}), **own.pop("final", {})}
+    final = {path: znode for path, znode in final.items() if znode is not None}
+    return {**base, **own, "expect": expect, "final": final}
 
 
 def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
     """Change the first item `at` (a kind or a zxid) of the list `in` (a boot or zookeeper).
 
-    `with` sets fields of it, `put` replaces it by a list, `before` and `after` add items beside it;
-    `add` adds at the end of the list.
+    `with` sets its fields, `put` replaces it by a list, `before` and `after` insert items around
+    it; `add` appends to the list.
     """
     items = _items(golden, change["in"])
     if "add" in change:
@@ -109,7 +141,7 @@ def _is_at(item: Any, at: Any) -> bool:
 
 
 def expand(golden: Mapping[str, Any], folder: Path) -> Path:
-    """Write the sealed run of a golden history into `folder` and return it."""
+    """Write the sealed run of a golden history into `folder`; return the folder."""
     run = RunDescription(run_id=RUN_ID, **golden.get("run", {}))
     for source, key in (("node", "nodes"), ("client", "clients"), ("harness", "harness")):
         for boot, items in golden.get(key, {}).items():
@@ -118,12 +150,12 @@ def expand(golden: Mapping[str, Any], folder: Path) -> Path:
     if golden.get("zookeeper") is not None:
         zookeeper = _write_zookeeper(folder, golden)
     write_manifest(folder, run, zookeeper, sealed_ms=0)
-    _spoil(folder, golden.get("after_sealing", {}))
+    _change_sealed(folder, golden.get("after_sealing", {}))
     return folder
 
 
 def _write_boot(folder: Path, source: str, name: str, items: Sequence[Any]) -> None:
-    """Write one boot's segments; `- segment` begins the next one."""
+    """Write one boot's segments; `- segment` starts the next one."""
     process, _, boot = name.partition("/")
     node = process if source == "node" else f"{source}-{process}"
     target = folder / f"{source}={process}"
@@ -145,10 +177,10 @@ def _write_boot(folder: Path, source: str, name: str, items: Sequence[Any]) -> N
 
 
 def _event(item: Mapping[str, Any], node: str, boot: str, seq: int) -> dict[str, Any]:
-    """Return an event: what all have, then its kind's defaults, then what the history says."""
-    ((kind, told),) = item.items()
-    told = dict(told or {})
-    at_ms = told.pop("at_ms", seq)
+    """Return an event: the common fields, then its kind's defaults, then the history's values."""
+    ((kind, values),) = item.items()
+    values = dict(values or {})
+    at_ms = values.pop("at_ms", seq)
     event: dict[str, Any] = {
         "kind": kind,
         "seq": seq,
@@ -160,10 +192,10 @@ def _event(item: Mapping[str, Any], node: str, boot: str, seq: int) -> dict[str,
         "host_boot_id": "host",
         "schema_version": SCHEMA_VERSION,
     }
-    if kind in _KINDS:
-        event |= {each.name: _DEFAULTS[str(each.type)] for each in fields(_KINDS[kind])}
-    without = told.pop("without", [])
-    event |= told
+    if kind in EVENT_KINDS:
+        event |= {each.name: _DEFAULTS[str(each.type)] for each in fields(EVENT_KINDS[kind])}
+    without = values.pop("without", [])
+    event |= values
     return {name: value for name, value in event.items() if name not in without}
 
 
@@ -172,9 +204,9 @@ def _write_zookeeper(folder: Path, golden: Mapping[str, Any]) -> ZooKeeperEviden
     lines = [_commit(each) for each in golden["zookeeper"]]
     _write_lines(folder / COMMITS, lines)
     first = golden.get("first", {})
-    _write_lines(folder / FIRST_DUMP, [_znode(path, told) for path, told in sorted(first.items())])
+    _write_lines(folder / FIRST_DUMP, [_znode(*each) for each in sorted(first.items())])
     if "final" in golden:
-        final = [_znode(path, told) for path, told in sorted(golden["final"].items())]
+        final = [_znode(*each) for each in sorted(golden["final"].items())]
         _write_lines(folder / FINAL_DUMP, final)
     last = lines[-1]["zxid"] if lines else 0
     return ZooKeeperEvidence(
@@ -191,16 +223,16 @@ def _write_lines(path: Path, lines: Sequence[Any]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
-def _commit(told: Mapping[str, Any]) -> dict[str, Any]:
+def _commit(values: Mapping[str, Any]) -> dict[str, Any]:
     line = CommitLine(
-        zxid=told["zxid"],
-        session=told.get("session", "0xa"),
-        time_ms=WALL_MS + told["at_ms"] if "at_ms" in told else 0,
-        kind=told.get("kind", "multi"),
-        failed=told.get("failed", False),
+        zxid=values["zxid"],
+        session=values.get("session", "0xa"),
+        time_ms=WALL_MS + values["at_ms"] if "at_ms" in values else 0,
+        kind=values.get("kind", "multi"),
+        failed=values.get("failed", False),
     )
-    line.operations.extend(map(_operation, told.get("do", [])))
-    for broker_id, incarnation, sequence, request_id, element, error in told.get("outcomes", []):
+    line.operations.extend(map(_operation, values.get("do", [])))
+    for broker_id, incarnation, sequence, request_id, element, error in values.get("outcomes", []):
         line.outcomes.append(
             CommitOutcome(
                 broker_id=broker_id,
@@ -211,7 +243,7 @@ def _commit(told: Mapping[str, Any]) -> dict[str, Any]:
                 error=error,
             )
         )
-    return _plain(line)
+    return asdict(line)
 
 
 def _operation(text: str) -> CommitOperation:
@@ -228,55 +260,42 @@ def _operation(text: str) -> CommitOperation:
         version=int(match["version"]) if match["version"] else (0 if kind == "create" else -1),
         ephemeral=match["kind"] == "ephemeral",
         data=data,
-        digest=_digest(data) if data is not None else None,
+        digest=content_digest(data.encode()) if data is not None else None,
     )
 
 
-def _znode(path: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    data = str(told.get("data", ""))
-    return _plain(
+def _znode(path: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    data = str(values.get("data", ""))
+    return asdict(
         DumpLine(
             path=path,
-            czxid=told.get("czxid", 0),
-            mzxid=told.get("mzxid", told.get("czxid", 0)),
-            version=told.get("version", 0),
-            ephemeral_owner=told.get("owner"),
-            digest=_digest(data),
+            czxid=values.get("czxid", 0),
+            mzxid=values.get("mzxid", values.get("czxid", 0)),
+            version=values.get("version", 0),
+            ephemeral_owner=values.get("owner"),
+            digest=content_digest(data.encode()),
             data=data,
         )
     )
 
 
-def _digest(data: str) -> str:
-    return hashlib.sha256(data.encode()).hexdigest()[:16]
-
-
-def _plain(value: Any) -> Any:
-    """Return a dataclass as the object that its line holds."""
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if hasattr(value, "__dataclass_fields__"):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
-    return value
-
-
-def _spoil(folder: Path, told: Mapping[str, Any]) -> None:
-    """Do what no honest run does to its evidence once it is sealed."""
-    for name, text in told.get("append", {}).items():
+def _change_sealed(folder: Path, changes: Mapping[str, Any]) -> None:
+    """Change the evidence after it was sealed."""
+    for name, text in changes.get("append", {}).items():
         with (folder / name).open("a", encoding="utf-8") as file:
             file.write(text)
-    for name, count in told.get("cut_off_bytes", {}).items():
+    for name, count in changes.get("cut_off_bytes", {}).items():
         data = (folder / name).read_bytes()
         (folder / name).write_bytes(data[:-count])
-    for name, (before, after) in told.get("replace", {}).items():
+    for name, (before, after) in changes.get("replace", {}).items():
         text = (folder / name).read_text(encoding="utf-8")
         assert before in text
         (folder / name).write_text(text.replace(before, after), encoding="utf-8")
-    for name in told.get("remove", []):
+    for name in changes.get("remove", []):
         (folder / name).unlink()
-    for name, text in told.get("add", {}).items():
+    for name, text in changes.get("add", {}).items():
         (folder / name).write_text(text, encoding="utf-8")
-    for name, value in told.get("manifest", {}).items():
+    for name, value in changes.get("manifest", {}).items():
         document = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         document[name] = value
         (folder / MANIFEST).write_text(json.dumps(document), encoding="utf-8")

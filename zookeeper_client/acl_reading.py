@@ -1,7 +1,8 @@
-"""All ACLs out of ZooKeeper in two batches: when a controller loads, when a broker starts."""
+"""Reads ACLs from ZooKeeper, for controllers and brokers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from immutables import Map
@@ -14,19 +15,22 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredAcls(NamedTuple):
-    """What was found. `versions` are the znodes'; `refused` names what could not be understood."""
+    """All ACLs. `versions`: of the znodes; `invalid`: errors of invalid znodes."""
 
     acls: AclSet
     versions: Map[ResourcePattern, int]
-    refused: tuple[str, ...]
+    invalid: tuple[str, ...]
+
+
+class StoredRules(NamedTuple):
+    """The rules of one pattern. `version`: of its znode; None: it does not exist."""
+
+    entries: Entries
+    version: int | None
 
 
 async def read_acls(read: ReadMany) -> StoredAcls:
-    """Read every pattern. One that cannot be understood refuses everybody: see UNREADABLE.
-
-    Raises:
-        ConnectionLostError: the session broke.
-    """
+    """Read every pattern. Raises ConnectionLostError."""
     kinds = tuple(AclZnode.parents())
     found = await read([ReadChildren(path) for _, _, path in kinds])
     patterns = [
@@ -34,23 +38,33 @@ async def read_acls(read: ReadMany) -> StoredAcls:
         for (resource_type, pattern_type, _), names in zip(kinds, found, strict=True)
         for name in sorted(cast(list[str], names or []))
     ]
+    rules, invalid = await read_some_acls(read, patterns)
+    versions = {p: each.version for p, each in rules.items() if each.version is not None}
+    acls = AclSet.of({pattern: rules[pattern].entries for pattern in versions})
+    return StoredAcls(acls, Map(versions), invalid)
+
+
+async def read_some_acls(
+    read: ReadMany, patterns: Sequence[ResourcePattern]
+) -> tuple[dict[ResourcePattern, StoredRules], tuple[str, ...]]:
+    """Return the rules of each pattern, and the errors of invalid znodes.
+
+    An invalid znode denies everything to everyone but super users: see UNREADABLE.
+
+    Raises:
+        ConnectionLostError: the connection broke.
+    """
     znodes = await read([ReadData(AclZnode.path(pattern)) for pattern in patterns])
-    rules: dict[ResourcePattern, Entries] = {}
-    versions: dict[ResourcePattern, int] = {}
-    refused: list[str] = []
+    rules: dict[ResourcePattern, StoredRules] = {}
+    invalid: list[str] = []
     for pattern, znode in zip(patterns, cast(list[ZnodeData | None], znodes), strict=True):
         if znode is None:
-            continue  # It went between the two reads.
-        versions[pattern] = znode.stat.version
-        rules[pattern] = rules_of(pattern, znode.data, refused)
-    return StoredAcls(AclSet.of(rules), Map(versions), tuple(refused))
-
-
-def rules_of(pattern: ResourcePattern, data: bytes | None, refused: list[str]) -> Entries:
-    """Return a znode's rules; what cannot be understood is named in `refused`."""
-    path = AclZnode.path(pattern)
-    try:
-        return AclZnode.decode(path, data)
-    except ZnodeContentError as wrong:
-        refused.append(f"{wrong}; until it is mended, nobody but super users passes it")
-        return UNREADABLE
+            rules[pattern] = StoredRules((), None)
+            continue
+        entries = UNREADABLE
+        try:
+            entries = AclZnode.decode(AclZnode.path(pattern), znode.data)
+        except ZnodeContentError as wrong:
+            invalid.append(f"{wrong}; until it is repaired, only super users are allowed")
+        rules[pattern] = StoredRules(entries, znode.stat.version)
+    return rules, tuple(invalid)

@@ -1,4 +1,4 @@
-"""Configs out of ZooKeeper, for controllers and brokers alike."""
+"""Reads configs from ZooKeeper, for controllers and brokers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredConfigs(NamedTuple):
-    """What was found. `refused` says which znodes could not be understood."""
+    """The stored configs. `invalid` names unreadable znodes."""
 
     configs: dict[ConfigResource, dict[str, str]]
     versions: dict[ConfigResource, int]  # of the znodes
-    refused: tuple[str, ...]
-    # By user, the clients below it; none: the user has no `clients` znode. An empty one may have
-    # been left behind.
+    invalid: tuple[str, ...]
+    # The clients below each user that has a `clients` znode, which may be empty.
     clients: dict[str, frozenset[str]]
 
 
@@ -45,10 +44,10 @@ async def read_configs(read: ReadMany, entity_types: Sequence[str]) -> StoredCon
 
 
 async def read_some_configs(read: ReadMany, resources: Sequence[ConfigResource]) -> StoredConfigs:
-    """Return those of the named configs that are there. Raises ConnectionLostError."""
+    """Return the named configs that exist. Raises ConnectionLostError."""
     configs: dict[ConfigResource, dict[str, str]] = {}
     versions: dict[ConfigResource, int] = {}
-    refused = []
+    invalid = []
     paths = [ConfigZnode.path(resource) for resource in resources]
     found = await read([ReadData(path) for path in paths])
     for resource, path, znode in zip(resources, paths, found, strict=True):
@@ -57,8 +56,8 @@ async def read_some_configs(read: ReadMany, resources: Sequence[ConfigResource])
                 configs[resource] = ConfigZnode.decode(path, znode.data)
                 versions[resource] = znode.stat.version
             except ZnodeContentError as wrong:
-                refused.append(str(wrong))
-    return StoredConfigs(configs, versions, tuple(refused), {})
+                invalid.append(str(wrong))
+    return StoredConfigs(configs, versions, tuple(invalid), {})
 
 
 async def _children(read: ReadMany, paths: Sequence[str]) -> list[list[str] | None]:

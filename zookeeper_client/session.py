@@ -1,11 +1,11 @@
 """One ZooKeeper session on the asyncio loop.
 
-kazoo does the connecting and the pinging on its own thread; everything it has to say arrives on
-the loop through one queue, in the order in which ZooKeeper said it. kazoo's default handler uses
-two threads, and a reply can overtake an older watch event there.
+kazoo connects and pings on its own thread. Replies and watch events reach the loop through one
+queue in the order of arrival; kazoo's default handler uses two threads, where a reply can overtake
+an older watch event.
 
-A session that is lost is lost: kazoo would open a new one by itself and carry on, which is how a
-zombie keeps writing. Here the client stops, and whoever owns the session opens another.
+A lost session is not replaced: kazoo would open a new one and keep writing, like a zombie. Here the
+client stops and the owner opens another session.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from zookeeper_client.wire import (
     encode_operation,
 )
 
-# Batches of 50 to 2,000 reads are equally fast; 20,000 break jute.maxbuffer and the connection.
+# Batches of 50 to 2,000 reads are equally fast; 20,000 exceed jute.maxbuffer.
 READS_PER_REQUEST: Final = 500
 _RECONNECT_DELAY_S: Final = 0.05
 _PING_XID: Final = -2
 
 
 class ZooKeeperRefusedError(Exception):
-    """ZooKeeper answered with an error. Definite: nothing was done."""
+    """ZooKeeper returned an error. Definite: nothing was done."""
 
 
 class NoSuchZnodeError(ZooKeeperRefusedError):
@@ -60,7 +60,7 @@ class NoSuchZnodeError(ZooKeeperRefusedError):
 
 
 class _Watcher(NamedTuple):
-    """A watch as kazoo keeps it: equal ones count once, so that watching twice fires once."""
+    """A watch in kazoo's set: equal watches fire once."""
 
     call: Callable[[], None]
 
@@ -69,7 +69,7 @@ class _Watcher(NamedTuple):
 
 
 class _LoopQueue:
-    """Where kazoo puts callbacks: the asyncio loop itself, so that one order holds for all."""
+    """kazoo's callback queue: runs callbacks on the asyncio loop, in order."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -78,7 +78,7 @@ class _LoopQueue:
         try:
             self._loop.call_soon_threadsafe(function)
         except RuntimeError:
-            # The loop is closed: the process ends and nobody waits for this any more.
+            # The loop is closed: the process is ending.
             logging.getLogger(__name__).debug("a reply arrived after the loop had closed")
 
 
@@ -104,10 +104,10 @@ _NO_ANSWER: Final = (ConnectionLoss, ConnectionClosedError, SessionExpiredError)
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
-    """Notes when ZooKeeper last gave word: the *sending* time of what it answered.
+    """Notes when the last answered request was *sent*.
 
-    A paused process that wakes up reads replies which lay in its socket for long; their arrival
-    proves nothing about the session, the time of the question does.
+    A paused process that resumes reads old replies from its socket: their arrival proves nothing
+    about the session, the time of the request does.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -117,10 +117,10 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
         self._pinged = self.last_word_s
 
     def _connect(self, *arguments: Any) -> Any:
-        asked = time.monotonic()
+        sent_s = time.monotonic()
         self._asked.clear()
         result = super()._connect(*arguments)
-        self.last_word_s = asked
+        self.last_word_s = sent_s
         return result
 
     def _submit(self, request: Any, timeout: float, xid: int | None = None) -> None:
@@ -141,7 +141,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
 
 
 class ZooKeeperSession:
-    """Reads, watches and multis over one session. All methods belong to the loop's thread."""
+    """Reads, watches and multis over one session. Use from the loop's thread only."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class ZooKeeperSession:
         access: ZooKeeperAccess = OPEN_ACCESS,
         on_answer: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
-        """`on_answer`: told of every request's latency in milliseconds, once it was answered."""
+        """`on_answer` is called with the latency in milliseconds of every request."""
         self._loop = asyncio.get_running_loop()
         hosts, slash, chroot = connect.partition("/")
         self._chroot = slash + chroot if chroot else ""
@@ -181,17 +181,17 @@ class ZooKeeperSession:
 
     @property
     def session_id(self) -> int:
-        """The session's id as ZooKeeper numbers it (unsigned 64 bit)."""
+        """ZooKeeper's session id (unsigned 64 bit)."""
         return (self._client._session_id or 0) & (2**64 - 1)
 
     @property
     def last_word_s(self) -> float:
-        """Monotonic seconds: when the question was asked that ZooKeeper answered last."""
+        """Monotonic seconds: when the last answered request was sent."""
         return self._connection.last_word_s
 
     @property
     def last_zxid(self) -> int:
-        """The highest zxid any reply of this session carried."""
+        """The highest zxid in any reply of this session."""
         return cast(int, self._client.last_zxid)
 
     async def open(self, timeout_s: float) -> None:
@@ -213,7 +213,7 @@ class ZooKeeperSession:
             ) from None
 
     async def close(self) -> None:
-        """End the session at the server, which removes its ephemerals at once."""
+        """End the session at the server, which removes its ephemeral znodes."""
         self.state = SessionState.LOST
         await asyncio.to_thread(self._stop)
 
@@ -221,13 +221,8 @@ class ZooKeeperSession:
         self._client.stop()
         self._client.close()
 
-    def abandon(self) -> None:
-        """Stop without telling the server: the session ends when its time is over."""
-        self.state = SessionState.LOST
-        self._client._stopped.set()
-
     def _state_changed(self, state: str) -> None:
-        # Runs on kazoo's thread: a session that is lost must not be followed by a new one.
+        # Runs on kazoo's thread: kazoo must not replace a lost session.
         if state == KazooState.LOST:
             self._client._stopped.set()
         self._client.handler.completion_queue.put(lambda: self._announce(state))
@@ -246,7 +241,7 @@ class ZooKeeperSession:
         self._on_state(self.state)
 
     async def expire(self) -> None:
-        """Make the server expire this session: another connection takes it over and closes it."""
+        """Have the server expire this session: another connection takes it over and closes it."""
         twin = KazooClient(
             hosts=",".join(f"{host}:{port}" for host, port in self._client.hosts),
             timeout=self.session_timeout_ms / 1000,
@@ -259,7 +254,7 @@ class ZooKeeperSession:
 
     async def _ask(self, request: Any) -> Any:
         if self.state is not SessionState.CONNECTED:
-            # kazoo would queue it and execute it after a reconnect, when nobody wants it any more.
+            # kazoo would queue it and execute it after a reconnect.
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()
         result = self._client.handler.async_result()
@@ -268,7 +263,7 @@ class ZooKeeperSession:
         return await self._reply(future)
 
     def _settling(self, future: asyncio.Future[Any]) -> Callable[[Any], None]:
-        """Return what is called with the answer to a request that goes out now."""
+        """Return the callback for the reply to a request that is sent now."""
         asked_s = time.monotonic()
 
         def settle(done: Any) -> None:
@@ -280,8 +275,8 @@ class ZooKeeperSession:
 
     def _settle(self, future: asyncio.Future[Any], done: Any) -> None:
         if isinstance(done.exception, ConnectionLoss):
-            # kazoo fails what is pending before it says that the connection is suspended; who
-            # waits for "connected again" must not find the state of before.
+            # kazoo fails pending requests before it reports that the connection is suspended; the
+            # state must be current when their callers look at it.
             self._announce(KazooState.SUSPENDED)
         if future.done():
             return
@@ -297,8 +292,8 @@ class ZooKeeperSession:
             raise NoSuchZnodeError from missing
         except _NO_ANSWER as lost:
             raise self._lost() from lost
-        except KazooException as refused:
-            raise ZooKeeperRefusedError(type(refused).__name__) from refused
+        except KazooException as error:
+            raise ZooKeeperRefusedError(type(error).__name__) from error
 
     def _lost(self) -> ConnectionLostError:
         if self.state is SessionState.LOST:
@@ -327,14 +322,14 @@ class ZooKeeperSession:
         return ZnodeData(data, _stat(stat))
 
     async def exists(self, path: str, watch: Callable[[], None] | None = None) -> Stat | None:
-        """Return a znode's stat or None; `watch` is called once when it comes, changes or goes."""
+        """Return a znode's stat or None; `watch` is called once when the znode changes."""
         stat = await self._watchable(
             lambda watcher: self._client.exists_async(self._chroot + path, watcher), watch
         )
         return None if stat is None else _stat(stat)
 
     async def sync(self) -> None:
-        """Return when the server behind this session has applied whatever was written by now."""
+        """Return when this session's server has applied all earlier writes."""
         if self.state is not SessionState.CONNECTED:
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -351,9 +346,9 @@ class ZooKeeperSession:
         return cast(list[str], names)
 
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
-        """Read many znodes, `READS_PER_REQUEST` in one request; results in the order asked.
+        """Read many znodes, `READS_PER_REQUEST` per request; results are in order.
 
-        Each request is one point in time; several requests are several.
+        Each request reads at one point in time; different requests may not.
         """
         chunks = [
             reads[start : start + READS_PER_REQUEST]
@@ -365,27 +360,27 @@ class ZooKeeperSession:
         return [result for answer in answers for result in answer]
 
     def encode(self, operation: Operation) -> bytes:
-        """Return an operation's bytes within a multi; `multi` takes them."""
+        """Return an operation's bytes, for `multi`."""
         return encode_operation(operation, self._chroot, self._acl_of)
 
     async def multi(self, operations: Sequence[bytes]) -> MultiResult:
         """Execute all operations, or none.
 
         Raises:
-            ConnectionLostError: it cannot be known whether they were executed.
+            ConnectionLostError: they may or may not have been executed.
             ZooKeeperRefusedError: definite; for example the session was moved.
         """
         (result,) = await self._ask(PrebuiltMulti(operations, lambda: self._client.last_zxid))
         return cast(MultiResult, result)
 
     async def create_root(self) -> None:
-        """Create the chroot's znodes, if there is one and they are missing. Kafka's start-up."""
+        """Create the znodes of the chroot, as Kafka does at start."""
         parts = [part for part in self._chroot.split("/") if part]
         path = ""
         for part in parts:
             path += "/" + part
             operation = encode_operation(Create(path), "", self._acl_of)
-            await self.multi([operation])  # A failure says that it was there.
+            await self.multi([operation])  # Fails when it exists already.
 
 
 def _stat(stat: Any) -> Stat:

@@ -1,7 +1,7 @@
-"""kazoo's connections over TLS, with a context of ours.
+"""kazoo's connections over TLS, with our own context.
 
-kazoo can do TLS itself, but waits for the socket alone: what TLS has read already and not handed
-out, a second reply in one record, would lie there until something else comes.
+kazoo supports TLS but waits on the socket alone: data that TLS has already read, such as a second
+reply in one record, would wait until more arrives.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ Ready = tuple[list[Any], list[Any], list[Any]]
 
 
 class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's own handler; where there is a context, connections are wrapped in it."""
+    """kazoo's handler, wrapping connections in TLS when there is a context."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         super().__init__()
         self._tls = tls
-        self.refusal = ""  # why the last handshake failed
+        self.refusal = ""  # the error of the last failed handshake
 
     def create_connection(
         self, address: tuple[str, int], hostname: str, timeout: float, **_options: Any
     ) -> socket.socket:
-        """Connect within `timeout` seconds; `hostname` is what the certificate must say."""
+        """Connect within `timeout` seconds; the certificate must name `hostname`."""
         connection: socket.socket = create_tcp_connection(socket, address, timeout=timeout)
         if self._tls is None:
             return connection
         try:
             return self._tls.wrap_socket(connection, server_hostname=hostname)
-        except OSError as wrong:
-            self.refusal = getattr(wrong, "verify_message", "") or str(wrong)
+        except OSError as error:
+            self.refusal = getattr(error, "verify_message", "") or str(error)
             connection.close()
             raise
 
@@ -46,7 +46,7 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
         failed: Sequence[Any],
         timeout: float | None = None,
     ) -> Ready:
-        """Wait for sockets; one that holds what it has read already is ready now."""
+        """Wait for sockets; one with buffered TLS data is ready immediately."""
         holding = [each for each in readable if isinstance(each, ssl.SSLSocket) and each.pending()]
         if not holding:
             ready: Ready = super().select(readable, writable, failed, timeout)

@@ -1,4 +1,4 @@
-"""Delegation tokens out of ZooKeeper, for controllers and brokers alike."""
+"""Reads delegation tokens from ZooKeeper, for controllers and brokers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredTokens(NamedTuple):
-    """What was found. `refused` says which znodes could not be understood."""
+    """The stored tokens. `invalid` names unreadable znodes."""
 
     tokens: dict[str, DelegationToken]  # by id
-    refused: tuple[str, ...]
+    invalid: tuple[str, ...]
 
 
 async def read_tokens(read: ReadMany) -> StoredTokens:
@@ -25,15 +25,15 @@ async def read_tokens(read: ReadMany) -> StoredTokens:
 
 
 async def read_some_tokens(read: ReadMany, token_ids: Iterable[str]) -> StoredTokens:
-    """Return those of the named tokens that are there. Raises ConnectionLostError."""
+    """Return the named tokens that exist. Raises ConnectionLostError."""
     wanted = list(token_ids)
     found = await read([ReadData(TokenZnode.path(token_id)) for token_id in wanted])
     tokens: dict[str, DelegationToken] = {}
-    refused = []
+    invalid = []
     for token_id, znode in zip(wanted, found, strict=True):
         if isinstance(znode, ZnodeData):
             try:
                 tokens[token_id] = TokenZnode.decode(token_id, znode.data)
             except ZnodeContentError as wrong:
-                refused.append(str(wrong))
-    return StoredTokens(tokens, tuple(refused))
+                invalid.append(str(wrong))
+    return StoredTokens(tokens, tuple(invalid))

@@ -1,3 +1,3 @@
-"""The `bridgehead` command: one file per group of commands, heavy imports inside the commands."""
+"""The `bridgehead` command, a file per group. Heavy imports are inside the commands: start fast."""
 
 from __future__ import annotations

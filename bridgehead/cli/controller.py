@@ -1,4 +1,4 @@
-"""`bridgehead controller show | move | kill | freeze | expire`: look at the office or attack it."""
+"""`bridgehead controller show | move | kill | freeze | expire`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bridgehead.cli.options import (
     say,
 )
 
-app = typer.Typer(no_args_is_help=True, help="Show, move and attack the controller.")
+app = typer.Typer(no_args_is_help=True, help="Show, move and disrupt the controller.")
 
 
 @app.command()
@@ -27,25 +27,25 @@ def show(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption 
     if json_output:
         print_json(answer)
     elif answer["controller_id"] is None:
-        say("No controller is in office now.")
+        say("There is no active controller.")
     else:
         say(f"Broker {answer['controller_id']} is controller, epoch {answer['controller_epoch']}.")
 
 
 @app.command()
 def move(
-    broker: Annotated[int, typer.Argument(metavar="ID", help="The broker that shall be it.")],
+    broker: Annotated[int, typer.Argument(metavar="ID", help="The new controller's broker id.")],
     *,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
-    """Make a broker the controller, in an orderly way; returns when every broker knows it."""
+    """Make a broker the controller; returns when every broker knows it."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).move_controller(broker)
     if answer["moved"]:
         say(f"Broker {broker} is controller; it was broker {answer['from']}.")
     else:
-        say(f"Broker {broker} was controller already.")
+        say(f"Broker {broker} is controller already.")
 
 
 @app.command()
@@ -63,17 +63,17 @@ def freeze(
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     duration: Annotated[str, typer.Option("--for", help="How long: 5s, 500ms, 1m.")] = "5s",
 ) -> None:
-    """Freeze the controller's process (SIGSTOP) and let it go on later; returns at once."""
+    """Freeze the controller's process (SIGSTOP) for a while; returns immediately."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).freeze_controller(duration_seconds(duration))
-    say(f"The controller, broker {answer['id']}, stands still for {answer['seconds']:g} s.")
+    say(f"The controller, broker {answer['id']}, is frozen for {answer['seconds']:g} s.")
 
 
 @app.command()
 def expire(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Expire the controller's ZooKeeper session, as its timeout would."""
+    """Expire the controller's ZooKeeper session."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).expire_controller()
-    say(f"The session of the controller, broker {answer['id']}, was ended.")
+    say(f"The ZooKeeper session of the controller, broker {answer['id']}, has expired.")

@@ -1,4 +1,4 @@
-"""`bridgehead node start | stop | kill ID` and `node run`: a broker of a cluster, or one alone."""
+"""`bridgehead node start | stop | kill | run`: one broker, of a cluster or standalone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BrokerArgument = Annotated[int, typer.Argument(metavar="ID", help="The broker's 
 
 @app.command()
 def start(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Start a broker that does not run; returns when it serves."""
+    """Start a stopped broker; returns when it serves."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).start_node(broker)
@@ -27,16 +27,16 @@ def start(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR)
 
 @app.command()
 def stop(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """End a broker politely: it closes its sessions first."""
+    """Stop a broker (SIGTERM): it closes its ZooKeeper sessions first."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).stop_node(broker)
-    say(f"Broker {broker} (pid {answer['pid']}) has ended.")
+    say(f"Broker {broker} (pid {answer['pid']}) has stopped.")
 
 
 @app.command()
 def kill(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Kill a broker (SIGKILL): its ZooKeeper sessions stay until they time out."""
+    """Kill a broker (SIGKILL): its ZooKeeper sessions time out."""
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).kill_node(broker)
@@ -63,7 +63,7 @@ def run(
         ),
     ] = None,
     log_file: Annotated[
-        Path | None, typer.Option(help="Where its log goes.", show_default="standard error")
+        Path | None, typer.Option(help="The broker's log.", show_default="standard error")
     ] = None,
 ) -> None:
     """Run one broker in the foreground, for containers and service managers."""
@@ -72,14 +72,17 @@ def run(
     from bridgehead.cluster.errors import ClusterError
 
     if config is None and not environment:
-        raise ClusterError("Say what to run: --config FILE, or --environment for KAFKA_*.")
+        raise ClusterError(
+            "Nothing to run: give --config FILE, or --environment to read KAFKA_* variables."
+        )
     properties = {} if config is None else load_properties_file(config)
     for required in () if environment else ("broker.id", "zookeeper.connect"):
         if not properties.get(required):
-            raise ClusterError(f"{config} does not say `{required}`, which a broker needs.")
+            raise ClusterError(f"{config} has no `{required}`: add it.")
     if data_dir is None and not properties.get("broker.id"):
-        raise ClusterError("Say where the broker keeps its things: --data-dir DIR.")
+        raise ClusterError("The broker needs a folder: give --data-dir DIR.")
     folder = data_dir or DEFAULT_DATA_DIR / "nodes" / properties["broker.id"]
+    os.umask(0o077)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -94,5 +97,5 @@ def run(
         *(("--log-file", str(log_file.resolve())) if log_file is not None else ()),
     )
     sys.stdout.flush()
-    # The broker takes this process's place, so that signals and exit status are its own.
-    os.execve(command[0], command, module_environment())  # noqa: S606 - that is the command
+    # Replaces this process, so that signals reach the broker and its exit status is returned.
+    os.execve(command[0], command, module_environment())  # noqa: S606

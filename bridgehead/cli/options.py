@@ -1,12 +1,13 @@
-"""Options that several commands share, and how they print."""
+"""Options and output that several commands share."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -25,30 +26,46 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 
 def duration_seconds(text: str) -> float:
-    """`5s`, `500ms`, `1m` or `5` (seconds) as seconds.
+    """Parse `5s`, `500ms`, `1m` or `5` (seconds); return seconds.
 
     Raises:
-        typer.BadParameter: it is none of these.
+        typer.BadParameter: the text is none of these.
     """
     match = _DURATION_PATTERN.fullmatch(text.strip())
     if match is None:
-        raise typer.BadParameter(f"{text!r} is no duration such as 5s or 500ms.")
+        raise typer.BadParameter(f"{text!r} is not a duration: write 5s, 500ms or 1m.")
     return float(match[1]) * _UNIT_SECONDS[match[2] or "s"]
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One document on standard output."""
+    """Print one document on standard output."""
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
     sys.stdout.flush()
 
 
 def say(sentence: str) -> None:
-    """One line on standard output, at once."""
+    """Print one line on standard output and flush it."""
     sys.stdout.write(sentence + "\n")
     sys.stdout.flush()
 
 
 def say_aside(sentence: str) -> None:
-    """One line on standard error, at once: not part of what a program reads."""
+    """Print one line for people, on standard error, and flush it."""
     sys.stderr.write(sentence + "\n")
     sys.stderr.flush()
+
+
+def run_module(module: str, *arguments: str) -> NoReturn:
+    """Run a module of the application tree and exit with its status.
+
+    Raises:
+        ClusterError: this installation does not contain it.
+    """
+    from bridgehead.application import application_root, module_command, module_environment
+    from bridgehead.cluster.errors import ClusterError
+
+    path = application_root().joinpath(*module.split("."))
+    if not path.with_suffix(".py").is_file() and not (path / "__main__.py").is_file():
+        raise ClusterError(f"`{module}` is missing in this installation: install bridgehead again.")
+    command = module_command(module, *arguments)
+    raise typer.Exit(subprocess.run(command, env=module_environment(), check=False).returncode)

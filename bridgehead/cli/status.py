@@ -1,9 +1,8 @@
-"""`bridgehead status`, `down` and `logs`: look at a running cluster, and end it."""
+"""`bridgehead status`, `down` and `logs`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +35,8 @@ def _show(document: dict[str, Any]) -> None:
     say(f"phase       {document['phase']}")
     say(f"controller  {'none' if controller is None else f'broker {controller}'}")
     say(f"ZooKeeper   {document['zookeeper_connect']}")
+    if document["zookeeper_problem"]:
+        say(f"problem     {document['zookeeper_problem']}")
     rows = [("broker", "condition", "pid", "role", "listeners", "metrics")]
     for broker in document["brokers"]:
         state = broker["state"] or {}
@@ -58,7 +59,7 @@ def _show(document: dict[str, Any]) -> None:
 
 
 def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Stop the cluster and wait for its end; its data stay."""
+    """Stop the cluster and keep its data."""
     from bridgehead.cluster.client import ClusterClient
 
     stopped = ClusterClient(data_dir).down()
@@ -66,15 +67,17 @@ def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
 
 
 def logs(
-    broker: Annotated[int | None, typer.Argument(help="One broker; without it, all.")] = None,
+    broker: Annotated[int | None, typer.Argument(help="A broker id; default: all brokers.")] = None,
     *,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
-    lines: Annotated[int, typer.Option(min=0, help="How many of the last lines of each.")] = 20,
+    lines: Annotated[
+        int, typer.Option(min=0, help="How many lines, from the end of each log.")
+    ] = 20,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on as lines are written.")
+        bool, typer.Option("--follow", "-f", help="Print new lines as they are written.")
     ] = False,
 ) -> None:
-    """Print the brokers' logs, running or not."""
+    """Print the brokers' logs, including those of stopped brokers."""
     from bridgehead.cluster.errors import ClusterError
 
     folder = data_dir.resolve() / "nodes"
@@ -82,7 +85,7 @@ def logs(
     chosen = [path for path in found if broker is None or path.parent.name == str(broker)]
     if not chosen:
         which = "any broker" if broker is None else f"broker {broker}"
-        raise ClusterError(f"{folder} holds no log of {which}: name the folder with --data-dir.")
+        raise ClusterError(f"{folder} has no log of {which}: check --data-dir.")
     ends = {path: _print_last(path, lines, prefix=len(chosen) > 1) for path in chosen}
     while follow:
         for path in chosen:
@@ -98,15 +101,11 @@ def _print_last(path: Path, count: int, *, prefix: bool) -> int:
 
 
 def _print_new(path: Path, start: int, *, prefix: bool) -> int:
-    """Prints the whole lines after byte `start`; returns where they end."""
+    """Print the complete lines after byte `start`; return where they end."""
     with path.open("rb") as log:
         log.seek(start)
         data = log.read()
     whole = data[: data.rfind(b"\n") + 1]
-    for line in _lines(whole):
+    for line in whole.decode("utf-8", "replace").splitlines():
         say(f"[{path.parent.name}] {line}" if prefix else line)
     return start + len(whole)
-
-
-def _lines(data: bytes) -> Iterator[str]:
-    yield from data.decode("utf-8", "replace").splitlines()

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def up(
     *,
     brokers: Annotated[
-        int | None, typer.Option(min=1, help="How many brokers.", show_default="3")
+        int | None, typer.Option(min=1, help="Number of brokers.", show_default="3")
     ] = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     config: Annotated[
-        Path | None, typer.Option(help="cluster.yaml, or a server.properties of Kafka's.")
+        Path | None, typer.Option(help="cluster.yaml, or Kafka's server.properties.")
     ] = None,
     override: Annotated[
         list[str] | None,
@@ -37,10 +37,10 @@ def up(
         int | None,
         typer.Option(min=1, max=65535, help="First broker's port.", show_default="9092"),
     ] = None,
-    ports: Annotated[Literal["auto"] | None, typer.Option(help="Let free ports be chosen.")] = None,
+    ports: Annotated[Literal["auto"] | None, typer.Option(help="Choose free ports.")] = None,
     controller: Annotated[
         int | None,
-        typer.Option(metavar="ID", help="This broker is controller whenever it is there."),
+        typer.Option(metavar="ID", help="This broker is controller whenever it runs."),
     ] = None,
     zookeeper: Annotated[
         str | None,
@@ -53,11 +53,12 @@ def up(
         bool,
         typer.Option(
             "--allow-remote-plaintext",
-            help="Let a listener that asks for no proof listen elsewhere than on loopback.",
+            help="Allow listeners without authentication on other addresses than loopback.",
         ),
     ] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Return when ready; `down` stops it.")
+        bool,
+        typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`."),
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
@@ -83,7 +84,7 @@ def _start(settings: ClusterSettings, data_dir: Path, *, detach: bool, json_outp
     if detach:
         from bridgehead.cluster.launch import launch
 
-        _, document = launch(settings, tethered=False)
+        _, document = launch(settings, detached=True)
         _show(document, data_dir, json_output=json_output, detached=True)
         return
     from bridgehead.cluster.supervisor import supervise

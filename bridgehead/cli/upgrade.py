@@ -1,4 +1,4 @@
-"""`bridgehead upgrade`: a running cluster goes over the bridge in two rolling bounces."""
+"""`bridgehead upgrade`: take a running cluster over the bridge in two rolling restarts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
 
 
 def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Restart every broker twice, one at a time: to know the Envelope, then to forward.
+    """Restart every broker twice, one at a time: to support Envelopes, then to forward.
 
-    For a cluster that was started with inter.broker.protocol.version below 3.4 (and with
-    bridgehead.envelope.supported=false, to play the release before).
+    For a cluster started with inter.broker.protocol.version below 3.4 (and, to act as the release
+    before, bridgehead.envelope.supported=false).
     """
     from bridgehead.cluster.client import ClusterClient
     from bridgehead.cluster.upgrade import BRIDGE, LEVEL
@@ -19,6 +19,6 @@ def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
         say("Nothing to do: every broker forwards already.")
         return
     say(
-        f"Every broker forwards now. `bridgehead up` does not remember it: say "
-        f"{LEVEL}={BRIDGE} there too, or leave the old level out."
+        f"Every broker forwards now. `bridgehead up` does not remember this: give it\n"
+        f"{LEVEL}={BRIDGE} too, or omit the old level."
     )

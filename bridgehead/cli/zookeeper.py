@@ -1,4 +1,4 @@
-"""`bridgehead zookeeper run`: one ZooKeeper server in the foreground, for containers."""
+"""`bridgehead zookeeper start | run`: restart a cluster's ZooKeeper, or run one for containers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Run a ZooKeeper server.")
+from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
+
+app = typer.Typer(no_args_is_help=True, help="Restart a cluster's ZooKeeper, or run a server.")
 
 _LOGGING = """\
 status = error
@@ -23,9 +25,14 @@ rootLogger.appenderRef.console.ref = console
 """
 
 
-@app.callback()
-def zookeeper() -> None:
-    """Keep `run` a command of its own."""
+@app.command()
+def start(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
+    """Start a cluster's embedded ZooKeeper again after it has exited; returns when it serves."""
+    from bridgehead.cluster.client import ClusterClient
+
+    answer = ClusterClient(data_dir).start_zookeeper()
+    pids = ", ".join(map(str, answer["pids"]))
+    say(f"ZooKeeper serves at {answer['connect']}, as pid {pids}.")
 
 
 @app.command()
@@ -35,13 +42,14 @@ def run(
         Path | None,
         typer.Option(
             envvar="BRIDGEHEAD_ZOOKEEPER_JARS",
-            help="The folder of its jars.",
+            help="The folder of ZooKeeper's jars.",
             show_default="PySpark's",
         ),
     ] = None,
 ) -> None:
-    """Run one server, told by the ZOO_* variables of the official image."""
+    """Run one server, configured by the ZOO_* variables of the official image."""
     from bridgehead.cluster import zookeeper_alone
+    from bridgehead.cluster.data_directory import make_private
     from bridgehead.cluster.errors import ClusterError
     from bridgehead.cluster.java import find_java
     from bridgehead.cluster.zookeeper import JUTE_BUFFER_BYTES_MAX, MAIN_CLASS, class_path
@@ -50,8 +58,11 @@ def run(
     member = zookeeper_alone.my_id(os.environ)
     data = zookeeper_alone.data_folder(os.environ)
     java, path = find_java(), class_path(jars)
+    log = zookeeper_alone.log_folder(os.environ)
     try:
-        for folder in (data, zookeeper_alone.log_folder(os.environ)):
+        make_private(data / name for name in ("zoo.cfg", "log4j2.properties", "myid", "version-2"))
+        make_private([log / "version-2"])
+        for folder in (data, log):
             folder.mkdir(parents=True, exist_ok=True)
         (data / "zoo.cfg").write_text(configuration, encoding="utf-8")
         (data / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
@@ -73,5 +84,5 @@ def run(
         str(data / "zoo.cfg"),
     ]
     sys.stdout.flush()
-    # The server takes this process's place, so that signals and exit status are its own.
-    os.execv(command[0], command)  # noqa: S606 - that is the command
+    # Replaces this process, so that signals reach the server and its exit status is returned.
+    os.execv(command[0], command)  # noqa: S606

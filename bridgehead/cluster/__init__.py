@@ -1,7 +1,7 @@
-"""Start, find, steer and stop a cluster of node processes; the embedded ZooKeeper.
+"""Start, control and stop a cluster of node processes and the embedded ZooKeeper.
 
-`Cluster` is the public face, `ClientHistory` is what a workload writes down. Nodes import
-`control_socket` from here, so this file stays light.
+`Cluster` is the public API; workloads record their operations with `ClientHistory`. Nodes import
+`control_socket` from this package: keep its imports light.
 """
 
 from __future__ import annotations

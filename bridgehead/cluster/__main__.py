@@ -1,13 +1,14 @@
 """A supervisor in the background: `python -m bridgehead.cluster`, started by `launch`.
 
-Read first: the first line of standard input holds the settings, so that no secret stands in a
-process list. One line of standard output answers: `{"ready": cluster.json}` or `{"error": ...}`.
-After that it speaks to `supervisor.log` alone. With `"tethered": true` the end of standard input,
-which is the end of whoever started it, is its own.
+The first line of standard input holds the settings, which keeps secrets out of process lists. The
+supervisor answers with one line on standard output, `{"ready": cluster.json}` or `{"error": ...}`,
+and from then on writes to `supervisor.log` only. Unless `"detached"` is true it stops at the end of
+standard input, that is, when its parent exits.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -20,14 +21,14 @@ from bridgehead.cluster.supervisor import supervise
 
 
 def main() -> int:
-    """Runs the cluster; 0 after an orderly end, 2 when it could not be started."""
+    """Run the cluster. Return 0 after a clean stop, 2 if it could not be started."""
     order = json.loads(sys.stdin.buffer.readline())
     settings = settings_from_json(order["settings"])
     log_path = DataDirectory(settings.data_dir).supervisor_log
 
     def announce(sentence: str) -> None:
-        with log_path.open("a", encoding="utf-8") as log:
-            log.write(sentence + "\n")
+        with contextlib.suppress(OSError), log_path.open("a", encoding="utf-8") as log:
+            log.write(sentence + "\n")  # not when the disk is full
 
     def on_ready(document: dict[str, Any]) -> None:
         _answer({"ready": document})
@@ -40,7 +41,7 @@ def main() -> int:
             settings,
             announce=announce,
             on_ready=on_ready,
-            parent_pipe=sys.stdin.fileno() if order["tethered"] else None,
+            parent_pipe=None if order["detached"] else sys.stdin.fileno(),
         )
     except ClusterError as error:
         _answer({"error": str(error)})

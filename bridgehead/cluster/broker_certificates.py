@@ -1,13 +1,13 @@
-"""Certificates for the channel between brokers: an authority of their own, one pair per broker.
+"""Certificates for the channel between brokers: their own authority, and a pair per broker.
 
     DIR/channel/                 mode 0700, every file in it 0600
-        ca.pem                   the authority, whose key is thrown away
+        ca.pem                   the authority; its key is not kept
         broker-ID.pem .key       a broker's certificate and its key
-        made.json                for whom, and until when
+        made.json                brokers, user and expiry
 
-A certificate says two things: as whom the broker acts (the common name: the inter-broker user, so
-that `super.users` can name it) and which broker it is (the host name `broker-ID.bridgehead`, which
-both ends check). No client's certificate comes from this authority.
+The common name of a certificate is the inter-broker user, which `super.users` can name; its host
+name, `broker-ID.bridgehead`, identifies the broker and is checked by both ends. The authority signs
+no client certificates.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RENEW_BEFORE_S: Final = 30 * 86_400
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """What one broker needs, as PEM files."""
+    """The PEM files of one broker."""
 
     certificate: Path
     key: Path
@@ -37,45 +37,46 @@ class CertificateFiles:
 
 
 def broker_host(broker_id: int) -> str:
-    """The name in a broker's certificate that says which broker it is."""
+    """Return the host name in a broker's certificate."""
     return f"broker-{broker_id}.bridgehead"
 
 
 def files_of(folder: Path, broker_id: int) -> CertificateFiles:
-    """Where a broker's files lie below `folder`."""
+    """Return the paths of a broker's files in `folder`."""
     return CertificateFiles(
         folder / f"broker-{broker_id}.pem", folder / f"broker-{broker_id}.key", folder / "ca.pem"
     )
 
 
 def makes_certificates(settings: ClusterSettings) -> bool:
-    """Whether the brokers' certificates are made here: unless some are given, or none are wanted.
+    """Return whether to generate certificates: unless TLS is off, or the user gives certificates.
 
-    What is said for one node alone counts for all: half a cluster with them cannot talk.
+    A setting of one node counts for all: a cluster cannot be half with and half without TLS.
     """
-    said = [settings.properties, *settings.node_properties.values()]
-    wanted = all(each.get("bridgehead.grpc.tls", "true").lower() == "true" for each in said)
-    given = any(each.get("bridgehead.grpc.certificate") for each in said)
+    given_properties = [settings.properties, *settings.node_properties.values()]
+    wanted = all(
+        each.get("bridgehead.grpc.tls", "true").lower() == "true" for each in given_properties
+    )
+    given = any(each.get("bridgehead.grpc.certificate") for each in given_properties)
     return wanted and not given
 
 
 def channel_folder(settings: ClusterSettings) -> Path:
-    """Where a cluster's files lie."""
+    """Return the folder of a cluster's files."""
     return settings.data_dir.resolve() / "channel"
 
 
 def ensure_wanted(settings: ClusterSettings) -> None:
-    """Has the files of a cluster for which they are made here. Raises OSError."""
+    """Generate a cluster's certificates if needed. Raises OSError."""
     if makes_certificates(settings):
         user = settings.properties.get(INTER_BROKER_USER, "broker")
         ensure_certificates(channel_folder(settings), range(1, settings.brokers + 1), user)
 
 
 def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> None:
-    """Has every broker's files in `folder`; makes all anew where one is missing or unlike.
+    """Generate every broker's files in `folder`, unless all exist and match.
 
-    With the authority's key gone nobody can be added later: more brokers or another user mean new
-    certificates for all.
+    The authority's key is not kept: more brokers or another user need new certificates for all.
 
     Raises:
         OSError: the folder cannot be written.
@@ -95,14 +96,14 @@ def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> N
 
 
 def make_certificates(folder: Path, users: Mapping[int, str]) -> float:
-    """Makes an authority and a certificate for each broker, by the user that it acts as.
+    """Generate an authority and a certificate for each broker and its user.
 
-    Returns until when they are good, in seconds since 1970.
+    Return their expiry in seconds since 1970.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    # Imported here: it costs a quarter of a second, and is needed once in ten years.
+    # Imported here: the import takes a quarter of a second and is needed once in ten years.
     import datetime
 
     from cryptography import x509

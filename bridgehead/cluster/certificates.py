@@ -1,11 +1,11 @@
-"""Certificates for a cluster that was given none: one authority, the brokers, the users.
+"""Generates TLS certificates for clients: an authority, the brokers, the users.
 
     DIR/tls/           mode 0700, every file in it 0600
-        ca.pem ca.key  the authority, made once
-        brokers.pem    key and certificate of all brokers, for the addresses they listen on
-        users/NAME.pem key and certificate of a user, whose name it says as CN=NAME
+        ca.pem ca.key  the authority, generated once
+        brokers.pem    key and certificate of all brokers, for their addresses
+        users/NAME.pem key and certificate of a user, CN=NAME
 
-Brokers and users get new ones at every start: they are good for a year, the authority for ten.
+Brokers and users get new ones at every start, valid for a year; the authority is valid for ten.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from bridgehead.cluster.data_directory import write_private
 
 _YEAR: Final = datetime.timedelta(days=365)
-# A clock that is a little behind must not find a certificate of the future.
+# Clocks may be a little behind.
 _EARLIER: Final = datetime.timedelta(hours=1)
 PEM: Final = serialization.Encoding.PEM
 
 
 class Authority:
-    """The authority in a folder, made when it is not there yet."""
+    """The authority in a folder, generated on first use."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises OSError or ValueError: the folder cannot be used, or holds something else."""
+        """Raises OSError or ValueError: the folder or its contents cannot be used."""
         self.folder = folder
         self.certificate_file = folder / "ca.pem"
         self.brokers_file = folder / "brokers.pem"
@@ -52,15 +52,15 @@ class Authority:
             write_private(key_file, key_text(self._key))
 
     def issue_brokers(self, hosts: Iterable[str]) -> Path:
-        """Make the brokers' certificate, good for these addresses; return its file."""
+        """Generate the brokers' certificate for these addresses; return its file."""
         return self._issue(self.brokers_file, "brokers", hosts)
 
     def issue_user(self, name: str) -> Path:
-        """Make a user's certificate; return its file."""
+        """Generate a user's certificate; return its file."""
         return self._issue(self.folder / "users" / f"{quote(name, safe='')}.pem", name, ())
 
     def _make_authority(self) -> x509.Certificate:
-        name = common_name("Bridgehead, made for this data directory alone")
+        name = common_name("Bridgehead, for this data directory only")
         return (
             certificate_builder(name, name, self._key.public_key(), 10 * _YEAR)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -99,7 +99,7 @@ def certificate_builder(
     key: ec.EllipticCurvePublicKey,
     life: datetime.timedelta,
 ) -> x509.CertificateBuilder:
-    """Return what every certificate of ours has."""
+    """Return a builder with the fields that all our certificates have."""
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()

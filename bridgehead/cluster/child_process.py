@@ -1,8 +1,8 @@
-"""Child processes: started in a session of their own, stopped by pid, never mistaken for others.
+"""Child processes, each in its own session.
 
-Read first: a session of their own keeps Ctrl-C, which a terminal sends to its whole foreground
-group, away from them: the supervisor stops them in its own order. A pid file alone proves nothing,
-since pids are used again: `pid_is_ours` looks at the command line.
+A terminal sends Ctrl-C to its whole foreground group; the children are not in it, so the supervisor
+stops them in its own order. A pid file alone proves nothing because pids are reused: `pid_is_ours`
+checks the command line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO
 
 import psutil
 
-_TETHER = Path(__file__).with_name("tether.py")
+_DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 _POLL_S = 0.02
 
 
@@ -30,7 +30,7 @@ def start_child(
     environment: Mapping[str, str] | None = None,
     stdin: int | IO[bytes] = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Starts `command` in a new session; what it prints is appended to the file `output`."""
+    """Start `command` in a new session; append its output to the file `output`."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("ab") as file:
         return subprocess.Popen(
@@ -43,20 +43,20 @@ def start_child(
         )
 
 
-def tethered(command: Sequence[str]) -> list[str]:
-    """`command`, to be started by this process and to die with it."""
-    return [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), *command]
+def die_with_parent(command: Sequence[str]) -> list[str]:
+    """Return the command line that runs `command` as a child of this process, killed with it."""
+    return [sys.executable, "-I", "-S", str(_DIE_WITH_PARENT), str(os.getpid()), *command]
 
 
 def send_signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Sends `number` unless the process has ended."""
+    """Send a signal unless the process has exited."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(number)
 
 
 def stop_child(process: subprocess.Popen[bytes], *, timeout_s: float = 10.0) -> None:
-    """Asks the process to end (SIGTERM), ends it after `timeout_s` (SIGKILL), reaps it."""
-    send_signal(process, signal.SIGCONT)  # a frozen process would not hear anything else
+    """Stop the process: SIGTERM, after `timeout_s` SIGKILL. Return when it has exited."""
+    send_signal(process, signal.SIGCONT)  # a frozen process handles no other signal
     send_signal(process, signal.SIGTERM)
     try:
         process.wait(timeout_s)
@@ -68,7 +68,7 @@ def stop_child(process: subprocess.Popen[bytes], *, timeout_s: float = 10.0) -> 
 
 
 def pid_is_ours(pid: int, marker: str) -> bool:
-    """Whether a live process `pid` has `marker` (a path only we use) in its command line."""
+    """Return whether a live process has `marker`, a path that only we use, in its command line."""
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
@@ -79,10 +79,10 @@ def pid_is_ours(pid: int, marker: str) -> bool:
 
 
 def stop_stray(pid_file: Path, marker: str, *, timeout_s: float = 5.0) -> int | None:
-    """Ends the process that `pid_file` names, if it runs and is ours; removes the file.
+    """Kill the process that `pid_file` names, if it is alive and ours, and remove the file.
 
     Returns:
-        The pid of the process that was ended, or None.
+        The pid of the killed process, or None.
     """
     try:
         pid = int(pid_file.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""`Cluster`: a cluster of broker processes as a Python value, for tests and programs.
+"""`Cluster`: a cluster of broker processes, for tests and programs.
 
-Read first: the cluster runs in processes of its own, under a supervisor that ends with this process
-however this process ends. Every method blocks until what it says has happened.
+Its supervisor stops when this process exits, even by SIGKILL. Every method blocks until its effect
+is complete.
 
     with Cluster(brokers=3) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -10,6 +10,7 @@ however this process ends. Every method blocks until what it says has happened.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import shutil
 import subprocess
@@ -17,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from bridgehead.cluster.client import ClusterClient
@@ -31,7 +31,7 @@ _POLL_S = 0.02
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Broker:
-    """One broker as it was when it became ready. `listeners`: name to `host:port`."""
+    """One broker as it was when it became ready. `listeners` maps names to `host:port`."""
 
     id: int
     pid: int
@@ -39,20 +39,44 @@ class Broker:
     metrics_url: str
 
 
-class Cluster:
+class StartStop(abc.ABC):
+    """A context manager that starts and stops; a failed start stops what it has started."""
+
+    @abc.abstractmethod
+    def start(self) -> Self:
+        """Start."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Stop; may be called twice."""
+
+    def __enter__(self) -> Self:
+        """Start."""
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()
+
+
+class Cluster(StartStop):
     """A cluster of real processes over a real ZooKeeper; a context manager.
 
     Args:
-        brokers: how many; their ids are 1 to `brokers`.
-        data_dir: where everything is kept; None: a temporary folder, removed at the end.
+        brokers: their number; the ids are 1 to `brokers`.
+        data_dir: the cluster's folder; None: a temporary one, removed at the end.
         properties: Kafka's `server.properties` for every broker.
-        node_properties: those of one broker alone, by its id.
+        node_properties: properties of single brokers, by id.
         ports: `"auto"` for free ports, or the base port.
-        controller: the broker that is controller whenever it is there.
+        controller: the broker that is controller whenever it runs.
         zookeeper: `HOST:PORT[,...][/chroot]` of a running ZooKeeper; None: the embedded one.
         zookeeper_members: 1 or 3 embedded servers.
-        run: what this run is for: a scenario's name and seed, the properties it is to prove.
-        node_command: what starts a node instead of `python -m node`; for tests of supervision.
+        run: the run's scenario, seed and expected properties.
+        node_command: replaces `python -m node`, in tests.
     """
 
     def __init__(
@@ -91,17 +115,17 @@ class Cluster:
         self._document: dict[str, Any] = {}
 
     def start(self) -> Self:
-        """Starts the cluster; returns when every broker serves and a controller is in office.
+        """Start the cluster; return when every broker serves and a controller is active.
 
         Raises:
-            ClusterError: it could not be started, in one sentence.
+            ClusterError: it could not be started.
         """
         check_settings(self._settings)
-        self._supervisor, self._document = launch(self._settings, tethered=True)
+        self._supervisor, self._document = launch(self._settings, detached=False)
         return self
 
     def stop(self) -> None:
-        """Ends every process; may be called twice."""
+        """Stop every process; may be called twice."""
         if self._supervisor is not None:
             self._supervisor.terminate()
             self._supervisor.wait()
@@ -111,23 +135,6 @@ class Cluster:
         if self._temporary:
             shutil.rmtree(self.data_dir, ignore_errors=True)
 
-    def __enter__(self) -> Self:
-        """Starts the cluster."""
-        try:
-            return self.start()
-        except BaseException:
-            self.stop()
-            raise
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stops the cluster."""
-        self.stop()
-
     @property
     def bootstrap_servers(self) -> str:
         """`host:port,...`: the first listener of every broker."""
@@ -135,7 +142,7 @@ class Cluster:
 
     @property
     def zookeeper_connect(self) -> str:
-        """`host:port[,...][/chroot]` of the ZooKeeper."""
+        """`host:port[,...][/chroot]` of ZooKeeper."""
         return str(self._document["zookeeper_connect"])
 
     @property
@@ -151,7 +158,7 @@ class Cluster:
 
     @property
     def brokers(self) -> dict[int, Broker]:
-        """Every broker by its id; pids as they are now."""
+        """Every broker by its id, with its current pid."""
         status = self._client.status()
         return {
             each["id"]: Broker(
@@ -161,7 +168,7 @@ class Cluster:
         }
 
     def bootstrap_server(self, broker_id: int, listener: str | None = None) -> str:
-        """`host:port` of one broker: of the named listener, or its first."""
+        """Return `host:port` of a broker's named listener, or of its first one."""
         for broker in self._document["brokers"]:
             if broker["id"] == broker_id:
                 listeners: dict[str, str] = broker["listeners"]
@@ -169,16 +176,16 @@ class Cluster:
         raise ClusterError(f"There is no broker {broker_id} in this cluster.")
 
     def status(self) -> dict[str, Any]:
-        """What `bridgehead status --json` prints."""
+        """Return the document that `bridgehead status --json` prints."""
         return self._client.status()
 
     def controller_id(self) -> int | None:
-        """The broker that is controller and known to all as such; None while there is none."""
+        """Return the controller that every broker knows; None while there is none."""
         controller_id = self._client.controller()["controller_id"]
         return None if controller_id is None else int(controller_id)
 
     def wait_for_controller(self, *, timeout_s: float = 30.0, other_than: int | None = None) -> int:
-        """Blocks until a controller is in office and known to every broker that runs.
+        """Block until a controller is active and every running broker knows it.
 
         Raises:
             ClusterError: none within `timeout_s`.
@@ -189,40 +196,40 @@ class Cluster:
             if controller_id is not None and controller_id != other_than:
                 return controller_id
             if time.monotonic() > deadline:
-                raise ClusterError(f"No controller came into office within {timeout_s:g} s.")
+                raise ClusterError(f"No controller became active within {timeout_s:g} s.")
             time.sleep(_POLL_S)
 
     def kill_controller(self) -> int:
-        """SIGKILL for the controller's process; the id of the broker that died."""
+        """Kill the controller's process (SIGKILL); return the broker's id."""
         return int(self._client.kill_controller()["id"])
 
     def freeze_controller(self, seconds: float) -> int:
-        """SIGSTOP for the controller's process, SIGCONT after `seconds`; returns at once."""
+        """Freeze the controller's process (SIGSTOP) for `seconds`; return immediately."""
         return int(self._client.freeze_controller(seconds)["id"])
 
     def expire_controller(self) -> int:
-        """Ends the controller's ZooKeeper session from outside; the broker's id."""
+        """Expire the controller's ZooKeeper session; return the broker's id."""
         return int(self._client.expire_controller()["id"])
 
     def move_controller(self, broker_id: int) -> None:
-        """Makes a broker the controller; returns when every broker knows it."""
+        """Make a broker the controller; return when every broker knows it."""
         self._client.move_controller(broker_id)
 
     def upgrade(self, say: Callable[[str], None] = lambda _: None) -> int:
-        """Takes a cluster below the bridge release over it, as `bridgehead upgrade` does.
+        """Upgrade over the bridge like `bridgehead upgrade`; return the number of restarts.
 
-        `say` is told each step; returns how many restarts it took.
+        `say` is called with a sentence for each step.
         """
         return upgrade(self._client, say)
 
     def start_node(self, broker_id: int) -> None:
-        """Starts a broker that does not run; returns when it serves."""
+        """Start a stopped broker; return when it serves."""
         self._client.start_node(broker_id)
 
     def stop_node(self, broker_id: int) -> None:
-        """Ends a broker politely."""
+        """Stop a broker (SIGTERM)."""
         self._client.stop_node(broker_id)
 
     def kill_node(self, broker_id: int) -> None:
-        """SIGKILL for a broker."""
+        """Kill a broker (SIGKILL)."""
         self._client.kill_node(broker_id)

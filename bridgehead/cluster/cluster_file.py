@@ -1,8 +1,8 @@
-"""Reads what a user wrote: `cluster.yaml` or Kafka's own `server.properties`, and the options.
+"""Reads a cluster's settings from `cluster.yaml` or Kafka's `server.properties`, and from options.
 
-Read first: `.properties` files hold for every broker, anything else is YAML of the shape of
-`ClusterFile`. What the command line says wins over the file. Only the command imports this: a
-supervisor gets its settings ready-made, without pydantic and YAML.
+A `.properties` file applies to every broker; any other file is YAML in the form of `ClusterFile`.
+Options take precedence. Only the command imports this module: a supervisor receives the settings
+and needs neither pydantic nor YAML.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.properties import parse_properties
-from bridgehead.cluster.security import SecuritySections
+from bridgehead.cluster.security_sections import SecuritySections
 from bridgehead.cluster.settings import ClusterSettings, check_settings, parse_overrides
 
 
@@ -31,7 +31,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 
 
 class ZooKeeperSection(BaseModel):
-    """`zookeeper:` of cluster.yaml: either `connect`, or the shape of the embedded one."""
+    """`zookeeper:` of cluster.yaml: `connect`, or the size of the embedded one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     connect: str | None = None
@@ -40,7 +40,7 @@ class ZooKeeperSection(BaseModel):
 
 
 class ClusterFile(SecuritySections):
-    """cluster.yaml. `properties` hold for every broker, `nodes` for one each, by id."""
+    """cluster.yaml. `properties` apply to every broker, `nodes` to single brokers, by id."""
 
     brokers: Annotated[int, Field(ge=1, le=100)] | None = None
     ports: Literal["auto"] | Port | None = None
@@ -52,10 +52,10 @@ class ClusterFile(SecuritySections):
 
 
 def load_cluster_file(path: Path) -> ClusterFile:
-    """`--config`: a .properties file holds for every broker, anything else is YAML.
+    """Return the contents of `--config`.
 
     Raises:
-        ClusterError: the file cannot be read, or one sentence per thing that is wrong in it.
+        ClusterError: the file cannot be read, or is wrong; one sentence per error.
     """
     if path.suffix == ".properties":
         return ClusterFile(properties=load_properties_file(path))
@@ -63,9 +63,11 @@ def load_cluster_file(path: Path) -> ClusterFile:
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ClusterError(f"{path} is no YAML: {_yaml_sentence(error)}.") from None
+        raise ClusterError(f"{path} is not YAML: {_yaml_sentence(error)}.") from None
     if document is not None and not isinstance(document, dict):
-        raise ClusterError(f"{path} must hold keys such as `brokers: 3`, not a list or a word.")
+        raise ClusterError(
+            f"{path} must contain keys such as `brokers: 3`, not a list or a string."
+        )
     try:
         return ClusterFile.model_validate(document or {})
     except ValidationError as error:
@@ -73,10 +75,10 @@ def load_cluster_file(path: Path) -> ClusterFile:
 
 
 def load_properties_file(path: Path) -> dict[str, str]:
-    """The keys and values of a .properties file.
+    """Return the keys and values of a .properties file.
 
     Raises:
-        ClusterError: it cannot be read, or holds a malformed escape.
+        ClusterError: it cannot be read, or has a malformed escape.
     """
     text = _read(path)
     try:
@@ -91,7 +93,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise ClusterError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise ClusterError(f"{path} cannot be read: it is no UTF-8 text.") from error
+        raise ClusterError(f"{path} cannot be read: it is not UTF-8.") from error
 
 
 def load_settings(
@@ -106,13 +108,13 @@ def load_settings(
     zookeeper: str | None = None,
     allow_remote_plaintext: bool = False,
 ) -> ClusterSettings:
-    """What the command line asks for, over what the `--config` file says.
+    """Return the settings of the command line and the `--config` file.
 
     Raises:
         ClusterError: the file or an override is wrong, or two options contradict each other.
     """
     if base_port is not None and ports_auto:
-        raise ClusterError("--base-port and --ports auto contradict each other: give one of them.")
+        raise ClusterError("--base-port and --ports auto exclude each other: give one of them.")
     file = load_cluster_file(config) if config is not None else ClusterFile()
     shared, per_node = parse_overrides(overrides)
     if allow_remote_plaintext:
@@ -133,14 +135,14 @@ def load_settings(
             node: {**file.nodes.get(node, {}), **per_node.get(node, {})}
             for node in sorted({*file.nodes, *per_node})
         },
-        set_up=file.set_up(properties),
+        access=file.access(properties),
     )
     check_settings(settings)
     return settings
 
 
 def _yaml_sentence(error: yaml.YAMLError) -> str:
-    """What is wrong, and where, without the line itself: it may hold a password."""
+    """Describe the error and its position, without the line: it may contain a password."""
     mark = getattr(error, "problem_mark", None)
     where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
     return f"{getattr(error, 'problem', None) or 'it cannot be read'}{where}"

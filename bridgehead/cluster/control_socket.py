@@ -1,8 +1,8 @@
-"""The unix socket over which a process of ours is steered: one JSON object per line, both ways.
+"""The unix socket that controls a supervisor or a node: one JSON object per line, both ways.
 
-Read first: a path of a unix socket holds at most 107 bytes (103 on macOS) and data directories may
-be longer, so both sides go through a short symbolic link that lives as long as one bind or connect.
-Files are created with mode 0600: whoever may write there steers the cluster.
+The path of a unix socket holds at most 107 bytes (103 on macOS) and data directories may be longer,
+so both sides use a short symbolic link during bind and connect. Sockets have mode 0600: anyone who
+can write to one controls the cluster.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _ADDRESS_BYTES_MAX = 100
 
 
 class ControlError(Exception):
-    """The other side is not there, hung up, or answered with an error."""
+    """The other side is absent, closed the connection, or answered with an error."""
 
 
 @contextmanager
 def short_address(path: Path) -> Iterator[str]:
-    """A name for `path` that fits into a socket address while the context lasts."""
+    """Yield a name for `path` that fits into a socket address, valid inside the context."""
     if len(os.fsencode(path)) <= _ADDRESS_BYTES_MAX:
         yield str(path)
         return
@@ -41,7 +41,7 @@ def short_address(path: Path) -> Iterator[str]:
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening socket at `path`, mode 0600; one that a dead process left behind is replaced.
+    """Return a listening socket at `path`, mode 0600; replace one of a dead process.
 
     Raises:
         OSError: the folder cannot be written.
@@ -63,9 +63,9 @@ def listen(path: Path) -> socket.socket:
 
 
 async def serve(path: Path, handler: Handler) -> asyncio.Server:
-    """Answers every line at `path` with `handler`'s message until the server is closed.
+    """Answer every line at `path` with the result of `handler` until the server is closed.
 
-    `handler` raises ControlError for what it refuses; the caller then sees `{"error": ...}`.
+    If `handler` raises ControlError, the answer is `{"error": ...}`.
     """
     listening = listen(path)
 
@@ -90,15 +90,15 @@ async def _answer(line: bytes, handler: Handler) -> Message:
         return {"error": "A command is one JSON object on one line."}
     try:
         return await handler(message)
-    except ControlError as refusal:
-        return {"error": str(refusal)}
+    except ControlError as error:
+        return {"error": str(error)}
 
 
 def call(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:
-    """Sends `message` to the process at `path` and returns its answer; blocks.
+    """Send `message` to the process at `path` and return its answer; blocks.
 
     Raises:
-        ControlError: nobody listens, no answer within `timeout_s`, or the answer is an error.
+        ControlError: no listener, no answer within `timeout_s`, or an error.
     """
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     client.settimeout(timeout_s)
@@ -140,7 +140,7 @@ def _decode(path: Path, line: bytes) -> Message:
         raise ControlError(f"No answer from {path}: the connection was closed")
     answer = json.loads(line)
     if not isinstance(answer, dict):
-        raise ControlError(f"{path} answered something that is no JSON object")
+        raise ControlError(f"{path} did not answer with a JSON object")
     if "error" in answer:
         raise ControlError(str(answer["error"]))
     return answer

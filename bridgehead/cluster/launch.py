@@ -1,4 +1,4 @@
-"""Starts a supervisor as a process of its own and waits for its first word."""
+"""Starts a supervisor process and waits until its cluster is ready."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from bridgehead.cluster.settings import ClusterSettings, settings_to_json
 
 
 def launch(
-    settings: ClusterSettings, *, tethered: bool
+    settings: ClusterSettings, *, detached: bool
 ) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
-    """A running cluster: its supervisor's process and what cluster.json says.
+    """Start a cluster; return its supervisor process and the contents of cluster.json.
 
-    Args:
-        settings: the cluster.
-        tethered: it ends with this process; else it stays until `down`.
+    A detached cluster runs until `down`; otherwise it stops when this process exits.
 
     Raises:
         ClusterError: it could not be started; nothing is left running.
@@ -34,14 +32,14 @@ def launch(
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    order = {"settings": settings_to_json(settings), "tethered": tethered}
+    order = {"settings": settings_to_json(settings), "detached": detached}
     try:
         process.stdin.write(json.dumps(order).encode() + b"\n")
         process.stdin.flush()
-        if not tethered:
+        if detached:
             process.stdin.close()
         line = process.stdout.readline()
-    except BaseException:  # Ctrl-C while it starts: SIGTERM ends it and what it started
+    except BaseException:  # For example Ctrl-C. SIGTERM stops the supervisor and its children.
         process.terminate()
         process.wait()
         raise
@@ -49,7 +47,7 @@ def launch(
     if "ready" not in answer:
         said = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
         process.wait()
-        last_words = said[-1] if said else "The supervisor ended before the cluster was ready."
+        last_words = said[-1] if said else "The supervisor exited before the cluster was ready."
         raise ClusterError(str(answer.get("error", last_words)))
     process.stdout.close()
     process.stderr.close()

@@ -1,8 +1,7 @@
-"""One node as its supervisor sees it: its files, its process, and what it answers.
+"""One node as its supervisor sees it: files, process and control socket.
 
-Read first: a node is ready when `ready.json` names the pid that we started. It is told of our death
-by the end of its standard input (`BRIDGEHEAD_PARENT_PIPE=1`), because a killed supervisor cannot
-tell anybody anything.
+A node is ready when `ready.json` names the pid of the started process. It stops at the end of its
+standard input (`BRIDGEHEAD_PARENT_PIPE=1`), so it does not outlive a killed supervisor.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from bridgehead.cluster.child_process import send_signal, start_child, stop_chil
 from bridgehead.cluster.control_socket import ControlError, ask
 from bridgehead.cluster.data_directory import read_json, write_private
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.plan import NodePlan
+from bridgehead.cluster.node_plan import NodePlan
 from bridgehead.cluster.properties import format_properties
 
 PARENT_PIPE_VARIABLE = "BRIDGEHEAD_PARENT_PIPE"
@@ -25,14 +24,14 @@ _STATE_TIMEOUT_S = 2.0
 
 
 class NodeProcess:
-    """One node of the cluster; started, stopped, killed, frozen and asked."""
+    """One node of the cluster."""
 
     def __init__(self, plan: NodePlan, folder: Path, command: tuple[str, ...] = ()) -> None:
-        """`command` starts a node instead of `python -m node` (tests of supervision)."""
+        """`command` replaces `python -m node`, in tests."""
         self.id = plan.id
         self.folder = folder
         self.condition = "stopped"
-        """`running`, `frozen`, `stopped`, `killed` or `ended` (by itself); for people."""
+        """`running`, `frozen`, `stopped`, `killed` or `ended` (unexpectedly); for people."""
         self.plan = plan
         self._command = list(command) or module_command("node")
         self._process: subprocess.Popen[bytes] | None = None
@@ -45,22 +44,22 @@ class NodeProcess:
 
     @property
     def pid(self) -> int | None:
-        """The pid of the process while it runs."""
+        """The pid of the running process; None: it does not run."""
         return self._process.pid if self._process is not None and self.is_running() else None
 
     def is_running(self) -> bool:
-        """Whether the process is there; frozen counts."""
+        """Return whether the process exists; it may be frozen."""
         return self._process is not None and self._process.poll() is None
 
     def exit_status(self) -> int | None:
-        """The process's exit status, negative for a signal; None while it runs or never ran."""
+        """Return the exit status, negative for a signal; None: it runs or was never started."""
         return self._process.poll() if self._process is not None else None
 
     def start(self) -> None:
-        """Starts the process; `ready` tells when it serves.
+        """Start the process; `ready` returns a document once it serves.
 
         Raises:
-            ClusterError: it runs already.
+            ClusterError: it is running already.
             OSError: its folder cannot be written.
         """
         if self.is_running():
@@ -88,10 +87,10 @@ class NodeProcess:
         self.condition = "running"
 
     def ready(self) -> dict[str, Any] | None:
-        """What the node said of itself when it began to serve; None before.
+        """Return the contents of `ready.json`; None until the node serves.
 
         Raises:
-            ClusterError: the process has ended instead, with what it said last.
+            ClusterError: the process has exited; with its last line of output.
         """
         status = self.exit_status()
         if status is not None:
@@ -102,27 +101,27 @@ class NodeProcess:
         return document
 
     def last_words(self, status: int) -> str:
-        """The last line that the process printed since its start, or where to look instead."""
+        """Return the process's last line of output since its start, or a hint to its log."""
         try:
             with (self.folder / "node.out").open("rb") as output:
                 output.seek(self._output_start)
                 lines = output.read().decode("utf-8", "replace").strip().splitlines()
         except OSError:
             lines = []
-        return lines[-1] if lines else f"it ended with status {status}; see {self.log}."
+        return lines[-1] if lines else f"it exited with status {status}; see {self.log}."
 
     async def command(self, message: dict[str, Any], *, timeout_s: float = 10.0) -> dict[str, Any]:
-        """Sends one command to the node's control socket.
+        """Send one command to the node's control socket.
 
         Raises:
-            ControlError: the node does not run, does not answer in time, or refuses.
+            ControlError: the node does not run, does not answer in time, or returns an error.
         """
         if not self.is_running():
             raise ControlError(f"Broker {self.id} is not running.")
         return await ask(self.folder / "control.sock", message, timeout_s=timeout_s)
 
     async def state(self) -> dict[str, Any] | None:
-        """The node's own account of itself; None when it is gone, frozen or silent."""
+        """Return the node's status; None if it does not run or answer."""
         if self.condition == "frozen":
             return None
         try:
@@ -130,15 +129,15 @@ class NodeProcess:
         except ControlError:
             return None
 
-    def ask_to_stop(self) -> None:
-        """Sends SIGTERM without waiting."""
+    def request_stop(self) -> None:
+        """Send SIGTERM without waiting."""
         if self._process is not None and self.is_running():
             self.condition = "stopped"
             send_signal(self._process, signal.SIGCONT)
             send_signal(self._process, signal.SIGTERM)
 
     def stop(self) -> None:
-        """Stops the process and waits for its end; kills it when it takes too long."""
+        """Stop the process; return when it has exited. Kill it if it takes too long."""
         if self._process is not None:
             if self.is_running():
                 self.condition = "stopped"
@@ -146,25 +145,25 @@ class NodeProcess:
             (self.folder / "node.pid").unlink(missing_ok=True)
 
     def kill(self) -> None:
-        """SIGKILL; no goodbye to anybody."""
+        """Kill the process (SIGKILL)."""
         if self._process is not None and self.is_running():
             self.condition = "killed"
             send_signal(self._process, signal.SIGKILL)
             self._process.wait()
 
     def freeze(self) -> None:
-        """SIGSTOP: the process stands still, its sockets stay open."""
+        """Freeze the process (SIGSTOP); its sockets stay open."""
         if self._process is not None and self.is_running():
             self.condition = "frozen"
             send_signal(self._process, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT after `freeze`."""
+        """Resume a frozen process (SIGCONT)."""
         if self._process is not None and self.condition == "frozen":
             self.condition = "running"
             send_signal(self._process, signal.SIGCONT)
 
 
 def clear_stray_node(folder: Path) -> int | None:
-    """Ends the node process that an earlier, killed supervisor left behind; its pid if any."""
+    """Kill the node process of an earlier, killed supervisor; return its pid if there was one."""
     return stop_stray(folder / "node.pid", str(folder / "node.properties"))

@@ -1,8 +1,8 @@
 r"""Java's .properties format, as Kafka's `server.properties` uses it; no I/O.
 
 Keys end at the first unescaped `=`, `:` or white space. `#` and `!` open comments. A line that ends
-in an odd number of backslashes goes on in the next one, whose leading white space is dropped.
-`\t \n \r \f \uXXXX` are escapes; any other escaped character stands for itself. The last value of
+in an odd number of backslashes continues in the next one, whose leading white space is dropped.
+`\t \n \r \f \uXXXX` are escapes; any other escaped character is taken literally. The last value of
 a repeated key wins.
 """
 
@@ -17,7 +17,7 @@ _ESCAPE_PATTERN = re.compile(r"\\(u[0-9a-fA-F]{4}|u|.)", re.DOTALL)
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""The keys and values of `text`.
+    r"""Return the keys and values of `text`.
 
     Raises:
         ValueError: a `\u` that four hexadecimal digits do not follow.
@@ -30,7 +30,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def format_properties(properties: Mapping[str, str]) -> str:
-    """`properties` as text that `parse_properties` (and Java) reads back the same."""
+    """Return text that `parse_properties` and Java parse to `properties`."""
     return "".join(
         f"{_escape(key, key=True)}={_escape(value, key=False)}\n"
         for key, value in properties.items()

@@ -1,8 +1,7 @@
-"""The folder of one run: what the harness itself says in it, and how it is sealed at the end.
+"""The evidence folder of one run; docs/evidence.md describes its layout.
 
-Read first: docs/evidence.md tells the layout. The nodes write their own events into it; here are
-`run.json`, the lines of the harness (what was broken on purpose, which process ended how), and the
-two things that programs of the application tree do: dumping ZooKeeper, and sealing.
+Nodes write their own events into it. The supervisor writes `run.json` and the harness's events
+(injected faults, exits of processes) and runs two programs: the dump of ZooKeeper and the sealing.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.settings import ClusterSettings
 
 _HARNESS: Final = "supervisor"
-# What says as whom and how somebody comes to ZooKeeper.
+# The properties for access to ZooKeeper.
 _ZOOKEEPERS = ("bridgehead.zookeeper.", "zookeeper.ssl.", "zookeeper.clientCnxnSocket")
-# A dump of 300,000 znodes takes some seconds; a ZooKeeper that is gone is found sooner.
+# A dump of 300,000 znodes takes some seconds.
 _DUMP_TIMEOUT_S: Final = 60.0
 _SEAL_TIMEOUT_S: Final = 600.0
 
@@ -43,10 +42,10 @@ class RunRecord:
         self._lines: EventLines | None = None
 
     def begin(self, *, chroot: str, log_folders: list[Path] | None) -> None:
-        """Writes run.json and opens the harness's own log.
+        """Write run.json and open the harness's events.
 
         Raises:
-            OSError: the folder cannot be written; a cluster without evidence is not started.
+            OSError: the folder cannot be written; no cluster starts without evidence.
         """
         self.folder.mkdir(parents=True)
         document = {
@@ -74,7 +73,7 @@ class RunRecord:
             "started_ms": time.time_ns() // 1_000_000,
             "brokers": self._settings.brokers,
             "session_timeout_ms": int(properties.get("zookeeper.session.timeout.ms", "6000")),
-            # The judge knows Kafka's own authorizer; of another one's rules it knows nothing.
+            # The judge knows only the rules of Kafka's own authorizer.
             "super_users": [each for each in super_users if each]
             if authorizer.endswith(".AclAuthorizer")
             else None,
@@ -82,19 +81,19 @@ class RunRecord:
         }
 
     def node_folder(self, node_id: int) -> Path:
-        """Where a node puts its events."""
+        """Return the folder of a node's events."""
         return self.folder / f"node={node_id}"
 
     def fault_injected(self, action: str, node_id: int) -> None:
-        """Something is broken on purpose now."""
+        """Record that a fault is injected."""
         self._note("fault_injected", action=action, target=str(node_id))
 
     def fault_healed(self, action: str, node_id: int) -> None:
-        """...and is mended."""
+        """Record that a fault has ended."""
         self._note("fault_healed", action=action, target=str(node_id))
 
     def note_ends(self, nodes: Iterable[NodeProcess]) -> None:
-        """Writes down which lives of which nodes have ended since it was asked last."""
+        """Record the nodes that have exited since the last call."""
         for node in nodes:
             status = node.exit_status()
             if status is None:
@@ -108,31 +107,31 @@ class RunRecord:
                     )
 
     def begin_empty(self) -> None:
-        """A new ZooKeeper holds nothing: that needs no asking."""
+        """Write the first dump of a new ZooKeeper: an empty one."""
         (self.folder / "zookeeper").mkdir()
         (self.folder / "zookeeper" / "first.jsonl").touch()
         _write(self.folder / "zookeeper" / "dumps.json", {"zookeeper/first.jsonl": 0})
 
     async def dump(self, connect: str, name: str) -> None:
-        """Writes down every znode; one that cannot be reached is said to be missing."""
-        told = {n: v for n, v in self._settings.properties.items() if n.startswith(_ZOOKEEPERS)}
-        said = await _run(
-            "chaos.evidence", "dump", connect, str(self.folder), name, told=json.dumps(told)
+        """Dump every znode; announce a failure."""
+        access = {n: v for n, v in self._settings.properties.items() if n.startswith(_ZOOKEEPERS)}
+        error = await _run(
+            "node.znode_dump", connect, str(self.folder), name, secret=json.dumps(access)
         )
-        if said:
-            self._announce(f"ZooKeeper could not be dumped ({name}): {said}")
+        if error:
+            self._announce(f"ZooKeeper could not be dumped ({name}): {error}")
 
     async def seal(self) -> None:
-        """Ends the harness's log and seals the folder; what is unsealed can be sealed later."""
+        """Close the harness's events and seal the folder; a failed seal can be repeated later."""
         if self._lines is None:
             return
-        self._lines.close("the run is over")
-        said = await _run("chaos.evidence", "seal", str(self.folder), timeout_s=_SEAL_TIMEOUT_S)
-        if said:
-            self._announce(f"{self.folder} is not sealed: {said}")
+        self._lines.close("the run has ended")
+        error = await _run("judge.evidence", "seal", str(self.folder), timeout_s=_SEAL_TIMEOUT_S)
+        if error:
+            self._announce(f"{self.folder} is not sealed: {error}")
 
     def close(self) -> None:
-        """Ends the harness's log without sealing: nobody will read this run."""
+        """Close the harness's events without sealing, for a run that is not kept."""
         if self._lines is not None:
             self._lines.close(None)
 
@@ -142,11 +141,11 @@ class RunRecord:
 
 
 async def _run(
-    module: str, *arguments: str, told: str = "", timeout_s: float = _DUMP_TIMEOUT_S
+    module: str, *arguments: str, secret: str = "", timeout_s: float = _DUMP_TIMEOUT_S
 ) -> str:
-    """Runs a program of the application tree; its last words when it failed, else nothing.
+    """Run a program of the application tree; return its error, or "" on success.
 
-    It is `told` a secret by its standard input.
+    `secret` goes to its standard input.
     """
     process = await asyncio.create_subprocess_exec(
         *module_command(module, *arguments),
@@ -154,19 +153,19 @@ async def _run(
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C ends the cluster, not the writing down of what it did
+        start_new_session=True,  # Ctrl-C stops the cluster, not the recording of its evidence
     )
     try:
         async with asyncio.timeout(timeout_s):
-            _, stderr = await process.communicate(told.encode() + b"\n")
+            _, stderr = await process.communicate(secret.encode() + b"\n")
     except TimeoutError:
         process.kill()
         await process.wait()
-        return f"it took longer than {timeout_s:g} s"
+        return f"it took more than {timeout_s:g} s"
     if process.returncode == 0:
         return ""
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else f"it ended with status {process.returncode}"
+    return lines[-1] if lines else f"it exited with status {process.returncode}"
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:

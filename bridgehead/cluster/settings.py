@@ -1,7 +1,7 @@
-"""What one cluster is asked to be: a value that travels from the command line to the supervisor.
+"""The settings of one cluster, sent from the command to the supervisor.
 
-Read first: `ClusterSettings` is what was asked (`cluster_file` reads it from options and files);
-`plan.plan_nodes` makes of it what each node gets.
+`cluster_file` reads them from options and files; `node_plan.plan_nodes` derives each node's
+properties.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.set_up_plan import SetUp
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """What a run is for; the judge reads it in run.json (docs/evidence.md)."""
+    """The purpose of a run; the judge reads it in run.json (docs/evidence.md)."""
 
     scenario: str | None = None
-    """Its name, where things are broken on purpose: then the judge asks whether they bit."""
+    """Its name, if faults are injected: the judge then checks that they had an effect."""
     seed: int | None = None
     expected: tuple[str, ...] | None = None
-    """Ids of the properties that decide; None: all that the run gives occasion to judge."""
+    """Ids of the properties to judge; None: all that the evidence allows."""
     operations_min: int = 0
-    """How many operations must succeed before and after the faults of a scenario."""
+    """The number of operations that must succeed before and after the faults of a scenario."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSettings:
-    """One cluster. `base_port` None with `ports_auto` False means the usual port, 9092."""
+    """One cluster. Without `base_port` and `ports_auto` the base port is 9092."""
 
     data_dir: Path
     brokers: int = 3
@@ -45,27 +45,27 @@ class ClusterSettings:
     node_properties: dict[int, dict[str, str]] = dataclasses.field(default_factory=dict)
     run: RunSettings = dataclasses.field(default_factory=RunSettings)
     keep_evidence: bool = True
-    """Dump and seal at the end; False where the folder is thrown away."""
-    set_up: SetUp = dataclasses.field(default_factory=SetUp)
-    """Users, ACLs and certificates of the cluster's file."""
+    """Dump and seal at the end; False for a temporary folder."""
+    access: AccessPlan = dataclasses.field(default_factory=AccessPlan)
+    """The users, ACLs and certificates to create."""
     node_command: tuple[str, ...] = ()
-    """What starts a node instead of `python -m node`; for tests of supervision."""
+    """Replaces `python -m node`, in tests."""
 
 
 def settings_to_json(settings: ClusterSettings) -> dict[str, Any]:
-    """A JSON object that `settings_from_json` reads back."""
+    """Return a JSON object for `settings_from_json`."""
     result = dataclasses.asdict(settings)
     result["data_dir"] = str(settings.data_dir)
     return result
 
 
 def settings_from_json(document: Mapping[str, Any]) -> ClusterSettings:
-    """The settings that `settings_to_json` (or `Cluster`) wrote."""
+    """Return the settings that `settings_to_json` wrote."""
     values = dict(document)
     values["data_dir"] = Path(values["data_dir"])
     per_node = values.get("node_properties", {})
     values["node_properties"] = {int(node): dict(given) for node, given in per_node.items()}
-    values["set_up"] = SetUp.from_json(values.get("set_up", {}))
+    values["access"] = AccessPlan.from_json(values.get("access", {}))
     values["node_command"] = tuple(values.get("node_command", ()))
     run = dict(values.get("run", {}))
     if run.get("expected") is not None:
@@ -75,10 +75,10 @@ def settings_from_json(document: Mapping[str, Any]) -> ClusterSettings:
 
 
 def check_settings(settings: ClusterSettings) -> None:
-    """Refuses what no cluster can be.
+    """Check the settings.
 
     Raises:
-        ClusterError: a node is named that the cluster does not have.
+        ClusterError: there is no broker, or they refer to one that does not exist.
     """
     if settings.brokers < 1:
         raise ClusterError("A cluster needs at least one broker: --brokers 1 or more.")
@@ -88,7 +88,7 @@ def check_settings(settings: ClusterSettings) -> None:
     unknown = sorted(named - set(range(1, settings.brokers + 1)))
     if unknown:
         raise ClusterError(
-            f"Broker {unknown[0]} is named, but the brokers of this cluster are 1 to "
+            f"There is no broker {unknown[0]}: the brokers of this cluster are 1 to "
             f"{settings.brokers}."
         )
 
@@ -96,10 +96,10 @@ def check_settings(settings: ClusterSettings) -> None:
 def parse_overrides(
     overrides: Sequence[str],
 ) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
-    """`[ID:]key=value` each: those for every broker, and those for one, by its id.
+    """Parse `[ID:]key=value`; return the properties of all brokers, and of single ones by id.
 
     Raises:
-        ClusterError: an override is not of that form.
+        ClusterError: an override has another form.
     """
     shared: dict[str, str] = {}
     per_node: dict[int, dict[str, str]] = {}

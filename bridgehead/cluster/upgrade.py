@@ -1,10 +1,9 @@
-"""The way of a running cluster over the bridge: two rolling bounces (KIP-590, Compatibility).
+"""Upgrades a running cluster over the bridge in two rolling bounces (KIP-590 §Compatibility).
 
-Read first: the first bounce gives every broker the release that knows the Envelope; it goes on
-writing to ZooKeeper itself. The second raises inter.broker.protocol.version, and from its restart
-on a broker forwards. One broker at a time, the controller last; the next one is touched when all
-know each other again. What is done already is not done again, so whoever was interrupted types the
-command once more.
+The first bounce gives every broker the release that supports Envelopes; brokers keep writing to
+ZooKeeper themselves. The second raises inter.broker.protocol.version; a restarted broker forwards.
+Brokers restart one at a time, the controller last, each when all know each other again. An
+interrupted upgrade can be repeated: completed steps are skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ BRIDGE: Final = "3.4-IV0"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bounce:
-    """One rolling restart: which brokers, in which order, and what they are told."""
+    """One rolling restart: the brokers in their order, and their new properties."""
 
     number: int
     purpose: str
@@ -31,22 +30,22 @@ class Bounce:
 
 
 class Client(Protocol):
-    """What an upgrade asks of a running cluster; see ClusterClient."""
+    """The commands that an upgrade uses; see ClusterClient."""
 
     def status(self) -> dict[str, Any]:
-        """Phase, controller, and every broker's condition and state."""
+        """Return phase, controller, and every broker's condition and state."""
         ...
 
     def restart_node(self, node_id: int, properties: Mapping[str, str]) -> dict[str, Any]:
-        """Restarts a broker with other properties; waits until all know each other."""
+        """Restart a broker with other properties; return when all know each other."""
         ...
 
 
 def plan_bounces(status: Mapping[str, Any]) -> tuple[Bounce, ...]:
-    """What is left to do, of a cluster's `status`; empty when every broker forwards.
+    """Return the remaining bounces for a cluster's `status`; empty when every broker forwards.
 
     Raises:
-        ClusterError: a broker is not there: an upgrade takes one away at a time, and no more.
+        ClusterError: a broker is down already, or there is no controller.
     """
     states: dict[int, Mapping[str, Any]] = {}
     for broker in status["brokers"]:
@@ -59,28 +58,28 @@ def plan_bounces(status: Mapping[str, Any]) -> tuple[Bounce, ...]:
         states[broker["id"]] = broker["state"]
     if status["controller_id"] is None:
         raise ClusterError(
-            "No controller is in office now: try again when `bridgehead status` shows one."
+            "There is no active controller: try again when `bridgehead status` shows one."
         )
     last = status["controller_id"]
     order = sorted(states, key=lambda broker: (broker == last, broker))
     old = tuple(each for each in order if not states[each]["envelope_supported"])
     below = tuple(each for each in order if states[each]["writes_directly"])
     bounces = (
-        Bounce(1, "the release that knows the Envelope", {ENVELOPE: "true"}, old),
+        Bounce(1, "the release that supports Envelopes", {ENVELOPE: "true"}, old),
         Bounce(2, f"{LEVEL}={BRIDGE}", {ENVELOPE: "true", LEVEL: BRIDGE}, below),
     )
     return tuple(bounce for bounce in bounces if bounce.brokers)
 
 
 def _condition(broker: Mapping[str, Any]) -> str:
-    return str(broker["condition"]) if broker["condition"] != "running" else "silent"
+    return str(broker["condition"]) if broker["condition"] != "running" else "not answering"
 
 
 def upgrade(client: Client, say: Callable[[str], None]) -> int:
-    """Performs what is left; returns how many restarts that took.
+    """Perform the remaining bounces; return the number of restarts.
 
     Raises:
-        ClusterError: a broker did not come back, or the cluster is not whole to begin with.
+        ClusterError: a broker did not come back, or the cluster was incomplete.
     """
     restarts = 0
     while bounces := plan_bounces(client.status()):
@@ -92,8 +91,8 @@ def upgrade(client: Client, say: Callable[[str], None]) -> int:
             except ClusterError as failure:
                 raise ClusterError(
                     f"Bounce {bounce.number} stopped at broker {broker}: {failure} The other "
-                    f"brokers serve; mend it, start it with `bridgehead node start {broker}`, and "
-                    "type `bridgehead upgrade` again, which goes on from there."
+                    f"brokers serve. Repair it, start it with `bridgehead node start {broker}`, "
+                    "and repeat `bridgehead upgrade`, which continues from there."
                 ) from failure
             restarts += 1
             say(

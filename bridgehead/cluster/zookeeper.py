@@ -1,17 +1,19 @@
-"""The embedded ZooKeeper: the real server, out of the PySpark wheel's jars, one member or three.
+"""The embedded ZooKeeper: the real server from the PySpark wheel's jars, with one or three members.
 
-Read first: metadata and transaction logs stay in the data folder, so that a second start finds
-them and a judge can read every write (no purging, no rolling at snapshots). It is bound to
-loopback. Its log is the file `zookeeper.log` in its folder. It dies with its parent (`tether`).
-`jute.maxbuffer` is 4 MiB, as Kafka sets it for its own ZooKeeper client.
+Metadata and transaction logs stay in the data folder, without purging or rolling at snapshots: a
+second start finds them and the judge can read every write. The servers listen on loopback, log to
+`zookeeper.log` in their folder, and die with their parent. `jute.maxbuffer` is 4 MiB, the value of
+Kafka's ZooKeeper client.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import importlib.util
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,19 +22,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bridgehead.cluster.child_process import (
+    die_with_parent,
     send_signal,
     start_child,
     stop_child,
     stop_stray,
-    tethered,
 )
+from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.plan import LOOPBACK
+from bridgehead.cluster.node_plan import LOOPBACK
 
 TICK_TIME_MS = 500
+_FREE_BYTES_MIN = 1 << 20  # with less, the disk counts as full
 JUTE_BUFFER_BYTES_MAX = 4 << 20
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-# What the server loads at run time: itself, its metrics, snapshot compression, logging.
+# The server, its metrics, snapshot compression and logging.
 _JARS = (
     "zookeeper-3.*.jar",
     "zookeeper-jute-3.*.jar",
@@ -67,12 +71,10 @@ class Member:
 
 
 def class_path(jars: Path | None = None) -> str:
-    """What the server needs, out of the PySpark wheel's jars.
-
-    Or out of the folder `jars`, or the one that BRIDGEHEAD_ZOOKEEPER_JARS names.
+    """Return the server's class path: from `jars`, BRIDGEHEAD_ZOOKEEPER_JARS or the PySpark wheel.
 
     Raises:
-        ClusterError: PySpark is not installed, or its jars hold no ZooKeeper.
+        ClusterError: PySpark is not installed, or a jar is missing.
     """
     named = os.environ.get("BRIDGEHEAD_ZOOKEEPER_JARS")
     folder = jars or (Path(named) if named else _pyspark_jars())
@@ -80,13 +82,13 @@ def class_path(jars: Path | None = None) -> str:
     if not all(found):
         missing = next(pattern for pattern, paths in zip(_JARS, found, strict=True) if not paths)
         raise ClusterError(
-            f"{folder} holds no {missing}: install pyspark 4.3, or use --zookeeper HOST:PORT."
+            f"{folder} contains no {missing}: install pyspark 4.3, or use --zookeeper HOST:PORT."
         )
     return ":".join(str(path) for paths in found for path in paths)
 
 
 def _pyspark_jars() -> Path:
-    spec = importlib.util.find_spec("pyspark")  # found, not imported: that would take a second
+    spec = importlib.util.find_spec("pyspark")  # importing it would take a second
     if spec is None or spec.origin is None:
         raise ClusterError(
             "The embedded ZooKeeper needs the jars of PySpark: run "
@@ -96,12 +98,12 @@ def _pyspark_jars() -> Path:
 
 
 def jvm_flags() -> list[str]:
-    """More flags for its Java, out of BRIDGEHEAD_ZOOKEEPER_JVMFLAGS; later ones win."""
+    """Return additional JVM flags from BRIDGEHEAD_ZOOKEEPER_JVMFLAGS."""
     return shlex.split(os.environ.get("BRIDGEHEAD_ZOOKEEPER_JVMFLAGS", ""))
 
 
 def server_configuration(member: Member, ensemble: Sequence[Member]) -> str:
-    """The text of the member's zoo.cfg."""
+    """Return the text of a member's zoo.cfg."""
     lines = [
         f"dataDir={member.folder}",
         f"clientPort={member.port}",
@@ -127,7 +129,7 @@ def server_configuration(member: Member, ensemble: Sequence[Member]) -> str:
 
 
 def server_mode(host: str, port: int, *, timeout_s: float = 1.0) -> str | None:
-    """`standalone`, `leader` or `follower`, as the server says; None while it does not serve."""
+    """Return `standalone`, `leader` or `follower`; None while the server does not serve."""
     try:
         with socket.create_connection((host, port), timeout=timeout_s) as connection:
             connection.settimeout(timeout_s)
@@ -143,11 +145,7 @@ def server_mode(host: str, port: int, *, timeout_s: float = 1.0) -> str | None:
 
 
 class EmbeddedZooKeeper:
-    """One ensemble under one folder: start, ask, stop.
-
-    A single member keeps its transaction log in FOLDER/version-2, three keep theirs in
-    FOLDER/1 to FOLDER/3.
-    """
+    """One ensemble in one folder. Three members have the subfolders 1, 2 and 3."""
 
     def __init__(
         self, folder: Path, ports: Sequence[int], *, java: Path, heap_mib: int = 1024
@@ -158,6 +156,7 @@ class EmbeddedZooKeeper:
         self._java = java
         self._heap_mib = heap_mib
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._exits: dict[int, tuple[int, str]] = {}
         if len(ports) == 1:
             self.members: tuple[Member, ...] = (Member(1, self.folder, ports[0]),)
         else:
@@ -172,16 +171,37 @@ class EmbeddedZooKeeper:
         return ",".join(f"{LOOPBACK}:{member.port}" for member in self.members)
 
     def has_history(self) -> bool:
-        """Whether a member's folder holds what an earlier run has written."""
+        """Return whether a member has data of an earlier run."""
         return any((member.folder / "version-2").is_dir() for member in self.members)
 
     def pid(self, member_id: int = 1) -> int | None:
-        """The process id of a member that was started."""
+        """Return the process id of a running member."""
         process = self._processes.get(member_id)
-        return process.pid if process is not None else None
+        return process.pid if process is not None and process.poll() is None else None
+
+    def exits(self) -> dict[int, str]:
+        """Reap the members that have exited unexpectedly; return a sentence for each."""
+        found = {}
+        for member in self.members:
+            process = self._processes.get(member.id)
+            if process is None or (status := process.poll()) is None:
+                continue
+            pid, sentence = self._exits.get(member.id, (0, ""))
+            if pid != process.pid:  # Described once: space may be freed later.
+                sentence = self._describe_exit(member, status)
+                self._exits[member.id] = process.pid, sentence
+            found[member.id] = sentence
+        return found
+
+    def _describe_exit(self, member: Member, status: int) -> str:
+        name = "ZooKeeper" if len(self.members) == 1 else f"ZooKeeper member {member.id}"
+        if _is_full(member.folder):
+            return f"{name} exited: there is no space left for {member.folder}."
+        how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+        return f"{name} exited: {how}; see {member.folder / 'zookeeper.log'} and zookeeper.out."
 
     def start(self) -> None:
-        """Starts every member; `is_serving` tells when they serve.
+        """Start every member; `is_serving` returns whether they serve.
 
         Raises:
             ClusterError: the jars are missing.
@@ -192,23 +212,35 @@ class EmbeddedZooKeeper:
             self._start_member(member, jars)
 
     def start_member(self, member_id: int) -> None:
-        """Starts one member again."""
-        self._start_member(self.members[member_id - 1], class_path())
+        """Start one member again, with the same data and port.
+
+        Raises:
+            ClusterError: its disk is full.
+        """
+        member = self.members[member_id - 1]
+        try:
+            self._start_member(member, class_path())
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise ClusterError(
+                f"ZooKeeper cannot start: there is no space left for {member.folder}."
+            ) from error
 
     def _start_member(self, member: Member, jars: str) -> None:
         member.folder.mkdir(parents=True, exist_ok=True)
         self._stop_stray(member)
         configuration = member.folder / "zoo.cfg"
-        configuration.write_text(server_configuration(member, self.members), encoding="utf-8")
+        write_private(configuration, server_configuration(member, self.members).encode())
         logging = member.folder / "log4j2.properties"
-        logging.write_text(_LOGGING, encoding="utf-8")
+        write_private(logging, _LOGGING.encode())
         if len(self.members) > 1:
-            (member.folder / "myid").write_text(f"{member.id}\n", encoding="utf-8")
+            write_private(member.folder / "myid", f"{member.id}\n".encode())
         command = [
             str(self._java),
             f"-Xmx{self._heap_mib}m",
-            "-XX:+UseSerialGC",  # a small heap beside nodes that want the cores
-            "-XX:TieredStopAtLevel=1",  # the second compiler would use more of them than the server
+            "-XX:+UseSerialGC",  # the nodes need the cores
+            "-XX:TieredStopAtLevel=1",  # the second compiler uses more CPU than the server
             f"-Djute.maxbuffer={JUTE_BUFFER_BYTES_MAX}",
             f"-Dlog4j2.configurationFile={logging}",
             f"-Dbridgehead.zookeeper.log={member.folder / 'zookeeper.log'}",
@@ -219,30 +251,25 @@ class EmbeddedZooKeeper:
             MAIN_CLASS,
             str(configuration),
         ]
-        process = start_child(tethered(command), output=member.folder / "zookeeper.out")
+        process = start_child(die_with_parent(command), output=member.folder / "zookeeper.out")
         self._processes[member.id] = process
         _pid_file(member).write_text(f"{process.pid}\n", encoding="utf-8")
 
     def is_serving(self) -> bool:
-        """Whether every member answers that it serves. Blocks for at most a second a member.
+        """Return whether every member serves. Blocks for at most a second per member.
 
         Raises:
-            ClusterError: a member has ended instead.
+            ClusterError: a member has exited.
         """
-        for member in self.members:
-            status = self._processes[member.id].poll()
-            if status is not None:
-                raise ClusterError(
-                    f"ZooKeeper ended with status {status} while starting: see "
-                    f"{member.folder / 'zookeeper.log'} and zookeeper.out beside it."
-                )
+        for sentence in self.exits().values():
+            raise ClusterError(sentence)
         return all(server_mode(LOOPBACK, member.port) for member in self.members)
 
     def wait_until_serving(self, timeout_s: float = 30.0) -> None:
-        """Blocks until every member serves.
+        """Block until every member serves.
 
         Raises:
-            ClusterError: a member ended, or `timeout_s` passed.
+            ClusterError: a member has exited, or `timeout_s` passed.
         """
         deadline = time.monotonic() + timeout_s
         while not self.is_serving():
@@ -253,19 +280,19 @@ class EmbeddedZooKeeper:
             time.sleep(0.02)
 
     def stop_member(self, member_id: int) -> None:
-        """Stops one member and waits for its end."""
+        """Stop one member; return when it has exited."""
         process = self._processes.pop(member_id, None)
         if process is not None:
             stop_child(process)
             _pid_file(self.members[member_id - 1]).unlink(missing_ok=True)
 
     def stop(self) -> None:
-        """Stops every member that runs and waits for their end."""
+        """Stop every running member; return when all have exited."""
         for member in self.members:
             self.stop_member(member.id)
 
     def kill(self) -> None:
-        """SIGKILL for every member: at once, where nobody will read what it keeps."""
+        """Kill every member (SIGKILL), when its data are not needed."""
         for process in self._processes.values():
             send_signal(process, signal.SIGKILL)
         self.stop()
@@ -276,10 +303,14 @@ class EmbeddedZooKeeper:
 
 
 def stop_stray_zookeeper(folder: Path) -> list[int]:
-    """Ends members that an earlier, killed supervisor left in `folder`; returns their pids."""
+    """Kill the members of an earlier, killed supervisor; return their pids."""
     candidates = [folder.resolve() / part for part in ("", "1", "2", "3")]
     ended = (stop_stray(each / "zookeeper.pid", str(each / "zoo.cfg")) for each in candidates)
     return [pid for pid in ended if pid is not None]
+
+
+def _is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < _FREE_BYTES_MIN
 
 
 def _pid_file(member: Member) -> Path:

@@ -1,7 +1,7 @@
-"""One ZooKeeper server in the foreground, for containers: its zoo.cfg from `ZOO_*` variables.
+"""One ZooKeeper server in the foreground, for containers, configured by `ZOO_*` variables.
 
-Read first: the variables, their defaults and the two folders are those of the official image, so
-that either image can stand in a compose file. What that image has and we do not is refused by name.
+Variables, defaults and the two folders are those of the official image, so that either image works
+in a compose file. Unsupported variables are errors.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _SERVER = re.compile(r"server\.(\d+)=(\S+)")
 
 
 def server_configuration(environment: Mapping[str, str]) -> str:
-    """The text of zoo.cfg.
+    """Return the text of zoo.cfg.
 
     Raises:
-        ClusterError: a variable that is not understood, in one sentence.
+        ClusterError: a variable is unknown or malformed.
     """
     given = {name for name in environment if name.startswith("ZOO_")}
     unknown = sorted(given - _SETTINGS.keys() - _OTHERS - {"ZOO_CONF_DIR", "ZOO_LOG_DIR"})
     if unknown:
         raise ClusterError(
-            f"{', '.join(unknown)} is not understood; put the setting into ZOO_CFG_EXTRA."
+            f"{', '.join(unknown)} is not supported: put the setting into ZOO_CFG_EXTRA."
         )
     lines = [f"dataDir={data_folder(environment)}", f"dataLogDir={log_folder(environment)}"]
     lines += [
@@ -55,27 +55,25 @@ def server_configuration(environment: Mapping[str, str]) -> str:
 
 def _server(text: str) -> str:
     if not _SERVER.fullmatch(text):
-        raise ClusterError(
-            f"ZOO_SERVERS holds {text}: write server.ID=host:2888:3888;2181, separated by blanks."
-        )
+        raise ClusterError(f"ZOO_SERVERS contains {text}: write server.ID=host:2888:3888;2181 ...")
     return text
 
 
 def data_folder(environment: Mapping[str, str]) -> Path:
-    """Where snapshots and `myid` are."""
+    """Return the folder of snapshots and `myid`."""
     return Path(environment.get("ZOO_DATA_DIR") or "/data")
 
 
 def log_folder(environment: Mapping[str, str]) -> Path:
-    """Where transaction logs are: the evidence."""
+    """Return the folder of the transaction logs."""
     return Path(environment.get("ZOO_DATA_LOG_DIR") or "/datalog")
 
 
 def my_id(environment: Mapping[str, str]) -> str:
-    """The member's number.
+    """Return the member's number.
 
     Raises:
-        ClusterError: ZOO_MY_ID is none.
+        ClusterError: ZOO_MY_ID is not a number from 1 to 255.
     """
     text = environment.get("ZOO_MY_ID") or "1"
     if not text.isdigit() or not 1 <= int(text) <= 255:

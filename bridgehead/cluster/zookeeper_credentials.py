@@ -1,6 +1,6 @@
-"""Credentials for ZooKeeper, made where znodes shall have ACLs and none were given.
+"""Generates credentials for ZooKeeper, if znodes get ACLs and the user gives no credentials.
 
-They are made once, for the owner's eyes only: the znodes of yesterday belong to them.
+They are generated once and kept: existing znodes belong to them. Only the owner can read them.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ NAMES: Final = (
     "bridgehead.zookeeper.controller.credential",
     "bridgehead.zookeeper.broker.credential",
 )
-# Whoever may delete below / may delete /controller, and / is open: the nodes own their chroot.
+# The nodes own their chroot: / is open, and DELETE on / would allow deleting /controller.
 CHROOT: Final = "/cluster"
 
 
 def wants_acls(settings: ClusterSettings) -> bool:
-    """Whether the znodes of a cluster get ACLs."""
+    """Return whether the znodes of a cluster get ACLs."""
     return settings.properties.get("zookeeper.set.acl", "false").strip().lower() == "true"
 
 
 def embedded_chroot(settings: ClusterSettings) -> str:
-    """Where the embedded ZooKeeper keeps a cluster: at its root, unless znodes have ACLs."""
+    """Return the chroot in the embedded ZooKeeper: none, unless znodes get ACLs."""
     return CHROOT if wants_acls(settings) else ""
 
 
 def with_credentials(settings: ClusterSettings) -> ClusterSettings:
-    """`settings` with what they want and do not have. Raises OSError: the folder is no good."""
+    """Return `settings` with credentials if needed. Raises OSError: the folder cannot be used."""
     if not wants_acls(settings) or any(name in settings.properties for name in NAMES):
         return settings
     file = channel_folder(settings) / "zookeeper.json"

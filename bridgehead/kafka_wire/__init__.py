@@ -1,11 +1,12 @@
 """The Kafka protocol without I/O: framing, headers, and every message in every version.
 
-For other people's tools as well: `decode_body` and `encode_body` turn bytes into plain dicts and
-back, with Kafka's own names. `WireError` is the only exception that bad input raises.
+`decode_body` and `encode_body` convert between bytes and plain dicts with Kafka's field names, for
+any tool. `WireError` is the only exception that bad input raises.
 """
 
 from __future__ import annotations
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, ApiSpec
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.framing import FrameBuffer, FrameError
@@ -15,6 +16,7 @@ from bridgehead.kafka_wire.primitives import WireError
 __all__ = [
     "API_SPECS",
     "ApiError",
+    "ApiKey",
     "ApiSpec",
     "ErrorCode",
     "FrameBuffer",

@@ -1,100 +1,91 @@
-"""Every API: its key, names, versions and messages. The one registry.
+"""Every API in one table: versions, messages, route, rights and the shape of its errors.
 
-Versions are those of Kafka 3.9's ZooKeeper broker. What a broker of ours really serves, and
-where, is said by `broker_proxy.routing`; only that is advertised.
+Versions are those of Kafka 3.9's ZooKeeper broker. Two dialects are derived from the table.
+`shipped` is that broker. `drafted` is what KIP-4, KIP-201 and KIP-590 specified before they were
+implemented: other fields in some versions, versions that were never released, and three APIs of
+KIP-4 under keys of our own. The messages of CreateTopics are in `messages/create_topics.py`, those
+of its draft in `messages/drafted/create_topics.py`.
+
+An `ApiKey` without a row raises LookupError when this module is imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import ModuleType
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from importlib import import_module
 from typing import Any, Final
 
-from bridgehead.kafka_wire.messages import (
-    add_offsets_to_txn,
-    add_partitions_to_txn,
-    allocate_producer_ids,
-    alter_client_quotas,
-    alter_configs,
-    alter_partition,
-    alter_partition_reassignments,
-    alter_replica_log_dirs,
-    alter_user_scram_credentials,
-    api_versions,
-    consumer_group_describe,
-    consumer_group_heartbeat,
-    controlled_shutdown,
-    create_acls,
-    create_delegation_token,
-    create_partitions,
-    create_topics,
-    delete_acls,
-    delete_groups,
-    delete_records,
-    delete_topics,
-    describe_acls,
-    describe_client_quotas,
-    describe_cluster,
-    describe_configs,
-    describe_delegation_token,
-    describe_groups,
-    describe_log_dirs,
-    describe_producers,
-    describe_transactions,
-    describe_user_scram_credentials,
-    elect_leaders,
-    end_txn,
-    envelope,
-    expire_delegation_token,
-    fetch,
-    find_coordinator,
-    heartbeat,
-    incremental_alter_configs,
-    init_producer_id,
-    join_group,
-    leader_and_isr,
-    leave_group,
-    list_groups,
-    list_offsets,
-    list_partition_reassignments,
-    list_transactions,
-    metadata,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    offset_for_leader_epoch,
-    produce,
-    renew_delegation_token,
-    sasl_authenticate,
-    sasl_handshake,
-    stop_replica,
-    sync_group,
-    txn_offset_commit,
-    update_features,
-    update_metadata,
-    write_txn_markers,
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.error_shapes import (
+    ErrorShape,
+    Failure,
+    altered_topics,
+    default_text,
+    default_when_not_controller,
+    empty_when_not_controller,
+    fetched_groups,
+    fetched_topics,
+    metadata_topics,
+    moved_topics,
+    no_text,
+    not_controller_as_whole,
+    not_controller_in_elements,
+    per,
+    scram_users,
+    since,
+    whole,
 )
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.api_versions import ApiVersion
+
+Right = tuple[str, str]  # operation and resource type, as in `bridgehead.authorizer`
 
 
-@dataclass(frozen=True, slots=True)
+class Route(Enum):
+    """Where a broker sends a request."""
+
+    LOCAL = auto()  # this broker answers it
+    FORWARD = auto()  # in an Envelope to the active controller
+    NOT_CONTROLLER = auto()  # rejected: the client must find the active controller
+    DIRECT = auto()  # this broker writes to ZooKeeper: it is below the bridge release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiSpec:
-    """One API. `flexible_from` is None where no version is flexible.
+    """One API in one dialect."""
 
-    `forwardable` follows Kafka's ApiKeys (kafka-semantics 1.3); versions up to
-    `deprecated_through` are logged as deprecated (kafka-semantics 1.11).
-    """
-
-    key: int
+    key: ApiKey
     name: str  # CreateTopics
-    enum_name: str  # CREATE_TOPICS
-    min_version: int
     max_version: int
-    flexible_from: int | None
+    flexible_from: int | None  # None: no version has compact types and tagged fields
     request: type[Any]
     response: type[Any]
-    forwardable: bool = False
+    # LOCAL or FORWARD; None for an API that is not served, and then `unserved_because`.
+    route: Route | None = None
+    unserved_because: str = ""
+    # None: no response can report an error of the whole request.
+    error_shape: ErrorShape | None = None
+    # Versions up to this one are logged as deprecated (docs/kafka/logs.md).
     deprecated_through: int = -1
+    # The rights that an effect needs: one of them, or the one of the resource's type. `ALL CLUSTER`
+    # is every right on the cluster.
+    rights: tuple[Right, ...] = ()
+    # Rights that only decide what a response shows.
+    rights_to_see: tuple[Right, ...] = ()
+    # KIP-590 §Protocol Bumps: the drafted dialect forwards only lower versions. Exactly the APIs
+    # that a broker below the bridge release writes to ZooKeeper itself.
+    forwarded_below: int | None = None
+    # From this version on, the controller mutation quota rejects; in older ones it only throttles.
+    strict_quota_from: int | None = None
+    has_drafted_messages: bool = False
+    min_version: int = 0
+
+    @property
+    def enum_name(self) -> str:
+        """Kafka's name of the key, such as CREATE_TOPICS."""
+        return self.key.name
 
     @property
     def versions(self) -> range:
@@ -107,127 +98,269 @@ class ApiSpec:
 
     def request_header_version(self, version: int) -> int:
         """Return 0, 1 or 2. Only ControlledShutdown v0 has the header without a client id."""
-        if self.key == 7 and version == 0:
+        if self.key is ApiKey.CONTROLLED_SHUTDOWN and version == 0:
             return 0
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """Return 0 or 1. ApiVersions is always 0: its reader does not know versions yet."""
-        return 1 if self.is_flexible(version) and self.key != 18 else 0
+        """Return 0 or 1. Always 0 for ApiVersions, whose reader does not know the version yet."""
+        return 1 if self.is_flexible(version) and self.key is not ApiKey.API_VERSIONS else 0
 
 
 def _spec(
-    key: int,
-    name: str,
+    key: ApiKey,
     max_version: int,
     flexible_from: int | None,
-    messages: ModuleType,
+    package: str = "messages",
     *,
-    forwardable: bool = False,
-    deprecated_through: int = -1,
+    rights: str = "",
+    rights_to_see: str = "",
+    **facts: Any,
 ) -> ApiSpec:
-    """Make a row. The module that holds an API's messages has the API's name."""
+    """Build a row. Rights are written as "CREATE CLUSTER, CREATE TOPIC"."""
+    name = key.name.title().replace("_", "")
     return ApiSpec(
         key=key,
         name=name,
-        enum_name=messages.__name__.rpartition(".")[2].upper(),
-        min_version=0,
         max_version=max_version,
         flexible_from=flexible_from,
-        request=getattr(messages, f"{name}Request"),
-        response=getattr(messages, f"{name}Response"),
-        forwardable=forwardable,
-        deprecated_through=deprecated_through,
+        rights=_rights(rights),
+        rights_to_see=_rights(rights_to_see),
+        **_messages(key, name, package),
+        **facts,
     )
 
 
-# Key, name, highest version, first flexible version, messages. Kafka 3.9 begins every API at 0.
-API_SPECS: Final[Mapping[int, ApiSpec]] = {
-    spec.key: spec
-    for spec in (
-        _spec(0, "Produce", 11, 9, produce),
-        _spec(1, "Fetch", 17, 12, fetch),
-        _spec(2, "ListOffsets", 9, 6, list_offsets),
-        _spec(3, "Metadata", 12, 9, metadata),
-        _spec(4, "LeaderAndIsr", 7, 4, leader_and_isr),
-        _spec(5, "StopReplica", 4, 2, stop_replica),
-        _spec(6, "UpdateMetadata", 8, 6, update_metadata),
-        _spec(7, "ControlledShutdown", 3, 3, controlled_shutdown),
-        _spec(8, "OffsetCommit", 9, 8, offset_commit),
-        _spec(9, "OffsetFetch", 9, 6, offset_fetch),
-        _spec(10, "FindCoordinator", 6, 3, find_coordinator),
-        _spec(11, "JoinGroup", 9, 6, join_group),
-        _spec(12, "Heartbeat", 4, 4, heartbeat),
-        _spec(13, "LeaveGroup", 5, 4, leave_group),
-        _spec(14, "SyncGroup", 5, 4, sync_group),
-        _spec(15, "DescribeGroups", 5, 5, describe_groups),
-        _spec(16, "ListGroups", 5, 3, list_groups),
-        _spec(17, "SaslHandshake", 1, None, sasl_handshake),
-        _spec(18, "ApiVersions", 4, 3, api_versions),
-        _spec(19, "CreateTopics", 7, 5, create_topics, forwardable=True, deprecated_through=1),
-        _spec(20, "DeleteTopics", 6, 4, delete_topics, forwardable=True, deprecated_through=0),
-        _spec(21, "DeleteRecords", 2, 2, delete_records),
-        _spec(22, "InitProducerId", 5, 2, init_producer_id),
-        _spec(23, "OffsetForLeaderEpoch", 4, 4, offset_for_leader_epoch),
-        _spec(24, "AddPartitionsToTxn", 5, 3, add_partitions_to_txn),
-        _spec(25, "AddOffsetsToTxn", 4, 3, add_offsets_to_txn),
-        _spec(26, "EndTxn", 4, 3, end_txn),
-        _spec(27, "WriteTxnMarkers", 1, 1, write_txn_markers),
-        _spec(28, "TxnOffsetCommit", 4, 3, txn_offset_commit),
-        _spec(29, "DescribeAcls", 3, 2, describe_acls, deprecated_through=0),
-        _spec(30, "CreateAcls", 3, 2, create_acls, forwardable=True, deprecated_through=0),
-        _spec(31, "DeleteAcls", 3, 2, delete_acls, forwardable=True, deprecated_through=0),
-        _spec(32, "DescribeConfigs", 4, 4, describe_configs, deprecated_through=0),
-        _spec(33, "AlterConfigs", 2, 2, alter_configs, forwardable=True),
-        _spec(34, "AlterReplicaLogDirs", 2, 2, alter_replica_log_dirs),
-        _spec(35, "DescribeLogDirs", 4, 2, describe_log_dirs),
-        _spec(36, "SaslAuthenticate", 2, 2, sasl_authenticate),
-        _spec(37, "CreatePartitions", 3, 2, create_partitions, forwardable=True),
-        _spec(38, "CreateDelegationToken", 3, 2, create_delegation_token, forwardable=True),
-        _spec(
-            39,
-            "RenewDelegationToken",
-            2,
-            2,
-            renew_delegation_token,
-            forwardable=True,
-            deprecated_through=0,
-        ),
-        _spec(
-            40,
-            "ExpireDelegationToken",
-            2,
-            2,
-            expire_delegation_token,
-            forwardable=True,
-            deprecated_through=0,
-        ),
-        _spec(41, "DescribeDelegationToken", 3, 2, describe_delegation_token, deprecated_through=0),
-        _spec(42, "DeleteGroups", 2, 2, delete_groups),
-        _spec(43, "ElectLeaders", 2, 2, elect_leaders, forwardable=True),
-        _spec(44, "IncrementalAlterConfigs", 1, 1, incremental_alter_configs, forwardable=True),
-        _spec(
-            45, "AlterPartitionReassignments", 0, 0, alter_partition_reassignments, forwardable=True
-        ),
-        _spec(
-            46, "ListPartitionReassignments", 0, 0, list_partition_reassignments, forwardable=True
-        ),
-        _spec(47, "OffsetDelete", 0, None, offset_delete),
-        _spec(48, "DescribeClientQuotas", 1, 1, describe_client_quotas),
-        _spec(49, "AlterClientQuotas", 1, 1, alter_client_quotas, forwardable=True),
-        _spec(50, "DescribeUserScramCredentials", 0, 0, describe_user_scram_credentials),
-        _spec(
-            51, "AlterUserScramCredentials", 0, 0, alter_user_scram_credentials, forwardable=True
-        ),
-        _spec(56, "AlterPartition", 3, 0, alter_partition),
-        _spec(57, "UpdateFeatures", 1, 0, update_features, forwardable=True),
-        _spec(58, "Envelope", 0, 0, envelope),
-        _spec(60, "DescribeCluster", 1, 0, describe_cluster),
-        _spec(61, "DescribeProducers", 0, 0, describe_producers),
-        _spec(65, "DescribeTransactions", 0, 0, describe_transactions),
-        _spec(66, "ListTransactions", 1, 0, list_transactions),
-        _spec(67, "AllocateProducerIds", 0, 0, allocate_producer_ids, forwardable=True),
-        _spec(68, "ConsumerGroupHeartbeat", 0, 0, consumer_group_heartbeat),
-        _spec(69, "ConsumerGroupDescribe", 0, 0, consumer_group_describe),
-    )
+def _rights(text: str) -> tuple[Right, ...]:
+    pairs = (each.split() for each in text.split(", ") if each)
+    return tuple((operation, resource_type) for operation, resource_type in pairs)
+
+
+def _messages(key: ApiKey, name: str, package: str) -> dict[str, Any]:
+    module = import_module(f"{__package__}.{package}.{key.name.lower()}")
+    return {kind.lower(): getattr(module, name + kind) for kind in ("Request", "Response")}
+
+
+def _local(
+    key: ApiKey, last: int, flexible: int | None, shape: ErrorShape, **facts: Any
+) -> ApiSpec:
+    return _spec(key, last, flexible, route=Route.LOCAL, error_shape=shape, **facts)
+
+
+def _forward(
+    key: ApiKey, last: int, flexible: int | None, shape: ErrorShape, **facts: Any
+) -> ApiSpec:
+    return _spec(key, last, flexible, route=Route.FORWARD, error_shape=shape, **facts)
+
+
+def _unserved(
+    key: ApiKey, last: int, flexible: int | None, why: str, shape: ErrorShape | None = None
+) -> ApiSpec:
+    """Build the row of an API that is not served; SASL authentication may still reject it."""
+    return _spec(key, last, flexible, unserved_because=why, error_shape=shape)
+
+
+def _drafted(key: ApiKey, route: Route, shape: ErrorShape, rights: str) -> ApiSpec:
+    """Build the row of an API that Kafka never had: one version, not flexible."""
+    return _spec(key, 0, None, _DRAFTS, route=route, error_shape=shape, rights=rights)
+
+
+def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
+    """UNSUPPORTED_VERSION names the versions of ApiVersions itself."""
+    answer = whole()(response, request, failure)
+    if failure.error is ErrorCode.UNSUPPORTED_VERSION:
+        spec = API_SPECS[ApiKey.API_VERSIONS]
+        answer.api_keys = [ApiVersion(spec.key, spec.min_version, spec.max_version)]
+    return answer
+
+
+_DRAFTS: Final = "messages.drafted"
+_NO_RECORDS: Final = "there is no data plane: every partition is an empty log"
+_NO_GROUPS: Final = "no broker keeps groups: requests about groups find none"
+_NO_TRANSACTIONS: Final = "no broker keeps transactions: requests about transactions find none"
+_OWN_CHANNEL: Final = "brokers and controller use a channel of their own (gRPC)"
+_KRAFT: Final = "only KRaft has it; Kafka with ZooKeeper closes the connection too"
+_ALTER_CONFIGS: Final = "ALTER_CONFIGS CLUSTER, ALTER_CONFIGS TOPIC"
+_PARTITIONS: Final = per("partitions", "partition_index")
+_PARTITION_INDEXES: Final = per("partition_indexes", "partition_index", into="partitions")
+_OFFSETS: Final = per(
+    fetched_topics,
+    "name",
+    into="topics",
+    nested=per("partitions", "partition_index", committed_offset=-1),
+)
+_COORDINATOR: Final = whole(default_text, node_id=-1, port=-1)
+_COORDINATORS: Final = per(
+    "coordinator_keys", "key", into="coordinators", text=default_text, node_id=-1, port=-1
+)
+_RESOURCE: Final = "resource_type resource_name"
+_NO_TOKEN: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("principal_type", "token_requester_principal_type"), "User"),
+    **dict.fromkeys(("principal_name", "token_requester_principal_name"), "ANONYMOUS"),
+    **dict.fromkeys(("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"), -1),
 }
+K = ApiKey
+
+# Key, highest version, first flexible version; then the shape of errors, or why it is not served.
+# fmt: off
+_ROWS: Final = (
+    _unserved(K.PRODUCE, 11, 9, _NO_RECORDS),
+    _unserved(K.FETCH, 17, 12, _NO_RECORDS, whole()),
+    _local(K.LIST_OFFSETS, 9, 6, per("topics", "name", nested=_PARTITIONS),
+           rights="DESCRIBE TOPIC"),
+    _local(K.METADATA, 12, 9, per(metadata_topics, "name topic_id", into="topics"),
+           rights="DESCRIBE TOPIC",
+           rights_to_see="CREATE CLUSTER, CREATE TOPIC, DESCRIBE CLUSTER"),
+    _unserved(K.LEADER_AND_ISR, 7, 4, _OWN_CHANNEL),
+    _unserved(K.STOP_REPLICA, 4, 2, _OWN_CHANNEL),
+    _unserved(K.UPDATE_METADATA, 8, 6, _OWN_CHANNEL, whole()),
+    _unserved(K.CONTROLLED_SHUTDOWN, 3, 3, _OWN_CHANNEL, whole()),
+    _unserved(K.OFFSET_COMMIT, 9, 8, _NO_GROUPS),
+    _local(K.OFFSET_FETCH, 9, 6,
+           since(8, per(fetched_groups, "group_id", into="groups"), since(2, whole(), _OFFSETS)),
+           rights="DESCRIBE GROUP, DESCRIBE TOPIC"),
+    _local(K.FIND_COORDINATOR, 6, 3, since(4, _COORDINATORS, _COORDINATOR),
+           rights="DESCRIBE GROUP, DESCRIBE TRANSACTIONAL_ID"),
+    _unserved(K.JOIN_GROUP, 9, 6, _NO_GROUPS, since(7, whole(protocol_name=None), whole())),
+    _unserved(K.HEARTBEAT, 4, 4, _NO_GROUPS, whole()),
+    _unserved(K.LEAVE_GROUP, 5, 4, _NO_GROUPS, whole()),
+    _unserved(K.SYNC_GROUP, 5, 4, _NO_GROUPS, whole()),
+    _local(K.DESCRIBE_GROUPS, 5, 5, per("groups", "group_id"), rights="DESCRIBE GROUP"),
+    _local(K.LIST_GROUPS, 5, 3, whole()),
+    _local(K.SASL_HANDSHAKE, 1, None, whole()),
+    _local(K.API_VERSIONS, 4, 3, _api_versions),
+    _forward(K.CREATE_TOPICS, 7, 5, per("topics", "name", text=empty_when_not_controller),
+             rights="CREATE CLUSTER, CREATE TOPIC", rights_to_see="DESCRIBE_CONFIGS TOPIC",
+             strict_quota_from=6, deprecated_through=1, has_drafted_messages=True),
+    _forward(K.DELETE_TOPICS, 6, 4,
+             since(6, per("topics", "name topic_id", into="responses", text=no_text),
+                   per("topic_names", "name", into="responses", text=no_text)),
+             rights="DELETE TOPIC", rights_to_see="DESCRIBE TOPIC",
+             strict_quota_from=5, deprecated_through=0, has_drafted_messages=True),
+    _local(K.DELETE_RECORDS, 2, 2,
+           per("topics", "name", text=no_text,
+               nested=per("partitions", "partition_index", low_watermark=-1)),
+           rights="DELETE TOPIC", has_drafted_messages=True),
+    _unserved(K.INIT_PRODUCER_ID, 5, 2, _NO_RECORDS, whole(producer_id=-1, producer_epoch=-1)),
+    _unserved(K.OFFSET_FOR_LEADER_EPOCH, 4, 4, _NO_RECORDS),
+    _unserved(K.ADD_PARTITIONS_TO_TXN, 5, 3, _NO_TRANSACTIONS, since(4, whole())),
+    _unserved(K.ADD_OFFSETS_TO_TXN, 4, 3, _NO_TRANSACTIONS, whole()),
+    _unserved(K.END_TXN, 4, 3, _NO_TRANSACTIONS, whole()),
+    _unserved(K.WRITE_TXN_MARKERS, 1, 1, _NO_TRANSACTIONS),
+    _unserved(K.TXN_OFFSET_COMMIT, 4, 3, _NO_TRANSACTIONS),
+    _local(K.DESCRIBE_ACLS, 3, 2, whole(), rights="DESCRIBE CLUSTER", deprecated_through=0),
+    _forward(K.CREATE_ACLS, 3, 2, per("creations", into="results"),
+             rights="ALTER CLUSTER", forwarded_below=3, deprecated_through=0),
+    _forward(K.DELETE_ACLS, 3, 2, per("filters", into="filter_results"),
+             rights="ALTER CLUSTER", forwarded_below=3, deprecated_through=0),
+    _local(K.DESCRIBE_CONFIGS, 4, 4,
+           per("resources", _RESOURCE, into="results", text=default_text),
+           rights="DESCRIBE_CONFIGS CLUSTER, DESCRIBE_CONFIGS TOPIC", deprecated_through=0),
+    _forward(K.ALTER_CONFIGS, 2, 2, per("resources", _RESOURCE, into="responses"),
+             rights=_ALTER_CONFIGS, forwarded_below=2),
+    _local(K.ALTER_REPLICA_LOG_DIRS, 2, 2,
+           per(moved_topics, "topic_name=name", into="results", nested=_PARTITIONS),
+           rights="ALTER CLUSTER"),
+    _local(K.DESCRIBE_LOG_DIRS, 4, 2, whole(), rights="DESCRIBE CLUSTER"),
+    _local(K.SASL_AUTHENTICATE, 2, 2, whole()),
+    _forward(K.CREATE_PARTITIONS, 3, 2, per("topics", "name", into="results"),
+             rights="ALTER TOPIC", strict_quota_from=3),
+    _forward(K.CREATE_DELEGATION_TOKEN, 3, 2, whole(**_NO_TOKEN),
+             rights="CREATE_TOKENS USER", forwarded_below=3, has_drafted_messages=True),
+    _forward(K.RENEW_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=3, deprecated_through=0),
+    _forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=3, deprecated_through=0),
+    _local(K.DESCRIBE_DELEGATION_TOKEN, 3, 2, whole(),
+           rights="DESCRIBE DELEGATION_TOKEN, DESCRIBE_TOKENS USER", deprecated_through=0),
+    _local(K.DELETE_GROUPS, 2, 2, per("groups_names", "group_id", into="results"),
+           rights="DELETE GROUP"),
+    _forward(K.ELECT_LEADERS, 2, 2,
+             not_controller_in_elements(
+                 per("topic_partitions", "topic", into="replica_election_results",
+                     nested=per("partitions", "partition_id", into="partition_result"))),
+             rights="ALTER CLUSTER"),
+    _forward(K.INCREMENTAL_ALTER_CONFIGS, 1, 1, per("resources", _RESOURCE, into="responses"),
+             rights=_ALTER_CONFIGS, forwarded_below=2),
+    _forward(K.ALTER_PARTITION_REASSIGNMENTS, 0, 0,
+             not_controller_as_whole(per("topics", "name", into="responses", nested=_PARTITIONS)),
+             rights="ALTER CLUSTER"),
+    _forward(K.LIST_PARTITION_REASSIGNMENTS, 0, 0,
+             not_controller_as_whole(per("topics", "name", nested=_PARTITION_INDEXES)),
+             rights="DESCRIBE CLUSTER"),
+    _local(K.OFFSET_DELETE, 0, None, whole(), rights="DELETE GROUP"),
+    _local(K.DESCRIBE_CLIENT_QUOTAS, 1, 1, whole(entries=None), rights="DESCRIBE_CONFIGS CLUSTER"),
+    _forward(K.ALTER_CLIENT_QUOTAS, 1, 1,
+             per("entries", nested=per("entity", "entity_type entity_name"), text=default_text),
+             rights="ALTER_CONFIGS CLUSTER", forwarded_below=1),
+    # Kafka fails on a null list of users and never answers it.
+    _local(K.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, per("users", into="results"),
+           rights="DESCRIBE CLUSTER"),
+    _forward(K.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, per(scram_users, "user", into="results"),
+             rights="ALTER CLUSTER"),
+    _unserved(K.ALTER_PARTITION, 3, 0, _OWN_CHANNEL, whole()),
+    _forward(K.UPDATE_FEATURES, 1, 0, whole(default_when_not_controller), rights="ALTER CLUSTER"),
+    _local(K.ENVELOPE, 0, 0, whole(), rights="CLUSTER_ACTION CLUSTER", has_drafted_messages=True),
+    _local(K.DESCRIBE_CLUSTER, 1, 0, whole(), rights_to_see="DESCRIBE CLUSTER"),
+    _local(K.DESCRIBE_PRODUCERS, 0, 0,
+           per("topics", "name", nested=_PARTITION_INDEXES, text=no_text), rights="READ TOPIC"),
+    _local(K.DESCRIBE_TRANSACTIONS, 0, 0,
+           per("transactional_ids", "transactional_id", into="transaction_states"),
+           rights="DESCRIBE TRANSACTIONAL_ID"),
+    _local(K.LIST_TRANSACTIONS, 1, 0, whole()),
+    _unserved(K.ALLOCATE_PRODUCER_IDS, 0, 0, _OWN_CHANNEL, whole()),
+    _local(K.CONSUMER_GROUP_HEARTBEAT, 0, 0, whole(no_text)),
+    _local(K.CONSUMER_GROUP_DESCRIBE, 0, 0,
+           per("group_ids", "group_id", into="groups", text=no_text)),
+)
+_DRAFTED_ROWS: Final = (
+    _drafted(K.ALTER_TOPICS, Route.FORWARD, per(altered_topics, "topic", into="topics"),
+             "ALTER CLUSTER"),
+    _drafted(K.LIST_ACLS, Route.LOCAL, whole(), "ALL CLUSTER"),
+    _drafted(K.ALTER_ACLS, Route.FORWARD,
+             per("requests", _RESOURCE, into="responses",
+                 nested=per("actions", "action acl", into="results")),
+             "ALL CLUSTER"),
+)
+_KRAFT_ONLY: Final = (
+    K.VOTE, K.BEGIN_QUORUM_EPOCH, K.END_QUORUM_EPOCH, K.DESCRIBE_QUORUM, K.FETCH_SNAPSHOT,
+    K.BROKER_REGISTRATION, K.BROKER_HEARTBEAT, K.UNREGISTER_BROKER, K.CONTROLLER_REGISTRATION,
+    K.GET_TELEMETRY_SUBSCRIPTIONS, K.PUSH_TELEMETRY, K.ASSIGN_REPLICAS_TO_DIRS,
+    K.LIST_CLIENT_METRICS_RESOURCES, K.DESCRIBE_TOPIC_PARTITIONS, K.SHARE_GROUP_HEARTBEAT,
+    K.SHARE_GROUP_DESCRIBE, K.SHARE_FETCH, K.SHARE_ACKNOWLEDGE, K.ADD_RAFT_VOTER,
+    K.REMOVE_RAFT_VOTER, K.UPDATE_RAFT_VOTER, K.INITIALIZE_SHARE_GROUP_STATE,
+    K.READ_SHARE_GROUP_STATE, K.WRITE_SHARE_GROUP_STATE, K.DELETE_SHARE_GROUP_STATE,
+    K.READ_SHARE_GROUP_STATE_SUMMARY,
+)
+# fmt: on
+
+
+def _as_drafted(spec: ApiSpec) -> ApiSpec:
+    """KIP-590 bumps some APIs to a version Kafka never had, with the fields of the one before."""
+    messages = _messages(spec.key, spec.name, _DRAFTS) if spec.has_drafted_messages else {}
+    return replace(spec, max_version=max(spec.max_version, spec.forwarded_below or 0), **messages)
+
+
+API_SPECS: Final[Mapping[int, ApiSpec]] = {spec.key: spec for spec in _ROWS}
+DRAFTED_SPECS: Final[Mapping[int, ApiSpec]] = {
+    spec.key: spec for spec in (*map(_as_drafted, _ROWS), *_DRAFTED_ROWS)
+}
+SPECS: Final[Mapping[str, Mapping[int, ApiSpec]]] = {"shipped": API_SPECS, "drafted": DRAFTED_SPECS}
+DIALECTS: Final = tuple(SPECS)
+UNSERVED: Final[Mapping[ApiKey, str]] = {
+    **{spec.key: spec.unserved_because for spec in _ROWS if spec.route is None},
+    **dict.fromkeys(_KRAFT_ONLY, _KRAFT),
+}
+if _missing := set(ApiKey) - set(DRAFTED_SPECS) - set(_KRAFT_ONLY):
+    raise LookupError(f"no row for {', '.join(sorted(key.name for key in _missing))}")
+
+
+def error_response(
+    api_key: int, request: Any, version: int, error: ErrorCode, message: str | None = None
+) -> Any:
+    """Return the response that reports `error` for everything in `request`.
+
+    None if no response of this version can: only for APIs that are not served.
+    """
+    spec = DRAFTED_SPECS[api_key]  # its messages have every field of both dialects
+    if spec.error_shape is None:
+        return None
+    return spec.error_shape(spec.response, request, Failure(version, error, message))

@@ -1,7 +1,6 @@
 """Bodies of requests and responses: bytes to messages and back, in every version.
 
-Codecs are generated from the tables of `messages` when a version is first met. A dialect is a
-set of tables: see `dialects`.
+Codecs are generated from the tables in `messages` when a version is first used.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ import struct
 from functools import cache
 from typing import Any, Final, Literal
 
-from bridgehead.kafka_wire.apis import ApiSpec
-from bridgehead.kafka_wire.dialects import DIALECTS, SPECS
+from bridgehead.kafka_wire.apis import DIALECTS, SPECS, ApiSpec
 from bridgehead.kafka_wire.generate import (
     DECODE_ERRORS,
     ENCODE_ERRORS,
@@ -63,7 +61,7 @@ def _encoder(api_key: int, kind: Kind, version: int, dialect: str) -> Encoder:
 
 
 def decode(api_key: int, kind: Kind, version: int, data: bytes, at: int, dialect: str) -> Any:
-    """Return the message that begins at `at`; what follows it is ignored, as Kafka does.
+    """Return the message that begins at `at`. Bytes after it are ignored, as in Kafka.
 
     Raises:
         WireError: the bytes are not that message.
@@ -86,9 +84,9 @@ def encode(api_key: int, kind: Kind, version: int, message: Any, dialect: str) -
     out = bytearray()
     try:
         encoder(message, out)
-    except ENCODE_ERRORS as wrong:
+    except ENCODE_ERRORS as error:
         raise WireError(
-            f"{type(message).__name__} does not fit version {version}: {wrong}"
+            f"{type(message).__name__} does not fit version {version}: {error}"
         ) from None
     return bytes(out)
 
@@ -119,17 +117,17 @@ def encode_response(api_key: int, version: int, message: Any, dialect: str = "sh
 
 @cache
 def _begins_with_throttle_time(api_key: int, version: int) -> bool:
-    # The same in every dialect that has the version, and drafted has all.
+    # Equal in both dialects, and only drafted has every version.
     fields = fields_of(message_type(find_spec(api_key, version, "drafted"), "response"))
     first = next((field for field in fields if version in field.versions), None)
     return first is not None and first.name == "throttle_time_ms"
 
 
 def throttle_time_ms(api_key: int, version: int, body: bytes) -> int:
-    """Return what a response that begins with its throttle time says; 0 for any other.
+    """Return the throttle time of a response that begins with it; 0 for any other response.
 
     Raises:
-        WireError: the body is shorter than that.
+        WireError: the body is too short.
     """
     if not _begins_with_throttle_time(api_key, version):
         return 0

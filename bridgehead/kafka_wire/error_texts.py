@@ -1,8 +1,4 @@
-"""Kafka 3.9's own sentence for every error code, by the code's name.
-
-A client that compares texts compares them with these; `errors.api_message` sends null in place
-of a text that says no more.
-"""
+"""Kafka 3.9's default message for every error code, by the code's name."""
 
 from __future__ import annotations
 

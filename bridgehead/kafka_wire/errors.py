@@ -1,7 +1,7 @@
-"""Every error code of Kafka 3.9 with its default text, and what an error means for the asker.
+"""Every error code of Kafka 3.9 with its default text, and what it tells a client.
 
-`definite` says that what was asked has not happened and will not happen (style of Maelstrom's
-error table): when in doubt, an error is not definite. Checkers of histories depend on it.
+A `definite` error means that the operation has not happened and will not happen; when in doubt, an
+error is not definite. The judges depend on it.
 """
 
 from __future__ import annotations
@@ -150,22 +150,22 @@ class ErrorCode(IntEnum):
 
     @property
     def default_text(self) -> str:
-        """Kafka's own sentence for this code; empty for NONE."""
+        """Kafka's message for this code; empty for NONE."""
         return DEFAULT_TEXTS[self.name]
 
     @property
     def retriable(self) -> bool:
-        """True when Kafka's clients try again by themselves."""
+        """True when Kafka's clients retry on their own."""
         return self in _RETRIABLE
 
     @property
     def definite(self) -> bool:
-        """True when the error says that nothing was done and nothing will be."""
+        """True when the operation has not happened and will not happen."""
         return self not in _INDEFINITE
 
 
 class ApiError(Exception):
-    """A refusal of one element or of a whole request: a code and, perhaps, a text."""
+    """Fails an element or a whole request with a code and an optional message."""
 
     def __init__(self, error: ErrorCode, message: str | None = None) -> None:
         super().__init__(message if message is not None else error.default_text)
@@ -174,16 +174,16 @@ class ApiError(Exception):
 
 
 def api_message(error: ErrorCode, text: str | None) -> str | None:
-    """Return the message that goes with an exception's text (kafka-semantics 3.1).
+    """Return the message that goes with an exception's text (docs/kafka/requests.md).
 
-    Null for UNKNOWN_SERVER_ERROR, which must not leak, and where the text is the code's own.
+    Null for UNKNOWN_SERVER_ERROR, which must not leak, and for the code's default text.
     """
     if error is ErrorCode.UNKNOWN_SERVER_ERROR or text == error.default_text:
         return None
     return text
 
 
-# The work may have been done, be under way, or still be done by somebody else.
+# The operation may have happened, be in progress, or happen later.
 _INDEFINITE: Final = frozenset(
     {
         ErrorCode.NONE,

@@ -15,9 +15,9 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 class FrameError(WireError):
-    """The peer broke the framing rule. Close the connection; there is no way back.
+    """A frame has an invalid length. The connection must be closed.
 
-    `frames` are those that came whole before it, in the same read: a broker answers them first.
+    `frames` are the whole frames before it in the same read: a broker answers them first.
     """
 
     def __init__(self, message: str, frames: list[bytes]) -> None:
@@ -40,7 +40,7 @@ class FrameBuffer:
         self.frame_bytes_max = frame_bytes_max
 
     def receive_data(self, data: bytes) -> list[bytes]:
-        """Add what the socket gave; return every frame that is now whole.
+        """Add bytes from the socket; return every frame that is now whole.
 
         Raises:
             FrameError: a length below 0 or above the limit. Any other exception from here is a
@@ -51,7 +51,7 @@ class FrameBuffer:
             frames, used = self._take(self._buffer)
             del self._buffer[:used]
             return frames
-        # Most reads hold whole frames: they are cut out of what the socket gave, once.
+        # Most reads hold whole frames: they are cut out of the data with one copy.
         frames, used = self._take(data)
         if used < len(data):
             self._buffer += data[used:]

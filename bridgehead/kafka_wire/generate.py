@@ -1,9 +1,8 @@
-"""Straight-line encoders and decoders out of the tables, one pair for each version.
+"""Generates straight-line encoders and decoders from the tables, one pair for each version.
 
-A generic walk over the tables would be ten times slower. The generated source of one struct in
-one version reads its fields one after another, fixed-size neighbours in one unpack; every length
-is compared with what is left before anything is taken for it, so that memory stays bounded by
-the frame.
+Interpreting the tables would be ten times slower. The generated source of a struct in one version
+reads its fields in order, adjacent fixed-size fields in one unpack. Every length is checked
+against the remaining bytes before memory is allocated.
 """
 
 from __future__ import annotations
@@ -62,13 +61,13 @@ class _Source:
         return name
 
     def compile(self, function: str) -> Any:
-        # The source is made of our own tables alone; no input ever reaches it.
+        # The source is built from our own tables only; no input ever reaches it.
         exec("\n".join(self.lines), self.names)  # noqa: S102
         return self.names[function]
 
 
 def _runs(fields: list[Wire]) -> Iterator[list[Wire]]:
-    """Group neighbours of fixed size; every other field stands alone."""
+    """Group adjacent fixed-size fields; every other field is a group of its own."""
     run: list[Wire] = []
     for field in fields:
         if isinstance(field.type, Primitive) and field.type.code is not None:
@@ -147,7 +146,7 @@ class Generator:
         return source.name(field.default, "default")
 
     def _decode_length(self, source: _Source, depth: int, kind: WireType, field: Wire) -> None:
-        """Leave the count of elements or bytes in `n`; negative is null, where that may be."""
+        """Read the count of elements or bytes into `n`; negative is null, where that is allowed."""
         if self._flexible:
             source.add(depth, "n = data[at] - 1", "at += 1")
             source.add(depth, "if n > 126: n, at = compact_length(data, at - 1)")
@@ -165,7 +164,7 @@ class Generator:
             return
         self._decode_length(source, depth, kind, field)
         if self._version in field.nullable or kind is RECORDS:
-            # Kafka takes every negative length for null.
+            # Kafka reads every negative length as null.
             source.add(depth, f"if n < 0: {into} = None", "else:")
             depth += 1
         if isinstance(kind, Array):
@@ -210,7 +209,7 @@ class Generator:
                 f"at += n * {element.size}",
             )
             return
-        # Every element of every message takes one byte at least.
+        # Every element takes at least one byte.
         add = f"add_{field.name}"
         source.add(depth, f"if n > end - at: {too_many}", f"{into} = []", f"{add} = {into}.append")
         source.add(depth, "for _ in range(n):")
@@ -224,7 +223,7 @@ class Generator:
 
     def _decode_tags(self, source: _Source, target: type[Any], tagged: list[Wire]) -> None:
         known = {field.tag for field in tagged}
-        # Kafka refuses the tags that other versions of the struct use.
+        # Kafka rejects the tags that only other versions of the struct use.
         foreign = tuple(
             tag
             for field in fields_of(target)
@@ -237,8 +236,8 @@ class Generator:
         if not tagged and not foreign:
             source.add(2, "at = skip(data, at, tags)")
             return
-        # As in Kafka: a tag that comes twice counts as it comes last, order does not matter, and
-        # the size of a field that is known is not consulted. What is skipped has to be there.
+        # As in Kafka: the last of duplicate tags wins, order does not matter, and the size of a
+        # known field is ignored. An unknown field must be complete.
         source.add(2, "for _ in range(tags):")
         source.add(3, "tag, at = varint(data, at)", "size, at = varint(data, at)")
         for count, field in enumerate(tagged):
@@ -334,7 +333,7 @@ class Generator:
         if not tagged:
             source.add(1, "out += b'\\0'")
             return
-        # Fields that stand at their default are left out, as Kafka does.
+        # Fields with their default value are omitted, as in Kafka.
         source.add(1, "tags = 0", "body = out", "out = bytearray()")
         for field in tagged:
             default = self._default(source, field)

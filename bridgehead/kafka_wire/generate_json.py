@@ -1,7 +1,7 @@
-"""Functions from message to JSON values out of the tables, one for each struct and version.
+"""Generates functions from message to JSON values, one for each struct and version.
 
-A generic walk over the tables would be ten times slower, and the request log writes every request
-and every answer. The names and their order are those of Kafka's own converters.
+Interpreting the tables would be ten times slower, and the request log writes every request and
+response. Names and their order are those of Kafka's own converters.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from bridgehead.kafka_wire.schema import (
 
 HIDDEN: Final = "[hidden]"
 ToJson = Callable[[Any], dict[str, Any]]
-# Of a struct, the names of the fields whose values must not be seen.
+# By struct, the fields with secret values.
 Secrets = Mapping[type[Any], Set[str]]
 
 
 class JsonGenerator:
-    """The functions of one version. `secrets` are replaced by a word, as Kafka's `Password` is.
+    """The functions of one version. Secrets become `HIDDEN`, as in Kafka.
 
-    `double` says what becomes of a floating-point number; Java writes those in its own way.
+    `double` converts floating-point numbers, which Java formats differently.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class JsonGenerator:
                 step = "    " + step
             lines.append("    " + step)
         lines.append("    return body")
-        # The source is made of our own tables alone; no input ever reaches it.
+        # The source is built from our own tables only; no input ever reaches it.
         exec("\n".join(lines), names)  # noqa: S102
         function: ToJson = names["to_json"]
         return function
@@ -81,7 +81,7 @@ class JsonGenerator:
         return self._version in field.nullable or field.type is RECORDS
 
     def _value(self, target: type[Any], field: Wire, of: str, names: dict[str, Any]) -> str:
-        # A dialect's message may be made of Kafka's.
+        # A drafted message may extend a shipped one.
         if any(field.name in self._secrets.get(each, ()) for each in target.__mro__):
             return "HIDDEN"
         return self._expression(field.type, of, names)

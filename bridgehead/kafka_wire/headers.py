@@ -1,12 +1,11 @@
-"""Request headers 0 to 2, response headers 0 and 1 (kafka-semantics 11.1)."""
+"""Request headers 0 to 2, response headers 0 and 1 (docs/kafka/wire.md#headers)."""
 
 from __future__ import annotations
 
 import struct
 from typing import Final, NamedTuple
 
-from bridgehead.kafka_wire.apis import ApiSpec
-from bridgehead.kafka_wire.dialects import DRAFTED_SPECS, SPECS
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS, SPECS, ApiSpec
 from bridgehead.kafka_wire.primitives import (
     WireError,
     damaged_text,
@@ -17,11 +16,10 @@ from bridgehead.kafka_wire.primitives import (
 _FIXED: Final = struct.Struct(">hhi")
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
-_API_VERSIONS: Final = 18
 
 
 class RequestHeader(NamedTuple):
-    """What stands before a request's body."""
+    """The header of a request."""
 
     api_key: int
     api_version: int
@@ -30,7 +28,7 @@ class RequestHeader(NamedTuple):
 
 
 class UnsupportedVersionError(WireError):
-    """The API exists, the version does not. Only ApiVersions may be answered, in version 0."""
+    """The API exists, the version does not. Only ApiVersions gets a response, in version 0."""
 
     def __init__(self, header: RequestHeader) -> None:
         super().__init__(f"API {header.api_key} has no version {header.api_version}")
@@ -38,7 +36,7 @@ class UnsupportedVersionError(WireError):
 
 
 def decode_request_header(data: bytes, dialect: str = "shipped") -> tuple[RequestHeader, int]:
-    """Return the header and where the body begins. The body is not looked at.
+    """Return the header and the offset of the body.
 
     Raises:
         UnsupportedVersionError: a known API in a version that does not exist.
@@ -52,8 +50,8 @@ def decode_request_header(data: bytes, dialect: str = "shipped") -> tuple[Reques
     if spec is None:
         raise WireError(f"there is no API {key}")
     if not spec.min_version <= version <= spec.max_version:
-        # ApiVersions asks before it can know: whoever asks gets an answer, if the rest of the
-        # header is what every version has. A newer one has tagged fields, an older has none.
+        # ApiVersions gets a response in an unknown version, too, if the rest of the header can be
+        # decoded. Newer versions have tagged fields in the header, negative ones do not.
         header_version = 1 if version < 0 else spec.request_header_version(version)
         header, _ = _decode_rest(data, key, version, correlation_id, header_version)
         raise UnsupportedVersionError(header)
@@ -84,7 +82,7 @@ def _decode_rest(
 
 
 def encode_request_header(header: RequestHeader) -> bytes:
-    """Return the header in the version that its API and version ask for."""
+    """Return the header as bytes."""
     spec = _spec(header.api_key)
     version = spec.request_header_version(header.api_version)
     out = _FIXED.pack(header.api_key, header.api_version, header.correlation_id)
@@ -97,18 +95,18 @@ def encode_request_header(header: RequestHeader) -> bytes:
             text = header.client_id.encode()
             out += _INT16.pack(len(text)) + text
         except (UnicodeEncodeError, struct.error):
-            raise WireError("the client id is too long, or no text") from None
+            raise WireError("the client id is too long, or not valid text") from None
     return out + b"\0" if version == 2 else out
 
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
-    """Return the response header that goes with a request's version."""
+    """Return the response header for a request's version."""
     header = _INT32.pack(correlation_id)
     return header + b"\0" if _spec(api_key).response_header_version(api_version) else header
 
 
 def decode_response_header(api_key: int, api_version: int, data: bytes) -> tuple[int, int]:
-    """Return the correlation id and where the body begins."""
+    """Return the correlation id and the offset of the body."""
     try:
         (correlation_id,) = _INT32.unpack_from(data)
     except struct.error:
@@ -121,7 +119,7 @@ def decode_response_header(api_key: int, api_version: int, data: bytes) -> tuple
 
 
 def _spec(api_key: int) -> ApiSpec:
-    # A version that both dialects have is flexible in both or in none; drafted has all.
+    # Header versions are the same in both dialects; only drafted has all APIs and versions.
     spec = DRAFTED_SPECS.get(api_key)
     if spec is None:
         raise WireError(f"there is no API {api_key}")

@@ -1,7 +1,7 @@
-"""In which order Java's HashMap gives back its keys, where an answer of Kafka's shows it.
+"""The iteration order of Java's HashMap, where a response of Kafka depends on it.
 
-The order is promised to nobody; it is kept because recorded answers are compared byte for byte.
-Derived from the published behaviour of java.util.HashMap; no bucket here grows into a tree.
+Recorded responses are compared byte for byte. Derived from the published behaviour of
+java.util.HashMap; no bucket here becomes a tree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Key = TypeVar("Key")
 _WORD: Final = 0xFFFFFFFF
 _LOAD: Final = 0.75
 _DEFAULT_CAPACITY: Final = 16
-# Hashing is paid per character: what a client may ask for must not cost more than the answer.
+# Beyond this many names the order is not reproduced: hashing costs time per character.
 NAMES_MAX: Final = 64
 
 
@@ -32,11 +32,11 @@ def topic_partition_hash(topic_hash: int, partition: int) -> int:
 
 
 def hash_map_order(codes: Mapping[Key, int], capacity: int = _DEFAULT_CAPACITY) -> list[Key]:
-    """Return keys, put in as they stand in `codes`, in the order of a HashMap.
+    """Return the keys, inserted in the order of `codes`, in the iteration order of a HashMap.
 
     Args:
         codes: the unsigned hashCode of each key.
-        capacity: what the map was made for.
+        capacity: the capacity that the map was created with.
     """
     slots = 1 << max(capacity - 1, 0).bit_length()
     while len(codes) > slots * _LOAD:

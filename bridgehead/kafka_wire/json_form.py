@@ -1,7 +1,7 @@
-"""Bodies as JSON, exactly as Kafka's own converters write them: for people and other tools.
+"""Bodies as JSON, exactly as Kafka's own converters write them.
 
-Names are Kafka's, bytes are base64, UUIDs are Kafka's URL-safe base64, and only the fields of
-the version are there; tagged fields only where they differ from their default.
+Names are Kafka's, bytes are base64, UUIDs are URL-safe base64. Only fields of the version are
+present, tagged fields only if they differ from their default.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def decode_body(
     {'topicNames': ['foo'], 'timeoutMs': 5000}
 
     Args:
-        api_key: Kafka's number of the API.
+        api_key: Kafka's key of the API.
         kind: "request" or "response".
-        version: the API version in whose layout `data` is.
-        data: the body alone, without length and header. Bytes after its end are ignored.
+        version: the API version.
+        data: the body, without length and header. Bytes after its end are ignored.
         dialect: "shipped" or "drafted".
 
     Raises:
-        WireError: the bytes are not that message. No other exception comes from bad input.
+        WireError: the bytes are not that message. Bad input raises no other exception.
     """
     message = decode(api_key, kind, version, data, 0, dialect)
     return _generator(version).function(type(message))(message)
@@ -56,9 +56,9 @@ def decode_body(
 def encode_body(
     api_key: int, kind: Kind, version: int, body: dict[str, Any], dialect: str = "shipped"
 ) -> bytes:
-    """Return the bytes of a body that `decode_body` could have returned.
+    """Return the bytes of a body in the form that `decode_body` returns.
 
-    Every field of the version must be there, tagged fields excepted; no other key may be.
+    Every field of the version is required, except tagged fields. No other key is allowed.
 
     Raises:
         WireError: a key is missing or unknown, or a value does not fit.

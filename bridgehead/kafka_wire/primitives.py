@@ -1,4 +1,4 @@
-"""Varints, and the reading of lengths that nobody may be trusted with."""
+"""Varints, lengths and damaged text, read without trusting the data."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from typing import Final
 
 VARINT_BYTES_MAX: Final = 5
-STRING_BYTES_MAX: Final = 0x7FFF  # Kafka holds compact strings to it as well
+STRING_BYTES_MAX: Final = 0x7FFF  # for compact strings, too
 _HALF: Final = 1 << 31
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT: Final = "\ufffd".encode()
 
 
 class WireError(Exception):
-    """Bytes or values that are not the message they claim to be. Close the connection.
+    """Bytes or values are not a valid message. The connection must be closed.
 
     The only exception that decoding and encoding raise for bad input.
     """
 
 
 def encode_varint(value: int) -> bytes:
-    """Return an unsigned varint: seven bits a byte, low ones first."""
+    """Return an unsigned varint: seven bits per byte, low bits first."""
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -30,12 +30,10 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned varint, in the 32 bits that Kafka has for it, and where it ends.
-
-    Five bytes can say more than 31 bits hold: like Kafka's, the number is then negative.
+    """Return a varint and the offset of its end. As in Kafka, values above 31 bits are negative.
 
     Raises:
-        WireError: it does not end within five bytes, or within the data.
+        WireError: longer than five bytes, or incomplete.
     """
     value = shift = 0
     for position in range(at, at + VARINT_BYTES_MAX):
@@ -51,21 +49,21 @@ def decode_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def decode_compact_length(data: bytes, at: int) -> tuple[int, int]:
-    """Return the length that a varint holds plus one, and where it ends. Negative is null."""
+    """Return the length that a varint stores plus one, and the offset of its end. Null is < 0."""
     value, at = decode_varint(data, at)
-    # One less than the least of 32 bits is the greatest.
+    # 32-bit arithmetic wraps around.
     return (value - 1 if value > -_HALF else _HALF - 1), at
 
 
 def skip_bytes(data: bytes, at: int, size: int) -> int:
-    """Step over a tagged field; return where it ends."""
+    """Skip a tagged field; return the offset of its end."""
     if not 0 <= size <= len(data) - at:
         raise WireError("the data ends within a tagged field")
     return at + size
 
 
 def skip_tagged_fields(data: bytes, at: int, count: int) -> int:
-    """Step over `count` tagged fields that nobody here knows; return where they end."""
+    """Skip `count` unknown tagged fields; return the offset of their end."""
     for _ in range(count):
         _, at = decode_varint(data, at)
         size, at = decode_varint(data, at)
@@ -74,8 +72,8 @@ def skip_tagged_fields(data: bytes, at: int, count: int) -> int:
 
 
 def damaged_text(data: bytes) -> str:
-    """Read bytes that are not UTF-8 as Java does: U+FFFD stands for what cannot be read.
+    """Decode invalid UTF-8 as Java does, with U+FFFD for each invalid sequence.
 
-    Java takes an encoded surrogate for one such thing, Python for two or three.
+    Java replaces an encoded surrogate once, Python two or three times.
     """
     return _SURROGATE.sub(_REPLACEMENT, data).decode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""How a message says what it looks like on the wire: `wire(...)` on the fields of a dataclass.
+"""Message layouts: dataclasses with `wire(...)` on each field.
 
-The dataclass is the table. A field names its type, the versions that carry it, the versions in
-which it may be null, and its tag if it is a tagged field; its default is Kafka's. Fields stand
-in wire order. `generate` turns the table of one version into straight-line code.
+The dataclass is the table. A field names its type, the versions that have it, the versions in which
+it may be null, and its tag if it is a tagged field; its default is Kafka's. Fields are in wire
+order. `generate` turns the table of one version into straight-line code.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ FLOAT64: Final = Primitive("float64", "d", 8, 0.0)
 UUID: Final = Primitive("uuid", "16s", 16, bytes(16))  # raw bytes here, base64 in JSON
 STRING: Final = Primitive("string", None, 0, "")
 BYTES: Final = Primitive("bytes", None, 0, b"")
-RECORDS: Final = Primitive("records", None, 0, None)  # nullable bytes that we never look into
+RECORDS: Final = Primitive("records", None, 0, None)  # nullable bytes, not parsed
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Many of a primitive or of a message's struct."""
+    """An array of a primitive or a struct."""
 
     of: Primitive | type[Any]
 
@@ -50,7 +50,7 @@ WireType = Primitive | Array | type[Any]
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The versions in which something holds."""
+    """A set of versions."""
 
     ranges: tuple[range, ...]
 
@@ -60,7 +60,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What one field is on the wire."""
+    """One field on the wire."""
 
     name: str
     json_name: str
@@ -99,7 +99,7 @@ def wire(
     default: Any = _MISSING,
     json: str | None = None,
 ) -> Any:
-    """Describe a field; see `Wire`. The default is the type's zero unless given."""
+    """Describe a field; see `Wire`. `default` is the type's zero unless given."""
     metadata = {_METADATA_KEY: (type, versions, nullable, tag, json)}
     if default is not _MISSING:
         return dataclasses.field(default=default, metadata=metadata)

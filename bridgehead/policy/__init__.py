@@ -1,12 +1,12 @@
-"""Policies of an operator's own, for topics: KIP-108, KIP-133 and KIP-201.
+"""Interfaces for an operator's own topic policies: KIP-108, KIP-133 and KIP-201.
 
-Write a class, put its folder on PYTHONPATH, and name it by its dotted path in the brokers'
-properties: `topic.management.policy.class.name=my_company.policies.TopicRules`. The controller
-asks it about every admin write that concerns topics, whichever broker the client asked; the leader
-of a partition asks it before records are deleted. A policy refuses by raising
-`PolicyViolationException`; its text is what the client reads, with error code 44.
+Write a class, put its folder on PYTHONPATH, and set its dotted path in the brokers' properties:
+`topic.management.policy.class.name=my_company.policies.TopicRules`. The controller calls it for
+every admin write of a topic, whichever broker received the request; the leader of a partition calls
+it before it deletes records. A policy rejects a request by raising `PolicyViolationException`; the
+client gets its text, with error code 44.
 
-Everything here can be built by hand, so that a policy is tested without a cluster.
+All values can be built by hand, to test a policy without a cluster.
 """
 
 from bridgehead.policy.alter_config import AlterConfigPolicy, ConfigResource

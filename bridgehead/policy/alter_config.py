@@ -11,21 +11,20 @@ from bridgehead.policy.configurable import Configurable
 
 @dataclass(frozen=True, slots=True)
 class ConfigResource:
-    """What is configured: `type` is TOPIC or BROKER; a BROKER named "" is every broker."""
+    """`type` is TOPIC or BROKER; the BROKER named "" is the default of all brokers."""
 
     type: str
     name: str
 
 
 class AlterConfigPolicy(Configurable, ABC):
-    """Judges changes of configs, after Kafka's own checks and before anything is written."""
+    """Checks changes of configs, after Kafka's own checks and before the write."""
 
     @dataclass(frozen=True, slots=True)
     class RequestMetadata:
-        """One resource of a request, with the request's own entries alone, not the merged result.
+        """One resource of a request, with the entries of the request, not the merged configs.
 
-        An incremental request's value stands as it was sent, also that of an APPEND; a DELETE has
-        none, so it is None.
+        For an incremental request the values are those sent, also for an APPEND; None for a DELETE.
         """
 
         resource: ConfigResource
@@ -33,4 +32,4 @@ class AlterConfigPolicy(Configurable, ABC):
 
     @abstractmethod
     def validate(self, request_metadata: RequestMetadata) -> None:
-        """Raise PolicyViolationException when the configs may not be altered so."""
+        """Raise PolicyViolationException to reject the change."""

@@ -1,4 +1,4 @@
-"""What every policy has beside its judgements: a beginning and an end."""
+"""The life cycle of a policy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ class Configurable:
     """Built without arguments, configured once, closed once (KIP-108 §Public Interfaces)."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Take the broker's properties, as they were given to it.
+        """Read the broker's properties, unparsed.
 
-        What is raised here keeps the broker from starting, and is shown to the operator.
+        An exception prevents the broker from starting; the operator sees its message.
         """
 
     def close(self) -> None:
-        """Release what was opened; called when the broker stops."""
+        """Release resources. Called when the broker stops."""

@@ -10,15 +10,15 @@ from bridgehead.policy.configurable import Configurable
 
 
 class CreateTopicPolicy(Configurable, ABC):
-    """Judges new topics, after Kafka's own checks and before anything is written."""
+    """Checks new topics, after Kafka's own checks and before the write."""
 
     @dataclass(frozen=True, slots=True)
     class RequestMetadata:
         """One topic of a request.
 
-        `num_partitions` and `replication_factor` have the broker's defaults filled in, and are
-        None where the client gave `replicas_assignments` (partition -> broker ids); those are None
-        where the broker places the replicas. `configs` are the request's own.
+        `num_partitions` and `replication_factor` include the broker's defaults. They are None if
+        the client gave `replicas_assignments` (partition -> broker ids); otherwise that is None.
+        `configs` are those of the request.
         """
 
         topic: str
@@ -29,4 +29,4 @@ class CreateTopicPolicy(Configurable, ABC):
 
     @abstractmethod
     def validate(self, request_metadata: RequestMetadata) -> None:
-        """Raise PolicyViolationException when the topic may not be created."""
+        """Raise PolicyViolationException to reject the topic."""

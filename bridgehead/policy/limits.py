@@ -1,11 +1,11 @@
-"""A policy to start from: limits on topics, read from the broker's properties.
+"""Limits on topics, read from the broker's properties.
 
     topic.management.policy.class.name=bridgehead.policy.limits.TopicLimits
     bridgehead.policy.limits.partitions.max=12
     bridgehead.policy.limits.replication.factor.min=3
 
-A limit that is not set does not bind. What exists already may stay as it is and may be made
-smaller: an alteration is refused only where it goes further beyond a limit.
+Limits are optional. A topic that already exceeds a limit may be altered, but not to exceed it
+further.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _FOREVER: Final = float("inf")
 
 
 class TopicLimits(TopicManagementPolicy):
-    """Limits of one topic and of the whole cluster. Internal topics are exempt."""
+    """Limits of each topic and of the cluster. Internal topics are exempt."""
 
     def __init__(self) -> None:
         self._limits: dict[str, int] = {}
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Read the limits; a name that is none, or a value that is no number, is refused."""
+        """Read the limits; raises ValueError for unknown names and invalid numbers."""
         for name in sorted(n for n in configs if n.startswith(PREFIX)):
             limit = name.removeprefix(PREFIX)
             if limit not in _LIMITS:
-                raise ValueError(f"{name} is not a limit; there are {', '.join(_LIMITS)}")
+                raise ValueError(f"{name} is not a limit; the limits are {', '.join(_LIMITS)}")
             if not configs[name].strip().isdigit():
                 raise ValueError(f"{name}={configs[name]} is not a number")
             self._limits[limit] = int(configs[name])
@@ -61,11 +61,11 @@ class TopicLimits(TopicManagementPolicy):
             return
         self._check_topic(request_metadata.topic, request_metadata.requested_state, None)
         names = cluster_state.topics(False, False)
-        self._refuse_above("topics.max", len(names) + 1, "The cluster would have {} topics")
+        self._check_maximum("topics.max", len(names) + 1, "The cluster would have {} topics")
         if "cluster.partitions.max" in self._limits:
             states = (cluster_state.topic_state(name) for name in names)
-            there = sum(state.num_partitions for state in states if state is not None)
-            self._check_cluster(there, request_metadata.requested_state.num_partitions)
+            existing = sum(state.num_partitions for state in states if state is not None)
+            self._check_cluster(existing, request_metadata.requested_state.num_partitions)
 
     def validate_alter_topic(
         self, request_metadata: AlterTopicRequest, cluster_state: ClusterState
@@ -80,34 +80,34 @@ class TopicLimits(TopicManagementPolicy):
             return
         if "cluster.partitions.max" in self._limits:
             states = (cluster_state.topic_state(n) for n in cluster_state.topics(False, False))
-            there = sum(state.num_partitions for state in states if state is not None)
-            self._check_cluster(there, requested.num_partitions - before.num_partitions)
+            existing = sum(state.num_partitions for state in states if state is not None)
+            self._check_cluster(existing, requested.num_partitions - before.num_partitions)
 
     def validate_delete_topic(
         self, request_metadata: DeleteTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """Nothing is too small."""
+        """Accept all: no limit applies."""
 
     def validate_delete_records(
         self, request_metadata: DeleteRecordsRequest, cluster_state: ClusterState
     ) -> None:
-        """Nothing is too small."""
+        """Accept all: no limit applies."""
 
     def _check_topic(
         self, topic: str, requested: RequestedTopicState, before: TopicState | None
     ) -> None:
         partitions, factor = requested.num_partitions, requested.replication_factor
         if before is None or partitions > before.num_partitions:
-            self._refuse_above(
+            self._check_maximum(
                 "partitions.max", partitions, f"Topic '{topic}' would have {{}} partitions"
             )
-        least = self._limits.get("replication.factor.min", 0)
-        if factor < least and (before is None or factor < before.replication_factor):
+        minimum = self._limits.get("replication.factor.min", 0)
+        if factor < minimum and (before is None or factor < before.replication_factor):
             raise PolicyViolationException(
-                f"Topic '{topic}' would have {factor} replicas; at least {least} are required."
+                f"Topic '{topic}' would have {factor} replicas; at least {minimum} are required."
             )
         if before is None or factor > before.replication_factor:
-            self._refuse_above(
+            self._check_maximum(
                 "replication.factor.max", factor, f"Topic '{topic}' would have {{}} replicas"
             )
         self._check_retention(topic, requested, before)
@@ -125,19 +125,19 @@ class TopicLimits(TopicManagementPolicy):
                 f"ms (retention.ms); the limit is {limit}."
             )
 
-    def _check_cluster(self, there: int, more: int) -> None:
-        self._refuse_above(
-            "cluster.partitions.max", there + more, "The cluster would have {} partitions"
+    def _check_cluster(self, existing: int, more: int) -> None:
+        self._check_maximum(
+            "cluster.partitions.max", existing + more, "The cluster would have {} partitions"
         )
 
-    def _refuse_above(self, limit: str, value: int, text: str) -> None:
-        most = self._limits.get(limit)
-        if most is not None and value > most:
-            raise PolicyViolationException(f"{text.format(value)}; the limit is {most}.")
+    def _check_maximum(self, limit: str, value: int, text: str) -> None:
+        maximum = self._limits.get(limit)
+        if maximum is not None and value > maximum:
+            raise PolicyViolationException(f"{text.format(value)}; the limit is {maximum}.")
 
 
 def _retention_ms(state: TopicState) -> float | None:
-    """How long a topic says that it keeps records; None where it says nothing."""
+    """Return the topic's own retention.ms; None if it has none."""
     text = state.configs.get("retention.ms")
     if text is None:
         return None

@@ -1,12 +1,12 @@
-r"""A policy to start from: names of topics, and who may delete.
+r"""Rules for topic names, and topics protected from deletion.
 
     topic.management.policy.class.name=bridgehead.policy.naming.TopicNaming
     bridgehead.policy.naming.pattern=[a-z]+\.[a-z0-9-]+
     bridgehead.policy.naming.owner.prefix=true
     bridgehead.policy.naming.protected=billing\..*
 
-`pattern` is what the whole name of a new topic must match. With `owner.prefix` a name must begin
-with its creator's name and a dot. A topic that `protected` matches is not deleted, nor its records.
+The whole name of a new topic must match `pattern`. With `owner.prefix` it must begin with its
+creator's name and a dot. Topics that match `protected`, and their records, cannot be deleted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SETTINGS: Final = ("pattern", "owner.prefix", "protected")
 
 
 class TopicNaming(TopicManagementPolicy):
-    """Rules about names. Internal topics are exempt; topics that exist keep their names."""
+    """Applies to new topics. Internal topics are exempt."""
 
     def __init__(self) -> None:
         self._pattern: re.Pattern[str] | None = None
@@ -38,10 +38,10 @@ class TopicNaming(TopicManagementPolicy):
         self._owner_prefix = False
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Read the rules; a setting that is none, or no regular expression, is refused."""
+        """Read the rules; raises ValueError for unknown settings and invalid expressions."""
         for name in sorted(n for n in configs if n.startswith(PREFIX)):
             if name.removeprefix(PREFIX) not in _SETTINGS:
-                raise ValueError(f"{name} is not a setting; there are {', '.join(_SETTINGS)}")
+                raise ValueError(f"{name} is not a setting; use {', '.join(_SETTINGS)}")
         self._pattern = _compiled(configs, "pattern")
         self._protected = _compiled(configs, "protected")
         self._owner_prefix = configs.get(f"{PREFIX}owner.prefix", "").strip().lower() == "true"
@@ -60,7 +60,9 @@ class TopicNaming(TopicManagementPolicy):
         if not self._owner_prefix:
             return
         if principal is None:
-            raise PolicyViolationException("Topics are named after their creator: log in first.")
+            raise PolicyViolationException(
+                "Topics are named after their creator: please authenticate."
+            )
         if not topic.startswith(f"{principal.name}."):
             raise PolicyViolationException(
                 f"Topic name '{topic}' must begin with '{principal.name}.', its creator's name."
@@ -69,23 +71,23 @@ class TopicNaming(TopicManagementPolicy):
     def validate_alter_topic(
         self, request_metadata: AlterTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """A topic's name cannot be altered."""
+        """Accept all: names do not change."""
 
     def validate_delete_topic(
         self, request_metadata: DeleteTopicRequest, cluster_state: ClusterState
     ) -> None:
         """See TopicManagementPolicy."""
-        self._refuse_protected(request_metadata.topic, "is protected and cannot be deleted")
+        self._check_protected(request_metadata.topic, "is protected and cannot be deleted")
 
     def validate_delete_records(
         self, request_metadata: DeleteRecordsRequest, cluster_state: ClusterState
     ) -> None:
         """See TopicManagementPolicy."""
-        self._refuse_protected(request_metadata.topic, "is protected: its records stay")
+        self._check_protected(request_metadata.topic, "is protected: its records cannot be deleted")
 
-    def _refuse_protected(self, topic: str, why: str) -> None:
+    def _check_protected(self, topic: str, reason: str) -> None:
         if self._protected is not None and self._protected.fullmatch(topic) is not None:
-            raise PolicyViolationException(f"Topic '{topic}' {why}.")
+            raise PolicyViolationException(f"Topic '{topic}' {reason}.")
 
 
 def _compiled(configs: Mapping[str, str], setting: str) -> re.Pattern[str] | None:
@@ -94,5 +96,5 @@ def _compiled(configs: Mapping[str, str], setting: str) -> re.Pattern[str] | Non
         return None
     try:
         return re.compile(text)
-    except re.error as wrong:
-        raise ValueError(f"{PREFIX}{setting}={text} is no regular expression: {wrong}") from None
+    except re.error as error:
+        raise ValueError(f"{PREFIX}{setting}={text} is not a regular expression: {error}") from None

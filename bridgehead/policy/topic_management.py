@@ -1,4 +1,4 @@
-"""`topic.management.policy.class.name`: KIP-201's one policy for the whole life of a topic."""
+"""`topic.management.policy.class.name`: KIP-201's policy for all changes of topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bridgehead.policy.configurable import Configurable
 
 @dataclass(frozen=True, slots=True)
 class KafkaPrincipal:
-    """Who asks, for example `User:alice`."""
+    """An authenticated client, for example `User:alice`."""
 
     principal_type: str
     name: str
@@ -24,10 +24,10 @@ class KafkaPrincipal:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic as it is. Its assignments map partition to broker ids, the preferred leader first.
+    """A topic. Its assignments map partition to broker ids, the preferred leader first.
 
-    `configs` are the topic's own, without the defaults. While replicas are reassigned the
-    assignments are those that the reassignment leads to.
+    `configs` are the topic's own, without defaults. During a reassignment the assignments are its
+    target.
     """
 
     num_partitions: int
@@ -40,23 +40,23 @@ class TopicState:
 
 @dataclass(frozen=True, slots=True)
 class RequestedTopicState(TopicState):
-    """A topic as it would be.
+    """A topic as the request would leave it.
 
-    `generated_replica_assignments` is False only where the client itself says where replicas go.
+    `generated_replica_assignments` is False only if the client gave the replicas.
     """
 
     generated_replica_assignments: bool = True
 
 
 class ClusterState(Protocol):
-    """The topics of the cluster before the request takes effect. Good during the call alone."""
+    """The topics before the request takes effect. Valid only during the call."""
 
     def topic_state(self, topic_name: str) -> TopicState | None:
-        """Return a topic; None when there is none of that name."""
+        """Return a topic; None if it does not exist."""
         ...
 
     def topics(self, include_internal: bool, include_marked_for_deletion: bool) -> AbstractSet[str]:
-        """Return the names of all topics, less what is not to be included."""
+        """Return the names of the topics."""
         ...
 
     def cluster_size(self) -> int:
@@ -66,7 +66,7 @@ class ClusterState(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FixedClusterState:
-    """A ClusterState made by hand, for tests of policies."""
+    """A ClusterState for tests of policies."""
 
     states: Mapping[str, TopicState] = field(default_factory=dict)
     size: int = 1
@@ -91,7 +91,7 @@ class FixedClusterState:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What all requests say: the topic, and who asks (None: the client is not authenticated)."""
+    """`principal` is the client, or None if it is not authenticated."""
 
     topic: str
     principal: KafkaPrincipal | None
@@ -99,62 +99,62 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class CreateTopicRequest(_Request):
-    """A topic is to be created so."""
+    """Creation of a topic."""
 
     requested_state: RequestedTopicState
 
 
 @dataclass(frozen=True, slots=True)
 class AlterTopicRequest(_Request):
-    """A topic is to become so: its configs, its number of partitions or its replicas change."""
+    """A change of a topic's configs, number of partitions or replicas."""
 
     requested_state: RequestedTopicState
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopicRequest(_Request):
-    """A topic is to be deleted."""
+    """Deletion of a topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteRecordsRequest(_Request):
-    """Records of a topic are to be deleted: partition -> the offset before which all go.
+    """Deletion of records: partition -> the offset before which all are deleted.
 
-    The offsets are as requested; -1 is the high watermark. Only partitions that the asked broker
-    leads are here.
+    The offsets are those of the request; -1 is the high watermark. Only partitions that the
+    receiving broker leads.
     """
 
     deleted_message_offsets: Mapping[int, int]
 
 
 class TopicManagementPolicy(Configurable, ABC):
-    """Judges creation, alteration and deletion of topics, and the deletion of their records.
+    """Checks creation, alteration and deletion of topics, and the deletion of their records.
 
-    The controller asks after Kafka's own checks, also when the client only validates; about
-    records the partitions' leader asks. Calls may come from several threads when one of them takes
-    long. A violation concerns the one topic; others of the same request are judged on their own.
+    The controller calls it after Kafka's own checks, also in a dry run; for records the leader of
+    the partitions does. Several threads may call it if one call takes long. A violation concerns
+    one topic; the others of the request are checked separately.
     """
 
     @abstractmethod
     def validate_create_topic(
         self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """Raise PolicyViolationException when the topic may not be created."""
+        """Raise PolicyViolationException to reject the topic."""
 
     @abstractmethod
     def validate_alter_topic(
         self, request_metadata: AlterTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """Raise PolicyViolationException when the topic may not become so."""
+        """Raise PolicyViolationException to reject the alteration."""
 
     @abstractmethod
     def validate_delete_topic(
         self, request_metadata: DeleteTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """Raise PolicyViolationException when the topic may not be deleted."""
+        """Raise PolicyViolationException to reject the deletion."""
 
     @abstractmethod
     def validate_delete_records(
         self, request_metadata: DeleteRecordsRequest, cluster_state: ClusterState
     ) -> None:
-        """Raise PolicyViolationException when the records may not be deleted."""
+        """Raise PolicyViolationException to reject the deletion."""

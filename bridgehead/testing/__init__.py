@@ -1,4 +1,4 @@
-"""Clusters in containers for test suites, in testcontainers' manner.
+"""Clusters in containers for test suites, based on testcontainers.
 
     with BridgeheadContainer() as bridgehead:            # all in one container
         client = MyClient(bridgehead.get_bootstrap_server())
@@ -6,9 +6,9 @@
     with BridgeheadCluster().with_brokers(3) as cluster:  # a container for each node
         cluster.kill_controller()
 
-Read first: `pip install 'bridgehead[testing]'`, an engine, and the images (`make image`, or
-`make image-offline` where no registry is reachable). Without an engine `bridgehead.cluster.Cluster`
-does the same with processes.
+Requires `pip install 'bridgehead[testing]'`, a container engine and the images (`make image`, or
+`make image-offline` without access to a registry). Without an engine use
+`bridgehead.cluster.Cluster`, which runs processes.
 """
 
 from bridgehead.testing.cluster import BridgeheadCluster

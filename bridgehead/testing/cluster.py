@@ -1,6 +1,6 @@
-"""`BridgeheadCluster`: a container for ZooKeeper and one for each broker, on a network of its own.
+"""`BridgeheadCluster`: a container for ZooKeeper and one for each broker, on their own network.
 
-What can be done to a container can be done to a node: kill, pause, take off the network.
+Nodes can be killed, paused and disconnected like any container.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import re
 import time
 import urllib.error
 import urllib.request
-from types import TracebackType
 from typing import Any, Self
 
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from bridgehead.cluster.plan import LOOPBACK, Ports
+from bridgehead.cluster.cluster import StartStop
+from bridgehead.cluster.node_plan import LOOPBACK, Ports
 from bridgehead.testing.container import publish
 
 NODE_IMAGE = "bridgehead-node:latest"
@@ -27,8 +27,8 @@ _METRICS_PORT = 9404
 _CONTROLLER = re.compile(r"broker (\d+) is controller")
 
 
-class BridgeheadCluster:
-    """Start with `with` or `start()`; everything is removed at the end, also after a failure."""
+class BridgeheadCluster(StartStop):
+    """Use `with` or `start()` and `stop()`; stopping removes everything, even after a failure."""
 
     def __init__(
         self, node_image: str = NODE_IMAGE, zookeeper_image: str = ZOOKEEPER_IMAGE
@@ -43,29 +43,21 @@ class BridgeheadCluster:
         self._nodes: dict[int, Any] = {}
 
     def with_brokers(self, brokers: int) -> Self:
-        """How many brokers; their ids are counted from 1."""
+        """Set the number of brokers; their ids start at 1."""
         self._count = brokers
         return self
 
     def with_property(self, name: str, value: str) -> Self:
-        """One of Kafka's server properties, for every broker."""
+        """Set one of Kafka's server properties for every broker."""
         self._properties[name] = value
         return self
 
     def start(self) -> Self:
-        """Returns when every broker knows a controller in office.
+        """Start the containers; return when every broker knows the active controller.
 
         Raises:
-            TimeoutError: none was there within a minute.
+            TimeoutError: not within a minute.
         """
-        try:
-            self._start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def _start(self) -> None:
         self._network = Network().create()
         node_image, zookeeper_image = self._images
         self._zookeeper = (
@@ -87,11 +79,12 @@ class BridgeheadCluster:
             node.with_network(self._network).with_network_aliases(f"kafka-{broker}")
             publish(node, self._ports[broker], self._ports[broker])
             publish(node, _METRICS_PORT, self._metrics[broker])
-            # A node that comes before ZooKeeper says so and ends: it is started again.
+            # A node that starts before ZooKeeper exits with an error and is restarted.
             node.with_kwargs(restart_policy={"Name": "on-failure", "MaximumRetryCount": 30})
             node.start()
             self._nodes[broker] = node
         self._wait_for_controller(self._count)
+        return self
 
     def _environment(self, broker: int) -> dict[str, str]:
         port = self._ports[broker]
@@ -116,7 +109,7 @@ class BridgeheadCluster:
         }
 
     def stop(self) -> None:
-        """Removes every container and the network; may be called twice."""
+        """Remove every container and the network; may be called twice."""
         for container in (*self._nodes.values(), self._zookeeper):
             if container is not None:
                 container.stop(force=True, delete_volume=True)
@@ -125,85 +118,72 @@ class BridgeheadCluster:
             self._network.remove()
             self._network = None
 
-    def __enter__(self) -> Self:
-        """Starts the cluster."""
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Removes it."""
-        self.stop()
-
     def get_bootstrap_server(self) -> str:
-        """`host:port,...` of every broker, for clients on the host."""
+        """Return `host:port,...` of every broker, for clients on the host."""
         return ",".join(f"{LOOPBACK}:{port}" for port in self._ports.values())
 
     def get_internal_bootstrap_server(self) -> str:
-        """`host:port,...` of every broker, for containers on the cluster's network."""
+        """Return `host:port,...` of every broker, for containers on the cluster's network."""
         return ",".join(f"kafka-{broker}:9092" for broker in self._ports)
 
     def get_metrics_url(self, broker: int) -> str:
-        """Where a broker's Prometheus text is."""
+        """Return the URL of a broker's Prometheus metrics."""
         return f"http://{LOOPBACK}:{self._metrics[broker]}/metrics"
 
     @property
     def network(self) -> Any:
-        """The cluster's network, for containers of your own."""
+        """The cluster's network, for your own containers."""
         return self._network
 
     def get_container(self, broker: int) -> Any:
-        """The engine's container of a broker: `kill()`, `pause()`, `unpause()`, `start()`."""
+        """Return a broker's container, with `kill()`, `pause()`, `unpause()` and `start()`."""
         container = self._nodes[broker].get_wrapped_container()
         container.reload()
         return container
 
     def controller_known_to(self, broker: int) -> int | None:
-        """The controller that a broker knows; None: none, or nobody answers there."""
+        """Return the controller that a broker knows; None if it knows none or does not answer."""
         found = _CONTROLLER.search(self._health(broker) or "")
         return int(found[1]) if found else None
 
     def _health(self, broker: int) -> str | None:
-        """What a broker says of its health, be it good or bad; None: nobody answers."""
+        """Return a broker's health text, healthy or not; None if it does not answer."""
         url = f"http://{LOOPBACK}:{self._metrics[broker]}/health"
         try:
             with urllib.request.urlopen(url, timeout=1) as answer:
                 return str(answer.read().decode())
-        except urllib.error.HTTPError as unwell:
-            return str(unwell.read().decode())
+        except urllib.error.HTTPError as unhealthy:
+            return str(unhealthy.read().decode())
         except (OSError, http.client.HTTPException):
             return None
 
     def wait_for_controller(self, *, other_than: int | None = None) -> int:
-        """Blocks until every broker that answers knows the same controller.
+        """Block until every broker that answers knows the same controller.
 
-        Who is paused, killed or off the network does not answer.
+        Brokers that are paused, killed or disconnected do not answer.
 
         Raises:
-            TimeoutError: they did not within a minute.
+            TimeoutError: they did not agree within a minute.
         """
         return self._wait_for_controller(1, other_than)
 
     def _wait_for_controller(self, answers_min: int, other_than: int | None = None) -> int:
         deadline = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < deadline:
-            said = [text for b in self._nodes if (text := self._health(b)) is not None]
-            known = {_CONTROLLER.search(text) for text in said}
+            answers = [text for b in self._nodes if (text := self._health(b)) is not None]
+            known = {_CONTROLLER.search(text) for text in answers}
             ids = {int(match[1]) if match else None for match in known}
-            if len(said) >= answers_min and len(ids) == 1:
+            if len(answers) >= answers_min and len(ids) == 1:
                 found = ids.pop()
                 if found is not None and found != other_than:
                     return found
             time.sleep(_POLL_S)
-        raise TimeoutError(f"no controller was known to all brokers within {READY_WITHIN_S:g} s")
+        raise TimeoutError(f"the brokers did not agree on a controller within {READY_WITHIN_S:g} s")
 
     def kill_controller(self) -> int:
-        """SIGKILL for the controller's container; returns the broker that died."""
+        """Kill the controller's container (SIGKILL); return the broker's id."""
         controller = self.wait_for_controller()
-        # Killed on purpose: the engine must not start it again.
+        # Docker must not restart it.
         self.get_container(controller).update(restart_policy={"Name": "no"})
         self.get_container(controller).kill()
         return controller
@@ -213,15 +193,15 @@ class BridgeheadCluster:
         self.get_container(broker).pause()
 
     def unpause(self, broker: int) -> None:
-        """...and let it go on."""
+        """Resume a paused container."""
         self.get_container(broker).unpause()
 
     def disconnect(self, broker: int) -> None:
-        """Take a broker off the network: peers, ZooKeeper and clients lose it at once."""
+        """Disconnect a broker from peers, ZooKeeper and clients."""
         self._client_network().disconnect(self.get_container(broker))
 
     def reconnect(self, broker: int) -> None:
-        """...and put it back."""
+        """Reconnect a broker."""
         self._client_network().connect(self.get_container(broker), aliases=[f"kafka-{broker}"])
 
     def _client_network(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Self
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
-from bridgehead.cluster.plan import LOOPBACK, Ports
+from bridgehead.cluster.node_plan import LOOPBACK, Ports
 
 IMAGE = "bridgehead-cluster:latest"
 READY = "Ready: "
@@ -15,10 +15,10 @@ READY_WITHIN_S = 60
 
 
 class BridgeheadContainer(DockerContainer):
-    """One container, any number of brokers, each at a free port of the host's loopback.
+    """One container with any number of brokers, each on a free port of the host's loopback.
 
-    The brokers listen at the same port numbers inside, so that what they advertise is true for
-    clients on the host.
+    Inside, the brokers listen on the same port numbers: their advertised addresses are valid on the
+    host.
     """
 
     def __init__(self, image: str = IMAGE, brokers: int = 1) -> None:
@@ -28,17 +28,17 @@ class BridgeheadContainer(DockerContainer):
         self._first_port = 0
 
     def with_brokers(self, brokers: int) -> Self:
-        """How many brokers."""
+        """Set the number of brokers."""
         self._brokers = brokers
         return self
 
     def with_property(self, name: str, value: str) -> Self:
-        """One of Kafka's server properties, for every broker."""
+        """Set one of Kafka's server properties for every broker."""
         self._properties[name] = value
         return self
 
     def start(self) -> Self:
-        """Returns when every broker serves and a controller is in office."""
+        """Start it; return when every broker serves and a controller is active."""
         self._first_port = _free_row(self._brokers)
         for port in range(self._first_port, self._first_port + self._brokers):
             publish(self, port, port)
@@ -63,25 +63,25 @@ class BridgeheadContainer(DockerContainer):
         return self
 
     def get_bootstrap_server(self) -> str:
-        """`host:port,...` of every broker."""
+        """Return `host:port,...` of every broker."""
         ports = range(self._first_port, self._first_port + self._brokers)
         return ",".join(f"{LOOPBACK}:{port}" for port in ports)
 
 
 def publish(container: DockerContainer, inside: int, outside: int) -> None:
-    """At the host's loopback alone, for which testcontainers has no method but the engine has."""
+    """Publish a port on the host's loopback only; testcontainers has no method for this."""
     ports: dict[Any, Any] = container.ports
     ports[inside] = (LOOPBACK, outside)
 
 
 def _free_row(count: int) -> int:
-    """The first of `count` free ports in a row."""
+    """Return the first of `count` consecutive free ports."""
     ports = Ports()
     while True:
         first = ports.choose()
         try:
             for port in range(first + 1, first + count):
                 ports.demand(LOOPBACK, port)
-        except Exception:  # noqa: S112 - one of the row is taken: another row
+        except Exception:  # noqa: S112 - a port is taken
             continue
         return first

@@ -1,9 +1,8 @@
 """AlterConfigs (33) and IncrementalAlterConfigs (44) on the receiving broker.
 
-Each resource is judged here first: what is malformed is answered at once, loggers are changed at
-once, BROKER values are judged by the broker that they are for; only what is left is forwarded
-(kafka-semantics 3.6, first table). BROKER values are judged before anyone asks who may set them,
-as in Kafka.
+The broker rejects malformed resources, changes its loggers, and checks BROKER values that are for
+it; it forwards the rest (docs/kafka/configs.md#checks-on-the-receiving-broker). As in Kafka, BROKER
+values are checked before the rights to set them.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages import alter_configs, incremental_alter_configs
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
@@ -25,29 +25,29 @@ from cluster_model.config_operations import (
     Operation,
     OperationType,
     apply_operations,
-    refuse_unknown_operations,
+    check_operation_types,
 )
 from cluster_model.config_types import ConfigException
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS, NO_QUIRKS, Quirks
 
-# Per resource of the request, in its order: what is answered here, or None where it is forwarded.
-LocalAnswers = Sequence[ApiError | None]
+# One entry per resource of the request, in order: this broker's result, or None to forward.
+LocalResults = Sequence[ApiError | None]
 _DONE: Final = ApiError(ErrorCode.NONE)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChecks:
-    """What both APIs check on the receiving broker."""
+    """The checks of both APIs on the receiving broker."""
 
     current: CurrentConfig
     reader: ConfigReader
     loggers: LoggerLevels
     authorize_for: AuthorizeFor
 
-    async def judge(
+    async def check(
         self, request: ClientRequest, resource: Any, *, incremental: bool, validate_only: bool
     ) -> ApiError | None:
-        """Return the answer of one resource, or None when the controller must have its say."""
+        """Return the result of one resource, or None when the controller decides it."""
         operations = [
             Operation(
                 config.name,
@@ -83,7 +83,7 @@ class ConfigChecks:
                 raise _invalid(f"Unexpected broker id, expected {own}, but received {received}")
         stored: Mapping[str, str] = {}
         if incremental:
-            refuse_unknown_operations(operations)
+            check_operation_types(operations)
             entity = str(own) if resource.resource_name else "<default>"
             stored = await self.reader.read_config("brokers", entity)
         wanted = apply_operations(stored, operations, BROKER_CONFIGS.get)
@@ -168,113 +168,76 @@ def _name_of(resource: Any) -> tuple[int, str]:
     return resource.resource_type, resource.resource_name
 
 
-async def _split(
-    checks: ConfigChecks, request: ClientRequest, message: Any, *, incremental: bool
-) -> tuple[LocalAnswers, Any | None]:
-    counts = Counter(_name_of(resource) for resource in message.resources)
-    answers: list[ApiError | None] = []
-    for resource in message.resources:
-        if counts[_name_of(resource)] > 1:
-            answers.append(_invalid("Each resource must appear at most once."))
-        else:
-            answers.append(
-                await checks.judge(
+class _Split:
+    """See SplitApi."""
+
+    incremental: ClassVar[bool]
+    row: ClassVar[type]
+    response: ClassVar[type]
+
+    def __init__(self, checks: ConfigChecks, quirks: Quirks = NO_QUIRKS) -> None:
+        self._checks = checks
+        self._hangs_on_duplicates = ALTER_CONFIGS_DUPLICATE_HANGS in quirks
+
+    async def split(self, request: ClientRequest, message: Any) -> tuple[LocalResults, Any | None]:
+        """See SplitApi.split."""
+        counts = Counter(_name_of(resource) for resource in message.resources)
+        if self._hangs_on_duplicates and len(counts) < len(message.resources):
+            raise NeverAnsweredError
+        results: list[ApiError | None] = []
+        for resource in message.resources:
+            if counts[_name_of(resource)] > 1:
+                results.append(_invalid("Each resource must appear at most once."))
+                continue
+            results.append(
+                await self._checks.check(
                     request,
                     resource,
-                    incremental=incremental,
+                    incremental=self.incremental,
                     validate_only=message.validate_only,
                 )
             )
-    left = [
-        resource
-        for resource, answer in zip(message.resources, answers, strict=True)
-        if answer is None
-    ]
-    if not left:
-        return answers, None
-    return answers, replace(message, resources=left)
+        pairs = zip(message.resources, results, strict=True)
+        rest = [resource for resource, result in pairs if result is None]
+        return results, replace(message, resources=rest) if rest else None
 
-
-def _merge(
-    message: Any, local: LocalAnswers, forwarded: Any | None, row: Any, response: Any
-) -> Any:
-    """Join both in the order of the request; what the controller left out is an error of ours."""
-    remote = {_name_of(each): each for each in forwarded.responses} if forwarded else {}
-    missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    rows = []
-    for resource, answer in zip(message.resources, local, strict=True):
-        if answer is None and _name_of(resource) in remote:
-            rows.append(remote[_name_of(resource)])
-            continue
-        told = answer if answer is not None else missing
-        rows.append(
-            row(
-                error_code=told.error,
-                error_message=api_message(told.error, told.message),
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
+    def merge(
+        self, request: ClientRequest, message: Any, local: LocalResults, forwarded: Any | None
+    ) -> Any:
+        """See SplitApi.merge. A resource missing from the forwarded response is error -1."""
+        remote = {_name_of(each): each for each in forwarded.responses} if forwarded else {}
+        missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        rows = []
+        for resource, result in zip(message.resources, local, strict=True):
+            if result is None and _name_of(resource) in remote:
+                rows.append(remote[_name_of(resource)])
+                continue
+            error = result if result is not None else missing
+            rows.append(
+                self.row(
+                    error_code=error.error,
+                    error_message=api_message(error.error, error.message),
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
             )
-        )
-    throttle_time_ms = forwarded.throttle_time_ms if forwarded else 0
-    return response(throttle_time_ms=throttle_time_ms, responses=rows)
+        throttle_time_ms = forwarded.throttle_time_ms if forwarded else 0
+        return self.response(throttle_time_ms=throttle_time_ms, responses=rows)
 
 
-@dataclass(frozen=True, slots=True)
-class AlterConfigsSplit:
-    """The receiving broker's part of AlterConfigs; see SplitApi."""
+class AlterConfigsSplit(_Split):
+    """The receiving broker's part of AlterConfigs."""
 
-    checks: ConfigChecks
-    quirks: Quirks = NO_QUIRKS
-    api_key: ClassVar[int] = 33
-
-    async def split(
-        self, request: ClientRequest, message: alter_configs.AlterConfigsRequest
-    ) -> tuple[LocalAnswers, Any | None]:
-        """See SplitApi.split. A resource named twice is refused; a real Kafka never answers."""
-        names = [_name_of(resource) for resource in message.resources]
-        if len(set(names)) < len(names) and ALTER_CONFIGS_DUPLICATE_HANGS in self.quirks:
-            raise NeverAnsweredError
-        return await _split(self.checks, request, message, incremental=False)
-
-    def merge(
-        self,
-        request: ClientRequest,
-        message: alter_configs.AlterConfigsRequest,
-        local: LocalAnswers,
-        forwarded: Any | None,
-    ) -> Any:
-        """See SplitApi.merge."""
-        row = alter_configs.AlterConfigsResourceResponse
-        return _merge(message, local, forwarded, row, alter_configs.AlterConfigsResponse)
+    api_key: ClassVar[ApiKey] = ApiKey.ALTER_CONFIGS
+    incremental = False
+    row = alter_configs.AlterConfigsResourceResponse
+    response = alter_configs.AlterConfigsResponse
 
 
-@dataclass(frozen=True, slots=True)
-class IncrementalAlterConfigsSplit:
-    """The receiving broker's part of IncrementalAlterConfigs; see SplitApi."""
+class IncrementalAlterConfigsSplit(_Split):
+    """The receiving broker's part of IncrementalAlterConfigs."""
 
-    checks: ConfigChecks
-    api_key: ClassVar[int] = 44
-
-    async def split(
-        self,
-        request: ClientRequest,
-        message: incremental_alter_configs.IncrementalAlterConfigsRequest,
-    ) -> tuple[LocalAnswers, Any | None]:
-        """See SplitApi.split."""
-        return await _split(self.checks, request, message, incremental=True)
-
-    def merge(
-        self,
-        request: ClientRequest,
-        message: incremental_alter_configs.IncrementalAlterConfigsRequest,
-        local: LocalAnswers,
-        forwarded: Any | None,
-    ) -> Any:
-        """See SplitApi.merge."""
-        return _merge(
-            message,
-            local,
-            forwarded,
-            incremental_alter_configs.AlterConfigsResourceResponse,
-            incremental_alter_configs.IncrementalAlterConfigsResponse,
-        )
+    api_key: ClassVar[ApiKey] = ApiKey.INCREMENTAL_ALTER_CONFIGS
+    incremental = True
+    row = incremental_alter_configs.AlterConfigsResourceResponse
+    response = incremental_alter_configs.IncrementalAlterConfigsResponse

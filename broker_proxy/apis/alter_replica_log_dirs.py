@@ -1,8 +1,7 @@
-"""AlterReplicaLogDirs, key 34, versions 0 to 2: every broker moves its own replicas.
+"""AlterReplicaLogDirs, key 34, versions 0 to 2: moves this broker's replicas.
 
-There is no data plane: an empty log is moved at once, and DescribeLogDirs shows it in the other
-directory until the broker ends. A partition that is named twice goes where it was named last,
-and a topic without partitions is left out.
+An empty log moves immediately; DescribeLogDirs shows the move until the broker stops. The last
+entry of a repeated partition wins, and a topic without partitions is omitted.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.log_dirs import LogDirs
 
-# The copy of a log is named `TOPIC-PARTITION.` and 32 digits and `-future` (KAFKA-4893).
+# The copy of a log is named `TOPIC-PARTITION.`, 32 digits and `-future` (KAFKA-4893).
 _FUTURE_SUFFIX: Final = 40
 _FILE_NAME_MAX: Final = 255
 
@@ -31,17 +31,17 @@ class AlterReplicaLogDirs:
 
     log_dirs: LogDirs
     authorize_for: AuthorizeFor
-    api_key: ClassVar[int] = 34
+    api_key: ClassVar[ApiKey] = ApiKey.ALTER_REPLICA_LOG_DIRS
 
-    async def answer(self, request: ClientRequest, message: AlterReplicaLogDirsRequest) -> Any:
-        """Answer each partition, topic by topic."""
+    async def handle(self, request: ClientRequest, message: AlterReplicaLogDirsRequest) -> Any:
+        """Return a result per partition, grouped by topic."""
         if not self.authorize_for(request)("ALTER", "CLUSTER", "kafka-cluster"):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted: dict[str, dict[int, str]] = {}
-        for asked in message.dirs:
-            for topic in asked.topics:
+        for directory in message.dirs:
+            for topic in directory.topics:
                 wanted.setdefault(topic.name, {}).update(
-                    dict.fromkeys(topic.partitions, asked.path)
+                    dict.fromkeys(topic.partitions, directory.path)
                 )
         return AlterReplicaLogDirsResponse(
             results=[

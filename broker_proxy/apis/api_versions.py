@@ -1,20 +1,22 @@
-"""ApiVersions, key 18, versions 0 to 4: what this listener serves (kafka-semantics 3.14).
+"""ApiVersions, key 18, versions 0 to 4: the APIs of this listener (docs/kafka/metadata.md).
 
-Behaviour: lists exactly the APIs of the routing table; of the forwarded ones no version that the
-controller lacks (KAFKA-10674); while it is not known what the controller has, all of ours.
-An unsupported version is answered before it comes here, in version 0.
+Lists exactly the APIs of the routing table. The versions of a forwarded API are those that the
+controller supports as well (KAFKA-10674), or all of ours while its versions are unknown. The
+dispatcher answers unsupported versions of this API.
 
 Version notes:
-    3: the client says what software it is; features come as tagged fields.
+    3: the client names its software; features are tagged fields.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar, Final
 
-from bridgehead.kafka_wire.dialects import SPECS
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import SPECS, Route
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.api_versions import (
     ApiVersion,
@@ -22,7 +24,6 @@ from bridgehead.kafka_wire.messages.api_versions import (
     ApiVersionsResponse,
 )
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.routing import Route
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?\Z")
 _SOFTWARE_FROM: Final = 3
@@ -30,7 +31,7 @@ _NOTHING: Final = (0, -1)
 
 
 def names_software(version: int, message: ApiVersionsRequest) -> bool:
-    """Tell whether the client's software is named as Kafka wants it, or needs no name yet."""
+    """Tell whether the client's software name and version are valid; version 3 requires them."""
     return version < _SOFTWARE_FROM or (
         _SOFTWARE.match(message.client_software_name) is not None
         and _SOFTWARE.match(message.client_software_version) is not None
@@ -40,7 +41,7 @@ def names_software(version: int, message: ApiVersionsRequest) -> bool:
 class ApiVersions:
     """See the module."""
 
-    api_key: ClassVar[int] = 18
+    api_key: ClassVar[ApiKey] = ApiKey.API_VERSIONS
 
     def __init__(
         self,
@@ -50,24 +51,27 @@ class ApiVersions:
     ) -> None:
         """`served` is each dialect's routing table.
 
-        `controller_ranges` says what another node's controller can be asked; {}: not known.
+        `controller_ranges` returns the versions of another node's controller, {} while unknown.
         """
         self._served = {dialect: sorted(table.items()) for dialect, table in served.items()}
         self._features_epoch = features_epoch
         self._controller_ranges = controller_ranges
 
-    async def answer(
+    async def handle(
         self, request: ClientRequest, message: ApiVersionsRequest
     ) -> ApiVersionsResponse:
-        """Return the ranges; remember what software the client says it is."""
+        """Return the version ranges; note the client's software on its connection."""
         if not names_software(request.header.api_version, message):
             raise ApiError(ErrorCode.INVALID_REQUEST)
         if request.header.api_version >= _SOFTWARE_FROM:
-            request.connection.software_name = message.client_software_name
-            request.connection.software_version = message.client_software_version
+            request.connection.client = replace(
+                request.connection.client,
+                software_name=message.client_software_name,
+                software_version=message.client_software_version,
+            )
         return ApiVersionsResponse(
             error_code=ErrorCode.NONE,
-            api_keys=list(self._ranges(request.connection.dialect)),
+            api_keys=list(self._ranges(request.client.dialect)),
             finalized_features_epoch=self._features_epoch(),
         )
 

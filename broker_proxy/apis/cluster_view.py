@@ -1,7 +1,7 @@
-"""What Metadata and DescribeCluster say in common: the brokers of a listener, and the controller.
+"""The brokers of a listener and the controller, for Metadata and DescribeCluster.
 
-What is said of the controller can be chosen per listener: the truth, a random live broker (as
-KRaft does, which hides it), this broker, or any fixed id, which is a lie on purpose.
+The controller that clients see is configurable per listener: the actual one, a random live broker
+(as KRaft does), this broker, or any fixed id.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SELF: Final = "self"
 
 
 class ClusterView:
-    """A cache seen through one of this broker's listeners."""
+    """The metadata cache as seen through this broker's listeners."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class ClusterView:
         broker_id: int,
         cluster_id: str,
         controller_says: Mapping[str, str],  # listener name -> actual, random, self or an id
-        choose: Callable[[int], int],  # a number below the one given
+        choose: Callable[[int], int],  # returns a number below its argument
     ) -> None:
         self.cache = cache
         self.cluster_id = cluster_id
@@ -46,11 +46,11 @@ class ClusterView:
         ]
 
     def is_random(self, listener_name: str) -> bool:
-        """True where every answer may name another controller, so that none may be kept."""
+        """True when each response may name another controller, so none may be kept."""
         return self._controller_says.get(listener_name, ACTUAL) == RANDOM
 
     def controller_id(self, listener_name: str) -> int:
-        """Return what a client of this listener is told."""
+        """Return the controller id for clients of this listener."""
         says = self._controller_says.get(listener_name, ACTUAL)
         if says == ACTUAL:
             known = self.cache.controller_id

@@ -1,4 +1,4 @@
-"""What the config APIs of a broker need of the node around them."""
+"""What the config APIs of a broker need from the node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.records import ConfigResource
 
-# The broker's configs in force; another value after each change notification.
+# Returns the effective broker configs; they change with notifications.
 CurrentConfig = Callable[[], EffectiveBrokerConfig]
 
 
@@ -16,21 +16,18 @@ class ConfigReader(Protocol):
     """Reads the stored overrides of a config entity from ZooKeeper; {} when there are none."""
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
-        """`entity_type` is ZooKeeper's word, `entity_name` the sanitised name."""
-        ...
+        """`entity_type` is that of ZooKeeper, `entity_name` is sanitised."""
 
 
 class EntityReader(Protocol):
-    """Reads the stored overrides of every user (and client below), client or ip."""
+    """Reads the stored overrides of every user (with its clients), client or ip."""
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """`entity_type` is ZooKeeper's word; names come as stored."""
-        ...
+        """`entity_type` is that of ZooKeeper; names are returned as stored."""
 
 
 class TopicNames(Protocol):
-    """The metadata cache, as far as configs need it."""
+    """The part of the metadata cache that config APIs use."""
 
     def has_topic(self, name: str) -> bool:
-        """Tell whether this broker knows the topic."""
-        ...
+        """Tell whether the topic is in the cache."""

@@ -1,11 +1,11 @@
 """DeleteRecords, key 21, versions 0 to 2: answered by the leader of each partition.
 
-There is no data plane: every partition is an empty log, whose first and last offset are 0. So what
-may be asked for is offset 0, or -1, the high watermark; no replica has to be waited for
-(kafka-semantics 3.18). A partition that comes twice is answered once, as its last entry asks.
+Every partition is an empty log, so the valid offsets are 0 and -1 (the high watermark), and no
+replica has to catch up (docs/kafka/records-and-groups.md#deleterecords). The last entry of a
+repeated partition wins.
 
-Drafted (KIP-201): v1 can only validate, which for empty logs is the same, and has error messages;
-v0 does not know of policies.
+Drafted (KIP-201): v1 has error messages and validate_only, which changes nothing for empty logs;
+v0 has no POLICY_VIOLATION.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages import delete_records as shipped
 from bridgehead.kafka_wire.messages.delete_records import (
@@ -46,16 +47,16 @@ class DeleteRecords:
     reader: ConfigReader
     authorize_for: AuthorizeFor
     policy: RecordsPolicy | None = None
-    api_key: ClassVar[int] = 21
+    api_key: ClassVar[ApiKey] = ApiKey.DELETE_RECORDS
 
-    async def answer(self, request: ClientRequest, message: DeleteRecordsRequest) -> Any:
-        """Answer each partition on its own; a topic without partitions is left out."""
-        asked: dict[str, dict[int, int]] = {}
-        for asked_topic in message.topics:
-            for entry in asked_topic.partitions:
-                asked.setdefault(asked_topic.name, {})[entry.partition_index] = entry.offset
+    async def handle(self, request: ClientRequest, message: DeleteRecordsRequest) -> Any:
+        """Return a result per partition; a topic without partitions is omitted."""
+        requested: dict[str, dict[int, int]] = {}
+        for topic_request in message.topics:
+            for entry in topic_request.partitions:
+                requested.setdefault(topic_request.name, {})[entry.partition_index] = entry.offset
         topics = []
-        for name, offsets in asked.items():
+        for name, offsets in requested.items():
             allowed = self.authorize_for(request)("DELETE", "TOPIC", name)
             may_delete = allowed and await self._deletes_by_policy(name)
             errors = {
@@ -82,15 +83,15 @@ class DeleteRecords:
         offsets: Mapping[int, int],
         errors: Mapping[int, ErrorCode],
     ) -> ApiError | None:
-        """Ask the policy about what nothing else speaks against."""
-        asked = {p: offsets[p] for p, error in errors.items() if error is ErrorCode.NONE}
-        if self.policy is None or not asked:
+        """Ask the policy about partitions that pass all other checks."""
+        requested = {p: offsets[p] for p, error in errors.items() if error is ErrorCode.NONE}
+        if self.policy is None or not requested:
             return None
-        refusal = await self.policy.refusal(request.connection.principal, name, asked)
-        is_old = request.connection.dialect == "drafted" and not request.header.api_version
+        refusal = await self.policy.refusal(request.client.principal, name, requested)
+        is_old = request.client.dialect == "drafted" and not request.header.api_version
         if refusal is not None and is_old and refusal.error is ErrorCode.POLICY_VIOLATION:
             _log.info(
-                "%s: records of %s are kept by policy, which version 0 cannot say: %s",
+                "%s: the policy keeps the records of %s (no error code for it in version 0): %s",
                 request.request_id,
                 name,
                 refusal.message,
@@ -99,7 +100,7 @@ class DeleteRecords:
         return refusal
 
     def _judge(self, name: str, partition: int, offset: int, may_delete: bool) -> ErrorCode:
-        """Every check in Kafka's order."""
+        """Return the error of one partition, by Kafka's order of checks."""
         topic = self.cache.topics.get(name)
         known = topic.partitions.get(partition) if topic is not None else None
         if known is None:
@@ -115,9 +116,9 @@ class DeleteRecords:
         return ErrorCode.NONE
 
     async def _deletes_by_policy(self, name: str) -> bool:
-        """True when old records of the topic may go, and are not only compacted."""
+        """True when cleanup.policy includes `delete`."""
         if not self.cache.has_topic(name):
-            return False  # Not looked at: its partitions are unknown.
+            return False  # Its partitions fail as unknown anyway.
         policy = (await self.reader.read_config("topics", name)).get("cleanup.policy")
         if policy is None:
             policy = TopicDefaults.of(self.current()).entries["cleanup.policy"].value

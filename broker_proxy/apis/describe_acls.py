@@ -1,9 +1,9 @@
-"""DescribeAcls, key 29, versions 0 to 3 (kafka-semantics 3.8). KIP-140, KIP-290.
+"""DescribeAcls, key 29, versions 0 to 3 (docs/kafka/acls.md#acl-apis). KIP-140, KIP-290.
 
-Behaviour: answered from what this broker has learned, which may be a moment behind the controller.
+Answered from this broker's ACLs, which may be slightly behind the controller's.
 
 Version notes:
-    0: literal patterns only, in the filter and in the answer.
+    0: literal patterns only, in the filter and in the response.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.describe_acls import (
     AclDescription,
@@ -20,7 +21,7 @@ from bridgehead.kafka_wire.messages.describe_acls import (
     DescribeAclsResponse,
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
-from cluster_model.acl_requests import NO_AUTHORIZER_ON_BROKER, read_filter
+from cluster_model.acl_requests import NO_AUTHORIZER_ON_BROKER, parse_filter
 from cluster_model.acls import (
     PATTERN_TYPE_CODES,
     PERMISSION_CODES,
@@ -37,19 +38,19 @@ class DescribeAcls:
     acls: Callable[[], AclSet]
     authorize_for: AuthorizeFor
     has_authorizer: bool
-    denial: Callable[[ClientRequest], str] | None = None  # what a quirk says instead
-    api_key: ClassVar[int] = 29
+    denial: Callable[[ClientRequest], str] | None = None  # a quirk's error message
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_ACLS
 
-    async def answer(self, request: ClientRequest, message: DescribeAclsRequest) -> Any:
-        """Return what the filter finds, by pattern; nothing found is no error."""
+    async def handle(self, request: ClientRequest, message: DescribeAclsRequest) -> Any:
+        """Return the matching ACLs by pattern; no match is not an error."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", CLUSTER_NAME):
             error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            # Kafka's text is a dump of its objects.
+            # Kafka's text is an object dump.
             text = self.denial(request) if self.denial is not None else error.default_text
             raise ApiError(error, text)
         if not self.has_authorizer:
             raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER_ON_BROKER)
-        wanted = read_filter(message)
+        wanted = parse_filter(message)
         resources = []
         for pattern, entries in wanted.patterns(self.acls()):
             taken = [
@@ -60,7 +61,7 @@ class DescribeAcls:
                     permission_type=PERMISSION_CODES[entry.permission],
                 )
                 for entry in entries
-                if wanted.takes(entry)
+                if wanted.matches_entry(entry)
             ]
             if taken:
                 resources.append(

@@ -1,7 +1,7 @@
-"""DescribeClientQuotas, key 48: answered by every broker, from ZooKeeper (kafka-semantics 3.9).
+"""DescribeClientQuotas, key 48: answered by every broker from ZooKeeper (docs/kafka/quotas.md).
 
-A filter names entity types; an entity matches when each named part does and, if the filter is
-strict, has no other part. Credentials that share a znode with quotas are not shown.
+A filter names entity types. An entity matches when each named part does and, for a strict filter,
+it has no other part. SCRAM credentials in the same znodes are not returned.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.describe_client_quotas import (
     ComponentData,
@@ -26,12 +27,12 @@ from cluster_model.config_steps import user_and_client
 from cluster_model.config_types import ConfigException
 from cluster_model.entity_names import desanitize, sanitize
 from cluster_model.records import ConfigResource
-from cluster_model.topic_names import path_fault
+from cluster_model.topic_names import path_error
 
 _EXACT: Final = 0
 _DEFAULT: Final = 1
 _ANY: Final = 2
-# Texts say `client` where the type is `client-id`.
+# Error messages say `client` for the type `client-id`.
 _TEXT_NAMES: Final = {USER: "user", CLIENT_ID: "client", IP: "ip"}
 
 
@@ -41,16 +42,16 @@ class DescribeClientQuotas:
 
     reader: EntityReader
     authorize_for: AuthorizeFor
-    api_key: ClassVar[int] = 48
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_CLIENT_QUOTAS
 
-    async def answer(self, request: ClientRequest, message: DescribeClientQuotasRequest) -> Any:
-        """Answer the entities that match; raises ApiError for a filter that makes no sense."""
+    async def handle(self, request: ClientRequest, message: DescribeClientQuotasRequest) -> Any:
+        """Return the matching entities; raises ApiError for an invalid filter."""
         allowed = self.authorize_for(request)("DESCRIBE_CONFIGS", "CLUSTER", "kafka-cluster")
         if not allowed:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted = _read_filter(message.components)
-        if any(path_fault(path) for path in _looked_up(wanted, message.strict)):
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's IllegalArgumentException.
+        if any(path_error(path) for path in _looked_up(wanted, message.strict)):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an IllegalArgumentException in Kafka
         entries = []
         for entity_type in _entity_types(wanted, message.strict):
             found = await self.reader.read_entities(entity_type)
@@ -92,7 +93,7 @@ def _read_filter(components: Iterable[ComponentData]) -> dict[str, ComponentData
 
 
 def _looked_up(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:
-    """Return the znode that Kafka reads alone, where the filter leaves only one."""
+    """Return the single znode that Kafka reads for this filter, if it reads only one."""
     named = {
         kind: sanitize(component.match if component.match_type == _EXACT else None)
         for kind, component in wanted.items()
@@ -109,7 +110,7 @@ def _looked_up(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:
 
 
 def _entity_types(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:
-    """Return what has to be read, in ZooKeeper's words."""
+    """Return the entity types to read, as ZooKeeper names them."""
     if not wanted:
         return [] if strict else ["users", "clients", "ips"]
     if IP in wanted:

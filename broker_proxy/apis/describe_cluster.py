@@ -1,13 +1,16 @@
-"""DescribeCluster, key 60, versions 0 and 1: the brokers and the controller (kafka-semantics 3.17).
+"""DescribeCluster, key 60, versions 0 and 1: the brokers and the controller.
+
+See docs/kafka/metadata.md#describecluster.
 
 Version notes:
-    1: the client says whether it wants brokers or (KRaft) controllers.
+    1: the client selects brokers or (KRaft) controllers.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -26,20 +29,20 @@ _CONTROLLERS: Final = 2
 class DescribeCluster:
     """See the module."""
 
-    api_key: ClassVar[int] = 60
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_CLUSTER
 
     def __init__(self, view: ClusterView, *, authorize_for: AuthorizeFor | None = None) -> None:
         """Without `authorize_for` everything is allowed."""
         self._view = view
         self._authorize_for = authorize_for
 
-    async def answer(
+    async def handle(
         self, request: ClientRequest, message: DescribeClusterRequest
     ) -> DescribeClusterResponse:
-        """Return what this broker's cache says, for the listener of the connection."""
+        """Return the metadata cache's view for the listener of the connection."""
         if request.header.api_version >= 1 and message.endpoint_type != _BROKERS:
             return self._wrong_endpoint(message.endpoint_type)
-        listener = request.connection.listener_name
+        listener = request.client.listener_name
         response = DescribeClusterResponse(
             error_code=ErrorCode.NONE,
             endpoint_type=_BROKERS,
@@ -57,8 +60,8 @@ class DescribeCluster:
             response.cluster_authorized_operations = cluster_operations(authorize)
         return response
 
-    def _wrong_endpoint(self, asked: int) -> DescribeClusterResponse:
-        if asked == _CONTROLLERS:
+    def _wrong_endpoint(self, requested_type: int) -> DescribeClusterResponse:
+        if requested_type == _CONTROLLERS:
             error = ErrorCode.MISMATCHED_ENDPOINT_TYPE
             text = (
                 "The request was sent to an endpoint of type BROKER, "
@@ -66,5 +69,5 @@ class DescribeCluster:
             )
         else:
             error = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
-            text = f"Unsupported endpoint type {asked}"
+            text = f"Unsupported endpoint type {requested_type}"
         return DescribeClusterResponse(error_code=error, error_message=text, endpoint_type=_BROKERS)

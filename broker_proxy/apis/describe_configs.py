@@ -1,8 +1,8 @@
-"""DescribeConfigs, key 32: answered by every broker itself.
+"""DescribeConfigs, key 32: answered by every broker.
 
-Stored overrides of a topic are read from ZooKeeper, its existence from the metadata cache; what a
-BROKER says comes from this broker's memory (kafka-semantics 3.1, 3.7). Version 0 has no source,
-and `is_default` is always false, as in Kafka.
+A topic's overrides are read from ZooKeeper, its existence from the metadata cache, BROKER configs
+from this broker's memory (docs/kafka/requests.md#reads, docs/kafka/configs.md#describeconfigs). In
+version 0, which has no source, `is_default` is always false, as in Kafka.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -26,13 +27,12 @@ from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig, TopicNam
 from broker_proxy.logger_levels import LoggerLevels
 from cluster_model.config_types import ConfigEntry, ConfigSource, ConfigType
 from cluster_model.topic_configs import TopicDefaults, effective_topic_configs
+from cluster_model.topic_names import check_topic_name
 
 _TOPIC: Final = 2
 _BROKER: Final = 4
 _BROKER_LOGGER: Final = 8
 _CLIENT_METRICS: Final = 16
-_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
-_TOPIC_NAME_MAX: Final = 249
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class DescribeConfigs:
     topics: TopicNames
     loggers: LoggerLevels
     authorize_for: AuthorizeFor
-    api_key: ClassVar[int] = 32
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_CONFIGS
 
-    async def answer(self, request: ClientRequest, message: DescribeConfigsRequest) -> Any:
-        """Answer each resource on its own, but refuse all of them for one of unknown type."""
+    async def handle(self, request: ClientRequest, message: DescribeConfigsRequest) -> Any:
+        """Return a result per resource; an unknown resource type fails the whole request."""
         known = (_TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS)
         if any(resource.resource_type not in known for resource in message.resources):
-            return self.refuse(message, request.header.api_version, ErrorCode.INVALID_REQUEST)
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         results = []
         for resource in message.resources:
             try:
@@ -62,21 +62,6 @@ class DescribeConfigs:
                 results.append(_result(resource, refusal.error, text, []))
         return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
-    def refuse(
-        self,
-        message: DescribeConfigsRequest,
-        version: int,
-        error: ErrorCode,
-        text: str | None = None,
-    ) -> Any:
-        """Refuse the whole request: every resource has the code and its default text."""
-        return DescribeConfigsResponse(
-            throttle_time_ms=0,
-            results=[
-                _result(resource, error, error.default_text, []) for resource in message.resources
-            ],
-        )
-
     def _check_allowed(self, request: ClientRequest, resource: DescribeConfigsResource) -> None:
         on_topic = resource.resource_type == _TOPIC
         allowed = self.authorize_for(request)(
@@ -85,11 +70,9 @@ class DescribeConfigs:
             resource.resource_name if on_topic else "kafka-cluster",
         )
         if not allowed:
-            error = (
-                ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                if on_topic
-                else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            )
+            error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            if on_topic:
+                error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             raise ApiError(error, error.default_text)
 
     async def _rows(
@@ -111,14 +94,11 @@ class DescribeConfigs:
         return [
             _row(entry, message)
             for entry in entries
-            if not wanted or entry.name in wanted  # An empty list asks for everything, too.
+            if not wanted or entry.name in wanted  # An empty list also means all.
         ]
 
     async def _topic_entries(self, name: str) -> Iterable[ConfigEntry]:
-        problem = _topic_name_problem(name)
-        if problem is not None:
-            text = f"Topic name is invalid: {problem}"
-            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+        check_topic_name(name)
         if not self.topics.has_topic(name):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
         overrides = await self.reader.read_config("topics", name)
@@ -162,22 +142,6 @@ class DescribeConfigs:
         if int(name) != own:
             text = f"Unexpected broker id, expected {own}{or_empty} but received {int(name)}"
             raise ApiError(ErrorCode.INVALID_REQUEST, text)
-
-
-def _topic_name_problem(name: str) -> str | None:
-    """Return what is wrong with a topic's name, in Kafka's words (kafka-semantics 7.1)."""
-    if not name:
-        return "the empty string is not allowed"
-    if name in (".", ".."):
-        return f"'{name}' is not allowed"
-    if len(name) > _TOPIC_NAME_MAX:
-        return f"the length of '{name}' is longer than the max allowed length {_TOPIC_NAME_MAX}"
-    if not _TOPIC_NAME.fullmatch(name):
-        return (
-            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
-            "'.', '_' and '-'"
-        )
-    return None
 
 
 def _result(

@@ -1,6 +1,6 @@
-"""DescribeDelegationToken, key 41: answered by every broker from its own cache, HMACs included.
+"""DescribeDelegationToken, key 41: answered by every broker from its cache, including HMACs.
 
-Whoever may not see a token does not learn that it is there (kafka-semantics 3.11).
+Tokens that the client may not describe are omitted (docs/kafka/delegation-tokens.md#describing).
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.describe_delegation_token import (
     DescribedDelegationToken,
@@ -18,7 +19,7 @@ from bridgehead.kafka_wire.messages.describe_delegation_token import (
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.token_cache import TokenCache
 from cluster_model.authorization import Authorize
-from cluster_model.delegation_tokens import DelegationToken, may_ask_for_tokens
+from cluster_model.delegation_tokens import DelegationToken, can_request_tokens
 from cluster_model.principal import KafkaPrincipal
 
 
@@ -28,12 +29,12 @@ class DescribeDelegationToken:
 
     cache: TokenCache
     authorize_for: AuthorizeFor
-    api_key: ClassVar[int] = 41
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_DELEGATION_TOKEN
 
-    async def answer(self, request: ClientRequest, message: DescribeDelegationTokenRequest) -> Any:
-        """Answer all tokens that the asker may see; of those owners and renewers, if named."""
-        connection = request.connection
-        if not may_ask_for_tokens(connection.security_protocol, connection.principal):
+    async def handle(self, request: ClientRequest, message: DescribeDelegationTokenRequest) -> Any:
+        """Return the tokens that the client may see, filtered by owner or renewer if named."""
+        client = request.client
+        if not can_request_tokens(client.security_protocol, client.principal):
             raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
         secret = self.cache.secret
         if secret is None:
@@ -45,15 +46,15 @@ class DescribeDelegationToken:
         found = [
             _described(token, secret.hmac(token.token_id))
             for token in self.cache.tokens.values()
-            if (owners is None or any(token.concerns(owner) for owner in owners))
-            and _may_see(token, connection.principal, authorize)
+            if (owners is None or any(token.is_visible_to(owner) for owner in owners))
+            and _may_see(token, client.principal, authorize)
         ]
         return DescribeDelegationTokenResponse(error_code=ErrorCode.NONE, tokens=found)
 
 
 def _may_see(token: DelegationToken, principal: KafkaPrincipal, authorize: Authorize) -> bool:
     return (
-        token.concerns(principal)
+        token.is_visible_to(principal)
         or authorize("DESCRIBE", "DELEGATION_TOKEN", token.token_id)
         or authorize("DESCRIBE_TOKENS", "USER", str(token.owner))
     )

@@ -1,11 +1,11 @@
-"""DescribeLogDirs, key 35, versions 0 to 4: every broker speaks of its own replicas.
+"""DescribeLogDirs, key 35, versions 0 to 4: the directories of this broker's replicas.
 
-There is no data plane: a replica is an empty log without files. The directories named are those
-of the broker's properties, and what they could hold is not known, since none of them is touched.
-Unknown topics and replicas of others are left out.
+A replica is an empty log without files. The directories are those of the broker's properties;
+their size is unknown because none of them is touched. Unknown topics and other brokers' replicas
+are omitted.
 
 Version notes:
-    3: an error of the whole request. 4: total and usable bytes; -1 says that they are not known.
+    3: an error for the whole request. 4: total and usable bytes; -1 means unknown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -33,17 +34,17 @@ class DescribeLogDirs:
     log_dirs: LogDirs
     cache: MetadataCache
     authorize_for: AuthorizeFor
-    api_key: ClassVar[int] = 35
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_LOG_DIRS
 
-    async def answer(self, request: ClientRequest, message: DescribeLogDirsRequest) -> Any:
-        """Return each directory with the replicas asked for; a topics list of null asks for all."""
+    async def handle(self, request: ClientRequest, message: DescribeLogDirsRequest) -> Any:
+        """Return each directory with the requested replicas; null topics request all."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", "kafka-cluster"):
             return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted: dict[str, set[int]] | None = None
         if message.topics is not None:
             wanted = {}
-            for asked in message.topics:
-                wanted.setdefault(asked.topic, set()).update(asked.partitions)
+            for requested in message.topics:
+                wanted.setdefault(requested.topic, set()).update(requested.partitions)
         results = {path: DescribeLogDirsResult(log_dir=path) for path in self.log_dirs.paths}
         for name in self.cache.topics if wanted is None else wanted:
             here: dict[str, list[DescribeLogDirsPartition]] = {}

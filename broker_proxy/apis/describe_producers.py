@@ -1,7 +1,7 @@
-"""DescribeProducers, key 61, version 0: who writes to a partition, which is nobody.
+"""DescribeProducers, key 61, version 0: a partition's active producers, always none.
 
-Answered by whoever has a replica of each partition, which is an empty log. A topic that this broker
-does not know is refused with the code's text; a partition of a topic that it knows, without one.
+Answered by every replica of a partition. An unknown topic has an error message, an unknown
+partition of a known topic has none.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -28,32 +29,32 @@ class DescribeProducers:
     broker_id: int
     cache: MetadataCache
     authorize_for: AuthorizeFor
-    api_key: ClassVar[int] = 61
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_PRODUCERS
 
-    async def answer(self, request: ClientRequest, message: DescribeProducersRequest) -> Any:
-        """Answer each partition, in the order of the request."""
+    async def handle(self, request: ClientRequest, message: DescribeProducersRequest) -> Any:
+        """Return a result per partition, in the order of the request."""
         topics = []
-        for asked in message.topics:
-            refused = self._why(request, asked.name)
+        for topic in message.topics:
+            refused = self._topic_error(request, topic.name)
             topics.append(
                 TopicResponse(
-                    name=asked.name,
+                    name=topic.name,
                     partitions=[
                         PartitionResponse(
                             partition_index=partition,
                             error_code=refused.error
                             if refused
-                            else self._held(asked.name, partition),
+                            else self._partition_error(topic.name, partition),
                             error_message=refused.message if refused else None,
                         )
-                        for partition in asked.partition_indexes
+                        for partition in topic.partition_indexes
                     ],
                 )
             )
         return DescribeProducersResponse(topics=topics)
 
-    def _why(self, request: ClientRequest, name: str) -> ApiError | None:
-        """Return why nothing is told of a topic."""
+    def _topic_error(self, request: ClientRequest, name: str) -> ApiError | None:
+        """Return the error of a whole topic, if it has one."""
         error = None
         if not self.authorize_for(request)("READ", "TOPIC", name):
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -66,7 +67,7 @@ class DescribeProducers:
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return None if error is None else ApiError(error, error.default_text)
 
-    def _held(self, name: str, number: int) -> ErrorCode:
+    def _partition_error(self, name: str, number: int) -> ErrorCode:
         partition = self.cache.topics[name].partitions.get(number)
         if partition is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

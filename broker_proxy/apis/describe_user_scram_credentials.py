@@ -1,6 +1,6 @@
-"""DescribeUserScramCredentials, key 50: answered by every broker, from ZooKeeper.
+"""DescribeUserScramCredentials, key 50: answered by every broker from ZooKeeper.
 
-It tells mechanisms and iterations, never a key (kafka-semantics 3.10, KIP-554).
+Returns mechanisms and iterations, never keys (docs/kafka/scram.md, KIP-554).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -39,12 +40,12 @@ class DescribeUserScramCredentials:
     reader: CredentialReader
     authorize_for: AuthorizeFor
     quirks: Quirks = NO_QUIRKS
-    api_key: ClassVar[int] = 50
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
 
-    async def answer(
+    async def handle(
         self, request: ClientRequest, message: DescribeUserScramCredentialsRequest
     ) -> Any:
-        """Answer each named user once; all users, sorted, when none is named."""
+        """Describe each named user once, or all users, sorted, when none is named."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", "kafka-cluster"):
             if message.users is None and DESCRIBE_SCRAM_DENIED_HANGS in self.quirks:
                 raise NeverAnsweredError
@@ -75,7 +76,7 @@ class DescribeUserScramCredentials:
             elif count > 1:
                 results.append(_refused(name, ErrorCode.DUPLICATE_RESOURCE, _TWICE + name))
             elif name in (".", ".."):
-                # No znode can have such a name: Kafka's ZooKeeper client refuses it.
+                # No znode can have such a name; Kafka's ZooKeeper client rejects it.
                 error = ErrorCode.UNKNOWN_SERVER_ERROR
                 results.append(_refused(name, error, error.default_text))
             else:

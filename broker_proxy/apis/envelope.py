@@ -1,11 +1,11 @@
-"""Envelope, key 58: one that a Kafka client sends to a listener.
+"""Envelope, key 58, sent by a Kafka client to a listener.
 
-Our brokers have a channel of their own for Envelopes. A client's own Envelope is treated as Kafka
-treats it (kafka-semantics 1.5, whose numbers stand in the comments): it is closed without a word
-but on the listener between brokers; there its sender needs CLUSTER_ACTION on Cluster, the broker
-has to be the controller, and then what is inside is executed for the principal and host it names.
-In the drafted dialect everybody is refused: KIP-590 §EnvelopeRequest Handling, whoever is no fellow
-broker is CLUSTER_AUTHORIZATION_FAILED.
+Our brokers use the gRPC channel instead. A client's Envelope is handled as in Kafka
+(docs/kafka/forwarding.md#checks-on-the-controller; its numbers are in the comments): any listener
+but the inter-broker one closes the connection. There the sender needs CLUSTER_ACTION on Cluster and
+the broker must be the active controller; then the inner request is executed for the principal and
+host that the Envelope names. In the drafted dialect, where only brokers may send one, every
+Envelope gets CLUSTER_AUTHORIZATION_FAILED (KIP-590 §EnvelopeRequest Handling).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import ClassVar, Protocol
 
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import Route
 from bridgehead.kafka_wire.codec import decode_request
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
@@ -21,7 +23,7 @@ from bridgehead.kafka_wire.messages.envelope import EnvelopeRequest, EnvelopeRes
 from bridgehead.kafka_wire.primitives import WireError
 from bridgehead.kafka_wire.request_checks import check_request
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest, ClosedUnansweredError
-from broker_proxy.routing import SHIPPED, Route
+from broker_proxy.routing import SHIPPED
 from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.host_text import host_text
 from cluster_model.principal import KafkaPrincipal
@@ -31,17 +33,16 @@ _DRAFTED = "drafted"
 
 
 class Refused(Protocol):
-    """Where refusals are counted and told."""
+    """Counts and logs rejected Envelopes."""
 
     def __call__(self, request: ClientRequest, error: ErrorCode, reason: str) -> None:
-        """Note that an Envelope was refused, and why."""
-        ...
+        """Note a rejected Envelope and the reason."""
 
 
 class Envelope:
     """See the module."""
 
-    api_key: ClassVar[int] = 58
+    api_key: ClassVar[ApiKey] = ApiKey.ENVELOPE
 
     def __init__(
         self,
@@ -50,50 +51,50 @@ class Envelope:
         authorize_for: AuthorizeFor,
         is_controller: Callable[[], bool],
         serde: PrincipalSerde,
-        ask: Callable[[ClientRequest], Awaitable[bytes | None]],
+        execute: Callable[[ClientRequest], Awaitable[bytes | None]],
         refused: Refused,
     ) -> None:
-        """`between_brokers` is the one listener that takes Envelopes; None: there is none.
+        """`between_brokers` is the only listener that accepts Envelopes, if there is one.
 
-        `ask` executes what was inside and returns header and body of its answer.
+        `execute` runs the inner request and returns its response, header included.
         """
         self._between_brokers = between_brokers
         self._authorize_for = authorize_for
         self._is_controller = is_controller
         self._serde = serde
-        self._ask = ask
+        self._execute = execute
         self._refused = refused
 
-    async def answer(self, request: ClientRequest, message: EnvelopeRequest) -> EnvelopeResponse:
-        """Open it, have it executed and wrap the answer; or refuse."""
-        if request.connection.dialect == _DRAFTED:
+    async def handle(self, request: ClientRequest, message: EnvelopeRequest) -> EnvelopeResponse:
+        """Execute the inner request and wrap its response."""
+        if request.client.dialect == _DRAFTED:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         try:
             inner = self._open(request, message)
-        except _RefusedError as refused:
-            self._refused(request, refused.error, refused.reason)
-            return EnvelopeResponse(error_code=refused.error)
-        answer = await self._ask(inner)
+        except _RefusedError as rejection:
+            self._refused(request, rejection.error, rejection.reason)
+            return EnvelopeResponse(error_code=rejection.error)
+        answer = await self._execute(inner)
         if answer is None:
             return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
         return EnvelopeResponse(response_data=answer)
 
     def _open(self, request: ClientRequest, message: EnvelopeRequest) -> ClientRequest:
-        listener = request.connection.listener_name
+        listener = request.client.listener_name
         if listener != self._between_brokers:  # 1, 2
             raise ClosedUnansweredError(f"an Envelope on listener {listener}")
         may = self._authorize_for(request)
         if not may("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):  # 3
-            who = request.connection.principal
+            who = request.client.principal
             raise _RefusedError(
                 ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{who} lacks CLUSTER_ACTION on Cluster"
             )
         if not self._is_controller():  # 4
-            raise _RefusedError(ErrorCode.NOT_CONTROLLER, "not in office")
+            raise _RefusedError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
         try:
             principal = self._serde.deserialize(message.request_principal or b"")  # 5
-        except PrincipalDeserializationError as wrong:
-            raise _RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(wrong)) from None
+        except PrincipalDeserializationError as error:
+            raise _RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from None
         if len(message.client_host_address) not in (4, 16):  # 6
             raise _RefusedError(
                 ErrorCode.INVALID_REQUEST, "the client's address has neither 4 nor 16 bytes"
@@ -110,7 +111,7 @@ class _RefusedError(Exception):
 
 
 def _read_inner(data: bytes) -> tuple[RequestHeader, int]:
-    """Return the inner header, and where the body begins that was found to be good."""
+    """Return the inner header and the offset of the inner body, which is valid."""
     try:
         header, at = decode_request_header(data)  # 7
         if SHIPPED.get(header.api_key) is not Route.FORWARD:  # 8
@@ -119,8 +120,8 @@ def _read_inner(data: bytes) -> tuple[RequestHeader, int]:
             )
         request = decode_request(header.api_key, header.api_version, data, at)  # 9
         check_request(header.api_key, header.api_version, request)
-    except WireError as wrong:
-        raise _RefusedError(ErrorCode.UNSUPPORTED_VERSION, str(wrong)) from None
+    except WireError as error:
+        raise _RefusedError(ErrorCode.UNSUPPORTED_VERSION, str(error)) from None
     return header, at
 
 
@@ -131,23 +132,24 @@ def _as_of(
     header: RequestHeader,
     at: int,
 ) -> ClientRequest:
-    """Return the inner request as one of the client that the Envelope names (kafka-semantics 1.4).
+    """Return the inner request as one of the client in the Envelope (docs/kafka/forwarding.md).
 
-    Listener and protocol are those of the Envelope's connection; the software is not known.
+    Listener and security protocol are those of the Envelope's connection; the software is unknown.
     """
-    address = message.client_host_address
+    client = dataclasses.replace(
+        request.client,
+        principal=principal,
+        host=host_text(message.client_host_address),
+        client_id=header.client_id,
+        software_name="",
+        software_version="",
+    )
     return ClientRequest(
         request_id=f"{request.request_id}.inner",
         header=header,
         header_bytes=message.request_data[:at],
         body=message.request_data[at:],
-        connection=dataclasses.replace(
-            request.connection,
-            principal=principal,
-            client_address=address,
-            client_host=host_text(address),
-            software_name="",
-            software_version="",
-        ),
+        connection=request.connection,
+        client=client,
         received_ns=request.received_ns,
     )

@@ -1,13 +1,12 @@
-"""FindCoordinator, key 10, versions 0 to 6: who coordinates a group or a transactional id.
+"""FindCoordinator, key 10, versions 0 to 6: the coordinator of a group or transactional id.
 
-Behaviour (kafka-semantics 3.19): the internal topic is created when it is missing, whatever
-`auto.create.topics.enable` says and without rights of the asker; meanwhile the answer is
-COORDINATOR_NOT_AVAILABLE, and the client asks again. In the drafted dialect the broker waits.
+A missing internal topic is created whatever `auto.create.topics.enable` says, without rights of the
+client (docs/kafka/records-and-groups.md#findcoordinator). Until then the error is
+COORDINATOR_NOT_AVAILABLE and the client retries; in the drafted dialect the broker waits.
 
 Version notes:
-    0: groups only. 1 to 3: a text beside the code, which is "NONE" for success. 4 and later: many
-    keys, and texts only where the type of key is unknown. 6: a third type of key, share groups,
-    which have no coordinator here.
+    0: groups only. 1 to 3: an error message, "NONE" for success. 4: many keys; an error message
+    only for an unknown key type. 6: share groups, which have no coordinator here.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from bridgehead.authorizer import ResourceType
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.find_coordinator import (
     Coordinator,
@@ -47,15 +47,15 @@ class FindCoordinator:
     auto_topics: AutoTopics
     authorize_for: AuthorizeFor
     wait_s: float  # request.timeout.ms
-    api_key: ClassVar[int] = 10
+    api_key: ClassVar[ApiKey] = ApiKey.FIND_COORDINATOR
 
-    async def answer(self, request: ClientRequest, message: FindCoordinatorRequest) -> Any:
-        """Answer each key."""
+    async def handle(self, request: ClientRequest, message: FindCoordinatorRequest) -> Any:
+        """Return the coordinator of each key."""
         version = request.header.api_version
         if message.key_type not in (_GROUP, _TRANSACTION, _SHARE):
-            raise ApiError(ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST.default_text)
+            raise ApiError(ErrorCode.INVALID_REQUEST)
         keys = message.coordinator_keys if version >= _MANY_KEYS_FROM else [message.key]
-        if request.connection.dialect == _DRAFTED and message.key_type != _SHARE:
+        if request.client.dialect == _DRAFTED and message.key_type != _SHARE:
             await self._create_and_wait(request, message.key_type, keys)
         found = [self._coordinator(request, message.key_type, key) for key in keys]
         if version >= _MANY_KEYS_FROM:
@@ -73,7 +73,7 @@ class FindCoordinator:
     async def _create_and_wait(
         self, request: ClientRequest, key_type: int, keys: Sequence[str]
     ) -> None:
-        """The draft's broker answers when there is a coordinator (KIP-590)."""
+        """KIP-590's draft: wait until there is a coordinator."""
         topic = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
         kind: ResourceType = "GROUP" if key_type == _GROUP else "TRANSACTIONAL_ID"
         authorize = self.authorize_for(request)
@@ -84,11 +84,11 @@ class FindCoordinator:
         try:
             async with asyncio.timeout(self.wait_s):
                 if await self.auto_topics.internal_created(topic):
-                    # Updates of the cache are announced to nobody.
+                    # Cache updates have no notification.
                     while self.coordinators.leader(topic, wanted[0]) == NO_LEADER:  # noqa: ASYNC110
                         await asyncio.sleep(_LOOK_AGAIN_S)
         except TimeoutError:
-            return  # The answer says that there is none.
+            return  # The response says that there is no coordinator.
 
     def _coordinator(self, request: ClientRequest, key_type: int, key: str) -> Coordinator:
         error, (node_id, host, port) = self._look(request, key_type, key)
@@ -99,7 +99,6 @@ class FindCoordinator:
     def _look(
         self, request: ClientRequest, key_type: int, key: str
     ) -> tuple[ErrorCode, tuple[int, str, int]]:
-        who = request.connection
         authorize = self.authorize_for(request)
         if key_type == _GROUP and not authorize("DESCRIBE", "GROUP", key):
             return ErrorCode.GROUP_AUTHORIZATION_FAILED, _NOBODY
@@ -114,7 +113,7 @@ class FindCoordinator:
             self.auto_topics.create_internal(request, topic)
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOBODY
         leader = self.view.cache.brokers.get(self.coordinators.leader(topic, key))
-        at = leader.endpoints.get(who.listener_name) if leader else None
+        at = leader.endpoints.get(request.client.listener_name) if leader else None
         if leader is None or at is None:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOBODY
         return ErrorCode.NONE, (leader.broker_id, at.host, at.port)

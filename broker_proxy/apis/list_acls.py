@@ -1,8 +1,8 @@
 """ListAcls of KIP-4, key 10002, version 0: the rules of a principal, of a resource, or all.
 
-KIP-4 §List ACLs Request. Any broker answers, from what it has learned. Whoever asks for its own
-rules sees those that allow, without any right; everything else needs every right on the cluster.
-Only literal patterns are listed: there were no others.
+KIP-4 §List ACLs Request. Answered by any broker from its ACLs. A principal may list its own ALLOW
+rules without any rights; all else needs every right on the cluster. Only literal patterns are
+listed, since KIP-4 predates others.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.drafted.list_acls import (
     Acl,
@@ -32,12 +33,12 @@ class ListAcls:
     acls: Callable[[], AclSet]
     authorize_for: AuthorizeFor
     has_authorizer: bool
-    api_key: ClassVar[int] = 10002
+    api_key: ClassVar[ApiKey] = ApiKey.LIST_ACLS
 
-    async def answer(self, request: ClientRequest, message: ListAclsRequest) -> Any:
-        """Return what is found, by resource; nothing found is no error."""
+    async def handle(self, request: ClientRequest, message: ListAclsRequest) -> Any:
+        """Return the matching rules by resource; no match is not an error."""
         may_see_all = self._may_see_all(request)
-        if not may_see_all and message.principal != str(request.connection.principal):
+        if not may_see_all and message.principal != str(request.client.principal):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         if not self.has_authorizer:
             raise ApiError(ErrorCode.SECURITY_DISABLED)
@@ -67,7 +68,7 @@ class ListAcls:
         return ListAclsResponse(responses=responses, error_code=ErrorCode.NONE)
 
     def _may_see_all(self, request: ClientRequest) -> bool:
-        """KIP-4's All on the cluster: whoever may do everything there."""
+        """True for a client with every right on the cluster, KIP-4's All."""
         authorize = self.authorize_for(request)
         return all(
             authorize(each, "CLUSTER", CLUSTER_NAME, log_if_denied=False)

@@ -1,14 +1,14 @@
 """ListOffsets, key 2, versions 0 to 9: answered by the leader of each partition.
 
-There is no data plane: every partition is an empty log, so that its first and its last offset are
-0 and no record has any timestamp. Checks and answers are those of a live Kafka 3.9.1 on empty
-logs; the partitions of a client without rights come last.
+Every partition is an empty log: its first and last offset are 0 and no record has a timestamp.
+Checks and results are those of a live Kafka 3.9.1 on empty logs. Topics without authorization
+are last.
 
 Version notes:
-    0: a list of offsets at segments' ends; a log's one segment counts from when it was made.
-    1: one offset with its timestamp; a partition that comes twice is refused.
-    2: an isolation level, which changes nothing on an empty log.
-    4: the client may say which leader epoch it knows. 7 to 9: more timestamps with a meaning.
+    0: a list of segment end offsets; a log's only segment dates from its creation.
+    1: one offset with its timestamp; repeated partitions are rejected.
+    2: an isolation level, without effect on an empty log.
+    4: the client's leader epoch. 7 to 9: more special timestamps.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -32,14 +33,14 @@ from broker_proxy.metadata_cache import CachedPartition, MetadataCache
 _LATEST: Final = -1
 _EARLIEST: Final = -2
 _EARLIEST_LOCAL: Final = -4
-# Negative timestamps have a meaning, each from some version on.
+# Negative timestamps are special, each from a certain version on.
 _MEANT_FROM_VERSION: Final = {_LATEST: 0, _EARLIEST: 0, -3: 7, _EARLIEST_LOCAL: 8, -5: 9}
 _CONSUMER: Final = -1
-_DEBUGGING_CONSUMER: Final = -2  # may ask a follower
+_DEBUGGING_CONSUMER: Final = -2  # may query a follower
 _ISOLATION_LEVELS: Final = (0, 1)
 _ANY_EPOCH: Final = -1
 LogName = tuple[str, int]  # topic and partition
-# When logs were made, in milliseconds since 1970; those that are not there are left out.
+# Returns when logs were created, in milliseconds since 1970, by log; missing logs are omitted.
 LogTimes = Callable[[Sequence[LogName]], Awaitable[Mapping[LogName, int]]]
 
 
@@ -51,10 +52,10 @@ class ListOffsets:
     cache: MetadataCache
     authorize_for: AuthorizeFor
     log_times: LogTimes
-    api_key: ClassVar[int] = 2
+    api_key: ClassVar[ApiKey] = ApiKey.LIST_OFFSETS
 
-    async def answer(self, request: ClientRequest, message: ListOffsetsRequest) -> Any:
-        """Answer each partition on its own, in the order of the request."""
+    async def handle(self, request: ClientRequest, message: ListOffsetsRequest) -> Any:
+        """Return a result per partition, in the order of the request."""
         version = request.header.api_version
         counts = Counter((t.name, p.partition_index) for t in message.topics for p in t.partitions)
         times = await self._times(message) if version == 0 else {}
@@ -62,57 +63,61 @@ class ListOffsets:
         for topic in message.topics:
             if not self.authorize_for(request)("DESCRIBE", "TOPIC", topic.name):
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                refused = [_refused(asked, error) for asked in topic.partitions]
+                refused = [_refused(partition, error) for partition in topic.partitions]
                 denied.append(ListOffsetsTopicResponse(name=topic.name, partitions=refused))
                 continue
             results = []
-            for asked in topic.partitions:
-                twice = version > 0 and counts[topic.name, asked.partition_index] > 1
-                answer = self._answer(topic.name, asked, message, version, twice=twice)
+            for partition in topic.partitions:
+                twice = version > 0 and counts[topic.name, partition.partition_index] > 1
+                answer = self._answer(topic.name, partition, message, version, twice=twice)
                 if version == 0 and answer.error_code == ErrorCode.NONE:
-                    answer = _segments(asked, times.get((topic.name, asked.partition_index)))
+                    answer = _segments(
+                        partition, times.get((topic.name, partition.partition_index))
+                    )
                 results.append(answer)
             answered.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
         return ListOffsetsResponse(topics=answered + denied)
 
     async def _times(self, message: ListOffsetsRequest) -> Mapping[LogName, int]:
-        """Ask when the logs were made, of those that this broker knows and a time is given for."""
-        asked = {
+        """Return creation times of the known logs that are queried by timestamp."""
+        logs = {
             (topic.name, partition.partition_index)
             for topic in message.topics
             for partition in topic.partitions
             if partition.timestamp >= 0 and self.cache.has_topic(topic.name)
         }
-        return await self.log_times(sorted(asked)) if asked else {}
+        return await self.log_times(sorted(logs)) if logs else {}
 
     def _answer(
         self,
         name: str,
-        asked: ListOffsetsPartition,
+        partition: ListOffsetsPartition,
         message: ListOffsetsRequest,
         version: int,
         *,
         twice: bool,
     ) -> ListOffsetsPartitionResponse:
         if twice:
-            return _refused(asked, ErrorCode.INVALID_REQUEST)
-        if asked.timestamp < 0 and version < _MEANT_FROM_VERSION.get(asked.timestamp, version + 1):
-            return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
+            return _refused(partition, ErrorCode.INVALID_REQUEST)
+        if partition.timestamp < 0 and version < _MEANT_FROM_VERSION.get(
+            partition.timestamp, version + 1
+        ):
+            return _refused(partition, ErrorCode.UNSUPPORTED_VERSION)
         replica_id = message.replica_id
         if replica_id == _CONSUMER and message.isolation_level not in _ISOLATION_LEVELS:
-            return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
+            return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
         topic = self.cache.topics.get(name)
-        known = topic.partitions.get(asked.partition_index) if topic is not None else None
+        known = topic.partitions.get(partition.partition_index) if topic is not None else None
         if known is None:
-            return _refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        error = self._refusal(known, asked.current_leader_epoch, replica_id)
+            return _refused(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        error = self._refusal(known, partition.current_leader_epoch, replica_id)
         if error is not ErrorCode.NONE:
-            return _refused(asked, error)
-        result = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
-        if asked.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL):
+            return _refused(partition, error)
+        result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
+        if partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL):
             result.offset = 0
-            # A follower has met no epoch in its empty log; where it ends it knows.
-            if asked.timestamp == _LATEST or known.leader == self.broker_id:
+            # A follower has the leader epoch of its log's end only.
+            if partition.timestamp == _LATEST or known.leader == self.broker_id:
                 result.leader_epoch = known.leader_epoch
         return result
 
@@ -128,17 +133,17 @@ class ListOffsets:
         return ErrorCode.NONE
 
 
-def _segments(asked: ListOffsetsPartition, made_ms: int | None) -> ListOffsetsPartitionResponse:
-    """Version 0: offsets of the segments that were changed no later than the timestamp."""
-    if asked.max_num_offsets < 0:
-        return _refused(asked, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
-    # An empty log has one segment, which was changed when the log was made.
-    is_there = asked.timestamp < 0 or (made_ms is not None and asked.timestamp >= made_ms)
+def _segments(partition: ListOffsetsPartition, made_ms: int | None) -> ListOffsetsPartitionResponse:
+    """Version 0: offsets of the segments last changed at or before the timestamp."""
+    if partition.max_num_offsets < 0:
+        return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
+    # The only segment was last changed when the log was created.
+    is_there = partition.timestamp < 0 or (made_ms is not None and partition.timestamp >= made_ms)
     return ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index,
-        old_style_offsets=[0] if is_there and asked.max_num_offsets > 0 else [],
+        partition_index=partition.partition_index,
+        old_style_offsets=[0] if is_there and partition.max_num_offsets > 0 else [],
     )
 
 
-def _refused(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)
+def _refused(partition: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=partition.partition_index, error_code=error)

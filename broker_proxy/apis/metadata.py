@@ -1,13 +1,12 @@
-"""Metadata, key 3, versions 0 to 12: which topics there are and who leads them.
+"""Metadata, key 3, versions 0 to 12: brokers, topics and their leaders (docs/kafka/metadata.md).
 
-Behaviour (kafka-semantics 3.16): answered from this broker's cache, never from the controller; a
-topic that is missing is answered 3, or 17 where its name is illegal. Where the broker and the
-request allow it, it is created meanwhile (`auto_topics`).
+Answered from this broker's cache, never from the controller. A missing topic is error 3, or 17 for
+an illegal name; where broker and request allow it, `auto_topics` creates it.
 
 Version notes:
-    0: an empty list asks for all topics; from 1 on null does, and an empty list for none.
-    8 to 10: operations on the cluster may be asked for. 8 and later: on topics.
-    10, 11: have a topic id that must not be used. 12: topics may be named by id.
+    0: an empty list requests all topics; from 1 on null does, and an empty list requests none.
+    8 to 10: authorized operations on the cluster. 8: on topics.
+    10, 11: a topic id that must not be used. 12: topics can be named by id.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.metadata import (
@@ -28,25 +28,25 @@ from broker_proxy.apis.authorized_operations import cluster_operations, topic_op
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.metadata_cache import CachedPartition, CachedTopic
-from cluster_model.authorization import CLUSTER_NAME, Authorize, allow_everything, asked_once
+from cluster_model.authorization import CLUSTER_NAME, Authorize, allow_everything, cached_authorize
 from cluster_model.scala_order import partition_order, set_order
 from cluster_model.topic_names import INTERNAL_TOPICS, check_topic_name
 
 NO_ID: Final = bytes(16)
 NO_LEADER: Final = -1
 _BY_ID_FROM: Final = 12
-# Of these nothing is told; what a topic of any other error allows is, as in Kafka.
+# Authorized operations are omitted for these errors only, as in Kafka.
 _HIDDEN: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID)
 
-# Asked for topics that are missing, of legal name, where the request allows their creation:
-# answers the error of each (kafka-semantics 4).
+# Creates missing topics with legal names; returns an error per name
+# (docs/kafka/topics.md#automatic-creation).
 AutoCreate = Callable[[ClientRequest, Sequence[str]], Awaitable[Mapping[str, ErrorCode]]]
 
 
 class Metadata:
     """See the module."""
 
-    api_key: ClassVar[int] = 3
+    api_key: ClassVar[ApiKey] = ApiKey.METADATA
 
     def __init__(
         self,
@@ -55,25 +55,25 @@ class Metadata:
         authorize_for: AuthorizeFor | None = None,
         auto_create: AutoCreate | None = None,
     ) -> None:
-        """Without `authorize_for` everything is allowed, and answers can be kept."""
+        """Without `authorize_for` everything is allowed and responses can be kept."""
         self._view = view
         self._authorize_for = authorize_for
         self._auto_create = auto_create
 
-    async def answer(self, request: ClientRequest, message: MetadataRequest) -> Any:
-        """Return the response, or its bytes where the same was asked before."""
+    async def handle(self, request: ClientRequest, message: MetadataRequest) -> Any:
+        """Return the response message, or its kept bytes."""
         version = request.header.api_version
         self._check(message, version)
         authorize: Authorize = allow_everything
         if self._authorize_for is not None:
-            authorize = asked_once(self._authorize_for(request))
+            authorize = cached_authorize(self._authorize_for(request))
         created: Mapping[str, ErrorCode] = {}
         if self._auto_create is not None and message.allow_auto_topic_creation:
             created = await self._create_missing(self._auto_create, request, message, authorize)
         key = self._key(request, message)
         if key is None or created:
             return self._build(request, message, created, authorize)
-        dialect = request.connection.dialect
+        dialect = request.client.dialect
         return self._view.cache.cached_answer(
             key,
             lambda: encode_response(
@@ -86,7 +86,7 @@ class Metadata:
             if version < _BY_ID_FROM and (topic.topic_id != NO_ID or topic.name is None):
                 raise ApiError(ErrorCode.INVALID_REQUEST)
             if topic.name is None and topic.topic_id == NO_ID:
-                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's NullPointerException.
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a NullPointerException in Kafka
 
     async def _create_missing(
         self,
@@ -95,7 +95,7 @@ class Metadata:
         message: MetadataRequest,
         authorize: Authorize,
     ) -> Mapping[str, ErrorCode]:
-        """Create what is missing and may be created; return what is told of each."""
+        """Create the missing topics that may be created; return an error per name."""
         missing = [
             name
             for name in dict.fromkeys(_names_asked(message))
@@ -106,27 +106,27 @@ class Metadata:
         ]
         if not missing:
             return {}
-        told: dict[str, ErrorCode] = {}
+        errors: dict[str, ErrorCode] = {}
         if not authorize("CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False):
             may = [name for name in missing if authorize("CREATE", "TOPIC", name)]
-            told = dict.fromkeys(set(missing) - set(may), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            errors = dict.fromkeys(set(missing) - set(may), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             missing = may
-        return {**told, **await auto_create(request, missing)} if missing else told
+        return {**errors, **await auto_create(request, missing)} if missing else errors
 
     def _key(self, request: ClientRequest, message: MetadataRequest) -> Any:
-        """What decides the answer; None where it must not or need not be kept."""
-        listener = request.connection.listener_name
+        """Return everything that the response depends on; None when it must not be kept."""
+        listener = request.client.listener_name
         if self._authorize_for is not None or self._view.is_random(listener):
             return None
-        asked: Any = None
+        requested: Any = None
         if message.topics is not None:
             if len(message.topics) > 1:
                 return None
-            asked = tuple((t.name, t.topic_id) for t in message.topics)
+            requested = tuple((t.name, t.topic_id) for t in message.topics)
         return (
             request.header.api_version,
             listener,
-            asked,
+            requested,
             message.include_cluster_authorized_operations,
             message.include_topic_authorized_operations,
         )
@@ -139,7 +139,7 @@ class Metadata:
         authorize: Authorize,
     ) -> MetadataResponse:
         cache, version = self._view.cache, request.header.api_version
-        listener = request.connection.listener_name
+        listener = request.client.listener_name
         if message.topics is None or (version == 0 and not message.topics):
             topics = [
                 self._topic(topic, version, listener)
@@ -175,7 +175,7 @@ class Metadata:
         authorize: Authorize,
         created: Mapping[str, ErrorCode],
     ) -> list[MetadataResponseTopic]:
-        """Topics found first, then the errors; a topic asked for twice is answered once."""
+        """Return found topics first, then errors; each topic once."""
         cache = self._view.cache
         errors: list[MetadataResponseTopic] = []
         by_id: dict[str, None] = {}
@@ -191,10 +191,11 @@ class Metadata:
                 by_id[known] = None
         found = [self._topic(cache.topics[name], version, listener) for name in by_id]
         for name in set_order(name for name in _names_asked(message) if name is not None):
-            # Refused alike whether the topic exists or not.
+            # The same error whether or not the topic exists.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
-            elif name in cache.topics and name not in created:  # What is new is asked for again.
+            # A new topic keeps the error of its creation.
+            elif name in cache.topics and name not in created:
                 found.append(self._topic(cache.topics[name], version, listener))
             else:
                 missing = _refused(created.get(name, _why_missing(name)), name)
@@ -245,14 +246,14 @@ class Metadata:
 
 
 def _names_asked(message: MetadataRequest) -> Iterable[str | None]:
-    """Return the names of a request: who asks for one topic by its id, asks for none by name."""
+    """Return the names of a request; a request with topic ids has none."""
     if any(topic.topic_id != NO_ID for topic in message.topics or ()):
         return ()
     return (topic.name for topic in message.topics or ())
 
 
 def _order(topic: CachedTopic) -> Iterable[int]:
-    """Partition numbers as Kafka lists them; one without a leader yet may be missing."""
+    """Yield partition numbers in Kafka's order; leaderless partitions may be missing."""
     numbers = topic.partitions
     if max(numbers) + 1 == len(numbers):
         return partition_order(len(numbers))

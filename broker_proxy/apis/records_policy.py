@@ -1,7 +1,7 @@
-"""The topic policy of a partitions' leader: may records be deleted? KIP-201.
+"""The topic policy on deletion of records, evaluated by the partition leader. KIP-201.
 
-The policy thinks in a thread of its own, and what it asks of the cluster is looked up in the
-broker's loop, where the metadata cache lives, and in ZooKeeper, which has configs and deletions.
+The policy runs in its own thread. Its queries about the cluster are answered on the broker's event
+loop, from the metadata cache and from ZooKeeper, which has configs and deletions.
 """
 
 from __future__ import annotations
@@ -24,30 +24,27 @@ T = TypeVar("T")
 
 
 class AskAboutRecords(Protocol):
-    """This node's policies; `node` hands them in."""
+    """Evaluates this node's policies."""
 
     async def ask_about_records(
         self, request: DeleteRecordsRequest, cluster: ClusterState
     ) -> ApiError | None:
-        """Return None when nothing speaks against it, else the refusal. Never raises."""
-        ...
+        """Return the violation, or None. Never raises."""
 
 
 class StateReader(Protocol):
-    """Reads what the metadata cache does not hold."""
+    """Reads what is not in the metadata cache."""
 
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """See ConfigReader."""
-        ...
 
     async def read_deletions(self) -> frozenset[str]:
         """Return the topics that are marked for deletion."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsPolicy:
-    """Asks the policy about one topic's records."""
+    """Evaluates the policy for one topic's records."""
 
     policies: AskAboutRecords
     cache: MetadataCache
@@ -56,7 +53,7 @@ class RecordsPolicy:
     async def refusal(
         self, principal: Principal, topic: str, offsets: Mapping[int, int]
     ) -> ApiError | None:
-        """`offsets`: partition -> the offset before which records go, as requested."""
+        """`offsets` maps a partition to the requested offset before which records are deleted."""
         anonymous = principal == ANONYMOUS
         who = None if anonymous else KafkaPrincipal(principal.type, principal.name)
         cluster = _CachedClusterState(self.cache, self.reader, asyncio.get_running_loop())

@@ -1,6 +1,6 @@
-"""Who a client is: TLS, SASL, and how both become a principal.
+"""Client authentication: TLS, SASL, and how both become a principal.
 
-Read first: `authenticator` is the state machine of one connection; `mechanisms` lists the SASL
-mechanisms; `listener_security` makes all of it from Kafka's properties. Everything but `tls` is
-pure: clock and randomness come in.
+Start with `authenticator`, the state machine of one connection. `mechanisms` lists the SASL
+mechanisms; `listener_security` builds them from Kafka's properties. Everything but `tls` is pure:
+clock and randomness are injected.
 """

@@ -1,12 +1,12 @@
-"""A connection's way through SASL: Kafka's SaslServerAuthenticator as a pure state machine.
+"""The SASL state of a connection: Kafka's SaslServerAuthenticator as a pure state machine.
 
     INITIAL ──ApiVersions──▶ VERSIONS_KNOWN ──SaslHandshake──▶ EXCHANGE ──tokens──▶ COMPLETE
        └────────────────SaslHandshake──────────────────────────▲                      │
-                                     a session that ends: SaslHandshake again ────────┘
+                                              re-authentication: SaslHandshake ───────┘
 
-After SaslHandshake v0 the tokens come bare, after v1 in SaslAuthenticate. Whatever comes out of
-turn fails the login; what the client is told, and whether it is told at all, is Kafka's
-(kafka-semantics 11.1). The caller sends failures late and then closes.
+After SaslHandshake v0 tokens are bare frames, after v1 they are in SaslAuthenticate. An unexpected
+request fails the login; whether the client gets a response, and which, is Kafka's
+(docs/kafka/wire.md#sasl). The caller delays the response to a failure and then closes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS, error_response
 from bridgehead.kafka_wire.codec import decode_request, encode_response
-from bridgehead.kafka_wire.dialects import DRAFTED_SPECS
-from bridgehead.kafka_wire.error_responses import ERROR_RESPONSES, error_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import (
     RequestHeader,
@@ -26,7 +26,6 @@ from bridgehead.kafka_wire.headers import (
     decode_request_header,
     encode_response_header,
 )
-from bridgehead.kafka_wire.left_out_error_responses import left_out_error_response
 from bridgehead.kafka_wire.messages.api_versions import ApiVersionsResponse
 from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
 from bridgehead.kafka_wire.messages.sasl_authenticate import SaslAuthenticateResponse
@@ -44,22 +43,18 @@ from broker_proxy.authentication.sasl_server import (
 )
 from cluster_model.principal import KafkaPrincipal
 
-SASL_HANDSHAKE: Final = 17
-API_VERSIONS: Final = 18
-SASL_AUTHENTICATE: Final = 36
-_ENVELOPE: Final = 58  # ERROR_RESPONSES has the draft's
-_HANDSHAKE_KEY: Final = SASL_HANDSHAKE.to_bytes(2, "big")
+_HANDSHAKE_KEY: Final = ApiKey.SASL_HANDSHAKE.to_bytes(2, "big")
 REAUTHENTICATE_AGAIN_MS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """The frame is an ordinary request, to be answered like any other."""
+    """The frame is an ordinary request for the dispatcher."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Send this; `logged_in` when the client is now known."""
+    """Send `payload`; `logged_in` when the login succeeded."""
 
     payload: bytes
     logged_in: bool = False
@@ -67,15 +62,15 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The login failed: send `payload` if there is one, late, and close."""
+    """The login failed: send `payload` if there is one, delayed, and close."""
 
     payload: bytes | None
-    reason: str  # for the log; no secret
+    reason: str  # for the log; holds no secret
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The session was over and the client did not log in again: close."""
+    """The session expired without re-authentication: close."""
 
 
 Outcome = Dispatch | Reply | Refuse | Expired
@@ -86,20 +81,20 @@ class Mechanism:
     """One mechanism of a listener."""
 
     new_server: NewSaslServer
-    max_reauth_ms: int = 0  # connections.max.reauth.ms; 0: a session has no end of its own
+    max_reauth_ms: int = 0  # connections.max.reauth.ms; 0: no limit
 
 
 class _State(Enum):
     INITIAL = auto()
     VERSIONS_KNOWN = auto()
     EXCHANGE = auto()
-    OTHER_MECHANISM = auto()  # re-authentication was begun with another mechanism
+    OTHER_MECHANISM = auto()  # re-authentication began with another mechanism
     COMPLETE = auto()
     FAILED = auto()
 
 
 class SaslAuthenticator:
-    """One connection's login, and its renewals."""
+    """The login of one connection, and its re-authentications."""
 
     def __init__(
         self,
@@ -107,17 +102,17 @@ class SaslAuthenticator:
         build_principal: Callable[[str, SaslResult], KafkaPrincipal],
         wall_ms: Callable[[], int],
     ) -> None:
-        """`mechanisms` by name, in the order in which a client is told of them.
+        """`mechanisms` are in the order that clients see.
 
-        `build_principal` gets mechanism and result; whatever it raises fails the login.
-        `wall_ms`: milliseconds since 1970, in which credentials say when they end.
+        `build_principal` gets mechanism and result; any exception fails the login. `wall_ms`
+        returns milliseconds since 1970, the clock of credentials.
         """
         self._mechanisms = mechanisms
         self._build_principal = build_principal
         self._wall_ms = wall_ms
         self._state = _State.INITIAL
         self._server: SaslServer | None = None
-        self._wrapped = False  # tokens come in SaslAuthenticate
+        self._wrapped = False  # tokens are in SaslAuthenticate
         self._credential_ends_ms: int | None = None
         self._expires_at_ms: int | None = None
         self._began_again_ms: int | None = None
@@ -129,13 +124,8 @@ class SaslAuthenticator:
         """True while ordinary requests are served."""
         return self._state is _State.COMPLETE
 
-    @property
-    def is_reauthenticating(self) -> bool:
-        """True between the handshake of a renewal and its end."""
-        return self.principal is not None and self._state is not _State.COMPLETE
-
     def receive(self, frame: bytes, now_ms: int) -> Outcome:
-        """Take the next frame of the connection. Times come from one clock that never jumps."""
+        """Handle the next frame of the connection; `now_ms` is monotonic."""
         if self._state is _State.COMPLETE:
             return self._while_complete(frame, now_ms)
         if self._state in (_State.INITIAL, _State.VERSIONS_KNOWN):
@@ -143,8 +133,8 @@ class SaslAuthenticator:
         if self._state is _State.EXCHANGE:
             return self._token(frame, now_ms) if self._wrapped else self._bare_token(frame, now_ms)
         if self._state is _State.OTHER_MECHANISM:
-            return self._refuse("another mechanism than before was asked for")
-        return self._refuse("the login has failed before")
+            return self._refuse("re-authentication with another mechanism")
+        return self._refuse("the login has already failed")
 
     def _while_complete(self, frame: bytes, now_ms: int) -> Outcome:
         if self._expires_at_ms is None:
@@ -152,7 +142,8 @@ class SaslAuthenticator:
         if frame[:2] == _HANDSHAKE_KEY and self._may_begin_again(now_ms):
             self._began_again_ms = now_ms
             return self._request(frame)
-        return Expired() if now_ms > self._expires_at_ms else Dispatch()
+        # A session of 0 ms, from an expired credential, serves no request.
+        return Expired() if now_ms >= self._expires_at_ms else Dispatch()
 
     def _may_begin_again(self, now_ms: int) -> bool:
         began = self._began_again_ms
@@ -162,20 +153,20 @@ class SaslAuthenticator:
         """Before the exchange: SaslHandshake, and ApiVersions once."""
         try:
             header, at = decode_request_header(frame)
-        except UnsupportedVersionError as wrong:
-            if wrong.header.api_key == API_VERSIONS and self._state is _State.INITIAL:
-                return Dispatch()  # It is answered with what there is, and may ask again.
-            return self._refuse(str(wrong))
-        except WireError as wrong:
-            return self._refuse(str(wrong))
-        if header.api_key not in (API_VERSIONS, SASL_HANDSHAKE):
+        except UnsupportedVersionError as error:
+            if error.header.api_key == ApiKey.API_VERSIONS and self._state is _State.INITIAL:
+                return Dispatch()  # The dispatcher answers; the client may retry.
+            return self._refuse(str(error))
+        except WireError as error:
+            return self._refuse(str(error))
+        if header.api_key not in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE):
             name = DRAFTED_SPECS[header.api_key].name
             return self._refuse(f"Unexpected Kafka request of type {name} during SASL handshake.")
         try:
             message = decode_request(header.api_key, header.api_version, frame, at)
-        except WireError as wrong:
-            return self._refuse(str(wrong))
-        if header.api_key == SASL_HANDSHAKE:
+        except WireError as error:
+            return self._refuse(str(error))
+        if header.api_key == ApiKey.SASL_HANDSHAKE:
             return self._handshake(header, message.mechanism)
         if self._state is not _State.INITIAL:
             return self._refuse("Unexpected ApiVersions request")
@@ -188,9 +179,9 @@ class SaslAuthenticator:
         error = ErrorCode.NONE if mechanism else ErrorCode.UNSUPPORTED_SASL_MECHANISM
         answer = _encode(header, SaslHandshakeResponse(int(error), list(self._mechanisms)))
         if mechanism is None:
-            # A renewal is cut off without a word (seen live).
-            told = answer if self.principal is None else None
-            return self._refuse("a mechanism that is not enabled", told)
+            # A failed re-authentication closes without a response (seen live).
+            payload = answer if self.principal is None else None
+            return self._refuse("a mechanism that is not enabled", payload)
         if self.principal is not None and wanted != self.mechanism:
             self._state = _State.OTHER_MECHANISM
             return Reply(answer)
@@ -206,11 +197,11 @@ class SaslAuthenticator:
             header, at = decode_request_header(frame)
             message = decode_request(header.api_key, header.api_version, frame, at)
             check_request(header.api_key, header.api_version, message)
-        except UnsupportedVersionError as wrong:
-            return self._refuse(str(wrong), _in_no_version(wrong.header))
-        except WireError as wrong:
-            return self._refuse(str(wrong))
-        if header.api_key != SASL_AUTHENTICATE:
+        except UnsupportedVersionError as error:
+            return self._refuse(str(error), _in_no_version(error.header))
+        except WireError as error:
+            return self._refuse(str(error))
+        if header.api_key != ApiKey.SASL_AUTHENTICATE:
             why = (
                 f"Unexpected Kafka request of type {DRAFTED_SPECS[header.api_key].enum_name} "
                 "during SASL authentication."
@@ -220,15 +211,15 @@ class SaslAuthenticator:
             challenge = self._evaluate(message.auth_bytes)
         except SaslError as failed:
             cut_off = isinstance(failed, SaslCutOffError)
-            told = None if cut_off else _failure(header, self._told(failed))
-            return self._refuse(str(failed), told)
+            payload = None if cut_off else _failure(header, self._client_text(failed))
+            return self._refuse(str(failed), payload)
         response = SaslAuthenticateResponse(0, "", challenge)
         if self._server is None:
             response.session_lifetime_ms = self._begin_session(now_ms)
         return Reply(_encode(header, response), self.is_complete)
 
     def _bare_token(self, frame: bytes, now_ms: int) -> Outcome:
-        """Within the exchange after SaslHandshake v0: a failure is a closed connection."""
+        """Within the exchange after SaslHandshake v0: a failure closes without a response."""
         try:
             challenge = self._evaluate(frame)
         except SaslError as failed:
@@ -238,7 +229,7 @@ class SaslAuthenticator:
         return Reply(challenge, self.is_complete)
 
     def _evaluate(self, response: bytes) -> bytes:
-        """Return the challenge; at the end `_server` is None and the principal known."""
+        """Return the challenge; at the end `_server` is None and the principal is set."""
         assert self._server is not None
         assert self.mechanism is not None
         challenge = self._server.evaluate(response)
@@ -260,11 +251,11 @@ class SaslAuthenticator:
     def _principal_of(self, mechanism: str, result: SaslResult) -> KafkaPrincipal:
         try:
             return self._build_principal(mechanism, result)
-        except Exception as wrong:
-            raise SaslError(f"the principal builder failed: {type(wrong).__name__}") from wrong
+        except Exception as error:
+            raise SaslError(f"the principal builder failed: {type(error).__name__}") from error
 
     def _begin_session(self, now_ms: int) -> int:
-        """Serve requests from now on; return how long, in milliseconds, 0: for ever."""
+        """Start a session; return its lifetime in milliseconds, 0 without a limit."""
         assert self.mechanism is not None
         self._state = _State.COMPLETE
         limits = []
@@ -275,7 +266,7 @@ class SaslAuthenticator:
         self._expires_at_ms = now_ms + min(limits) if limits else None
         return min(limits, default=0)
 
-    def _told(self, failed: SaslError) -> str:
+    def _client_text(self, failed: SaslError) -> str:
         if isinstance(failed, SaslAuthenticationError):
             return str(failed)
         again = "re-" if self.principal is not None else ""
@@ -302,8 +293,8 @@ def _failure(header: RequestHeader, text: str) -> bytes:
 
 
 def _in_no_version(header: RequestHeader) -> bytes | None:
-    """ApiVersions alone is answered in a version that nobody has."""
-    if header.api_key != API_VERSIONS:
+    """Return the response to an unsupported version of ApiVersions; other APIs have none."""
+    if header.api_key != ApiKey.API_VERSIONS:
         return None
     error = int(ErrorCode.ILLEGAL_SASL_STATE)
     return _encode(header._replace(api_version=0), ApiVersionsResponse(error_code=error))
@@ -311,9 +302,7 @@ def _in_no_version(header: RequestHeader) -> bytes | None:
 
 def _out_of_turn(header: RequestHeader, message: Any, why: str) -> bytes | None:
     key, version, error = header.api_key, header.api_version, ErrorCode.ILLEGAL_SASL_STATE
-    if key == _ENVELOPE:
+    if key == ApiKey.ENVELOPE:
         return _encode(header, EnvelopeResponse(error_code=int(error)))
-    if key in ERROR_RESPONSES:
-        return _encode(header, error_response(key, message, version, error, why))
-    response = left_out_error_response(key, version, error)
+    response = error_response(key, message, version, error, why)
     return None if response is None else _encode(header, response)

@@ -1,6 +1,6 @@
-"""The name in a certificate as Java's X500Principal writes it: RFC 2253, most specific first.
+"""A certificate's subject as Java's X500Principal writes it: RFC 2253, most specific first.
 
-Kafka's ACLs and super users hold this text, so it must be the same to the letter.
+Kafka's ACLs and super users contain this text, so it must match exactly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def certificate_name(certificate: bytes) -> str:
     """Return the subject of a DER certificate.
 
     Raises:
-        ValueError: it is no certificate.
+        ValueError: not a certificate.
     """
     subject = x509.load_der_x509_certificate(certificate).subject
     return ",".join("+".join(_attribute(each) for each in rdn) for rdn in reversed(subject.rdns))
@@ -52,7 +52,7 @@ def _escape(character: str) -> str:
 
 
 def _encoded_value(attribute: x509.NameAttribute[str | bytes]) -> bytes:
-    """Return the value with its ASN.1 tag and length: what follows the object identifier."""
+    """Return the value with its ASN.1 tag and length: the part after the object identifier."""
     rest = x509.Name([attribute]).public_bytes()
     for _ in range(3):  # Name, RelativeDistinguishedName, AttributeTypeAndValue
         rest = rest[_content_at(rest) :]

@@ -20,17 +20,17 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class JaasConfig:
-    """A login module and its options, which show in no repr: they are passwords."""
+    """A login module and its options, which are passwords and not in the repr."""
 
     module: str
     options: Mapping[str, str] = field(repr=False)
 
 
 def parse_jaas(text: str, name: str) -> JaasConfig:
-    """Read one login module.
+    """Parse one login module.
 
     Raises:
-        SecurityConfigError: `name`, the property, cannot be read; its value is not shown.
+        SecurityConfigError: `name`, the property, is malformed; its value is not shown.
     """
     tokens = _tokens(text, name)
     if len(tokens) < 3 or tokens[1].lower() not in _FLAGS or tokens[-1] != ";":
@@ -42,7 +42,7 @@ def parse_jaas(text: str, name: str) -> JaasConfig:
     while rest:
         if len(rest) < 3 or rest[1] != "=" or rest[0] in ("=", ";"):
             raise SecurityConfigError(
-                f'{name} holds an option that is not of the form key="value" '
+                f'{name} has an option that is not of the form key="value" '
                 "(its value is not shown, it may be a secret)."
             )
         options[rest[0]] = rest[2]
@@ -56,7 +56,7 @@ def _tokens(text: str, name: str) -> list[str]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise SecurityConfigError(f"{name} holds a quotation mark without its partner.")
+            raise SecurityConfigError(f"{name} has an unbalanced quotation mark.")
         double, single, word, mark = match.groups()
         quoted = double if double is not None else single
         if quoted is not None:

@@ -1,10 +1,10 @@
-"""Signed tokens for OAUTHBEARER, checked with the keys of a JWKS file (KIP-768).
+"""Validates signed OAUTHBEARER tokens with the keys of a JWKS file (KIP-768).
 
     sasl.server.callback.handler.class=…oauthbearer.OAuthBearerValidatorCallbackHandler
     sasl.oauthbearer.jwks.endpoint.url=file:///etc/keys.json
 
-Keys come from a file alone: nothing here talks to a server of somebody else's. A file that has
-changed is read again when a token names a key that is not known.
+Keys come from a file only; this code contacts no server. A changed file is read again when a token
+names an unknown key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
-# What signs and what checks are different keys: with a shared secret any broker could sign.
+# Asymmetric algorithms only: with a shared secret any broker could sign tokens.
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA"),
@@ -30,7 +30,7 @@ _TOKEN_BYTES_MAX: Final = 32 * 1024
 
 
 class JwksValidator:
-    """Called with a token, returns what it says."""
+    """Validates a token and returns its claims."""
 
     def __init__(self, properties: Mapping[str, str], now_ms: Callable[[], int]) -> None:
         """`properties` are the listener's. Raises SecurityConfigError."""
@@ -46,9 +46,9 @@ class JwksValidator:
         self._keys: Mapping[str | None, jwt.PyJWK] = {}
         try:
             self._read_again()
-        except (OSError, ValueError, jwt.PyJWTError) as wrong:
+        except (OSError, ValueError, jwt.PyJWTError) as error:
             raise SecurityConfigError(
-                f"{_URL}: {self._file} holds no keys that can be used ({type(wrong).__name__})."
+                f"{_URL}: {self._file} holds no usable keys ({type(error).__name__})."
             ) from None
 
     def __call__(self, token: str) -> Token:
@@ -63,7 +63,7 @@ class JwksValidator:
                 algorithms=_ALGORITHMS,
                 issuer=self._issuer,
                 audience=self._audiences or None,
-                # Times are judged below, by the clock that came in.
+                # Times are checked below, with the injected clock.
                 options={
                     "verify_exp": False,
                     "verify_iat": False,
@@ -72,37 +72,37 @@ class JwksValidator:
                     "require": ["exp", "iat"],
                 },
             )
-        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as wrong:
-            raise TokenRefusedError(f"the token is not good: {type(wrong).__name__}") from None
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
+            raise TokenRefusedError(f"the token is invalid: {type(error).__name__}") from None
         return self._judge(claims)
 
     def _judge(self, claims: Mapping[str, Any]) -> Token:
         times = [claims[name] for name in ("iat", "exp")]
         if any(isinstance(t, bool) or not isinstance(t, int | float) for t in times):
-            raise TokenRefusedError("a time of the token is none")
+            raise TokenRefusedError("a time claim is not a number")
         issued_ms, expires_ms = (round(each * 1000) for each in times)
         now = self._now_ms()
         if now - self._skew_ms >= expires_ms or issued_ms - self._skew_ms > now:
-            raise TokenRefusedError("the token is not good at this time")
+            raise TokenRefusedError("the token has expired or is not valid yet")
         name = claims.get(self._name_claim)
         if not isinstance(name, str) or not name.strip():
-            raise TokenRefusedError(f"the claim {self._name_claim} is no name")
+            raise TokenRefusedError(f"the claim {self._name_claim} is not a name")
         scope = claims.get(self._scope_claim, "")
         if not isinstance(scope, str | list):
-            raise TokenRefusedError(f"the claim {self._scope_claim} is no scope")
+            raise TokenRefusedError(f"the claim {self._scope_claim} is not a scope")
         return Token(name.strip(), expires_ms)
 
     def _key(self, key_id: str | None) -> jwt.PyJWK:
         if key_id not in self._keys:
             try:
                 self._read_again()
-            except (OSError, ValueError, jwt.PyJWTError) as wrong:
-                why = f"the keys cannot be read: {type(wrong).__name__}"
+            except (OSError, ValueError, jwt.PyJWTError) as error:
+                why = f"the keys cannot be read: {type(error).__name__}"
                 raise TokenRefusedError(why) from None
         if key_id is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         if key_id not in self._keys:
-            raise TokenRefusedError("the token names a key that is not known")
+            raise TokenRefusedError("the token names an unknown key")
         return self._keys[key_id]
 
     def _read_again(self) -> None:
@@ -118,6 +118,6 @@ def _file_of(url: str) -> Path:
     parts = urlsplit(url)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         raise SecurityConfigError(
-            f"{_URL} must be a file, as in file:///etc/keys.json: no server is asked for keys."
+            f"{_URL} must be a file, as in file:///etc/keys.json: keys are not fetched."
         )
     return Path(unquote(parts.path))

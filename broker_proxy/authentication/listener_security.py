@@ -1,7 +1,7 @@
-"""What one listener demands of its clients, read from Kafka's properties.
+"""The security settings of a listener, read from Kafka's properties.
 
-A listener's own property, `listener.name.<listener>.<name>`, goes before the common one; login
-modules are named per mechanism, `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
+A listener's property, `listener.name.<listener>.<name>`, overrides the common one. Login modules
+are set per mechanism, `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from broker_proxy.authentication.sasl_server import NewSaslServer, SecurityConfi
 from broker_proxy.authentication.scram import ScramServer, TokenCredentials, UserCredentials
 from broker_proxy.authentication.tls import TlsSettings, build_tls, check_tls
 from broker_proxy.authentication.unsecured_jws import UnsecuredJwsValidator
-from broker_proxy.logins import Gate
+from broker_proxy.logins import LoginRequirements
 from cluster_model.scram import MECHANISM_NAMES
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -32,7 +32,7 @@ _MODULES: Final[Mapping[str, str]] = {
     "OAUTHBEARER": f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
 }
 MECHANISMS: Final = tuple(_MODULES)
-# Kafka's classes that check signed tokens.
+# Kafka's classes that validate signed tokens.
 SIGNED_TOKENS_HANDLERS: Final = (
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
     "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
@@ -46,28 +46,28 @@ class SaslSettings:
 
     jaas: JaasConfig
     max_reauth_ms: int
-    signed_tokens: Mapping[str, str] | None = None  # OAUTHBEARER's own properties; None: unsigned
+    signed_tokens: Mapping[str, str] | None = None  # OAUTHBEARER's; None: unsigned
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """One listener's demands. `sasl` is empty without SASL, `tls` None without TLS."""
+    """The settings of one listener. `sasl` is empty without SASL, `tls` None without TLS."""
 
     sasl: Mapping[str, SaslSettings]
     tls: TlsSettings | None
     builder: str  # principal.builder.class
     mapping_rules: str  # ssl.principal.mapping.rules
-    properties: Mapping[str, str] = field(repr=False)  # for a builder's configure
+    properties: Mapping[str, str] = field(repr=False)  # for a builder's `configure`
 
     @property
     def admits_strangers(self) -> bool:
-        """True when somebody who proves nothing is served."""
+        """True when clients without credentials are served."""
         return not self.sasl and (self.tls is None or self.tls.client_auth != "required")
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where logins are looked up, and what they need of the world."""
+    """Credentials, randomness and clock of logins."""
 
     users: UserCredentials
     tokens: TokenCredentials | None
@@ -76,10 +76,10 @@ class Sources:
 
 
 def read_security(name: str, protocol: str, properties: Mapping[str, str]) -> ListenerSecurity:
-    """Judge what a listener was told.
+    """Read and validate a listener's properties.
 
     Raises:
-        SecurityConfigError: in one sentence; no value that may be a secret is shown.
+        SecurityConfigError: one sentence, without values that may be secrets.
     """
     own = _own_properties(name, properties)
     sasl = _sasl_settings(name, own) if protocol.startswith("SASL") else {}
@@ -96,13 +96,13 @@ def read_security(name: str, protocol: str, properties: Mapping[str, str]) -> Li
     )
 
 
-def build_gate(security: ListenerSecurity, sources: Sources) -> Gate:
-    """Return what a listener's clients have to pass; reads key stores.
+def login_requirements(security: ListenerSecurity, sources: Sources) -> LoginRequirements:
+    """Return the login requirements of a listener; reads key stores.
 
     Raises:
         SecurityConfigError: a store or a class cannot be used.
     """
-    return Gate(
+    return LoginRequirements(
         load_builder(security.builder, security.mapping_rules, security.properties),
         build_mechanisms(security, sources),
         build_tls(security.tls) if security.tls is not None else None,
@@ -110,7 +110,7 @@ def build_gate(security: ListenerSecurity, sources: Sources) -> Gate:
 
 
 def build_mechanisms(security: ListenerSecurity, sources: Sources) -> Mapping[str, Mechanism]:
-    """Return what logins are made with, in the order in which clients are told of it."""
+    """Return the mechanisms of a listener in the order that clients see."""
     return {
         name: Mechanism(_new_server(name, settings, sources), settings.max_reauth_ms)
         for name, settings in security.sasl.items()
@@ -129,7 +129,7 @@ def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslS
     if name == "OAUTHBEARER":
         validate: Validate = UnsecuredJwsValidator(options, sources.wall_ms)
         if settings.signed_tokens is not None:
-            from broker_proxy.authentication.jwks import JwksValidator  # not for everybody: 8 MB
+            from broker_proxy.authentication.jwks import JwksValidator  # imported on demand: 8 MB
 
             validate = JwksValidator(settings.signed_tokens, sources.wall_ms)
         return lambda: OAuthBearerServer(validate)
@@ -139,7 +139,7 @@ def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslS
 
 def _own_properties(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
     prefix = f"listener.name.{name.lower()}."
-    # A login module without listener and mechanism is not looked at, as in Kafka.
+    # A login module without listener and mechanism is ignored, as in Kafka.
     own = {
         key: value
         for key, value in properties.items()
@@ -157,10 +157,10 @@ def _sasl_settings(name: str, own: Mapping[str, str]) -> Mapping[str, SaslSettin
     for mechanism in wanted or ("GSSAPI",):
         if mechanism not in MECHANISMS:
             raise SecurityConfigError(
-                f"Listener {name} enables {mechanism}, which is not served: set "
+                f"Listener {name} enables {mechanism}, which is not supported: set "
                 f"sasl.enabled.mechanisms to some of {', '.join(MECHANISMS)}."
             )
-    return {each: _mechanism_settings(name, each, own) for each in told_order(wanted)}
+    return {each: _mechanism_settings(name, each, own) for each in java_hash_set_order(wanted)}
 
 
 def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> SaslSettings:
@@ -174,7 +174,7 @@ def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> Sa
     jaas = parse_jaas(own[key], full)
     if jaas.module != _MODULES[mechanism]:
         raise SecurityConfigError(
-            f"{full} names {jaas.module}, which is not served: use {_MODULES[mechanism]}."
+            f"{full} names {jaas.module}, which is not supported: use {_MODULES[mechanism]}."
         )
     signed = None
     if mechanism == "OAUTHBEARER":
@@ -182,8 +182,8 @@ def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> Sa
         signed = _signed_tokens(name, own)
     elif _handler(mechanism, own):
         raise SecurityConfigError(
-            f"Listener {name} has a callback handler for {mechanism}, which is not served: leave "
-            "it out."
+            f"Listener {name} has a callback handler for {mechanism}, which is not supported: "
+            "remove it."
         )
     limit = own.get(f"{mechanism.lower()}.connections.max.reauth.ms")
     return SaslSettings(jaas, int(limit or own.get("connections.max.reauth.ms", "0")), signed)
@@ -195,9 +195,10 @@ def _handler(mechanism: str, own: Mapping[str, str]) -> str:
 
 
 def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | None:
-    """Return OAUTHBEARER's properties where tokens are signed.
+    """Return OAUTHBEARER's properties when tokens are signed.
 
-    Keys without the handler that looks at them would let everybody in: that is refused.
+    Raises SecurityConfigError for keys without the handler that uses them, which would accept
+    any token.
     """
     handler = _handler("oauthbearer", own)
     mine = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}
@@ -212,8 +213,8 @@ def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | Non
     return None
 
 
-def told_order(mechanisms: list[str]) -> list[str]:
-    """Return distinct mechanisms as a Java HashSet walks them: the order clients are told."""
+def java_hash_set_order(mechanisms: list[str]) -> list[str]:
+    """Return distinct mechanisms in the order of a Java HashSet, which clients see."""
     slots = [(_slot(name), name) for name in dict.fromkeys(mechanisms)]
     return [name for _, name in sorted(slots, key=lambda each: each[0])]
 
@@ -226,7 +227,7 @@ def _slot(name: str) -> int:
 def _client_auth(
     name: str, protocol: str, own: Mapping[str, str], properties: Mapping[str, str]
 ) -> str:
-    """On SASL_SSL only the listener's own setting counts, as in Kafka (KIP-684)."""
+    """Return ssl.client.auth; on SASL_SSL only the listener's setting counts (KIP-684)."""
     if protocol == "SASL_SSL":
         own = {
             "ssl.client.auth": properties.get(f"listener.name.{name.lower()}.ssl.client.auth", "")

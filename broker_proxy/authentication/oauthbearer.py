@@ -1,6 +1,7 @@
-r"""SASL OAUTHBEARER, RFC 7628: the exchange. What a token must be is a validator's business.
+r"""The SASL OAUTHBEARER exchange, RFC 7628. A validator checks the token.
 
-A refused token is answered with JSON and the client's `\x01` ends the exchange, as in Kafka.
+As in Kafka, the server answers an invalid token with a JSON error, and the client ends the exchange
+with `\x01`.
 """
 
 from __future__ import annotations
@@ -24,26 +25,27 @@ _INITIAL: Final = re.compile(
     r"(?P<pairs>(?:[A-Za-z]+=[\x20-\x7e\t\r\n]+\x01)*)\x01"
 )
 _AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
-_SEEN: Final = b"\x01"
+_ERROR_ACKNOWLEDGED: Final = b"\x01"
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 MESSAGE_BYTES_MAX: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token that was found good."""
+    """A valid token."""
 
     principal_name: str
     expires_at_ms: int
 
 
 class TokenRefusedError(Exception):
-    """A token is not good. Its text is for the log and holds nothing of the token.
+    """An invalid token. The text is for the log and contains no part of the token.
 
-    `scope`: the scope that the token lacks, if that is all.
+    `scope` is the missing scope, if that is the only problem.
     """
 
-    def __init__(self, why: str, scope: str | None = None) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, scope: str | None = None) -> None:
+        super().__init__(reason)
         self.scope = scope
 
 
@@ -51,7 +53,7 @@ Validate = Callable[[str], Token]  # raises TokenRefusedError
 
 
 class OAuthBearerServer:
-    """One OAUTHBEARER login: one message, or two when the token is refused."""
+    """One OAUTHBEARER login: one message, or two when the token is invalid."""
 
     def __init__(self, validate: Validate) -> None:
         self._validate = validate
@@ -60,15 +62,17 @@ class OAuthBearerServer:
 
     def evaluate(self, response: bytes) -> bytes:
         """See SaslServer."""
-        if self._refusal is not None and response == _SEEN:
+        if self._refusal is not None and response == _ERROR_ACKNOWLEDGED:
             raise SaslAuthenticationError(self._refusal)
         self._refusal = None
         authorization_id, token_text = _parse(response)
         try:
             token = self._validate(token_text)
-        except TokenRefusedError as refused:
-            status = "insufficient_scope" if refused.scope else "invalid_token"
-            scope = f', "scope":{json.dumps(refused.scope)}' if refused.scope else ""
+            if _LONE_SURROGATE.search(token.principal_name):  # no UTF-8: JSON can escape it
+                raise TokenRefusedError("the principal name is not Unicode text")
+        except TokenRefusedError as error:
+            status = "insufficient_scope" if error.scope else "invalid_token"
+            scope = f', "scope":{json.dumps(error.scope)}' if error.scope else ""
             self._refusal = f'{{"status":"{status}"{scope}}}'
             return self._refusal.encode()
         if authorization_id not in ("", token.principal_name):

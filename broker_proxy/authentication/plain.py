@@ -1,6 +1,6 @@
-"""SASL PLAIN, RFC 4616, with the user names of Kafka's PlainLoginModule.
+"""SASL PLAIN, RFC 4616, with the users of Kafka's PlainLoginModule.
 
-Texts are Kafka's (recorded live): the client sees them.
+The texts are Kafka's (recorded live); clients see them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FAILED: Final = "Authentication failed: "
 
 
 class PlainServer:
-    """One PLAIN login: one message decides it."""
+    """One PLAIN login, decided by one message."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         """`passwords` by user name, from `user_NAME="PASSWORD"`."""
@@ -37,7 +37,7 @@ class PlainServer:
         if not password:
             raise SaslAuthenticationError(_FAILED + "password not specified")
         expected = self._passwords.get(user)
-        # An unknown user costs the same comparison as a known one.
+        # Unknown users take the same comparison as known ones.
         equal = hmac.compare_digest((expected or "").encode(), password.encode())
         if expected is None or not equal:
             raise SaslAuthenticationError(_FAILED + "Invalid username or password")

@@ -1,8 +1,8 @@
-"""From what a connection proved to a principal: KIP-189, Kafka's DefaultKafkaPrincipalBuilder.
+"""Builds the principal of an authenticated connection: KIP-189, DefaultKafkaPrincipalBuilder.
 
-`principal.builder.class` names another builder as `package.module.Class`: a class without
-arguments that has `build`, perhaps `configure`, and perhaps `serialize` and `deserialize`, by
-which its principals travel in Envelopes (KIP-590 §KafkaPrincipal Serialization).
+`principal.builder.class` names a custom builder as `package.module.Class`: a class without
+constructor arguments that has `build`, optionally `configure`, and optionally `serialize` and
+`deserialize` for Envelopes (KIP-590 §KafkaPrincipal Serialization).
 """
 
 from __future__ import annotations
@@ -23,27 +23,26 @@ DEFAULT_BUILDER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationContext:
-    """What is known about an authenticated connection."""
+    """The facts about an authenticated connection."""
 
     security_protocol: str  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     listener_name: str
     client_host: str
     certificate_name: str | None = None  # RFC 2253, of a verified client certificate
     mechanism: str | None = None
-    authorization_id: str | None = None  # what SASL proved
+    authorization_id: str | None = None  # the authenticated SASL id
     token_authenticated: bool = False
 
 
 class PrincipalBuilder(Protocol):
-    """Makes principals. What it raises closes the connection as a failed login."""
+    """Builds principals. Any exception fails the login and closes the connection."""
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
-        """Return who this connection is."""
-        ...
+        """Return the principal of a connection."""
 
 
 class DefaultPrincipalBuilder:
-    """As Kafka's: the SASL user, else the mapped certificate, else User:ANONYMOUS."""
+    """Kafka's rules: the SASL user, else the mapped certificate, else User:ANONYMOUS."""
 
     def __init__(self, mapper: SslPrincipalMapper) -> None:
         self._mapper = mapper
@@ -60,10 +59,10 @@ class DefaultPrincipalBuilder:
 
 
 def load_builder(name: str, rules: str, properties: Mapping[str, str]) -> PrincipalBuilder:
-    """Return a new builder of the class called `name`; `properties` go to its `configure`.
+    """Return a new builder of class `name`; `properties` go to its `configure`.
 
     Raises:
-        SecurityConfigError: it cannot be found or made, or has no `build`.
+        SecurityConfigError: it cannot be found or instantiated, or has no `build`.
     """
     mapper = SslPrincipalMapper(rules)
     if name == DEFAULT_BUILDER:
@@ -73,11 +72,11 @@ def load_builder(name: str, rules: str, properties: Mapping[str, str]) -> Princi
         builder: Any = getattr(importlib.import_module(module), attribute)()
         if hasattr(builder, "configure"):
             builder.configure(dict(properties))
-    except Exception as wrong:
+    except Exception as error:
         raise SecurityConfigError(
-            f"principal.builder.class={name} cannot be used ({type(wrong).__name__}): name a "
-            "Python class as package.module.Class that is on this node's path, or leave it out."
-        ) from wrong
+            f"principal.builder.class={name} cannot be loaded ({type(error).__name__}): name a "
+            "Python class as package.module.Class on this node's path, or remove the property."
+        ) from error
     if not callable(getattr(builder, "build", None)):
         raise SecurityConfigError(f"principal.builder.class={name} has no method build.")
     return cast(PrincipalBuilder, builder)

@@ -1,4 +1,4 @@
-"""What one login of one mechanism looks like to the state machine above it."""
+"""The interface of a SASL mechanism's login."""
 
 from __future__ import annotations
 
@@ -8,41 +8,40 @@ from typing import Protocol
 
 
 class SecurityConfigError(Exception):
-    """A security property cannot be honoured. Its text is one sentence for the operator."""
+    """An invalid security property. The text is one sentence for the operator."""
 
 
 class SaslError(Exception):
-    """A login failed. Its text is for this broker's log: the client is told no reason.
+    """A login failed. The text is for the broker's log; the client gets no reason.
 
-    The text may name the user, and never holds a password, a proof, a nonce or a token.
+    The text may name the user, and never contains a password, a proof, a nonce or a token.
     """
 
 
 class SaslAuthenticationError(SaslError):
-    """A login failed, and its text is what the client is told, as Kafka words it."""
+    """A login failed, and the client gets this text, which is Kafka's."""
 
 
 class SaslCutOffError(SaslError):
-    """A login failed where Kafka closes the connection without a word."""
+    """A login failed where Kafka closes the connection without a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaslResult:
-    """A login that succeeded."""
+    """A successful login."""
 
     authorization_id: str
     token_authenticated: bool = False
-    expires_at_ms: int | None = None  # when the credential itself ends
+    expires_at_ms: int | None = None  # when the credential expires
 
 
 class SaslServer(Protocol):
-    """One exchange. `result` is None until it succeeded."""
+    """One exchange. `result` is None until it succeeds."""
 
     result: SaslResult | None
 
     def evaluate(self, response: bytes) -> bytes:
-        """Take the client's next message, return the challenge for it. Raises SaslError."""
-        ...
+        """Process the client's message and return the challenge. Raises SaslError."""
 
 
 NewSaslServer = Callable[[], SaslServer]

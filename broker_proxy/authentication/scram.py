@@ -1,7 +1,7 @@
-"""SASL SCRAM, RFC 5802, as Kafka's ScramSaslServer speaks it; `tokenauth` is KIP-48's extension.
+"""SASL SCRAM, RFC 5802, as Kafka's ScramSaslServer implements it, with KIP-48's `tokenauth`.
 
-Own code, because the libraries refuse extensions: a delegation token logs in with its id as user
-name, its HMAC as password and `tokenauth=true`. Every failure tells the client the same.
+A delegation token logs in with its id as user name, its HMAC as password, and the SCRAM extension
+`tokenauth=true`, which SCRAM libraries reject. The client gets the same error for every failure.
 """
 
 from __future__ import annotations
@@ -36,37 +36,33 @@ _CLIENT_FINAL: Final = re.compile(
     rf"(?P<unproven>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS})"
     rf",p=(?P<proof>{_BASE64})"
 )
-# Kafka reads any length up to sasl.server.max.receive.size; regular expressions over half a
-# megabyte of a stranger's text are not worth it, and no real message comes near.
+# Kafka's limit is sasl.server.max.receive.size. This one is lower, because the regular expressions
+# run on input of unauthenticated clients.
 MESSAGE_BYTES_MAX: Final = 8 * 1024
 
 
 class UserCredentials(Protocol):
-    """Where users' SCRAM credentials are looked up."""
+    """Looks up users' SCRAM credentials."""
 
     def scram_credential(self, user: str, mechanism: int) -> ScramCredential | None:
-        """Return what is stored for a user, None: nothing."""
-        ...
+        """Return a user's credential, if there is one."""
 
 
 class TokenCredentials(Protocol):
-    """Where delegation tokens are looked up."""
+    """Looks up delegation tokens."""
 
     def scram_credential(self, token_id: str, mechanism: int) -> ScramCredential | None:
-        """Return the credential of a token, None: there is none (any more)."""
-        ...
+        """Return the SCRAM credential of a token, if it exists."""
 
     def owner(self, token_id: str) -> str | None:
-        """Return the name of the token's owner, who the connection then is."""
-        ...
+        """Return the name of the token's owner, who becomes the principal."""
 
     def expires_at_ms(self, token_id: str) -> int | None:
         """Return when the token expires unless it is renewed."""
-        ...
 
 
 class ScramServer:
-    """One SCRAM login: two messages."""
+    """One SCRAM login of two messages."""
 
     def __init__(
         self,
@@ -75,7 +71,7 @@ class ScramServer:
         tokens: TokenCredentials | None,
         new_nonce: Callable[[], str],
     ) -> None:
-        """`mechanism` is Kafka's number, 1 or 2. `new_nonce` gives printable text, no comma."""
+        """`mechanism` is Kafka's number, 1 or 2. `new_nonce` returns printable text, no comma."""
         self._mechanism = mechanism
         self._hash = HASH_NAMES[mechanism]
         self._users = users
@@ -87,13 +83,13 @@ class ScramServer:
     def evaluate(self, response: bytes) -> bytes:
         """See SaslServer."""
         if self.result is not None:
-            raise SaslError("a SCRAM message after the exchange was over")
+            raise SaslError("a SCRAM message after the end of the exchange")
         if len(response) > MESSAGE_BYTES_MAX:
             raise SaslError("an oversized SCRAM message")
         try:
             text = response.decode("ascii")
         except UnicodeDecodeError:
-            raise SaslError("a SCRAM message that is not ASCII") from None
+            raise SaslError("a SCRAM message is not ASCII") from None
         return self._first(text) if self._pending is None else self._final(text, self._pending)
 
     def _first(self, text: str) -> bytes:
@@ -130,7 +126,7 @@ class ScramServer:
     def _find_token(self, token_id: str) -> tuple[ScramCredential | None, SaslResult]:
         owner = self._tokens.owner(token_id) if self._tokens is not None else None
         if self._tokens is None or owner is None:
-            raise SaslError(f"there is no delegation token {token_id!r}")
+            raise SaslError(f"unknown delegation token {token_id!r}")
         expires_at_ms = self._tokens.expires_at_ms(token_id)
         return (
             self._tokens.scram_credential(token_id, self._mechanism),
@@ -142,10 +138,10 @@ class ScramServer:
         if message is None:
             raise SaslError("a malformed final SCRAM message")
         if not hmac.compare_digest(message["nonce"], pending.nonce):
-            raise SaslError("a SCRAM nonce that is not this exchange's")
-        # As in Kafka the text of `c=` is signed but not judged: Java's client sends the same one
-        # whatever header it sent first, and no channel binding is offered that could be stripped.
-        auth_message = f"{pending.said},{message['unproven']}".encode()
+            raise SaslError("the SCRAM nonce belongs to another exchange")
+        # As in Kafka, `c=` is signed but not checked: Java's client sends the same value for every
+        # header, and without channel binding there is nothing that an attacker could remove.
+        auth_message = f"{pending.messages},{message['unproven']}".encode()
         credential = pending.credential
         signature = hmac.digest(credential.stored_key, auth_message, self._hash)
         proof = base64.b64decode(message["proof"])
@@ -161,21 +157,21 @@ class ScramServer:
 
 
 class _Pending:
-    """What the second message must fit."""
+    """The state of a login between its two messages."""
 
-    __slots__ = ("credential", "nonce", "result", "said")
+    __slots__ = ("credential", "messages", "nonce", "result")
 
     def __init__(
         self,
         result: SaslResult,
         credential: ScramCredential,
         nonce: str,
-        said: str,
+        messages: str,
     ) -> None:
         self.result = result
         self.credential = credential
         self.nonce = nonce
-        self.said = said
+        self.messages = messages
 
 
 def _extensions(text: str) -> Mapping[str, str]:

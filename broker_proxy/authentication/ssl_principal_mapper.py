@@ -1,9 +1,9 @@
-r"""Kafka's `ssl.principal.mapping.rules`: how a certificate's name becomes a principal's.
+r"""Kafka's `ssl.principal.mapping.rules`: maps a certificate's name to a principal name.
 
     RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L, DEFAULT
 
-The first rule that matches the whole name decides; DEFAULT takes the name as it is. Patterns are
-Python's regular expressions, which read all that Kafka's documentation shows.
+The first rule that matches the whole name wins; DEFAULT keeps the name. Patterns are Python regular
+expressions, which cover all of Kafka's documented examples.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _RULE: Final = re.compile(
     r"\s*(?:,|$)"
 )
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d)")
-# A stranger chooses the name that the pattern is tried on.
+# Clients choose the name that the pattern is matched against.
 NAME_CHARACTERS_MAX: Final = 4_096
 
 
 class NoRuleMatchesError(Exception):
-    """No rule matches a certificate's name: who that is, is not known."""
+    """No rule matches a certificate's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class SslPrincipalMapper:
             found = _RULE.match(text, at)
             if found is None:
                 raise SecurityConfigError(
-                    f"ssl.principal.mapping.rules cannot be read from {text[at : at + 40]!r} on: "
+                    f"ssl.principal.mapping.rules is invalid from {text[at : at + 40]!r} on: "
                     "write RULE:pattern/replacement/[LU] or DEFAULT, separated by commas."
                 )
             self._rules.append(_rule(found))
             at = found.end()
 
     def map(self, name: str) -> str:
-        """Return the principal's name of a certificate's name. Raises NoRuleMatchesError."""
+        """Map a certificate's name to a principal name. Raises NoRuleMatchesError."""
         if len(name) > NAME_CHARACTERS_MAX:
             raise NoRuleMatchesError("the certificate's name is too long")
         for rule in self._rules:
@@ -70,9 +70,9 @@ def _rule(found: re.Match[str]) -> _Rule:
         return _Rule(None, "", "")
     try:
         pattern = re.compile(found["pattern"])
-    except re.error as wrong:
+    except re.error as error:
         raise SecurityConfigError(
-            f"ssl.principal.mapping.rules: {found['pattern']!r} is no regular expression: {wrong}."
+            f"ssl.principal.mapping.rules: {found['pattern']!r} is not a valid pattern: {error}."
         ) from None
     return _Rule(pattern, found["replacement"], found["case"])
 

@@ -1,7 +1,7 @@
-"""TLS of a listener, from Kafka's `ssl.*` properties: PEM and PKCS12, files or the text itself.
+"""TLS of a listener, from Kafka's `ssl.*` properties: PEM and PKCS12, in files or as text.
 
-The one module of this package that reads files. Python's TLS takes keys from files alone: what came
-as text passes through a file that only its owner can read and that is gone when this returns.
+The only module of this package that reads files. Python's TLS loads keys from files only: a key
+given as text passes through a private temporary file, deleted before the function returns.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _CLIENT_AUTH: Final = {
     "required": ssl.CERT_REQUIRED,
 }
 _STORE_TYPES: Final = ("PEM", "PKCS12")
-# asyncio gives each TLS connection a buffer of 256 KiB and touches all of it: a thousand strangers
-# who never finish their handshake would hold 300 MiB. A TLS record has 16 KiB at most.
+# asyncio allocates and touches a buffer of 256 KiB per TLS connection: a thousand unfinished
+# handshakes would take 300 MiB. A TLS record has 16 KiB at most.
 sslproto.SSLProtocol.max_size = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """One listener's `ssl.*` properties, without their listener prefix. Shows no value."""
+    """One listener's `ssl.*` properties, without their listener prefix. The repr hides values."""
 
     listener: str
     client_auth: str
@@ -45,19 +45,19 @@ class TlsSettings:
 
 
 def check_tls(settings: TlsSettings) -> None:
-    """Refuse what cannot be honoured, without reading any file. Raises SecurityConfigError."""
+    """Reject unsupported settings without reading a file. Raises SecurityConfigError."""
     for store in ("ssl.keystore", "ssl.truststore"):
         is_set = any(settings.get(f"{store}.{part}") for part in ("location", "certificates"))
         kind = settings.get(f"{store}.type", "JKS").upper()
         given = is_set or bool(settings.get(f"{store}.key"))
         if given and kind not in _STORE_TYPES:
             raise SecurityConfigError(
-                f"{store}.type={kind} is Java's own format, which cannot be read here: convert the "
+                f"{store}.type={kind} is Java's own format, which is not supported: convert the "
                 f"store with keytool -importkeystore -deststoretype PKCS12 and set {store}.type="
                 "PKCS12, or use PEM."
             )
     if settings.get("ssl.cipher.suites"):
-        raise SecurityConfigError("ssl.cipher.suites is set, which is not served: leave it out.")
+        raise SecurityConfigError("ssl.cipher.suites is not supported: remove it.")
     unknown = set(_protocols(settings)) - set(TLS_VERSIONS)
     if unknown or not _protocols(settings):
         raise SecurityConfigError(
@@ -66,10 +66,10 @@ def check_tls(settings: TlsSettings) -> None:
 
 
 def build_tls(settings: TlsSettings) -> ssl.SSLContext:
-    """Return what a listener's handshakes are made with.
+    """Return the TLS context of a listener.
 
     Raises:
-        SecurityConfigError: a store is missing or cannot be read; no secret is shown.
+        SecurityConfigError: a store is missing or unreadable; no secret is shown.
     """
     check_tls(settings)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -113,9 +113,9 @@ def _load_key_store(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def load_key_pem(context: ssl.SSLContext, text: str, password: str) -> None:
-    """Have a context show a certificate; `ssl` reads only files. Raises SSLError, ValueError."""
+    """Load a certificate and its key into a context. Raises SSLError, ValueError."""
     with tempfile.TemporaryDirectory(prefix="bridgehead-") as folder:
-        file = Path(folder) / "key.pem"  # The folder is its owner's alone.
+        file = Path(folder) / "key.pem"  # The folder is private.
         file.write_text(text, encoding="ascii")
         context.load_cert_chain(file, password=password)
 
@@ -141,8 +141,8 @@ def _load_trust_store(context: ssl.SSLContext, settings: TlsSettings) -> None:
 def _read(location: str, name: str) -> bytes:
     try:
         return Path(location).read_bytes()
-    except OSError as wrong:
-        raise SecurityConfigError(f"{name}={location} cannot be read: {wrong.strerror}.") from None
+    except OSError as error:
+        raise SecurityConfigError(f"{name}={location} cannot be read: {error.strerror}.") from None
 
 
 def _read_pkcs12(settings: TlsSettings, store: str) -> str:
@@ -151,13 +151,13 @@ def _read_pkcs12(settings: TlsSettings, store: str) -> str:
         return pem_of_pkcs12(data, settings.get(f"{store}.password"))
     except ValueError:
         raise SecurityConfigError(
-            f"{store}.location is no PKCS12 store, or {store}.password is wrong."
+            f"{store}.location is not a PKCS12 store, or {store}.password is wrong."
         ) from None
 
 
 def pem_of_pkcs12(data: bytes, password: str) -> str:
-    """Return a store's certificates and key as PEM. Raises ValueError: no store, or locked."""
-    # Not for everybody: it takes 8 MB.
+    """Return a store's certificates and key as PEM. Raises ValueError: not a store, or locked."""
+    # Imported on demand: it takes 8 MB.
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.serialization import pkcs12
 
@@ -173,11 +173,11 @@ def pem_of_pkcs12(data: bytes, password: str) -> str:
 
 
 def pem(text: str) -> str:
-    """Return PEM whose blocks have their line ends again: a property's value may have lost them."""
+    """Restore the line ends within PEM blocks, which a property value may have lost."""
     blocks = []
     for match in _PEM_BLOCK.finditer(text):
         body = match[2]
-        if ":" not in body:  # An old encrypted key has headers, whose lines mean something.
+        if ":" not in body:  # Headers of an old encrypted key must keep their lines.
             body = "\n".join(textwrap.wrap("".join(body.split()), 64))
         blocks.append(f"-----BEGIN {match[1]}-----\n{body}\n-----END {match[1]}-----\n")
     return "".join(blocks)

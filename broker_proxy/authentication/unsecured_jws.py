@@ -1,6 +1,6 @@
-"""Kafka's default validator for OAUTHBEARER: tokens without a signature, RFC 7515 appendix A.5.
+"""Kafka's default validator for OAUTHBEARER: unsigned tokens, RFC 7515 appendix A.5.
 
-Whoever can write JSON can be anybody: for development, as Kafka's documentation says of its own.
+Anyone can forge such a token; for development only, as Kafka's documentation says.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _OPTIONS: Final = (
     "unsecuredValidatorRequiredScope",
     "unsecuredValidatorAllowableClockSkewMs",
 )
-_DEPTH_BYTES_MAX: Final = 32 * 1024  # json.loads recurses: a stranger's text stays short
+_DEPTH_BYTES_MAX: Final = 32 * 1024  # json.loads recurses: bounds the nesting of client input
 
 
 class UnsecuredJwsValidator:
-    """Called with a token, returns what it says. Options are those of Kafka's login module."""
+    """Validates a token and returns its claims. Options are those of Kafka's login module."""
 
     def __init__(self, options: Mapping[str, str], now_ms: Callable[[], int]) -> None:
         """Raises SecurityConfigError."""
@@ -47,7 +47,7 @@ class UnsecuredJwsValidator:
         claims = _object(parts[1])
         name = claims.get(self._principal_claim)
         if not isinstance(name, str) or not name.strip():
-            raise TokenRefusedError(f"the claim {self._principal_claim} is no name")
+            raise TokenRefusedError(f"the claim {self._principal_claim} is not a name")
         issued, expires = _time_ms(claims, "iat"), _time_ms(claims, "exp")
         now = self._now_ms()
         if expires is None:
@@ -68,9 +68,9 @@ def _object(part: str) -> Mapping[str, Any]:
     try:
         value = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (binascii.Error, ValueError, RecursionError):
-        raise TokenRefusedError("a part of the token is no JSON object") from None
+        raise TokenRefusedError("a part of the token is not a JSON object") from None
     if not isinstance(value, dict):
-        raise TokenRefusedError("a part of the token is no JSON object")
+        raise TokenRefusedError("a part of the token is not a JSON object")
     return value
 
 
@@ -79,7 +79,7 @@ def _time_ms(claims: Mapping[str, Any], name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
-        raise TokenRefusedError(f"the claim {name} is no time")
+        raise TokenRefusedError(f"the claim {name} is not a time")
     return round(value * 1000)
 
 
@@ -90,4 +90,4 @@ def _scope(value: Any) -> frozenset[str]:
         return frozenset(value.split())
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return frozenset(value)
-    raise TokenRefusedError("the scope of the token is none")
+    raise TokenRefusedError("the scope of the token is not a scope")

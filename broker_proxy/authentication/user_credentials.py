@@ -1,6 +1,6 @@
-"""Users' SCRAM credentials as this broker knows them, told by ZooKeeper's change notifications.
+"""Users' SCRAM credentials, updated by ZooKeeper's change notifications.
 
-A user whose credential is gone, or cannot be read, cannot log in; nobody is remembered.
+A user whose credential was deleted or is unreadable cannot log in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NUMBERS: Final = {name: number for number, name in MECHANISM_NAMES.items()}
 
 
 class UserCredentialCache:
-    """Every credential of every user. Reads and changes happen on one thread."""
+    """The SCRAM credentials of all users. Used from one thread."""
 
     def __init__(self) -> None:
         self._credentials: dict[str, Mapping[int, ScramCredential]] = {}
@@ -27,13 +27,13 @@ class UserCredentialCache:
         return self._credentials.get(user, {}).get(mechanism)
 
     def replace_all(self, users: Mapping[str, Mapping[str, str]]) -> None:
-        """Take over all users' stored configs, by stored name; forget everybody else."""
+        """Replace all users' stored configs, by stored name."""
         self._credentials = {}
         for stored_name, configs in users.items():
             self.update(stored_name, configs)
 
     def update(self, stored_name: str, configs: Mapping[str, str]) -> None:
-        """Take over one user's stored configs; of an entity that is no user, nothing."""
+        """Replace one user's stored configs; other entities are ignored."""
         user = desanitize(stored_name)
         if user is None or "/" in stored_name:
             return
@@ -42,8 +42,8 @@ class UserCredentialCache:
             if name in configs:
                 try:
                     found[number] = parse_credential(configs[name])
-                except ValueError as wrong:
-                    _log.error("the %s credential of %r: %s", name, user, wrong)
+                except ValueError as error:
+                    _log.error("the %s credential of %r: %s", name, user, error)
         if found:
             self._credentials[user] = found
         else:

@@ -1,7 +1,7 @@
-"""Every broker config of Kafka 3.9.1, and the values that a broker makes of its properties.
+"""The broker configs of Kafka 3.9.1.
 
-`table` joins the literal rows of the files beside it; `static` holds what was said at start,
-`effective` lays the dynamic configs over it, `dynamic` judges a change before it is stored.
+`table` reads their definitions, `static` validates the properties file, `effective` applies the
+dynamic configs on top, and `dynamic` validates a change before it is stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a broker refuses of a change to its dynamic configs, before it is stored.
+"""Validation of dynamic broker configs, before they are stored.
 
-The checks stand in Kafka's order, the texts are its own, also the odd ones (kafka-semantics 7.5,
-recorded live). The answer's code is INVALID_REQUEST for all of them.
+The order of the checks and the texts are Kafka's (docs/kafka/configs.md#dynamic-broker-configs,
+recorded live). The error code is always INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from cluster_model.broker_configs.effective import EffectiveBrokerConfig
-from cluster_model.broker_configs.keys import Scope
-from cluster_model.broker_configs.order import VALIDATION_ORDER
 from cluster_model.broker_configs.table import (
     BROKER_CONFIGS,
     DYNAMIC_ONLY,
     LISTENER_PREFIX,
+    UpdateMode,
     base_name,
-    config_key,
 )
 from cluster_model.config_types import ConfigException, in_properties_order
 
-# Key and trust stores belong to a listener: without its prefix they cannot be changed.
+# Can only be changed with a listener prefix.
 _STORE_CONFIGS: Final = frozenset(
     {
         "ssl.keystore.type",
@@ -36,7 +34,7 @@ _STORE_CONFIGS: Final = frozenset(
         "ssl.truststore.certificates",
     }
 )
-# Of a listener's configs these may be set for the whole cluster, prefix and all.
+# Can be set cluster-wide even with a listener prefix.
 _CLUSTER_LISTENER_CONFIGS: Final = frozenset(
     {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 )
@@ -53,12 +51,12 @@ _MEBIBYTE: Final = 1 << 20
 def validate_dynamic_configs(
     wanted: Mapping[str, str], current: EffectiveBrokerConfig, *, of_broker: bool
 ) -> None:
-    """Refuse the whole set that would be stored; raises ConfigException.
+    """Validate the configs that a resource would have; raises ConfigException.
 
     Args:
         wanted: all overrides of the resource after the change.
-        current: what is in force at this broker now.
-        of_broker: the resource names a broker; False for the cluster-wide default.
+        current: the effective configs of this broker.
+        of_broker: True for a broker; False for the cluster-wide default.
     """
     check_names_and_types(wanted, of_broker=of_broker)
     if of_broker:
@@ -71,28 +69,27 @@ def validate_dynamic_configs(
 
 
 def check_names_and_types(wanted: Mapping[str, str], *, of_broker: bool) -> None:
-    """The part that needs no broker: which names may be changed, and what parses."""
+    """Run the checks that need no broker: names, types and values; raises ConfigException."""
     fixed = [
         name
         for name in wanted
-        if name in BROKER_CONFIGS and BROKER_CONFIGS[name].scope is Scope.READ_ONLY
+        if name in BROKER_CONFIGS and BROKER_CONFIGS[name].update_mode is UpdateMode.READ_ONLY
     ]
-    _refuse("Cannot update these configs dynamically", "Set", fixed)
+    _reject("Cannot update these configs dynamically", "Set", fixed)
     stores = [name for name in wanted if name in _STORE_CONFIGS]
-    _refuse(
+    _reject(
         "These security configs can be dynamically updated only per-listener using the listener "
         "prefix",
         "HashSet",
         stores,
     )
     by_base = {_unprefixed(name): value for name, value in wanted.items()}
-    for name in (*DYNAMIC_ONLY, *VALIDATION_ORDER):
-        key = config_key(name)
-        if name in by_base and key is not None and key.scope is not Scope.READ_ONLY:
+    for name, key in (*DYNAMIC_ONLY.items(), *BROKER_CONFIGS.items()):
+        if name in by_base and key.update_mode is not UpdateMode.READ_ONLY:
             key.parse(by_base[name])
     if not of_broker:
         local = [name for name in wanted if _per_broker_only(name)]
-        _refuse(
+        _reject(
             "Cannot update these configs at default cluster level, broker id must be specified",
             "Set",
             local,
@@ -107,13 +104,13 @@ def _unprefixed(name: str) -> str:
 def _per_broker_only(name: str) -> bool:
     if base_name(name) != name or LISTENER_PREFIX.fullmatch(name):
         return _unprefixed(name) not in _CLUSTER_LISTENER_CONFIGS
-    return name in BROKER_CONFIGS and BROKER_CONFIGS[name].scope is Scope.PER_BROKER
+    return name in BROKER_CONFIGS and BROKER_CONFIGS[name].update_mode is UpdateMode.PER_BROKER
 
 
-def _refuse(sentence: str, collection: str, names: Iterable[str]) -> None:
+def _reject(sentence: str, collection: str, names: Iterable[str]) -> None:
     offenders = in_properties_order(names)
     if offenders:
-        # Scala's sets have another name from five elements on.
+        # Scala prints larger sets as HashSet.
         word = "HashSet" if len(offenders) > 4 else collection
         raise ConfigException(f"{sentence}: {word}({', '.join(offenders)})")
 
@@ -179,7 +176,7 @@ def _check_listeners(future: EffectiveBrokerConfig) -> None:
 
 
 def _check_reconfigurations(current: EffectiveBrokerConfig, future: EffectiveBrokerConfig) -> None:
-    """The checks of the parts that would have to change; Kafka wraps their texts once more."""
+    """Check the components that would be reconfigured; Kafka wraps their errors."""
     for name in _THREAD_COUNTS:
         names = [name, *(n for n in future.per_broker if n != name and base_name(n) == name)]
         for each in names:

@@ -1,8 +1,8 @@
-"""A broker's configs in force: per broker over cluster default over static over default.
+"""The effective configs of a broker: per broker, then cluster default, then static, then default.
 
-A layer replaces a name together with its synonyms: a dynamic log.retention.ms makes Kafka forget a
-static log.retention.hours (recorded live). Stored values that do not parse are left out and named
-in `ignored`, so that the caller can log them: one bad znode must not stop a broker.
+A layer overrides a name and its synonyms: a dynamic log.retention.ms hides a static
+log.retention.hours (recorded live). Stored values that do not parse are skipped and reported in
+`ignored`, so that one bad znode does not stop a broker.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from cluster_model.broker_configs.keys import Scope
-from cluster_model.broker_configs.order import ANSWER_ORDER
 from cluster_model.broker_configs.static import BrokerConfig
 from cluster_model.broker_configs.table import (
     BROKER_CONFIGS,
     DYNAMIC_ONLY,
+    UpdateMode,
     config_key,
     read_only,
     synonym_names,
@@ -30,20 +29,23 @@ from cluster_model.config_types import (
     Synonym,
     render,
 )
+from cluster_model.scala_order import mutable_hash_order
 
 _DEFAULTS: Mapping[str, str] = MappingProxyType(
     {name: key.default for name, key in BROKER_CONFIGS.items() if key.default is not None}
 )
+# Kafka iterates a hash map.
+_RESPONSE_ORDER = mutable_hash_order(BROKER_CONFIGS, len(BROKER_CONFIGS))
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveBrokerConfig:
-    """The layers of one broker. Build it with `of`; a change makes a new one."""
+    """The config layers of one broker; immutable. Build it with `of`."""
 
     static: BrokerConfig
     cluster_default: Mapping[str, str]  # stored in /config/brokers/<default>
     per_broker: Mapping[str, str]  # stored in /config/brokers/<id>
-    ignored: tuple[str, ...]  # why stored values were left out
+    ignored: tuple[str, ...]  # why stored values are skipped
     _merged: Mapping[str, str] = field(repr=False)
 
     @classmethod
@@ -53,7 +55,7 @@ class EffectiveBrokerConfig:
         cluster_default: Mapping[str, str] = MappingProxyType({}),
         per_broker: Mapping[str, str] = MappingProxyType({}),
     ) -> EffectiveBrokerConfig:
-        """Lay both stored layers over the static configs."""
+        """Apply both stored layers to the static configs."""
         ignored: list[str] = []
         default_layer = _usable(cluster_default, ignored, of_broker=False)
         broker_layer = _usable(per_broker, ignored, of_broker=True)
@@ -66,21 +68,21 @@ class EffectiveBrokerConfig:
         return cls(static, default_layer, broker_layer, tuple(ignored), MappingProxyType(merged))
 
     def value(self, name: str) -> ConfigValue:
-        """Return the parsed value in force of a known name."""
+        """Return the parsed effective value of a known name."""
         key = config_key(name)
         assert key is not None, name
         return key.parse(self._merged.get(name, key.default))
 
     def of_listener(self, listener: str, name: str) -> ConfigValue:
-        """Return a listener's own value of a config, else the broker's."""
+        """Return the listener's value of a config, else the broker's."""
         own = f"listener.name.{listener.lower()}.{name}"
         return self.value(own if own in self._merged else name)
 
     def synonyms(self, name: str, names: tuple[str, ...] | None = None) -> tuple[Synonym, ...]:
-        """Return what could supply a value, best first.
+        """Return the possible sources of a value, in order of precedence.
 
-        Kafka drops whatever stands before the first entry of that very name, so the list is empty
-        while only a synonym is set (kafka-semantics 9.7).
+        Kafka drops the entries before the first one with this name, so the list is empty when
+        only a synonym is set (docs/kafka/misbehaviour.md).
         """
         key = config_key(name)
         hidden = key is None or key.sensitive
@@ -99,7 +101,7 @@ class EffectiveBrokerConfig:
         return tuple(found[first:])
 
     def entry(self, name: str, *, only_cluster_default: bool = False) -> ConfigEntry:
-        """Return one config as DescribeConfigs shows it."""
+        """Return one config as DescribeConfigs describes it."""
         key = config_key(name)
         sensitive = key is None or key.sensitive
         synonyms = self.synonyms(name)
@@ -124,36 +126,41 @@ class EffectiveBrokerConfig:
         )
 
     def entries(self, *, only_cluster_default: bool = False) -> list[ConfigEntry]:
-        """Return all configs of this broker, or those of the cluster default, in Kafka's order.
+        """Return the configs of this broker, or those of the cluster default, in Kafka's order.
 
-        Names that Kafka does not know come last, sorted; Kafka mixes them in by their hash.
+        Custom names are sorted at the end; Kafka places them by hash.
         """
         names: Iterable[str] = self.cluster_default
         if not only_cluster_default:
             names = {*self._merged, *BROKER_CONFIGS}
         present = set(names)
-        ordered = [name for name in ANSWER_ORDER if name in present]
+        ordered = [name for name in _RESPONSE_ORDER if name in present]
         ordered += sorted(present.difference(BROKER_CONFIGS))
         return [self.entry(name, only_cluster_default=only_cluster_default) for name in ordered]
 
 
 def _usable(stored: Mapping[str, str], ignored: list[str], *, of_broker: bool) -> dict[str, str]:
-    """Return the stored values that may be applied; explain the others in `ignored`."""
+    """Return the stored values that can be applied; add the reason for each other to `ignored`."""
     usable: dict[str, str] = {}
     for name, value in stored.items():
         key = config_key(name)
         known = key is not None and name not in DYNAMIC_ONLY
-        if key is not None and known and key.scope is Scope.READ_ONLY and name in BROKER_CONFIGS:
+        if (
+            key is not None
+            and known
+            and key.update_mode is UpdateMode.READ_ONLY
+            and name in BROKER_CONFIGS
+        ):
             ignored.append(f"{name} cannot be changed while the broker runs")
             continue
-        if key is not None and known and key.scope is Scope.PER_BROKER and not of_broker:
+        if key is not None and known and key.update_mode is UpdateMode.PER_BROKER and not of_broker:
             ignored.append(f"{name} can only be set per broker")
             continue
         try:
             if key is not None:
                 key.parse(value)
-        except ConfigException as refusal:
-            ignored.append(refusal.message)
+        except ConfigException as error:
+            ignored.append(error.message)
             continue
         usable[name] = value
     return usable

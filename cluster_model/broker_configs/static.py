@@ -1,7 +1,6 @@
-"""What a broker was told at start: its properties, judged once and then read by name.
+"""The static configs of a broker: its properties file, validated at start-up.
 
-Unknown names are kept, because plug-ins have names of their own. All errors are collected, so that
-an operator mends a file once.
+Unknown names are kept for plug-ins. All errors are reported together.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from cluster_model.bridgehead_configs import bridgehead_config_errors
-from cluster_model.broker_configs.order import VALIDATION_ORDER
 from cluster_model.broker_configs.table import BROKER_CONFIGS, base_name, config_key
 from cluster_model.config_types import ConfigException, ConfigValue
 
 
 class InvalidBrokerConfigError(Exception):
-    """A broker cannot start with these properties. `errors` are sentences, one per cause."""
+    """A broker cannot start with these properties. `errors` has one sentence per cause."""
 
     def __init__(self, errors: tuple[str, ...]) -> None:
         super().__init__("\n".join(errors))
@@ -34,9 +32,9 @@ class BrokerConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
-        """Judge and keep `properties`; raises InvalidBrokerConfigError with every error.
+        """Validate `properties`; raises InvalidBrokerConfigError with all errors.
 
-        `node.id` and `broker.id` are one number: who says one has said both.
+        `node.id` and `broker.id` are the same number: setting one sets the other.
         """
         originals = dict(properties)
         for name, twin in (("broker.id", "node.id"), ("node.id", "broker.id")):
@@ -44,18 +42,17 @@ class BrokerConfig:
                 originals.setdefault(twin, originals[name])
         values: dict[str, ConfigValue] = {}
         errors: list[str] = []
-        for name in VALIDATION_ORDER:
-            key = BROKER_CONFIGS[name]
+        for name, key in BROKER_CONFIGS.items():
             try:
                 values[name] = key.parse(originals.get(name, key.default))
-            except ConfigException as refusal:
-                errors.append(refusal.message)
+            except ConfigException as error:
+                errors.append(error.message)
         for name in sorted(originals):
             if name not in BROKER_CONFIGS and (prefixed := config_key(name)) is not None:
                 try:
                     values[name] = prefixed.parse(originals[name])
-                except ConfigException as refusal:
-                    errors.append(refusal.message)
+                except ConfigException as error:
+                    errors.append(error.message)
         errors.extend(_ids_differ(values))
         errors.extend(bridgehead_config_errors(originals))
         if errors:
@@ -64,15 +61,15 @@ class BrokerConfig:
 
     @property
     def broker_id(self) -> builtins.int:
-        """This broker's id; -1 when none is set."""
+        """This broker's id; -1 when it is not set."""
         return self.int("broker.id")
 
     def value(self, name: str) -> ConfigValue:
-        """Return the parsed value of a known config; a listener's falls back to the common one."""
+        """Return the parsed value; a name with a listener prefix falls back to its base name."""
         return self._values[name] if name in self._values else self._values[base_name(name)]
 
     def get_original(self, name: str) -> str | None:
-        """Return what was said, unparsed; None when nothing was."""
+        """Return the configured text, unparsed; None when it is not set."""
         return self.originals.get(name)
 
     def boolean(self, name: str) -> bool:

@@ -1,84 +1,55 @@
-"""All broker configs in one registry, and how a name finds its row.
+"""The broker configs of Kafka 3.9.1, and lookup by name.
 
-A name may be said per listener (`listener.name.<listener>.<config>`), and for some SASL settings
-per mechanism within it (`listener.name.<listener>.<mechanism>.<config>`); it then has the row of
-the config it ends in. Three configs exist only dynamically. Any other name is custom: its type is
-unknown and its value is never shown.
+A name may have a listener prefix (`listener.name.<listener>.<config>`); some SASL settings also
+have a mechanism (`listener.name.<listener>.<mechanism>.<config>`). Both use the row of the config
+at the end. Every other name is custom: of unknown type, its value is never shown.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from cluster_model.broker_configs.groups import GROUPS
-from cluster_model.broker_configs.keys import CLUSTER_WIDE, LONG, BrokerConfigKey, Scope, row
-from cluster_model.broker_configs.logs import LOGS
-from cluster_model.broker_configs.metrics_and_quotas import METRICS_AND_QUOTAS
-from cluster_model.broker_configs.network import NETWORK
-from cluster_model.broker_configs.order import ANSWER_ORDER, VALIDATION_ORDER
-from cluster_model.broker_configs.quorum import QUORUM
-from cluster_model.broker_configs.replication import REPLICATION
-from cluster_model.broker_configs.security import SECURITY
-from cluster_model.broker_configs.tiered_storage import TIERED_STORAGE
-from cluster_model.broker_configs.transactions import TRANSACTIONS
-from cluster_model.config_types import at_least
+from cluster_model.config_table import read_config_table
+from cluster_model.config_types import ConfigKey
 
-BROKER_CONFIGS: Final[Mapping[str, BrokerConfigKey]] = MappingProxyType(
-    {
-        key.name: key
-        for key in (
-            *TIERED_STORAGE,
-            *LOGS,
-            *GROUPS,
-            *TRANSACTIONS,
-            *SECURITY,
-            *QUORUM,
-            *REPLICATION,
-            *METRICS_AND_QUOTAS,
-            *NETWORK,
-        )
-    }
+
+class UpdateMode(Enum):
+    """Where a config can change while the broker runs (docs/kafka/configs.md)."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"  # for all brokers or for one
+    DYNAMIC_ONLY = "dynamic-only"  # cluster-wide, and not in the properties file
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfigKey(ConfigKey):
+    """A row of broker_configs.tsv."""
+
+    update_mode: UpdateMode
+
+
+_ALL: Final = read_config_table(
+    Path(__file__).with_name("broker_configs.tsv"),
+    "update mode",
+    lambda fields, mode: BrokerConfigKey(*fields, UpdateMode(mode)),
 )
-assert len(ANSWER_ORDER) == len(BROKER_CONFIGS) == len(VALIDATION_ORDER)
-
-_LONG_MAX: Final = str(2**63 - 1)
+# In Kafka's order of definition: of several bad values the first one is reported.
+BROKER_CONFIGS: Final[Mapping[str, BrokerConfigKey]] = MappingProxyType(
+    {n: key for n, key in _ALL.items() if key.update_mode is not UpdateMode.DYNAMIC_ONLY}
+)
 DYNAMIC_ONLY: Final[Mapping[str, BrokerConfigKey]] = MappingProxyType(
-    {
-        key.name: key
-        for key in (
-            row(
-                "leader.replication.throttled.rate",
-                LONG,
-                _LONG_MAX,
-                CLUSTER_WIDE,
-                "Bytes per second a leader sends to throttled followers.",
-                at_least(0),
-            ),
-            row(
-                "follower.replication.throttled.rate",
-                LONG,
-                _LONG_MAX,
-                CLUSTER_WIDE,
-                "Bytes per second a throttled follower fetches.",
-                at_least(0),
-            ),
-            row(
-                "replica.alter.log.dirs.io.max.bytes.per.second",
-                LONG,
-                _LONG_MAX,
-                CLUSTER_WIDE,
-                "Bytes per second moved between directories.",
-                at_least(0),
-            ),
-        )
-    }
+    {n: key for n, key in _ALL.items() if key.update_mode is UpdateMode.DYNAMIC_ONLY}
 )
 
 LISTENER_PREFIX: Final = re.compile(r"listener\.name\.([^.]*)\.(.*)")
-# Settings of one SASL mechanism: the mechanism stands between listener and name.
+# Settings that a SASL mechanism can precede.
 MECHANISM_CONFIGS: Final = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -86,7 +57,7 @@ MECHANISM_CONFIGS: Final = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
-# Names that supply one value together, the first that is set wins.
+# Names for one value; the first that is set wins.
 _TIME_SYNONYMS: Final = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
@@ -96,7 +67,7 @@ _FLUSH_SYNONYMS: Final = ("log.flush.interval.ms", "log.flush.scheduler.interval
 
 
 def base_name(name: str) -> str:
-    """Return the config that a name ends in, without listener and mechanism."""
+    """Return the name without its listener and mechanism."""
     prefixed = LISTENER_PREFIX.fullmatch(name)
     if prefixed is None:
         return name
@@ -105,16 +76,14 @@ def base_name(name: str) -> str:
 
 
 def config_key(name: str) -> BrokerConfigKey | None:
-    """Return the row of a name; None for a custom name."""
-    if name in DYNAMIC_ONLY:
-        return DYNAMIC_ONLY[name]
-    return BROKER_CONFIGS.get(name) or BROKER_CONFIGS.get(base_name(name))
+    """Return the row for a name; None for a custom name."""
+    return _ALL.get(name) or BROKER_CONFIGS.get(base_name(name))
 
 
 def synonym_names(name: str, *, of_listener: bool = True) -> tuple[str, ...]:
-    """Return the names that can supply a config's value, the winner first.
+    """Return the names that can supply a config's value, in order of precedence.
 
-    With `of_listener` a name with a listener's prefix also has its unprefixed one.
+    With `of_listener`, a name with a listener prefix is followed by the name without it.
     """
     for group in _TIME_SYNONYMS:
         if name in group:
@@ -126,9 +95,9 @@ def synonym_names(name: str, *, of_listener: bool = True) -> tuple[str, ...]:
 
 
 def read_only(name: str) -> bool:
-    """Tell whether DescribeConfigs shows a name as not changeable.
+    """Return whether DescribeConfigs marks a name as read-only.
 
-    Custom, prefixed and dynamic-only names are changeable, and yet shown so (recorded live).
+    Custom, prefixed and dynamic-only names can change, but Kafka marks them as read-only.
     """
     key = BROKER_CONFIGS.get(name)
-    return key is None or key.scope is Scope.READ_ONLY
+    return key is None or key.update_mode is UpdateMode.READ_ONLY

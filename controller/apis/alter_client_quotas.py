@@ -1,16 +1,17 @@
-"""AlterClientQuotas, key 49: quotas of users, client ids and ips are set and removed.
+"""AlterClientQuotas, key 49: sets and removes quotas of users, client ids and ips.
 
-Each entry is judged on its own and on what the entries before it made (kafka-semantics 3.9). An
-ip may be a host name that has an address: it is looked up before, and stored as it was written.
+Entries are independent, but each sees the changes of those before it
+(docs/kafka/quotas.md#client-quota-apis). An ip may be a host name, which must resolve and is stored
+as written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages.alter_client_quotas import (
     AlterClientQuotasEntryData,
@@ -19,6 +20,7 @@ from bridgehead.kafka_wire.messages.alter_client_quotas import (
     AlterClientQuotasResponse,
     EntryData,
 )
+from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.client_quotas import (
     check_stored,
     host_name,
@@ -28,34 +30,32 @@ from cluster_model.client_quotas import (
 )
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord
-from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext
-
-_CLUSTER_NAME: Final = "kafka-cluster"
+from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
 
 
 @dataclass(frozen=True, slots=True)
-class AlterClientQuotas:
-    """Sets and removes quotas, each entry on its own."""
+class AlterClientQuotas(AdminApi):
+    """See the module."""
 
-    api_key: ClassVar[int] = 49
+    api_key: ClassVar[ApiKey] = ApiKey.ALTER_CLIENT_QUOTAS
 
     def decide(
         self,
         context: RequestContext,
         request: AlterClientQuotasRequest,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. A dry run has the same outcomes but for what writing checks."""
-        allowed = context.authorize("ALTER_CONFIGS", "CLUSTER", _CLUSTER_NAME)
+        """See AdminApi.decide. A dry run skips only the check of the stored configs."""
+        allowed = context.authorize("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME)
         decided: list[Decided] = []
         for number, entry in enumerate(request.entries):
             element = _element(number, entry)
-            if element in settled:
+            if element in committed:
                 continue
             if not allowed:
-                error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-                decided.append(Decided(element, Outcome(error, error.default_text)))
+                denied = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+                decided.append(Decided(element, denied))
                 continue
             try:
                 record = _altered(entry, image, context.resolvable)
@@ -63,30 +63,21 @@ class AlterClientQuotas:
                     decided.append(Decided(element, DONE))
                     continue
                 check_stored(record.resource, record.configs)
-            except ApiError as refusal:
-                message = api_message(refusal.error, refusal.message)
-                decided.append(Decided(element, Outcome(refusal.error, message)))
+            except ApiError as error:
+                message = api_message(error.error, error.message)
+                decided.append(Decided(element, Outcome(error.error, message)))
                 continue
             image = image.replay((record,))
             decided.append(Decided(element, DONE, (record,)))
         return Decision(decided)
 
-    def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict."""
-        return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-    def answer(
-        self,
-        context: RequestContext,
-        request: AlterClientQuotasRequest,
-        outcomes: Mapping[str, Outcome],
-        image: MetadataImage,
-        unfinished: frozenset[str],
+    def response(
+        self, context: RequestContext, request: AlterClientQuotasRequest, results: Results
     ) -> Any:
-        """See AdminApi.answer. An entity that came twice is answered once, by its last entry."""
+        """See AdminApi.response. A duplicate entity is answered once, by its last entry."""
         rows: dict[frozenset[tuple[str, str | None]], AlterClientQuotasEntryData] = {}
         for number, entry in enumerate(request.entries):
-            outcome = outcomes[_element(number, entry)]
+            outcome = results.outcomes[_element(number, entry)]
             parts = _parts(entry)
             rows[frozenset(parts)] = AlterClientQuotasEntryData(
                 error_code=outcome.error,
@@ -95,36 +86,26 @@ class AlterClientQuotas:
             )
         return AlterClientQuotasResponse(throttle_time_ms=0, entries=list(rows.values()))
 
-    def refuse(
-        self,
-        request: AlterClientQuotasRequest,
-        version: int,
-        error: ErrorCode,
-        message: str | None,
-    ) -> Any:
-        """See AdminApi.refuse: every entry with the code and its default text."""
-        return error_response(self.api_key, request, version, error, message)
-
 
 def _parts(entry: EntryData) -> list[tuple[str, str | None]]:
-    """Return the parts of an entity in Kafka's order; of two of a type the last counts."""
+    """Return the parts of an entity in Kafka's order; the last part of a type wins."""
     entity = {part.entity_type: part.entity_name for part in entry.entity}
     return in_hash_order(entity, len(entry.entity))
 
 
 def _element(number: int, entry: EntryData) -> str:
-    """Return the name of an entry; the number tells two of one entity apart."""
+    """Return the element name of an entry; its number distinguishes duplicate entities."""
     return f"{number}:{','.join(f'{kind}={name}' for kind, name in _parts(entry))}"
 
 
 def host_names(request: AlterClientQuotasRequest) -> list[str]:
-    """Return the names in a request that are no addresses themselves."""
+    """Return the host names of a request (values of `ip` that are not addresses)."""
     names = (host_name(_parts(entry)) for entry in request.entries)
     return [name for name in names if name is not None]
 
 
 def _altered(entry: EntryData, image: MetadataImage, resolvable: Container[str]) -> ConfigRecord:
-    """Return an entity with the operations applied in their order; raises ApiError."""
+    """Return the entity's configs with the operations applied in order; raises ApiError."""
     resource = quota_resource(_parts(entry), resolvable)
     configs = dict(image.configs.get(resource, {}))
     for operation in entry.ops:

@@ -1,54 +1,68 @@
-"""What every admin write API looks like to the controller, and what a decision is made of.
+"""The interface of an admin write API, and the parts of its decision.
 
-An API decides element by element: a pure function of (request, image) to outcomes and records.
-The loop commits the records, each element whole or not at all, and asks the API for the answer
-afterwards. After a failover the same request may come again: then `settled` holds the outcomes of
-the elements that were committed before, and the API decides only the others (design 5.5).
+An API decides each element of a request by a pure function of request and image. The loop commits
+the records, those of one element together or not at all, and then has the API build the response.
+After a failover a broker resends its request: the API then decides only the elements that were not
+committed before.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
-from bridgehead.authorizer import Asker
-from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import error_response
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.authorization import Authorize
+from cluster_model.client import Client
 from cluster_model.image import MetadataImage
-from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import Record
-from controller.policy_questions import MakeQuestion
+from controller.policy_check import MakePolicyCheck
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one element. Written to ZooKeeper in the multi of its effects."""
+    """The result of one element. Written to ZooKeeper in the same multi as its records."""
 
     error: ErrorCode
     message: str | None = None
     topic_id: bytes | None = None  # 16 bytes, for the elements that name a topic
-    times_ms: tuple[int, ...] = ()  # what an answer tells of a delegation token's life
+    times_ms: tuple[int, ...] = ()  # of a delegation token, in the order of the response
 
     @property
     def succeeded(self) -> bool:
         """True for NONE."""
         return self.error is ErrorCode.NONE
 
+    @classmethod
+    def of(cls, error: ApiError) -> Outcome:
+        """Return the outcome of a rejected element."""
+        return cls(error.error, error.message)
+
+    @classmethod
+    def with_default_text(cls, error: ErrorCode) -> Outcome:
+        """Return an outcome with the default message of its error code."""
+        return cls(error, error.default_text)
+
 
 DONE = Outcome(ErrorCode.NONE)
+# The element of a request that is rejected as a whole.
+WHOLE_REQUEST: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One element's outcome and the records that make it true (none when refused or a dry run).
+    """The outcome of one element, and its records (none if it is rejected or a dry run).
 
-    `element` names the element within its request: a topic name, or `type:name` of a resource.
-    The records of one element are committed in one multi; those of `following` come after it, in
-    multis of their own where they do not fit, and any later controller completes them.
-    `mutations`: partitions that the controller mutation quota is charged; None: it is not asked.
-    All this holds unless a policy says no to `question`, where there is one.
+    `element` is unique within the request: a topic name, or `type:name` of a resource.
+    `records` are committed in one multi. `following` are committed after it, in further multis if
+    need be; a later controller completes them.
+    `mutations`: partitions charged to the controller mutation quota; None bypasses the quota.
+    `policy_check`: a configured policy may still reject the element.
     """
 
     element: str
@@ -56,11 +70,11 @@ class Decided:
     records: tuple[Record, ...] = ()
     following: tuple[Record, ...] = ()
     mutations: int | None = None
-    question: MakeQuestion | None = field(default=None, compare=False)
+    policy_check: MakePolicyCheck | None = field(default=None, compare=False)
 
 
 class WaitFor(Enum):
-    """What an answer waits for in the controller's own metadata cache (kafka-semantics 3.22)."""
+    """Condition on the controller's image that a response waits for (docs/kafka/requests.md)."""
 
     NOTHING = auto()
     LEADERS = auto()  # every partition of each named topic has a leader
@@ -70,9 +84,9 @@ class WaitFor(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """`topics` maps element to what is waited for.
+    """`topics` maps an element to the topic or partition that it waits for.
 
-    LEADERS: a topic's name; DELETION: a topic id; ELECTION: a topic's name and a partition.
+    LEADERS: a topic name; DELETION: a topic id; ELECTION: a topic name and a partition.
     """
 
     what: WaitFor = WaitFor.NOTHING
@@ -83,93 +97,101 @@ class Wait:
 class RandomSource(Protocol):
     """Randomness as a value: `random.Random` in production, seeded in tests."""
 
-    def randrange(self, start: int, /) -> int: ...
-    def randbytes(self, n: int) -> bytes: ...
+    def randrange(self, start: int, /) -> int:
+        """Return a number from 0 up to, not including, `start`."""
+        ...
+
+    def randbytes(self, n: int) -> bytes:
+        """Return `n` bytes."""
+        ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestContext:
-    """Everything about a forwarded request that its body does not say."""
+    """Everything that a decision depends on besides the request's body and the image."""
 
     request_id: str
     api_key: int
     api_version: int
-    dialect: str
-    principal: KafkaPrincipal
-    client_host: str  # textual address of the client, not of the broker
-    client_id: str | None
-    listener_name: str
-    security_protocol: str
-    authorize: Authorize  # bound by the loop to the ACLs of the image that it decides on
+    client: Client
+    authorize: Authorize  # bound to the client and to the ACLs of the image
     random: RandomSource
     now_ms: int
     resolvable: frozenset[str] = frozenset()  # host names of the request that have an address
-    made_by_broker: bool = False  # its broker's own request, not a client's
+    made_by_broker: bool = False  # the broker's own request, not a client's
 
     @property
     def is_drafted(self) -> bool:
         """True on listeners that speak as the KIPs drafted it."""
-        return self.dialect == "drafted"
-
-    @property
-    def asker(self) -> Asker:
-        """Who an authorizer is asked about: the client, never the broker that forwarded."""
-        return Asker(
-            principal=self.principal,
-            host=self.client_host,
-            api_key=self.api_key,
-            api_version=self.api_version,
-            client_id=self.client_id,
-            listener_name=self.listener_name,
-            security_protocol=self.security_protocol,
-        )
+        return self.client.dialect == "drafted"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """All elements of a request, and what the answer waits for.
+    """The elements of a request, and what the response waits for.
 
-    `violation` is what a policy's refusal is told as: older versions do not know of policies.
+    `violation`: the error code of a policy's rejection; older versions have none for it.
     """
 
     elements: Sequence[Decided]
     wait: Wait = Wait()
     violation: ErrorCode = ErrorCode.POLICY_VIOLATION
 
+    @classmethod
+    def of_whole_request(cls, outcome: Outcome) -> Decision:
+        """Reject a request as a whole. Not for APIs with an element that may be named ""."""
+        return cls([Decided(WHOLE_REQUEST, outcome)])
 
-class AdminApi(Protocol):
-    """One admin write API. Instances are built once, at start; they hold no state of requests."""
 
-    api_key: ClassVar[int]
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All outcomes of a request, and the image that includes its records.
 
+    The elements of `unfinished` succeeded, but what their response waits for did not happen in
+    time: the client gets REQUEST_TIMED_OUT for them.
+    """
+
+    outcomes: Mapping[str, Outcome]
+    image: MetadataImage
+    unfinished: frozenset[str] = frozenset()
+
+
+class AdminApi(ABC):
+    """One admin write API. Built once, at start; holds no state of requests."""
+
+    __slots__ = ()
+
+    api_key: ClassVar[ApiKey]
+
+    @abstractmethod
     def decide(
         self,
         context: RequestContext,
         request: Any,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
-        """Judge every element not in `settled`. Pure: the same arguments, the same decision."""
-        ...
+        """Decide every element that is not in `committed`. Pure."""
 
     def conflict(self, element: str) -> Outcome:
-        """The outcome when ZooKeeper held something else than the image said (a foreign write)."""
-        ...
+        """Return the outcome of an element whose znodes differ from the image."""
+        return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
 
-    def answer(
-        self,
-        context: RequestContext,
-        request: Any,
-        outcomes: Mapping[str, Outcome],
-        image: MetadataImage,
-        unfinished: frozenset[str],
+    @abstractmethod
+    def response(self, context: RequestContext, request: Any, results: Results) -> Any:
+        """Return the response message."""
+
+    def error_response(
+        self, request: Any, version: int, error: ErrorCode, message: str | None
     ) -> Any:
-        """Build the response message. `unfinished` elements succeeded but their wait ran out.
+        """Return the response message of a request that fails as a whole."""
+        return error_response(self.api_key, request, version, error, message)
 
-        They are told REQUEST_TIMED_OUT; `outcomes` still says NONE for them.
-        """
-        ...
-
-    def refuse(self, request: Any, version: int, error: ErrorCode, message: str | None) -> Any:
-        """Build the response when the whole request fails (kafka-semantics 3.2)."""
-        ...
+    def whole_request_error(
+        self, context: RequestContext, request: Any, results: Results
+    ) -> Any | None:
+        """Return the response if the decision was of_whole_request(), else None."""
+        outcome = results.outcomes.get(WHOLE_REQUEST)
+        if outcome is None:
+            return None
+        return self.error_response(request, context.api_version, outcome.error, outcome.message)

@@ -1,19 +1,21 @@
-"""What both alter APIs share at the controller: judging one resource, and the shape of answers.
+"""AlterConfigs and IncrementalAlterConfigs at the controller.
 
-The receiving broker has judged duplicates, null values and BROKER values before (kafka-semantics
-3.6, first table), because only it knows its own state; here is what needs the cluster's.
+The receiving broker has already rejected duplicates, null values and invalid BROKER values
+(docs/kafka/configs.md#altering-configs). These checks need the state of the cluster.
 """
 
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
+from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.broker_configs.dynamic import check_names_and_types
 from cluster_model.broker_configs.table import config_key
@@ -25,61 +27,76 @@ from cluster_model.config_types import (
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.topic_configs import TopicDefaults, validate_topic_configs
-from cluster_model.topic_names import path_fault
-from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext
-from controller.policy_questions import AlterBrokerConfigs, MakeQuestion, topic_configs
+from cluster_model.topic_names import path_error
+from controller.apis.base import (
+    DONE,
+    AdminApi,
+    Decided,
+    Decision,
+    Outcome,
+    RequestContext,
+    Results,
+)
+from controller.policy_check import AlterBrokerConfigs, MakePolicyCheck, topic_configs
 
 TOPIC: Final = 2
 BROKER: Final = 4
 CLIENT_METRICS: Final = 16
-CLUSTER_NAME: Final = "kafka-cluster"
 CLUSTER_DEFAULT: Final = "<default>"
 _TYPE_NAMES: Final = {TOPIC: "TOPIC", BROKER: "BROKER", CLIENT_METRICS: "CLIENT_METRICS"}
 
 
 def element_of(resource: Any) -> str:
-    """Return the name of a resource within its request, for example `2:orders`."""
+    """Return the element name of a resource, for example `2:orders`."""
     return f"{resource.resource_type}:{resource.resource_name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One resource's new set of configs, before it is judged.
+    """The requested change of one resource.
 
-    `asked` is what the request says, for the policy; `make` computes the whole new set from the
-    stored one and may refuse by ApiError. `reads_first`: Kafka asks ZooKeeper for the stored set
-    before it looks whether there is such a topic.
+    `requested`: the entries of the request, for policies. `apply`: returns the new configs for the
+    stored ones, or raises ApiError. `reads_first`: Kafka reads the stored configs before it checks
+    that the topic exists.
     """
 
-    asked: Mapping[str, str | None]
-    make: Callable[[Mapping[str, str]], Mapping[str, str]]
+    requested: Mapping[str, str | None]
+    apply: Callable[[Mapping[str, str]], Mapping[str, str]]
     reads_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigChanges:
-    """Judges and records changes. `config` are the static configs of the controller's node."""
+class ConfigApi(AdminApi):
+    """AlterConfigs and IncrementalAlterConfigs, which differ in `change` and their messages.
+
+    `config`: the static configs of the controller's node.
+    """
 
     config: BrokerConfig
+    message: ClassVar[type]
+    row: ClassVar[type]
+
+    @abstractmethod
+    def change(self, resource: Any) -> Change:
+        """Return the change that a resource of the request describes."""
 
     def decide(
         self,
         context: RequestContext,
         request: Any,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
-        change_of: Callable[[Any], Change],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
-        """Judge each resource on its own; a dry run has the same outcomes and no records."""
+        """See AdminApi.decide. A dry run has the same outcomes and no records."""
         defaults: TopicDefaults | None = None
         decided: list[Decided] = []
         counts = Counter(element_of(resource) for resource in request.resources)
-        judged = set(settled)
+        seen = set(committed)
         for resource in request.resources:
             element = element_of(resource)
-            if element in judged:
+            if element in seen:
                 continue
-            judged.add(element)
+            seen.add(element)
             try:
                 if counts[element] > 1:
                     text = "Each resource must appear at most once."
@@ -87,18 +104,52 @@ class ConfigChanges:
                 self._authorize(context, resource)
                 if defaults is None and resource.resource_type == TOPIC:
                     defaults = self._topic_defaults(image)
-                change = change_of(resource)
-                record = self._judge(resource, image, defaults, change)
-                asked = _question(context, resource, record, change, image)
+                change = self.change(resource)
+                record = self._record(resource, image, defaults, change)
+                check = _policy_check(context, resource, record, change, image)
                 if request.validate_only:
-                    decided.append(Decided(element, DONE, question=asked))
+                    decided.append(Decided(element, DONE, policy_check=check))
                     continue
-                self._refuse_passwords(resource, record)
-                decided.append(Decided(element, DONE, (record,), question=asked))
-            except ApiError as refusal:
-                message = api_message(refusal.error, refusal.message)
-                decided.append(Decided(element, Outcome(refusal.error, message)))
+                self._reject_passwords(resource, record)
+                decided.append(Decided(element, DONE, (record,), policy_check=check))
+            except ApiError as error:
+                message = api_message(error.error, error.message)
+                decided.append(Decided(element, Outcome(error.error, message)))
         return Decision(decided)
+
+    def conflict(self, element: str) -> Outcome:
+        """See AdminApi.conflict: a topic was deleted."""
+        resource_type, _, name = element.partition(":")
+        if resource_type == str(TOPIC):
+            text = f"The topic '{name}' does not exist."
+            return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+        return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def response(self, context: RequestContext, request: Any, results: Results) -> Any:
+        """See AdminApi.response."""
+        outcomes = results.outcomes
+        return self._message((each, outcomes[element_of(each)]) for each in request.resources)
+
+    def error_response(
+        self, request: Any, version: int, error: ErrorCode, message: str | None
+    ) -> Any:
+        """See AdminApi.error_response: the same error and message for every resource."""
+        outcome = Outcome(error, message)
+        return self._message((resource, outcome) for resource in request.resources)
+
+    def _message(self, outcomes: Iterable[tuple[Any, Outcome]]) -> Any:
+        return self.message(
+            throttle_time_ms=0,
+            responses=[
+                self.row(
+                    error_code=outcome.error,
+                    error_message=outcome.message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+                for resource, outcome in outcomes
+            ],
+        )
 
     def _authorize(self, context: RequestContext, resource: Any) -> None:
         if resource.resource_type == TOPIC:
@@ -115,7 +166,7 @@ class ConfigChanges:
         )
         return TopicDefaults.of(effective)
 
-    def _judge(
+    def _record(
         self,
         resource: Any,
         image: MetadataImage,
@@ -126,19 +177,17 @@ class ConfigChanges:
         try:
             if resource.resource_type == TOPIC:
                 assert defaults is not None
-                record = _topic_record(name, image, defaults, change)
-            elif resource.resource_type == BROKER:
-                record = _broker_record(name, image, change)
-            else:
-                raise ApiError(ErrorCode.INVALID_REQUEST, _unsupported(resource.resource_type))
-        except InvalidConfigurationException as refusal:
-            raise ApiError(ErrorCode.INVALID_CONFIG, refusal.message) from None
-        except ConfigException as refusal:
-            raise _invalid_config(resource, refusal.message) from None
-        return record
+                return _topic_record(name, image, defaults, change)
+            if resource.resource_type == BROKER:
+                return _broker_record(name, image, change)
+        except InvalidConfigurationException as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, error.message) from None
+        except ConfigException as error:
+            raise _invalid_config(resource, error.message) from None
+        raise ApiError(ErrorCode.INVALID_REQUEST, _unsupported(resource.resource_type))
 
-    def _refuse_passwords(self, resource: Any, record: ConfigRecord) -> None:
-        """A password would have to be stored encrypted, and nothing here can do that yet."""
+    def _reject_passwords(self, resource: Any, record: ConfigRecord) -> None:
+        """Passwords must be stored encrypted, which is not implemented."""
         if record.resource.entity_type != "brokers":
             return
         for name in record.configs:
@@ -149,17 +198,19 @@ class ConfigChanges:
                 raise _invalid_config(resource, f"{name} cannot be changed dynamically yet")
 
 
-def _question(
+def _policy_check(
     context: RequestContext,
     resource: Any,
     record: ConfigRecord,
     change: Change,
     image: MetadataImage,
-) -> MakeQuestion:
+) -> MakePolicyCheck:
     name = resource.resource_name
     if resource.resource_type == TOPIC:
-        return partial(topic_configs, context.principal, name, image, record.configs, change.asked)
-    return partial(AlterBrokerConfigs, name, change.asked)
+        return partial(
+            topic_configs, context.client.principal, name, image, record.configs, change.requested
+        )
+    return partial(AlterBrokerConfigs, name, change.requested)
 
 
 def _topic_record(
@@ -168,10 +219,10 @@ def _topic_record(
     if not name:
         text = "Default topic resources are not allowed."
         raise ApiError(ErrorCode.INVALID_REQUEST, text)
-    fault = path_fault(f"/config/topics/{name}") if change.reads_first else None
+    fault = path_error(f"/config/topics/{name}") if change.reads_first else None
     if fault is not None:
         raise ConfigException(fault)
-    configs = change.make(image.config("topics", name))
+    configs = change.apply(image.config("topics", name))
     if name not in image.topics:
         text = f"The topic '{name}' does not exist."
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
@@ -181,13 +232,13 @@ def _topic_record(
 
 def _broker_record(name: str, image: MetadataImage, change: Change) -> ConfigRecord:
     entity = str(broker_id_of(name)) if name else CLUSTER_DEFAULT
-    configs = change.make(image.config("brokers", entity))
+    configs = change.apply(image.config("brokers", entity))
     check_names_and_types(configs, of_broker=bool(name))
     return ConfigRecord(ConfigResource("brokers", entity), configs)
 
 
 def broker_id_of(name: str) -> int:
-    """Return the broker that a resource names; raises ApiError."""
+    """Return the broker id that a resource names; raises ApiError."""
     if re.fullmatch(r"[+-]?\d{1,10}", name) and -(2**31) <= int(name) < 2**31:
         return int(name)
     raise ApiError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
@@ -206,17 +257,3 @@ def _invalid_config(resource: Any, text: str) -> ApiError:
     shown = f"ConfigResource(type={_TYPE_NAMES[resource.resource_type]}, "
     shown += f"name='{resource.resource_name}')"
     return ApiError(ErrorCode.INVALID_CONFIG, f"Invalid config value for resource {shown}: {text}")
-
-
-def conflict_of(element: str) -> Outcome:
-    """Return the outcome of a resource whose znode was changed by somebody else."""
-    resource_type, _, name = element.partition(":")
-    if resource_type == str(TOPIC):
-        text = f"The topic '{name}' does not exist."
-        return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
-    return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def rows_of(request: Any, outcomes: Mapping[str, Outcome]) -> Sequence[tuple[Any, Outcome]]:
-    """Return (resource, outcome) in the order of the request."""
-    return [(resource, outcomes[element_of(resource)]) for resource in request.resources]

@@ -1,7 +1,7 @@
-"""CreateDelegationToken, key 38: a token is issued (KIP-48, KIP-373).
+"""CreateDelegationToken, key 38: issues a token (KIP-48, KIP-373).
 
-The HMAC is in the answer alone. The outcome holds the token's id and times, so that the next
-controller gives the same answer to the same request (docs/adr/0003).
+Only the response holds the HMAC. The outcome holds the token's id and times, so that the next
+controller returns the same response to the resent request (docs/adr/0003).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
@@ -20,58 +20,66 @@ from bridgehead.kafka_wire.messages.create_delegation_token import (
 from cluster_model.delegation_tokens import (
     DelegationToken,
     TokenSecret,
+    can_request_tokens,
     java_long,
-    may_ask_for_tokens,
 )
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import TokenRecord
 from cluster_model.znodes import encode_uuid
-from controller.apis.base import Decided, Decision, Outcome, RandomSource, RequestContext
+from controller.apis.base import (
+    AdminApi,
+    Decided,
+    Decision,
+    Outcome,
+    RandomSource,
+    RequestContext,
+    Results,
+)
 
 _NO_TIMES: Final = (-1, -1, -1)
 
 
 @dataclass(frozen=True, slots=True)
-class CreateDelegationToken:
-    """Issues tokens. `secret` is None where there are none."""
+class CreateDelegationToken(AdminApi):
+    """See the module. `secret` is None where tokens are disabled."""
 
     secret: TokenSecret | None
     max_lifetime_ms: int
     expiry_time_ms: int
-    api_key: ClassVar[int] = 38
+    api_key: ClassVar[ApiKey] = ApiKey.CREATE_DELEGATION_TOKEN
 
     def decide(
         self,
         context: RequestContext,
         request: CreateDelegationTokenRequest,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The element is the new token's id; of a refusal, its owner."""
-        if settled:
+        """See AdminApi.decide. The element is the new token's id, or the owner if rejected."""
+        if committed:
             return Decision([])
         owner = _owner(context, request)
-        refusal = self._refusal(context, request, owner)
-        if refusal is not None:
-            return Decision([Decided(str(owner), Outcome(refusal))])
+        error = self._error(context, request, owner)
+        if error is not None:
+            return Decision([Decided(str(owner), Outcome(error))])
         token = self._token(context, request, owner)
         times = (token.issue_ms, token.expiry_ms, token.max_ms)
         outcome = Outcome(ErrorCode.NONE, times_ms=times)
         return Decision([Decided(token.token_id, outcome, (TokenRecord(token),))])
 
-    def _refusal(
+    def _error(
         self,
         context: RequestContext,
         request: CreateDelegationTokenRequest,
         owner: KafkaPrincipal,
     ) -> ErrorCode | None:
-        """Kafka's checks in Kafka's order (kafka-semantics 3.11)."""
+        """Kafka's checks in Kafka's order (docs/kafka/delegation-tokens.md#creating)."""
         if request.owner_principal_name and request.owner_principal_type is None:
-            return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka fails on making such a principal.
-        if not may_ask_for_tokens(context.security_protocol, context.principal):
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka cannot build such a principal.
+        if not can_request_tokens(context.client.security_protocol, context.client.principal):
             return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        if owner != context.principal and not context.authorize(
+        if owner != context.client.principal and not context.authorize(
             "CREATE_TOKENS", "USER", str(owner)
         ):
             return ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
@@ -85,39 +93,32 @@ class CreateDelegationToken:
         request: CreateDelegationTokenRequest,
         owner: KafkaPrincipal,
     ) -> DelegationToken:
-        asked, now_ms = request.max_lifetime_ms, context.now_ms
-        lifetime_ms = min(asked, self.max_lifetime_ms) if asked > 0 else self.max_lifetime_ms
+        requested_ms, now_ms = request.max_lifetime_ms, context.now_ms
+        lifetime_ms = self.max_lifetime_ms
+        if requested_ms > 0:
+            lifetime_ms = min(requested_ms, lifetime_ms)
         max_ms = java_long(now_ms + lifetime_ms)
         renewers = (KafkaPrincipal(r.principal_type, r.principal_name) for r in request.renewers)
         return DelegationToken(
             token_id=_new_token_id(context.random),
             owner=KafkaPrincipal(owner.type, owner.name),
-            requester=KafkaPrincipal(context.principal.type, context.principal.name),
+            requester=KafkaPrincipal(context.client.principal.type, context.client.principal.name),
             renewers=tuple(renewers),
             issue_ms=now_ms,
             expiry_ms=min(max_ms, java_long(now_ms + self.expiry_time_ms)),
             max_ms=max_ms,
         )
 
-    def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict."""
-        return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-    def answer(
-        self,
-        context: RequestContext,
-        request: CreateDelegationTokenRequest,
-        outcomes: Mapping[str, Outcome],
-        image: MetadataImage,
-        unfinished: frozenset[str],
+    def response(
+        self, context: RequestContext, request: CreateDelegationTokenRequest, results: Results
     ) -> Any:
-        """See AdminApi.answer: made of the outcome alone; the token may be gone by now."""
-        ((element, outcome),) = outcomes.items()
+        """See AdminApi.response: from the outcome alone, as the token may already be removed."""
+        ((element, outcome),) = results.outcomes.items()
         error = outcome.error
         if outcome.succeeded and self.secret is None:
-            error = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED  # Issued by a node that has the key.
+            error = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED  # Issued by a node with a secret.
         if error is ErrorCode.UNKNOWN_SERVER_ERROR:
-            return self.refuse(request, context.api_version, error, None)
+            return self.error_response(request, context.api_version, error, None)
         succeeded = error is ErrorCode.NONE
         issue_ms, expiry_ms, max_ms = outcome.times_ms if succeeded else _NO_TIMES
         owner = _owner(context, request)
@@ -125,8 +126,8 @@ class CreateDelegationToken:
             error_code=error,
             principal_type=owner.type,
             principal_name=owner.name,
-            token_requester_principal_type=context.principal.type,
-            token_requester_principal_name=context.principal.name,
+            token_requester_principal_type=context.client.principal.type,
+            token_requester_principal_name=context.client.principal.name,
             issue_timestamp_ms=issue_ms,
             expiry_timestamp_ms=expiry_ms,
             max_timestamp_ms=max_ms,
@@ -134,21 +135,11 @@ class CreateDelegationToken:
             hmac=self.secret.hmac(element) if succeeded and self.secret else b"",
         )
 
-    def refuse(
-        self,
-        request: CreateDelegationTokenRequest,
-        version: int,
-        error: ErrorCode,
-        message: str | None,
-    ) -> Any:
-        """See AdminApi.refuse."""
-        return error_response(self.api_key, request, version, error, message)
-
 
 def _owner(context: RequestContext, request: CreateDelegationTokenRequest) -> KafkaPrincipal:
-    """An owner without a name is none: then it is whoever asks."""
+    """Return the requested owner; without a name, the client."""
     if not request.owner_principal_name:
-        return context.principal
+        return context.client.principal
     return KafkaPrincipal(request.owner_principal_type or "", request.owner_principal_name)
 
 

@@ -1,23 +1,23 @@
-"""DeleteAcls, key 31, versions 0 to 3 (kafka-semantics 3.8). KIP-140, KIP-290.
+"""DeleteAcls, key 31, versions 0 to 3 (docs/kafka/acls.md#acl-apis). KIP-140, KIP-290.
 
-Behaviour: every filter is answered with the rules it removed; a rule that two filters mean is
-answered under the first. What goes from one pattern goes together. What was removed is gone from
-the image when a request comes again after a failover, so an element's outcome keeps it.
+The response lists the removed ACLs under the first filter that matches them. The ACLs of one
+pattern are removed together. Their outcome keeps them: when a request is resent after a failover,
+the image no longer has them.
 
 Version notes:
-    0: literal patterns only, in filters and answers.
+    0: literal patterns only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
-from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -25,7 +25,7 @@ from bridgehead.kafka_wire.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from cluster_model.acl_requests import read_filter
+from cluster_model.acl_requests import parse_filter
 from cluster_model.acls import (
     PATTERN_TYPE_CODES,
     PERMISSION_CODES,
@@ -36,14 +36,12 @@ from cluster_model.acls import (
 from cluster_model.authorization import OPERATION_CODES
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
-from controller.apis.base import Decided, Decision, Outcome, RequestContext
-from controller.apis.create_acls import pattern_element, refuse_whole
-
-_WHOLE: Final = "request"
+from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
+from controller.apis.create_acls import pattern_element, whole_rejection
 
 
 class _Removed(NamedTuple):
-    """A rule that went, and the number of the filter that it is answered under."""
+    """A removed ACL, and the number of the filter that lists it."""
 
     filter_number: int
     pattern: ResourcePattern
@@ -51,82 +49,67 @@ class _Removed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteAcls:
-    """See the module. Without an authorizer there are no ACLs."""
+class DeleteAcls(AdminApi):
+    """See the module. Without an authorizer every request is rejected."""
 
     has_authorizer: bool
-    api_key: ClassVar[int] = 31
+    api_key: ClassVar[ApiKey] = ApiKey.DELETE_ACLS
 
     def decide(
         self,
         context: RequestContext,
         request: DeleteAclsRequest,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. An element is a pattern from which something goes."""
-        whole = refuse_whole(context, has_authorizer=self.has_authorizer)
+        """See AdminApi.decide. An element is a pattern with a matching ACL."""
+        whole = whole_rejection(context, has_authorizer=self.has_authorizer)
         if whole is not None:
-            return Decision([Decided(_WHOLE, whole)])
-        filters = [read_filter(asked) for asked in request.filters]
-        meant: dict[ResourcePattern, Entries] = {}
+            return Decision.of_whole_request(whole)
+        filters = [parse_filter(each) for each in request.filters]
+        matching: dict[ResourcePattern, Entries] = {}
         for each in filters:
-            meant.update(each.patterns(image.acls))
+            matching.update(each.patterns(image.acls))
         decided = []
-        for pattern, entries in meant.items():
+        for pattern, entries in matching.items():
             element = pattern_element(pattern)
-            if element in settled:
+            if element in committed:
                 continue
             removed = _removed(pattern, entries, filters)
             if removed:
-                gone = {each.entry for each in removed}
-                record = AclRecord(pattern, tuple(e for e in entries if e not in gone))
+                entries_removed = {each.entry for each in removed}
+                record = AclRecord(pattern, tuple(e for e in entries if e not in entries_removed))
                 outcome = Outcome(ErrorCode.NONE, _encode(pattern, removed))
                 decided.append(Decided(element, outcome, (record,)))
         return Decision(decided)
 
-    def conflict(self, element: str) -> Outcome:
-        """Somebody else wrote the pattern's rules at the same moment: nothing went."""
-        return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-    def answer(
-        self,
-        context: RequestContext,
-        request: DeleteAclsRequest,
-        outcomes: Mapping[str, Outcome],
-        image: MetadataImage,
-        unfinished: frozenset[str],
+    def response(
+        self, context: RequestContext, request: DeleteAclsRequest, results: Results
     ) -> Any:
-        """See AdminApi.answer."""
-        whole = outcomes.get(_WHOLE)
-        if whole is not None:
-            return self.refuse(request, context.api_version, whole.error, whole.message)
-        results = [DeleteAclsFilterResult(ErrorCode.NONE, None, []) for _ in request.filters]
-        for outcome in outcomes.values():
+        """See AdminApi.response."""
+        rejected = self.whole_request_error(context, request, results)
+        if rejected is not None:
+            return rejected
+        rows = [DeleteAclsFilterResult(ErrorCode.NONE, None, []) for _ in request.filters]
+        for outcome in results.outcomes.values():
             for number, pattern, entry in _decode(outcome):
-                results[number].matching_acls.append(_matching(pattern, entry))
-        for outcome in outcomes.values():
+                rows[number].matching_acls.append(_matching(pattern, entry))
+        for outcome in results.outcomes.values():
             if not outcome.succeeded:
-                # A pattern that was not written: which filters meant it is not known any more.
-                for result in results:
+                # Not written, so its filters are unknown: all of them report the error.
+                for result in rows:
                     result.error_code = outcome.error
-        return DeleteAclsResponse(throttle_time_ms=0, filter_results=results)
-
-    def refuse(
-        self, request: DeleteAclsRequest, version: int, error: ErrorCode, message: str | None
-    ) -> Any:
-        """See AdminApi.refuse."""
-        return error_response(self.api_key, request, version, error, message)
+        return DeleteAclsResponse(throttle_time_ms=0, filter_results=rows)
 
 
 def _removed(
     pattern: ResourcePattern, entries: Entries, filters: list[AclFilter]
 ) -> list[_Removed]:
-    """Each rule under the first filter that means it."""
-    concerned = [(number, f) for number, f in enumerate(filters) if f.covers(pattern)]
+    """Return the matching ACLs, each with the first filter that matches it."""
+    candidates = [(number, f) for number, f in enumerate(filters) if f.matches_pattern(pattern)]
     removed = []
     for entry in entries:
-        number = next((number for number, f in concerned if f.takes(entry)), None)
+        number = next((number for number, f in candidates if f.matches_entry(entry)), None)
         if number is not None:
             removed.append(_Removed(number, pattern, entry))
     return removed

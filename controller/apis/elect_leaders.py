@@ -1,11 +1,11 @@
-"""ElectLeaders, key 43, versions 0 to 2 (kafka-semantics 3.13, 5.3). KIP-183, KIP-460.
+"""ElectLeaders, key 43, versions 0 to 2 (docs/kafka/partitions.md). KIP-183, KIP-460.
 
-Behaviour: a preferred election gives a partition back to its first replica, an unclean one gives
-a partition without a living leader to any living replica. Partitions of null ask for all of them;
-those that need no election are left out then. The answer waits until brokers are told.
+A preferred election makes a partition's first replica its leader; an unclean one makes any live
+replica the leader of a partition without one. Null partitions elect for all that need an election.
+The response waits until every elected partition has a leader.
 
 Version notes:
-    0: preferred elections only, and no error of the whole request.
+    0: preferred elections only, no error of the whole request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -21,13 +21,22 @@ from bridgehead.kafka_wire.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.elections import elect_preferred, elect_unclean
 from cluster_model.image import MetadataImage, Topic
 from cluster_model.records import PartitionRecord, PartitionState
-from controller.apis.base import DONE, Decided, Decision, Outcome, RequestContext, Wait, WaitFor
-from controller.apis.config_changes import CLUSTER_NAME
+from controller.apis.base import (
+    DONE,
+    AdminApi,
+    Decided,
+    Decision,
+    Outcome,
+    RequestContext,
+    Results,
+    Wait,
+    WaitFor,
+)
 from controller.apis.partition_elements import (
-    WHOLE_REQUEST,
     by_topic,
     partition_element,
     topic_partition,
@@ -37,83 +46,66 @@ _PREFERRED: Final = 0
 _UNCLEAN: Final = 1
 
 
-class ElectLeaders:
+class ElectLeaders(AdminApi):
     """See the module."""
 
-    api_key: ClassVar[int] = 43
+    api_key: ClassVar[ApiKey] = ApiKey.ELECT_LEADERS
 
     def decide(
         self,
         context: RequestContext,
         request: ElectLeadersRequest,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
         """See AdminApi.decide."""
         if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
-            return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            denied = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return Decision.of_whole_request(denied)
         if request.election_type not in (_PREFERRED, _UNCLEAN):
-            return _refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka: kafka-semantics 9.7.
+            # As Kafka: docs/kafka/misbehaviour.md.
+            return Decision.of_whole_request(Outcome(ErrorCode.UNKNOWN_SERVER_ERROR))
         elements: list[Decided] = []
-        for name, partition in dict.fromkeys(_asked(request, image)):
+        for name, partition in dict.fromkeys(_requested(request, image)):
             element = partition_element(name, partition)
-            if element in settled:
+            if element in committed:
                 continue
             try:
                 elected = _elect(name, partition, request.election_type, image)
-            except ApiError as refused:
-                elements.append(Decided(element, Outcome(refused.error, refused.message)))
+            except ApiError as error:
+                elements.append(Decided(element, Outcome.of(error)))
                 continue
             record = PartitionRecord(name, partition, elected)
             elements.append(Decided(element, DONE, (record,)))
-        named = [*settled, *(decided.element for decided in elements)]
+        named = [*committed, *(decided.element for decided in elements)]
         keys = {element: topic_partition(element) for element in named}
         return Decision(elements, Wait(WaitFor.ELECTION, keys, request.timeout_ms))
 
-    def conflict(self, element: str) -> Outcome:
-        """The partition's state is not what the image says."""
-        return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-    def answer(
-        self,
-        context: RequestContext,
-        request: ElectLeadersRequest,
-        outcomes: Mapping[str, Outcome],
-        image: MetadataImage,
-        unfinished: frozenset[str],
+    def response(
+        self, context: RequestContext, request: ElectLeadersRequest, results: Results
     ) -> Any:
-        """See AdminApi.answer."""
-        whole = outcomes.get(WHOLE_REQUEST)
-        if whole is not None:
-            return self.refuse(request, context.api_version, whole.error, None)
-        results = []
-        for name, partitions in by_topic(map(topic_partition, outcomes)).items():
-            told = []
+        """See AdminApi.response."""
+        rejected = self.whole_request_error(context, request, results)
+        if rejected is not None:
+            return rejected
+        rows = []
+        for name, partitions in by_topic(map(topic_partition, results.outcomes)).items():
+            partition_results = []
             for partition in partitions:
                 element = partition_element(name, partition)
-                outcome, late = outcomes[element], element in unfinished
-                told.append(
+                outcome, late = results.outcomes[element], element in results.unfinished
+                partition_results.append(
                     PartitionResult(
                         partition_id=partition,
                         error_code=ErrorCode.REQUEST_TIMED_OUT if late else outcome.error,
                         error_message=None if late else outcome.message,
                     )
                 )
-            results.append(ReplicaElectionResult(topic=name, partition_result=told))
-        return ElectLeadersResponse(replica_election_results=results)
-
-    def refuse(
-        self, request: ElectLeadersRequest, version: int, error: ErrorCode, message: str | None
-    ) -> Any:
-        """See AdminApi.refuse."""
-        return error_response(self.api_key, request, version, error, message)
+            rows.append(ReplicaElectionResult(topic=name, partition_result=partition_results))
+        return ElectLeadersResponse(replica_election_results=rows)
 
 
-def _refused(error: ErrorCode) -> Decision:
-    return Decision([Decided(WHOLE_REQUEST, Outcome(error))])
-
-
-def _asked(request: ElectLeadersRequest, image: MetadataImage) -> Iterator[tuple[str, int]]:
+def _requested(request: ElectLeadersRequest, image: MetadataImage) -> Iterator[tuple[str, int]]:
     if request.topic_partitions is None:
         for name, topic in sorted(image.topics.items()):
             deleting = name in image.deletions
@@ -121,12 +113,12 @@ def _asked(request: ElectLeadersRequest, image: MetadataImage) -> Iterator[tuple
                 if deleting or not _is_led(topic, partition, request.election_type, image):
                     yield name, partition
         return
-    for asked in request.topic_partitions:
-        yield from ((asked.topic, partition) for partition in asked.partitions)
+    for requested in request.topic_partitions:
+        yield from ((requested.topic, partition) for partition in requested.partitions)
 
 
 def _is_led(topic: Topic, partition: int, election_type: int, image: MetadataImage) -> bool:
-    """True when the election that is asked for would change nothing."""
+    """True if the election would change nothing."""
     leader = topic.states[partition].leader
     if election_type == _PREFERRED:
         return leader in topic.assignment[partition][:1]
@@ -134,7 +126,7 @@ def _is_led(topic: Topic, partition: int, election_type: int, image: MetadataIma
 
 
 def _elect(name: str, partition: int, election_type: int, image: MetadataImage) -> PartitionState:
-    """Every check in Kafka's order; return the state with the new leader."""
+    """Return the state with the new leader. Kafka's checks in Kafka's order."""
     topic = image.topics.get(name)
     if topic is None or not 0 <= partition < len(topic.states):
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
@@ -143,8 +135,7 @@ def _elect(name: str, partition: int, election_type: int, image: MetadataImage) 
     state, assignment = topic.states[partition], topic.assignment[partition]
     live, epoch = image.brokers, image.controller_epoch
     if _is_led(topic, partition, election_type, image):
-        not_needed = ErrorCode.ELECTION_NOT_NEEDED
-        raise ApiError(not_needed, not_needed.default_text)
+        raise ApiError(ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.ELECTION_NOT_NEEDED.default_text)
     preferred = election_type == _PREFERRED
     elect = elect_preferred if preferred else elect_unclean
     elected = elect(state, assignment, live, epoch)

@@ -1,7 +1,7 @@
-"""ListPartitionReassignments, key 46, version 0 (kafka-semantics 3.12). KIP-455.
+"""ListPartitionReassignments, key 46, version 0 (docs/kafka/partitions.md). KIP-455.
 
-Behaviour: reads the controller's image and writes nothing. Partitions that are not under
-reassignment are left out, unknown ones too; topics of null ask for all. `timeout_ms` is not read.
+Reads the controller's image and writes nothing. Omits unknown partitions and those that are not
+under reassignment. Null topics list all reassignments. `timeout_ms` is ignored.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -17,51 +17,41 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
+from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
 from cluster_model.reassignments import PartitionAssignment, reassignments
-from controller.apis.base import Decided, Decision, Outcome, RequestContext
-from controller.apis.config_changes import CLUSTER_NAME
-from controller.apis.partition_elements import WHOLE_REQUEST, by_topic
+from controller.apis.base import AdminApi, Decision, Outcome, RequestContext, Results
+from controller.apis.partition_elements import by_topic
 
 
-class ListPartitionReassignments:
+class ListPartitionReassignments(AdminApi):
     """See the module."""
 
-    api_key: ClassVar[int] = 46
+    api_key: ClassVar[ApiKey] = ApiKey.LIST_PARTITION_REASSIGNMENTS
 
     def decide(
         self,
         context: RequestContext,
         request: ListPartitionReassignmentsRequest,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. Nothing is decided but whether the client may ask."""
+        """See AdminApi.decide. Checks the client's right; response() reads the image."""
         if context.authorize("DESCRIBE", "CLUSTER", CLUSTER_NAME):
             return Decision([])
-        denied = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        return Decision([Decided(WHOLE_REQUEST, denied)])
+        denied = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return Decision.of_whole_request(denied)
 
-    def conflict(self, element: str) -> Outcome:
-        """Cannot happen: nothing is written."""
-        return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-    def answer(
-        self,
-        context: RequestContext,
-        request: ListPartitionReassignmentsRequest,
-        outcomes: Mapping[str, Outcome],
-        image: MetadataImage,
-        unfinished: frozenset[str],
+    def response(
+        self, context: RequestContext, request: ListPartitionReassignmentsRequest, results: Results
     ) -> Any:
-        """See AdminApi.answer."""
-        denied = outcomes.get(WHOLE_REQUEST)
-        if denied is not None:
-            error = denied.error
-            return self.refuse(request, context.api_version, error, error.default_text)
+        """See AdminApi.response."""
+        rejected = self.whole_request_error(context, request, results)
+        if rejected is not None:
+            return rejected
         topics = []
-        for name, partitions in by_topic(_running(request, image)).items():
-            topic = image.topics[name]
+        for name, partitions in by_topic(_running(request, results.image)).items():
+            topic = results.image.topics[name]
             running = []
             for partition in partitions:
                 assignment = PartitionAssignment.of(topic, partition)
@@ -76,16 +66,6 @@ class ListPartitionReassignments:
             topics.append(OngoingTopicReassignment(name=name, partitions=running))
         return ListPartitionReassignmentsResponse(error_message="", topics=topics)
 
-    def refuse(
-        self,
-        request: ListPartitionReassignmentsRequest,
-        version: int,
-        error: ErrorCode,
-        message: str | None,
-    ) -> Any:
-        """See AdminApi.refuse."""
-        return error_response(self.api_key, request, version, error, message)
-
 
 def _running(
     request: ListPartitionReassignmentsRequest, image: MetadataImage
@@ -94,8 +74,8 @@ def _running(
         for name, topic in sorted(image.topics.items()):
             yield from ((name, partition) for partition in reassignments(topic))
         return
-    for asked in request.topics:
-        found = image.topics.get(asked.name)
+    for requested in request.topics:
+        found = image.topics.get(requested.name)
         if found is not None:
             running = set(reassignments(found))
-            yield from ((asked.name, p) for p in asked.partition_indexes if p in running)
+            yield from ((requested.name, p) for p in requested.partition_indexes if p in running)

@@ -1,63 +1,116 @@
-"""What RenewDelegationToken and ExpireDelegationToken have in common.
+"""RenewDelegationToken and ExpireDelegationToken.
 
-Both name a token by its HMAC, which is its password: it stays in the request. The element is the
-token's id, and the outcome holds the time that was told.
+Both name a token by its HMAC, which is its password and never leaves the request. The element is
+the token's id; its outcome holds the new expiry time.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.delegation_tokens import (
     DelegationToken,
     TokenIndex,
     TokenSecret,
-    may_ask_for_tokens,
+    can_request_tokens,
+    java_long,
 )
 from cluster_model.image import MetadataImage
-from controller.apis.base import Decided, Decision, Outcome, RequestContext
+from cluster_model.records import Record, TokenRecord, TokenRemovalRecord
+from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
 
-# The element of a request that names no token that is there.
-NOTHING_FOUND: Final = "nothing"
-GONE: Final = Outcome(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+# The element of a request whose token was not found.
+_NOTHING_FOUND: Final = "nothing"
+_NOT_FOUND: Final = Outcome(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
 _NO_TIME: Final = -1
 
 
 class TokenFinder:
-    """Finds the token that is meant, and says why it may not be changed by whoever asks."""
+    """Finds the token that a request names and checks that its client may change it."""
 
     def __init__(self, secret: TokenSecret | None) -> None:
-        """`secret` is None where there are no tokens."""
+        """`secret` is None where tokens are disabled."""
         self._index = TokenIndex(secret) if secret else None
 
     def find(
-        self, context: RequestContext, proof: bytes, image: MetadataImage
+        self, context: RequestContext, hmac: bytes, image: MetadataImage
     ) -> DelegationToken | Decision:
-        """Return the token, or the refusal. Kafka's checks in Kafka's order."""
-        if not may_ask_for_tokens(context.security_protocol, context.principal):
-            return _refused(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+        """Return the token, or the decision with the error. Kafka's checks in Kafka's order."""
+        if not can_request_tokens(context.client.security_protocol, context.client.principal):
+            return _nothing(Outcome(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
         if self._index is None:
-            return _refused(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-        token = self._index.find(proof, image.tokens)
+            return _nothing(Outcome(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED))
+        token = self._index.find(hmac, image.tokens)
         if token is None:
-            return _refused(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-        if not token.may_be_changed_by(context.principal):
-            return refused_change(token, ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
+            return _nothing(_NOT_FOUND)
+        if not token.may_be_changed_by(context.client.principal):
+            return rejected(token, ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
         return token
 
 
-def _refused(error: ErrorCode) -> Decision:
-    return Decision([Decided(NOTHING_FOUND, Outcome(error))])
+@dataclass(frozen=True, slots=True)
+class TokenChangeApi(AdminApi):
+    """The two APIs, which differ in `change` and the response message."""
+
+    finder: TokenFinder
+    message: ClassVar[type]
+
+    @abstractmethod
+    def change(self, token: DelegationToken, request: Any, now_ms: int) -> Decision:
+        """Decide how the token changes."""
+
+    def decide(
+        self,
+        context: RequestContext,
+        request: Any,
+        image: MetadataImage,
+        committed: Mapping[str, Outcome],
+    ) -> Decision:
+        """See AdminApi.decide."""
+        if committed:
+            return Decision([])
+        token = self.finder.find(context, request.hmac, image)
+        if isinstance(token, Decision):
+            return token
+        return self.change(token, request, context.now_ms)
+
+    def conflict(self, element: str) -> Outcome:
+        """See AdminApi.conflict: the token was removed."""
+        return _NOT_FOUND
+
+    def response(self, context: RequestContext, request: Any, results: Results) -> Any:
+        """See AdminApi.response."""
+        (outcome,) = results.outcomes.values()
+        expiry_ms = outcome.times_ms[0] if outcome.succeeded else _NO_TIME
+        return self.message(error_code=outcome.error, expiry_timestamp_ms=expiry_ms)
 
 
-def refused_change(token: DelegationToken, error: ErrorCode) -> Decision:
-    """Return the decision that leaves a token as it is."""
+def new_expiry(token: DelegationToken, now_ms: int, period_ms: int) -> Decision:
+    """Let a token expire `period_ms` from now, at the latest at its maximum."""
+    if token.is_expired(now_ms):
+        return rejected(token, ErrorCode.DELEGATION_TOKEN_EXPIRED)
+    expiry_ms = min(token.max_ms, java_long(now_ms + period_ms))
+    return _changed(token, expiry_ms, TokenRecord(replace(token, expiry_ms=expiry_ms)))
+
+
+def removal(token: DelegationToken, now_ms: int) -> Decision:
+    """Remove a token."""
+    return _changed(token, now_ms, TokenRemovalRecord(token.token_id))
+
+
+def rejected(token: DelegationToken, error: ErrorCode) -> Decision:
+    """Leave a token unchanged."""
     return Decision([Decided(token.token_id, Outcome(error))])
 
 
-def told(outcomes: Mapping[str, Outcome]) -> tuple[ErrorCode, int]:
-    """Return what the answer says: the error, and until when the token lives."""
-    (outcome,) = outcomes.values()
-    return outcome.error, outcome.times_ms[0] if outcome.succeeded else _NO_TIME
+def _changed(token: DelegationToken, expiry_ms: int, record: Record) -> Decision:
+    outcome = Outcome(ErrorCode.NONE, times_ms=(expiry_ms,))
+    return Decision([Decided(token.token_id, outcome, (record,))])
+
+
+def _nothing(outcome: Outcome) -> Decision:
+    return Decision([Decided(_NOTHING_FOUND, outcome)])

@@ -1,30 +1,33 @@
-"""What a client says about replicas, checked; and how much of it ZooKeeper can hold."""
+"""Replicas of a topic: checks of a client's assignment, placement, sizes, and the new states."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic
-from cluster_model.image import MetadataImage
-from cluster_model.records import Replicas
+from cluster_model.elections import elect_new
+from cluster_model.image import MetadataImage, Topic
+from cluster_model.placement import BrokerOrder, MixedRacksError, assign_replicas, start_index
+from cluster_model.reassignments import PartitionAssignment, begin, complete
+from cluster_model.records import PartitionRecord, Replicas
 from cluster_model.scala_order import mutable_int_order
 
-# Topic znode, config znode and the parents take few; beyond this the states follow on their own.
+# Further partition states are committed after the topic's znodes.
 PARTITIONS_IN_ONE_MULTI: Final = 150
-# A multi holds 900,000 bytes (design 5.4): topic znode, config znode, and the states' share.
+# A multi holds 900,000 bytes: the topic znode, the config znode and the states.
 _ZNODE_BYTES_MAX: Final = 500_000
 _CONFIG_BYTES_MAX: Final = 250_000
 
 
 def partitions_max(replication_factor: int) -> int:
-    """Return how many partitions a topic znode holds: some 12 bytes each, 8 per replica."""
+    """Return how many partitions fit into a topic znode: about 12 bytes each, 8 per replica."""
     return _ZNODE_BYTES_MAX // (12 + 8 * replication_factor)
 
 
 def too_many_partitions(partitions: int) -> ApiError:
-    """Kafka tries, and its controller hangs on the znode that ZooKeeper does not take."""
+    """Kafka has no such check: its controller hangs when ZooKeeper rejects the znode."""
     return ApiError(
         ErrorCode.INVALID_PARTITIONS,
         f"A topic of {partitions} partitions does not fit into its znode.",
@@ -32,10 +35,10 @@ def too_many_partitions(partitions: int) -> ApiError:
 
 
 def check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str, str]) -> None:
-    """Refuse a topic that one multi cannot hold; ZooKeeper drops the session of a larger one."""
+    """Reject a topic too large for one multi: ZooKeeper would close the session."""
     if len(assignment) > partitions_max(max(map(len, assignment))):
         raise too_many_partitions(len(assignment))
-    # A character takes up to six bytes in JSON, where it is escaped.
+    # An escaped character takes up to six bytes in JSON.
     if 6 * sum(len(key) + len(value) + 6 for key, value in configs.items()) > _CONFIG_BYTES_MAX:
         raise ApiError(
             ErrorCode.INVALID_CONFIG, f"The configs of topic '{name}' do not fit into their znode."
@@ -43,17 +46,17 @@ def check_room(name: str, assignment: tuple[Replicas, ...], configs: Mapping[str
 
 
 def given_assignment(topic: CreatableTopic) -> dict[int, Replicas]:
-    """Return the replicas that a client gave each partition, by its number, once Kafka takes them.
+    """Return the client's replicas of each partition, after Kafka's checks.
 
-    What Kafka takes may still be unusable: see `usable_assignment`.
+    Kafka accepts unusable assignments too: see `usable_assignment`.
     """
-    # Where a partition comes twice the last one counts, as in Kafka.
+    # The last entry of a partition wins, as in Kafka.
     by_number = {a.partition_index: tuple(a.broker_ids) for a in topic.assignments}
     if len({len(replicas) for replicas in by_number.values()}) > 1:
-        raise _assignment("All partitions should have the same number of replicas")
+        raise invalid_assignment("All partitions should have the same number of replicas")
     if any(len(set(replicas)) != len(replicas) for replicas in by_number.values()):
-        raise _assignment(f"Duplicate replica assignment found: {_scala(by_number)}")
-    # Kafka adds numbers up where it could look at them: negative ones count for nothing.
+        raise invalid_assignment(f"Duplicate replica assignment found: {_scala(by_number)}")
+    # Kafka compares sums, and ignores negative numbers.
     if sum(number for number in by_number if number > 0) != sum(range(len(by_number))):
         raise _not_consecutive()
     return by_number
@@ -62,36 +65,86 @@ def given_assignment(topic: CreatableTopic) -> dict[int, Replicas]:
 def usable_assignment(
     by_number: Mapping[int, Replicas], image: MetadataImage, *, unusable_too: bool
 ) -> tuple[Replicas, ...]:
-    """Return it in the order of the partitions, if a topic can live on it.
+    """Return the replicas in the order of the partitions, if the topic can work with them.
 
-    Kafka takes negative ids, no ids at all, and ids of which no broker lives; its controller then
-    chokes on the topic (kafka-semantics 9.7). Those are refused here, unless the quirk is asked
-    for (`unusable_too`), and negative partitions always: docs/differences.md.
+    Kafka accepts partitions with negative broker ids, without replicas and without a live broker;
+    its controller then fails on the topic (docs/kafka/misbehaviour.md). They are rejected here,
+    unless the quirk `unusable_too` is on. Negative partitions are always rejected:
+    docs/differences.md.
     """
-    if min(by_number) < 0:  # Without those, distinct numbers that add up are consecutive.
+    if min(by_number) < 0:  # Distinct numbers from 0 up with this sum are consecutive.
         raise _not_consecutive()
     for number, replicas in () if unusable_too else sorted(by_number.items()):
         if not replicas:
-            raise _assignment(f"Partition {number} has no replicas.")
+            raise invalid_assignment(f"Partition {number} has no replicas.")
         if min(replicas) < 0:
-            raise _assignment(f"Partition {number} names a negative broker id.")
+            raise invalid_assignment(f"Partition {number} names a negative broker id.")
         if not any(replica in image.brokers for replica in replicas):
-            raise _assignment(f"No broker in the replica list of partition {number} is alive.")
+            raise invalid_assignment(
+                f"No broker in the replica list of partition {number} is alive."
+            )
     return tuple(by_number[number] for number in range(len(by_number)))
 
 
 def _not_consecutive() -> ApiError:
-    return _assignment("partitions should be a consecutive 0-based integer sequence")
+    return invalid_assignment("partitions should be a consecutive 0-based integer sequence")
 
 
-def _assignment(text: str) -> ApiError:
+def invalid_assignment(text: str) -> ApiError:
+    """Return INVALID_REPLICA_ASSIGNMENT with a message."""
     return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
 
 
 def _scala(assignment: Mapping[int, Replicas]) -> str:
-    """Render as Kafka's text does, which is Scala's rendering of its maps."""
+    """Return the text of a Scala map, as in Kafka's message."""
     parts = (
         f"{number} -> ArrayBuffer({', '.join(map(str, assignment[number]))})"
         for number in mutable_int_order(assignment)
     )
     return f"HashMap({', '.join(parts)})"
+
+
+def place_partitions(
+    topic: Topic, first: int, count: int, factor: int, image: MetadataImage
+) -> tuple[Replicas, ...]:
+    """Place `count` partitions from number `first` on, starting at partition 0's first replica."""
+    racks = {broker_id: broker.rack for broker_id, broker in image.brokers.items()}
+    leaders = [replicas[0] for replicas in topic.assignment[:1] if replicas]
+    start = start_index(list(racks), leaders[0]) if leaders else 0
+    try:
+        return assign_replicas(
+            BrokerOrder.of(racks),
+            partitions=count,
+            replication_factor=factor,
+            start=start,
+            shift=start,
+            first_partition=first,
+        )
+    except MixedRacksError:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
+
+
+def new_states(
+    name: str, assignment: Iterable[tuple[int, Replicas]], image: MetadataImage
+) -> list[PartitionRecord]:
+    """Return the states of new (partition, replicas); none for those without a live replica."""
+    states = []
+    for partition, replicas in assignment:
+        state = elect_new(replicas, image.brokers, image.controller_epoch)
+        if state is not None:
+            states.append(PartitionRecord(name, partition, state))
+    return states
+
+
+def start_reassignment(
+    topic: Topic, partition: int, change: PartitionAssignment, image: MetadataImage
+) -> tuple[PartitionAssignment, PartitionRecord | None]:
+    """Return the partition's assignment to write, and its state if that changes."""
+    state, live, epoch = topic.states[partition], image.brokers, image.controller_epoch
+    if state.partition_epoch < 0:
+        return change, None  # Never had a leader: it gets one among its new replicas.
+    after = begin(state, change, live, epoch)
+    if change.is_complete(after, live):  # No replica has to catch up.
+        after = complete(state, change, live, epoch)
+        change = PartitionAssignment(change.target)
+    return change, PartitionRecord(topic.name, partition, after)

@@ -1,7 +1,6 @@
-"""What CreateTopics needs to know of topic configs: which are refused, and what an answer shows.
+"""Topic configs in CreateTopics: validation, and the configs in the response.
 
-Both depend on the configs in force at the controller's own broker, as in Kafka; they come as a
-callable, because they change while the broker runs.
+Both depend on the current dynamic configs of the controller's own broker, as in Kafka.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from cluster_model.topic_configs import (
 class TopicConfigRules:
     """`check` and `show` for CreateTopics.
 
-    What topics inherit is computed once per state of the broker's configs: a request for a
-    thousand topics asks a thousand times.
+    Inherited configs are computed once for each version of the broker's configs: a request may
+    create a thousand topics.
     """
 
     def __init__(self, current: Callable[[], EffectiveBrokerConfig]) -> None:
@@ -33,19 +32,19 @@ class TopicConfigRules:
         self._inherited: list[CreatableTopicConfigs] = []
 
     def check(self, overrides: Mapping[str, str]) -> None:
-        """Refuse a set of overrides.
+        """Validate overrides.
 
         Raises:
-            ApiError: INVALID_CONFIG with Kafka's text (kafka-semantics 7.3).
+            ApiError: INVALID_CONFIG with Kafka's text (docs/kafka/configs.md#validation).
         """
         self._refresh()
         try:
             validate_topic_configs(overrides, self._defaults)
-        except ConfigException as refusal:
-            raise ApiError(ErrorCode.INVALID_CONFIG, refusal.message) from None
+        except ConfigException as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, error.message) from None
 
     def show(self, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
-        """Return all configs of a topic as an answer of version 5 and later lists them."""
+        """Return all configs of a topic, as the response lists them from version 5 on."""
         self._refresh()
         if not overrides:
             return self._inherited

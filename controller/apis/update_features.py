@@ -1,10 +1,10 @@
-"""UpdateFeatures, key 57, versions 0 and 1 (kafka-semantics 3.13). KIP-584, KIP-778.
+"""UpdateFeatures, key 57, versions 0 and 1 (docs/kafka/metadata.md). KIP-584, KIP-778.
 
-Behaviour: a cluster of ZooKeeper mode supports no feature, so that every update is refused, each
-for the first reason that Kafka finds. Nothing is written; `validate_only` is not read.
+A cluster in ZooKeeper mode supports no features, so every update is rejected, with the first error
+that Kafka finds. Nothing is written; `validate_only` is ignored.
 
 Version notes:
-    0: whether a feature may be lowered is a flag. 1: it is a type of upgrade.
+    0: a flag allows downgrades. 1: an upgrade type instead.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from bridgehead.kafka_wire.error_responses import error_response
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.update_features import (
     FeatureUpdateKey,
@@ -20,38 +20,37 @@ from bridgehead.kafka_wire.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
+from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
-from controller.apis.base import Decided, Decision, Outcome, RequestContext
-from controller.apis.config_changes import CLUSTER_NAME
+from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestContext, Results
 
 _UPGRADE: Final = 1
 _SAFE_DOWNGRADE: Final = 2
 _UPGRADE_TYPES: Final = (1, 2, 3)
-_DENIED: Final = "denied"
-# Features are elements under a prefix: the empty name is one that a client may send.
+# A prefix, because a client may send an empty name.
 _FEATURE: Final = "feature:"
 
 
-class UpdateFeatures:
+class UpdateFeatures(AdminApi):
     """See the module."""
 
-    api_key: ClassVar[int] = 57
+    api_key: ClassVar[ApiKey] = ApiKey.UPDATE_FEATURES
 
     def decide(
         self,
         context: RequestContext,
         request: UpdateFeaturesRequest,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
         """See AdminApi.decide."""
         if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
-            denied = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-            return Decision([Decided(_DENIED, denied)])
-        # A feature that comes twice is answered once, as its first entry is judged.
+            denied = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return Decision.of_whole_request(denied)
+        # A duplicate feature is answered once, by its first entry.
         texts: dict[str, str] = {}
         for update in request.feature_updates:
-            texts.setdefault(update.feature, _refusal(update, context.api_version))
+            texts.setdefault(update.feature, _rejection(update, context.api_version))
         return Decision(
             [
                 Decided(_FEATURE + name, Outcome(ErrorCode.INVALID_REQUEST, text))
@@ -60,22 +59,16 @@ class UpdateFeatures:
         )
 
     def conflict(self, element: str) -> Outcome:
-        """Cannot happen: nothing is written."""
+        """See AdminApi.conflict."""
         return Outcome(ErrorCode.FEATURE_UPDATE_FAILED)
 
-    def answer(
-        self,
-        context: RequestContext,
-        request: UpdateFeaturesRequest,
-        outcomes: Mapping[str, Outcome],
-        image: MetadataImage,
-        unfinished: frozenset[str],
+    def response(
+        self, context: RequestContext, request: UpdateFeaturesRequest, results: Results
     ) -> Any:
-        """See AdminApi.answer."""
-        denied = outcomes.get(_DENIED)
-        if denied is not None:
-            error = denied.error
-            return self.refuse(request, context.api_version, error, error.default_text)
+        """See AdminApi.response."""
+        rejected = self.whole_request_error(context, request, results)
+        if rejected is not None:
+            return rejected
         return UpdateFeaturesResponse(
             error_message=None,
             results=[
@@ -84,19 +77,13 @@ class UpdateFeatures:
                     error_code=outcome.error,
                     error_message=outcome.message,
                 )
-                for element, outcome in outcomes.items()
+                for element, outcome in results.outcomes.items()
             ],
         )
 
-    def refuse(
-        self, request: UpdateFeaturesRequest, version: int, error: ErrorCode, message: str | None
-    ) -> Any:
-        """See AdminApi.refuse."""
-        return error_response(self.api_key, request, version, error, message)
 
-
-def _refusal(update: FeatureUpdateKey, version: int) -> str:
-    """Return why one update cannot be: the first of Kafka's reasons that applies."""
+def _rejection(update: FeatureUpdateKey, version: int) -> str:
+    """Return the message of Kafka's first failing check."""
     upgrade_type = update.upgrade_type
     if version == 0:
         upgrade_type = _SAFE_DOWNGRADE if update.allow_downgrade else _UPGRADE

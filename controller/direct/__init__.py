@@ -1,1 +1,1 @@
-"""Writes of brokers below the bridge release: each to ZooKeeper itself. KIP-590 §Compatibility."""
+"""Direct writes to ZooKeeper by brokers below the bridge release. KIP-590 §Compatibility."""

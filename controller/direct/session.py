@@ -1,9 +1,8 @@
-"""The session through which a broker below the bridge release writes by itself.
+"""The session of the direct writes of a broker below the bridge release.
 
-No office stands behind it and no fence: what is written elsewhere meanwhile is found by the
-versions of the znodes. The first operation of each multi sets the session's own znode to the
-outcomes, at its known version; so a multi whose answer was lost is sent again as it was, and
-ZooKeeper's log tells for which request something was written.
+It has no controller epoch and no fence: the versions of the znodes reveal concurrent writes. The
+first operation of each multi sets the session's own znode to the outcomes, at its known version;
+so a multi with a lost reply can be resent, and ZooKeeper's log shows the request of each write.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from zookeeper_client.wire import MultiResult, Read, ReadResult
 
 
 class DirectSession:
-    """One broker's; a session that is lost is followed by another when something is asked."""
+    """Opens a new ZooKeeper session on the first call after the loss of one."""
 
     def __init__(
         self,
@@ -77,7 +76,7 @@ class DirectSession:
         return self._session
 
     async def _announce(self, session: ZooKeeperSession) -> None:
-        """Say whose session it is, in the evidence and in ZooKeeper, before it writes."""
+        """Record the session in the event log and in ZooKeeper, before its first write."""
         name = f"0x{session.session_id:x}"
         self._log.append(SessionOpened(role="direct", session=name))
         self._log.flush()
@@ -97,7 +96,7 @@ class DirectSession:
                 self._session = None
 
     async def close(self) -> None:
-        """End the session; its znode goes with it."""
+        """End the session, which deletes its znode."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -107,11 +106,11 @@ class DirectSession:
         return await (await self.open()).read(reads)
 
     async def last_zxid(self) -> int:
-        """Return the newest transaction of which this session has read. Raises as `read`."""
+        """Return the zxid of the newest transaction read. Raises ConnectionLostError."""
         return (await self.open()).last_zxid
 
     async def encode(self, operations: Sequence[Operation]) -> list[bytes]:
-        """Return operations as bytes, to know how long they are. Raises ConnectionLostError."""
+        """Return the operations' bytes. Raises ConnectionLostError."""
         session = await self.open()
         return [session.encode(operation) for operation in operations]
 
@@ -119,11 +118,11 @@ class DirectSession:
         """Execute all operations or none; return the zxid.
 
         Raises:
-            ContentConflictError: definite; something was written elsewhere meanwhile.
-            UnknownOutcomeError: the session went with the multi in flight.
-            ConnectionLostError: definite; there was no session to write through.
+            ContentConflictError: definite; a concurrent write changed a version.
+            UnknownOutcomeError: the session was lost with the multi in flight.
+            ConnectionLostError: definite; no session could be opened.
         """
-        # Whoever gives up waiting must not leave a multi behind that is not counted.
+        # The version must be counted even if the caller is cancelled.
         task = asyncio.create_task(self._write(outcomes, operations))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -132,7 +131,7 @@ class DirectSession:
     def _ended(self, task: asyncio.Task[int]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # Whoever still waits is told; else nobody wants to know.
+            task.exception()  # Retrieved, in case the caller was cancelled.
 
     async def _write(self, outcomes: bytes, operations: Sequence[bytes]) -> int:
         async with self._turn:
@@ -158,17 +157,17 @@ class DirectSession:
             return result.zxid
         if result.failed_index > 0:
             raise ContentConflictError(result.failed_index - 1, result.error_code)
-        # Our own znode has moved: by the first copy of this multi, whose answer was lost.
+        # Our own znode has changed: by the first copy of this multi, whose reply was lost.
         stat = await self._own_stat(session)
         if not sent_before or stat is None or stat[0] != self._version + 1:
-            self._session = None  # Somebody took its znode away: nothing can be told through it.
+            self._session = None  # Someone else changed or deleted the znode.
             await session.close()
             raise UnknownOutcomeError(self._znode)
         self._version += 1
         return stat[1]
 
     async def _own_stat(self, session: ZooKeeperSession) -> tuple[int, int] | None:
-        """Return version and mzxid of the session's znode, if it is there."""
+        """Return version and mzxid of the session's znode; None if it does not exist."""
         try:
             stat = await session.exists(self._znode)
         except ConnectionLostError as lost:

@@ -1,9 +1,8 @@
-"""Decides and writes what a broker below the bridge release is asked to write.
+"""Decides and writes the requests of a broker below the bridge release.
 
-The decisions are those of the controller's APIs, on what ZooKeeper holds now; only the office is
-missing. Each element is a multi of its own, as each was a write of its own in such a broker, and
-demands the versions that were read: whoever wrote in between has this decided anew, so that no
-update is lost.
+The decisions are those of the controller's APIs, on the current state of ZooKeeper and without an
+election. Each element is written in its own multi, as in such a broker, and checks the versions
+that were read; after a conflict the request is decided again, so no update is lost.
 """
 
 from __future__ import annotations
@@ -20,38 +19,44 @@ from cluster_model.authorization import BindAuthorize
 from cluster_model.image import MetadataImage
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znode_operations import Operation
-from controller.apis.base import Decision
-from controller.consultations import Consultations, Policies
+from controller.apis.base import Decision, Results
 from controller.direct.reading import read_image
-from controller.host_names import with_hosts
+from controller.host_names import resolve_hosts
+from controller.pending_request import (
+    TOO_LARGE,
+    PendingRequest,
+    error_codes,
+    execution_started,
+    fits_in_multi,
+    request_decided,
+)
+from controller.policy_evaluation import Policies, PolicyEvaluation
 from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import ContentConflictError, UnknownOutcomeError
-from controller.work import TOO_LARGE, Work, execution_started, fits_a_multi, told_codes
-from event_log.events import RequestDecided
 from event_log.writer import EventLog
 from zookeeper_client.wire import Read, ReadResult
 
 _log = logging.getLogger(__name__)
-# Of one request; then it is told what its API tells of a foreign write.
+# Conflicts of one request before its API's conflict error.
 _CONFLICTS_MAX: Final = 50
-_AGAIN_S: Final = 0.1
-_NO_OFFICE: Final = 0  # in place of an epoch
+_RETRY_S: Final = 0.1
+_NO_EPOCH: Final = 0  # no controller decides
 
 
 class Session(Protocol):
-    """What the writer needs of a session; see controller.direct.session."""
+    """The writer's part of DirectSession."""
 
     async def read(self, reads: Sequence[Read], /) -> list[ReadResult]:
         """Read many znodes."""
         ...
 
     async def last_zxid(self) -> int:
-        """Return the newest transaction that was read of."""
+        """Return the newest transaction read."""
         ...
 
     async def encode(self, operations: Sequence[Operation], /) -> list[bytes]:
-        """Return operations as bytes."""
+        """Return the operations' bytes."""
         ...
 
     async def write(self, outcomes: bytes, operations: Sequence[bytes], /) -> int:
@@ -61,11 +66,11 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DirectServices:
-    """What the node hands in."""
+    """The writer's collaborators, built by the node."""
 
     bind_authorize: BindAuthorize
-    acls: Callable[[], AclSet]  # as this broker knows them
-    acls_as_of: Callable[[], int | None]  # the zxid; None: they are of no one moment just now
+    acls: Callable[[], AclSet]  # of this broker
+    acls_zxid: Callable[[], int | None]  # None: they mix several transactions at the moment
     policies: Policies | None
     log: EventLog
     now_s: Callable[[], float]
@@ -73,123 +78,111 @@ class DirectServices:
 
 
 class DirectWriter:
-    """One broker's. Requests go on beside each other; their multis follow one another."""
+    """The writer of one broker. Requests run concurrently, their multis one after another."""
 
     def __init__(self, session: Session, services: DirectServices) -> None:
         self._session = session
         self._services = services
 
-    async def write(self, work: Work) -> tuple[Any, int]:
-        """Return the response message, and the zxid that it stands for.
+    async def write(self, pending: PendingRequest) -> tuple[Any, int]:
+        """Return the response message, and the zxid of the last write.
 
         Raises:
-            ApiError: REQUEST_TIMED_OUT. Some of it may have been written: nobody knows.
+            ApiError: REQUEST_TIMED_OUT, not definite: elements may have been written.
         """
         try:
-            async with asyncio.timeout(work.deadline_s - self._services.now_s()):
-                image = await self._done(work)
+            async with asyncio.timeout(pending.deadline_s - self._services.now_s()):
+                image = await self._execute(pending)
         except (TimeoutError, UnknownOutcomeError) as late:
-            _log.warning("%s: its end is not known: %r", work.context.request_id, late)
+            _log.warning("%s: unknown outcome: %r", pending.request_id, late)
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT) from late
-        message = work.api.answer(
-            work.context, work.request, work.outcomes, image, unfinished=frozenset()
+        results = Results(pending.outcomes, image)
+        message = pending.api.response(pending.context, pending.request, results)
+        zxid = pending.zxid or image.zxid
+        codes = error_codes(pending.outcomes, frozenset())
+        self._services.log.append(
+            request_decided(pending, codes, epoch=_NO_EPOCH, zxid=zxid, answer_sha256=None)
         )
-        zxid = work.zxid or image.zxid
-        self._services.log.append(_decided(work, zxid))
         self._services.log.flush()
         return message, zxid
 
-    async def _done(self, work: Work) -> MetadataImage:
+    async def _execute(self, pending: PendingRequest) -> MetadataImage:
         """Decide and write until every element has its outcome; return the last image."""
         services = self._services
-        work.context = await with_hosts(
-            work.context, work.request, services.bind_authorize, services.acls()
-        )
-        asked = _Turns(services, work)
+        await resolve_hosts(pending, services.bind_authorize, services.acls())
+        decisions = _Decisions(services, pending)
         while True:
             try:
                 image = await read_image(
-                    self._session.read, work, everything=services.policies is not None
+                    self._session.read, pending, all_of_it=services.policies is not None
                 )
                 image = replace(image, zxid=await self._session.last_zxid())
-                decision = await asked.decide(image)
-                if await self._written(work, decision, image):
+                decision = await decisions.decide(image)
+                if await self._write(pending, decision, image):
                     return image
             except ConnectionLostError as lost:
-                _log.warning("%s waits for ZooKeeper: %s", work.context.request_id, lost)
-                await asyncio.sleep(_AGAIN_S)
+                _log.warning("%s waits for ZooKeeper: %s", pending.request_id, lost)
+                await asyncio.sleep(_RETRY_S)
 
-    async def _written(self, work: Work, decision: Decision, image: MetadataImage) -> bool:
-        """Write what has records, element by element; False: it must be decided anew."""
-        work.image_zxid = image.zxid
+    async def _write(
+        self, pending: PendingRequest, decision: Decision, image: MetadataImage
+    ) -> bool:
+        """Write the elements that have records; False: decide again after a conflict."""
+        pending.image_zxid = image.zxid
         for decided in decision.elements:
-            if decided.element in work.outcomes:
+            if decided.element in pending.outcomes:
                 continue
             operations = await self._session.encode(plan_operations(decided.records, image))
-            fits = fits_a_multi(operations, decided)
+            fits = fits_in_multi(operations, decided)
             if not decided.records or not fits:
-                work.outcomes[decided.element] = decided.outcome if fits else TOO_LARGE
-                work.without_effect.add(decided.element)
+                pending.outcomes[decided.element] = decided.outcome if fits else TOO_LARGE
+                pending.without_effect.add(decided.element)
                 continue
-            told = {decided.element: decided.outcome}
-            entry = RequestOutcomes(work.identity, work.context.request_id, told)
+            written = {decided.element: decided.outcome}
+            entry = RequestOutcomes(pending.identity, pending.request_id, written)
             try:
-                work.zxid = await self._session.write(encode_outcomes(0, [entry]), operations)
+                pending.zxid = await self._session.write(
+                    encode_outcomes(_NO_EPOCH, [entry]), operations
+                )
             except ContentConflictError as conflict:
-                _log.info("%s met a foreign write: %s", work.context.request_id, conflict)
-                work.meetings += 1
-                if work.meetings < _CONFLICTS_MAX:
-                    # What had no effect was judged on a state that is no more.
-                    for element in work.without_effect:
-                        del work.outcomes[element]
-                    work.without_effect.clear()
+                _log.info("%s conflicts with an external write: %s", pending.request_id, conflict)
+                pending.conflicts += 1
+                if pending.conflicts < _CONFLICTS_MAX:
+                    # Outcomes without effect depend on a state that has changed.
+                    for element in pending.without_effect:
+                        del pending.outcomes[element]
+                    pending.without_effect.clear()
                     return False
-                work.outcomes[decided.element] = work.api.conflict(decided.element)
+                pending.outcomes[decided.element] = pending.api.conflict(decided.element)
                 continue
-            work.outcomes |= told
+            pending.outcomes |= written
             image = image.replay(decided.records)
         return True
 
 
-class _Turns:
-    """One request's decisions, with what policies say to them."""
+class _Decisions:
+    """The decisions of one request, with the verdicts of policies."""
 
-    def __init__(self, services: DirectServices, work: Work) -> None:
+    def __init__(self, services: DirectServices, pending: PendingRequest) -> None:
         self._services = services
-        self._work = work
-        self._answered = asyncio.Event()
-        self._policies = Consultations(
-            services.policies, submit=lambda _: self._answered.set(), now_s=services.now_s
+        self._pending = pending
+        self._evaluated = asyncio.Event()
+        self._policies = PolicyEvaluation(
+            services.policies, submit=lambda _: self._evaluated.set(), now_s=services.now_s
         )
 
     async def decide(self, image: MetadataImage) -> Decision:
-        """Decide on this image, once its policies have answered."""
-        work, services = self._work, self._services
+        """Decide on this image; waits for the policies."""
+        pending, services = self._pending, self._services
         while True:
-            work.bind(services.bind_authorize, services.acls(), services.now_ms())
-            as_of = services.acls_as_of()
-            services.log.append(execution_started(work, _NO_OFFICE, -1 if as_of is None else as_of))
-            decision = work.api.decide(work.context, work.request, image, work.outcomes)
-            self._answered.clear()
-            judged = self._policies.judge(work, decision, image)
-            if judged is not None:
-                return judged
-            await self._answered.wait()
-
-
-def _decided(work: Work, zxid: int) -> RequestDecided:
-    context = work.context
-    return RequestDecided(
-        request_id=context.request_id,
-        identity=work.identity,
-        api_key=context.api_key,
-        principal=str(context.principal),
-        epoch=_NO_OFFICE,
-        image_zxid=work.image_zxid,
-        zxid=zxid,
-        elements=told_codes(work.outcomes, frozenset()),
-        unchanged=sorted(work.without_effect),
-        error=int(ErrorCode.NONE),
-        validate_only=bool(getattr(work.request, "validate_only", False)),
-        answer_sha256=None,  # No Envelope carried it.
-    )
+            context = pending.new_context(
+                services.bind_authorize, services.acls(), services.now_ms()
+            )
+            zxid = services.acls_zxid()
+            services.log.append(execution_started(pending, _NO_EPOCH, -1 if zxid is None else zxid))
+            proposed = pending.api.decide(context, pending.request, image, pending.outcomes)
+            self._evaluated.clear()
+            decision = self._policies.judge(pending, proposed, image)
+            if decision is not None:
+                return decision
+            await self._evaluated.wait()

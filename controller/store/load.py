@@ -1,7 +1,7 @@
-"""State out of ZooKeeper: everything a new controller must know, in a few batched reads.
+"""Loads the state of a new controller from ZooKeeper.
 
-100,000 partition states come in a third of a second with MultiRead; one get after another takes
-twenty. Parsing yields to the loop, so that heartbeats go on meanwhile.
+MultiRead reads 100,000 partition states in a third of a second; single reads take 20 seconds.
+Parsing yields to the event loop, so that heartbeats continue.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from typing import Final, cast
 
 from immutables import Map
 
-from bridgehead.authorizer import ResourcePattern
-from cluster_model.acl_znodes import AclZnode
-from cluster_model.acls import Entries
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import NO_STATE, ConfigResource, PartitionState
@@ -30,31 +27,31 @@ from cluster_model.znodes import (
     ZnodeContentError,
 )
 from controller.store.outcomes import OutcomeIndex, decode_outcomes
-from zookeeper_client.acl_reading import read_acls, rules_of
+from zookeeper_client.acl_reading import read_acls
 from zookeeper_client.config_reading import read_configs
 from zookeeper_client.token_reading import read_tokens
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
-# Topics parsed between two looks at the loop: some 10 ms at 100 partitions each.
-_TOPICS_PER_TURN: Final = 50
+# Topics parsed before yielding: some 10 ms at 100 partitions each.
+_TOPICS_PER_STEP: Final = 50
 _CONFIG_TYPES: Final = ("topics", "brokers", "users", "clients", "ips")
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was found. `refused` names znodes whose content could not be understood."""
+    """The loaded state. `invalid`: errors of the skipped znodes."""
 
     image: MetadataImage
     outcomes: OutcomeIndex
     orphan_markers: tuple[str, ...]  # deletion markers without a topic
     without_id: tuple[str, ...]  # topics written without a topic id
     has_feature_znode: bool
-    refused: tuple[str, ...]
+    invalid: tuple[str, ...]
 
 
 async def load(read: ReadMany, controller_epoch: int) -> Loaded:
-    """Read everything. The fence is held already, so that nothing changes underneath."""
-    refused: list[str] = []
+    """Read everything. Call it after the election, when no other controller writes."""
+    invalid: list[str] = []
     names = await _children(
         read,
         (
@@ -66,12 +63,12 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     )
     topic_names, markers, commits, floors = names
     feature, *_ = await read([ReadData("/feature")])
-    brokers = await load_brokers(read, refused)
+    brokers = await load_brokers(read, invalid)
     configured = await read_configs(read, _CONFIG_TYPES)
-    topics, without_id = await load_topics(read, topic_names, refused)
+    topics, without_id = await load_topics(read, topic_names, invalid)
     ruled = await read_acls(read)
     issued = await read_tokens(read)
-    outcomes = await _load_outcomes(read, commits, floors, refused)
+    outcomes = await _load_outcomes(read, commits, floors, invalid)
     image = MetadataImage(
         controller_epoch=controller_epoch,
         brokers=brokers,
@@ -90,11 +87,11 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     return Loaded(
         image,
         outcomes,
-        # A topic that was not understood is there: its marker is no orphan.
+        # The marker of a skipped topic is not an orphan.
         tuple(sorted(set(markers) - set(topic_names))),
         without_id,
         feature is not None,
-        (*refused, *configured.refused, *ruled.refused, *issued.refused),
+        (*invalid, *configured.invalid, *ruled.invalid, *issued.invalid),
     )
 
 
@@ -107,7 +104,7 @@ async def _data(read: ReadMany, paths: Sequence[str]) -> list[ZnodeData | None]:
     return cast(list[ZnodeData | None], await read([ReadData(path) for path in paths]))
 
 
-async def load_brokers(read: ReadMany, refused: list[str]) -> Map[int, BrokerRegistration]:
+async def load_brokers(read: ReadMany, invalid: list[str]) -> Map[int, BrokerRegistration]:
     """Return the live brokers; their incarnations come from /bridgehead/nodes."""
     names, nodes = await _children(read, ("/brokers/ids", "/bridgehead/nodes"))
     ids = [int(name) for name in names if name.isdecimal()]
@@ -119,17 +116,17 @@ async def load_brokers(read: ReadMany, refused: list[str]) -> Map[int, BrokerReg
             try:
                 incarnations[name] = NodeZnode.decode(address.data).incarnation
             except ZnodeContentError as wrong:
-                refused.append(f"/bridgehead/nodes/{name}: {wrong}")
+                invalid.append(f"/bridgehead/nodes/{name}: {wrong}")
     brokers = {}
     for broker_id, found in zip(ids, data, strict=True):
         if found is None:
-            continue  # It went between the two reads.
+            continue  # Deleted between the two reads.
         try:
             brokers[broker_id] = BrokerIdZnode.decode(
                 broker_id, found.stat.czxid, found.data, incarnations.get(str(broker_id), "")
             )
         except ZnodeContentError as wrong:
-            refused.append(str(wrong))
+            invalid.append(str(wrong))
     return Map(brokers)
 
 
@@ -142,18 +139,10 @@ def _mutation_rates(
             yield resource, rate
 
 
-async def read_acl(read: ReadMany, pattern: ResourcePattern) -> tuple[Entries, int | None]:
-    """Return one pattern's rules and its znode's version; None: it has no znode."""
-    (znode,) = await _data(read, [AclZnode.path(pattern)])
-    if znode is None:
-        return (), None
-    return rules_of(pattern, znode.data, []), znode.stat.version
-
-
 async def load_topics(
-    read: ReadMany, names: Sequence[str], refused: list[str]
+    read: ReadMany, names: Sequence[str], invalid: list[str]
 ) -> tuple[Map[str, Topic], tuple[str, ...]]:
-    """Return those of the named topics that are there, and the names of those without an id."""
+    """Return the topics of `names` that exist, and the names of those without a topic id."""
     contents: dict[str, TopicContent] = {}
     znodes = await _data(read, [TopicZnode.path(name) for name in names])
     for name, znode in zip(names, znodes, strict=True):
@@ -162,7 +151,7 @@ async def load_topics(
         try:
             contents[name] = TopicZnode.decode(name, znode.data)
         except ZnodeContentError as wrong:
-            refused.append(str(wrong))
+            invalid.append(str(wrong))
     states = await _data(
         read,
         [
@@ -174,10 +163,10 @@ async def load_topics(
     topics: dict[str, Topic] = {}
     at = 0
     for count, (name, content) in enumerate(contents.items()):
-        if count % _TOPICS_PER_TURN == 0:
+        if count % _TOPICS_PER_STEP == 0:
             await asyncio.sleep(0)
         size = len(content.assignment)
-        topics[name] = _topic(name, content, states[at : at + size], refused)
+        topics[name] = _topic(name, content, states[at : at + size], invalid)
         at += size
     for name, topic in topics.items():
         if any(state.partition_epoch < 0 for state in topic.states) or not topic.states:
@@ -187,7 +176,7 @@ async def load_topics(
 
 
 def _topic(
-    name: str, content: TopicContent, found: Sequence[ZnodeData | None], refused: list[str]
+    name: str, content: TopicContent, found: Sequence[ZnodeData | None], invalid: list[str]
 ) -> Topic:
     states: list[PartitionState] = []
     for partition, znode in enumerate(found):
@@ -197,8 +186,8 @@ def _topic(
                 version = znode.stat.version
                 state = PartitionZnode.decode(name, partition, znode.data, version)
             except ZnodeContentError as wrong:
-                refused.append(str(wrong))
-                # Rewritten as a partition without a leader; its znode stays known.
+                invalid.append(str(wrong))
+                # No leader; with the znode's version the state can be overwritten.
                 state = NO_STATE._replace(partition_epoch=znode.stat.version)
         states.append(state)
     return Topic(
@@ -213,7 +202,7 @@ def _topic(
 
 
 async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
-    """Look for `partitions` and `partitions/<p>` without a state, as a died controller leaves."""
+    """Find `partitions` and `partitions/<p>` without a state: a controller failed in between."""
     parent = PartitionZnode.parent(topic.name)
     (children,) = await read([ReadChildren(parent)])
     if children is None:
@@ -226,10 +215,10 @@ async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
 
 
 async def _load_outcomes(
-    read: ReadMany, commits: Sequence[str], floors: Sequence[str], refused: list[str]
+    read: ReadMany, commits: Sequence[str], floors: Sequence[str], invalid: list[str]
 ) -> OutcomeIndex:
     index = OutcomeIndex()
-    refused += [f"/bridgehead/outcomes/{name}" for name in commits if not name.isdecimal()]
+    invalid += [f"/bridgehead/outcomes/{name}" for name in commits if not name.isdecimal()]
     commits = [name for name in commits if name.isdecimal()]
     found = await _data(read, [OutcomeZnode.path(int(name)) for name in commits])
     for name, znode in zip(commits, found, strict=True):
@@ -238,14 +227,14 @@ async def _load_outcomes(
         try:
             outcomes = decode_outcomes(OutcomeZnode.path(int(name)), znode.data)
         except ZnodeContentError as wrong:
-            refused.append(str(wrong))
+            invalid.append(str(wrong))
             continue
-        index.add(int(name), znode.stat.czxid, outcomes)
+        index.add(int(name), outcomes)
     stored = await _data(read, [f"/bridgehead/floors/{name}" for name in floors])
     for name, znode in zip(floors, stored, strict=True):
         broker_id, _, incarnation = name.partition("-")
         if znode is None or not (znode.data or b"").isdigit() or not broker_id.isdecimal():
-            refused.append(f"/bridgehead/floors/{name}")
+            invalid.append(f"/bridgehead/floors/{name}")
             continue
         key = (int(broker_id), incarnation)
         index.floors[key] = index.stored_floors[key] = int(znode.data or b"0")

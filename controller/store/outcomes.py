@@ -1,8 +1,7 @@
-"""Outcomes: what became of each request, kept until its broker needs it no more.
+"""Outcomes of requests, kept until the broker has finished the request (docs/adr/0003).
 
-In the same multi as the effects of a request goes one znode that says how it ended, element by
-element, so that whoever is controller next can tell a request that comes again (design 5.5,
-docs/adr/0003). Pure: the store writes what `OutcomeIndex` names.
+The multi with the effects of a request also creates a znode with the outcome of each element, so
+the next controller recognizes a resend. Pure: the store executes the operations.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from cluster_model.znodes import (
 from controller.apis.base import Outcome
 from envelope.messages import RequestIdentity
 
-# One pruning multi stays below the store's limit of operations, with room for its floors.
+# Below the store's limit of operations, with room for the floors.
 PRUNED_PER_MULTI_MAX: Final = 400
 
 
@@ -38,7 +37,7 @@ class RequestOutcomes(NamedTuple):
 
 
 def encode_outcomes(epoch: int, outcomes: Iterable[RequestOutcomes]) -> bytes:
-    """Return the content of an outcome znode. Never a secret, never a whole answer."""
+    """Return the content of an outcome znode. Contains no secrets and no responses."""
     return orjson.dumps(
         {
             "epoch": epoch,
@@ -64,11 +63,7 @@ def encode_outcomes(epoch: int, outcomes: Iterable[RequestOutcomes]) -> bytes:
 
 
 def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
-    """Read an outcome znode.
-
-    Raises:
-        ZnodeContentError: the content is not what `encode_outcomes` writes.
-    """
+    """Decode an outcome znode. Raises ZnodeContentError."""
     try:
         return [
             RequestOutcomes(
@@ -86,8 +81,8 @@ def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
             )
             for entry in orjson.loads(data or b"")["outcomes"]
         ]
-    except (KeyError, TypeError, ValueError) as wrong:
-        raise ZnodeContentError(f"{path}: {wrong!r}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ZnodeContentError(f"{path}: {error!r}") from None
 
 
 def _identity(broker_id: Any, incarnation: Any, sequence: Any) -> RequestIdentity:
@@ -99,37 +94,35 @@ Incarnation = tuple[int, str]  # broker id, incarnation
 
 @dataclass(slots=True)
 class OutcomeIndex:
-    """All outcomes in ZooKeeper, and the floors below which they are forgotten."""
+    """All outcomes in ZooKeeper, and each incarnation's floor: outcomes below it are pruned."""
 
-    settled: dict[RequestIdentity, dict[str, Outcome]] = field(default_factory=dict)
-    zxids: dict[RequestIdentity, int] = field(default_factory=dict)
-    # commit number -> identities whose outcomes that znode holds
+    committed: dict[RequestIdentity, dict[str, Outcome]] = field(default_factory=dict)
+    # by commit number: the requests whose outcomes are in that znode
     commits: dict[int, tuple[RequestIdentity, ...]] = field(default_factory=dict)
     floors: dict[Incarnation, int] = field(default_factory=dict)
     stored_floors: dict[Incarnation, int] = field(default_factory=dict)
 
-    def add(self, commit: int, zxid: int, outcomes: Sequence[RequestOutcomes]) -> None:
-        """Remember what one multi settled."""
+    def add(self, commit: int, outcomes: Sequence[RequestOutcomes]) -> None:
+        """Add the outcomes of one multi."""
         for identity, _, elements in outcomes:
-            self.settled.setdefault(identity, {}).update(elements)
-            self.zxids[identity] = zxid
+            self.committed.setdefault(identity, {}).update(elements)
         self.commits[commit] = tuple(entry.identity for entry in outcomes)
 
     def lookup(self, identity: RequestIdentity) -> Mapping[str, Outcome]:
-        """Return the outcomes of the elements that were committed before; mostly none."""
-        return self.settled.get(identity, {})
+        """Return the outcomes of the committed elements; none for a new request."""
+        return self.committed.get(identity, {})
 
     def raise_floor(self, incarnation: Incarnation, floor: int) -> None:
-        """A broker says: all my requests below `floor` are answered or abandoned."""
+        """The broker has finished all its requests with a sequence below `floor`."""
         if floor > self.floors.get(incarnation, 0):
             self.floors[incarnation] = floor
 
     def is_below_floor(self, identity: RequestIdentity) -> bool:
-        """True for a copy of a request that its broker has finished with."""
+        """True for a resend of a request that its broker has finished."""
         return identity.sequence < self.floors.get(identity[:2], 0)
 
     def prunable(self, gone: frozenset[Incarnation]) -> list[int]:
-        """Return the commits whose outcomes nobody will ask for, oldest first."""
+        """Return the commits whose requests will not be resent, oldest first."""
         return [
             commit
             for commit, identities in self.commits.items()
@@ -147,7 +140,7 @@ class OutcomeIndex:
                 operations.append(Create(path, content))
             elif self.stored_floors[incarnation] != floor:
                 operations.append(SetData(path, content))
-        # A vanished incarnation's floor goes with the last of its outcomes.
+        # The floor of a vanished incarnation is deleted with the last of its outcomes.
         kept = {i[:2] for c, ids in self.commits.items() if c not in set(commits) for i in ids}
         operations += [
             Delete(FloorZnode.path(*incarnation))
@@ -157,12 +150,11 @@ class OutcomeIndex:
         return operations
 
     def pruned(self, commits: Sequence[int], gone: frozenset[Incarnation]) -> None:
-        """Forget what `plan_pruning` removed, after it was committed."""
+        """Remove the pruned outcomes and floors, after the commit of plan_pruning()."""
         touched = {identity[:2] for commit in commits for identity in self.commits[commit]}
         for commit in commits:
             for identity in self.commits.pop(commit):
-                self.settled.pop(identity, None)
-                self.zxids.pop(identity, None)
+                self.committed.pop(identity, None)
         for incarnation in touched - gone:
             self.stored_floors[incarnation] = self.floors[incarnation]
         kept = {identity[:2] for identities in self.commits.values() for identity in identities}
@@ -171,6 +163,6 @@ class OutcomeIndex:
             self.floors.pop(incarnation, None)
 
     def known_incarnations(self) -> set[Incarnation]:
-        """Return every incarnation that has outcomes or a floor here."""
+        """Return every incarnation that has outcomes or a floor."""
         known = {identity[:2] for identities in self.commits.values() for identity in identities}
         return known | set(self.stored_floors)

@@ -1,4 +1,4 @@
-"""Records to znode operations. Pure; the only place that knows which znodes a fact is made of."""
+"""Translates records into znode operations. Pure; the only code that maps records to znodes."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from cluster_model.znodes import (
 
 
 def plan_operations(records: Iterable[Record], image: MetadataImage) -> list[Operation]:
-    """Return the operations that make `records` true, given what `image` says is there.
+    """Return the operations that write `records` to a cluster in the state of `image`.
 
-    The fence and the commit counter are not among them: the store puts those first.
+    The store adds the fence and the commit counter.
     """
     operations: list[Operation] = []
-    # Topics whose `partitions` znode comes into being within these operations.
+    # Topics whose `partitions` znode these operations create.
     rooted: set[str] = set()
     for record in records:
         match record:
@@ -116,7 +116,7 @@ def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]
     for kind, resource, configs in steps:
         path = ConfigZnode.path(resource)
         content = None if configs is None else ConfigZnode.encode(configs)
-        # Others may write it: brokers below the bridge release, Kafka's tools.
+        # Brokers below the bridge release and Kafka's tools write configs too.
         version = image.config_versions.get(resource, ANY_VERSION)
         match kind:
             case StepKind.CREATE:
@@ -133,7 +133,7 @@ def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]
 
 
 def _write_acls(record: AclRecord, image: MetadataImage) -> list[Operation]:
-    """As Kafka: only if the znode is as it was last seen, because others may write it."""
+    """Check the znode's version, as Kafka does: others write ACLs too."""
     path, version = AclZnode.path(record.pattern), image.acl_versions.get(record.pattern)
     write: Operation
     if not record.entries:

@@ -1,9 +1,9 @@
-"""The store over a live ZooKeeper session: election, and the fenced multi.
+"""The controller session: election, and the fenced multi.
 
-This is the only module that writes metadata. Every write is one multi whose operation 0 checks
-the version of /controller_epoch and whose operation 1 sets /bridgehead/commit at its known
-version (design 5.3). After a lost reply the same multi is sent again, nothing is read: failure
-at 0 says another controller is in office, failure at 1 says the first copy was applied.
+Only this module writes metadata. Operation 0 of every multi checks the version of
+/controller_epoch; operation 1 sets /bridgehead/commit at its known version. After a lost reply the
+same multi is sent again: a failure at 0 means that another controller was elected, a failure at 1
+that the first copy was applied.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from controller.store.port import (
     ContentConflictError,
     ControllerMovedError,
     Fence,
-    Mutant,
     UnknownOutcomeError,
 )
 from event_log.events import (
@@ -44,11 +43,11 @@ from event_log.writer import EventLog
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import MultiResult, Read, ReadResult
 
-# A multi of 500 operations costs 4 ms and more gain nothing; two of them are fence and counter.
+# A multi of 500 operations takes 4 ms; larger ones are not faster. Includes fence and counter.
 OPERATIONS_MAX: Final = 500
-# jute.maxbuffer is 1 MiB at an untuned server.
+# jute.maxbuffer is 1 MiB by default.
 MULTI_BYTES_MAX: Final = 900_000
-_OFFICE: Final = 2  # operations in front of the effects
+FENCE_OPERATIONS: Final = 2  # check of /controller_epoch, commit counter
 
 
 class ZooKeeperStore:
@@ -62,7 +61,6 @@ class ZooKeeperStore:
         on_state: Callable[[SessionState], None],
         log: EventLog,
         now_s: Callable[[], float],
-        mutants: frozenset[Mutant] = frozenset(),
         access: ZooKeeperAccess = OPEN_ACCESS,
         on_answer: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
@@ -71,7 +69,6 @@ class ZooKeeperStore:
         self._on_state = on_state
         self._log = log
         self._now_s = now_s
-        self._mutants = mutants
         self._access = access
         self._on_answer = on_answer
         self._reconnected = asyncio.Event()
@@ -107,7 +104,7 @@ class ZooKeeperStore:
         self._log.append(SessionOpened(role="controller", session=self.session))
 
     async def close(self) -> None:
-        """End the session; /controller goes with it at once."""
+        """End the session, which deletes /controller."""
         await self._session.close()
 
     async def expire(self) -> None:
@@ -115,7 +112,7 @@ class ZooKeeperStore:
         await self._session.expire()
 
     def lease_holds(self) -> bool:
-        """Two thirds of the session have not yet passed without a word (design 5.8)."""
+        """False after two thirds of the session timeout without a reply from ZooKeeper."""
         silent_s = self._now_s() - self._session.last_word_s
         return (
             self._session.state is not SessionState.LOST
@@ -123,9 +120,9 @@ class ZooKeeperStore:
         )
 
     async def ensure_start_up_paths(self, cluster_id: str, more: Sequence[str] = ()) -> str:
-        """Create what Kafka creates at start-up and our own parents; return the cluster id.
+        """Create the persistent paths of Kafka and Bridgehead; return the cluster id.
 
-        The loser of a race for /cluster/id reads the winner's.
+        If two nodes race for /cluster/id, both return the winner's.
         """
         await self._session.create_root()
         wanted: list[Operation] = []
@@ -138,15 +135,17 @@ class ZooKeeperStore:
         wanted.append(Create(CommitZnode.path, b"0"))
         wanted.append(Create("/cluster"))
         wanted.append(Create(ClusterIdZnode.path, ClusterIdZnode.encode(cluster_id)))
-        # One after another in one pipeline: each may exist, and its children come after it.
+        # One multi each, in order: a path may exist, and parents precede their children.
         await asyncio.gather(*(self._session.multi([self.encode(o)]) for o in wanted))
         return ClusterIdZnode.decode((await self._session.get(ClusterIdZnode.path)).data)
 
     async def elect(self, broker_id: int, now_ms: int) -> Fence | None:
-        """Stand for controller as Kafka does (kafka-semantics 2.4.2). None: somebody else is.
+        """Try to become the active controller, as Kafka does (docs/kafka/election-and-epoch.md).
+
+        Returns None if another one is active.
 
         Raises:
-            ConnectionLostError: the session is gone before it was decided.
+            ConnectionLostError: the connection broke before the election was decided.
         """
         if await self._session.exists(ControllerZnode.path) is not None:
             return None
@@ -162,10 +161,10 @@ class ZooKeeperStore:
             if isinstance(lost, SessionLostError):
                 raise
             await self._reconnected.wait()
-            return await self._recognise_own_claim(broker_id, epoch + 1)
+            return await self._own_election(broker_id, epoch + 1)
         if result.failed_index is not None:
             return None
-        await self._take_office(epoch + 1)
+        await self._read_commit_number()
         return Fence(epoch + 1, version + 1, result.zxid)
 
     async def _read_epoch(self) -> tuple[int, int]:
@@ -176,8 +175,8 @@ class ZooKeeperStore:
             data, stat = await self._session.get(ControllerEpochZnode.path)
         return ControllerEpochZnode.decode(data), stat.version
 
-    async def _recognise_own_claim(self, broker_id: int, epoch: int) -> Fence | None:
-        """After a lost reply: the multi had succeeded if /controller is ours with that epoch."""
+    async def _own_election(self, broker_id: int, epoch: int) -> Fence | None:
+        """After a lost reply: the multi succeeded if this session owns /controller."""
         try:
             data, stat = await self._session.get(ControllerZnode.path)
         except NoSuchZnodeError:
@@ -186,25 +185,22 @@ class ZooKeeperStore:
         if ControllerZnode.decode(data) != broker_id or written != epoch:
             return None
         if stat.ephemeral_owner & (2**64 - 1) != self._session.session_id:
-            return None  # An earlier life of this broker holds it.
-        await self._take_office(epoch)
+            return None  # It belongs to an earlier incarnation of this broker.
+        await self._read_commit_number()
         return Fence(epoch, version, stat.czxid)
 
-    async def _take_office(self, epoch: int) -> None:
-        """The counter's version is the number of the last commit; only we move it from now on."""
+    async def _read_commit_number(self) -> None:
+        """The znode's version is the number of the last commit; from now on only we change it."""
         _, stat = await self._session.get(CommitZnode.path)
         self._commit_number = stat.version
-        if Mutant.FENCE_OFF in self._mutants:
-            # Numbers of its own, or the names of outcomes would fence what the mutant does not.
-            self._commit_number += epoch * 1_000_000
 
     @property
     def next_commit(self) -> int:
-        """The number of the next multi; outcomes are named by it."""
+        """The number of the next multi, which names its outcomes' znode."""
         return self._commit_number + 1
 
     def encode(self, operation: Operation) -> bytes:
-        """Return an operation's bytes, so that multis can be cut by size before they are sent."""
+        """Return an operation's bytes, to split multis by size."""
         return self._session.encode(operation)
 
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
@@ -212,40 +208,41 @@ class ZooKeeperStore:
         return await self._session.read(reads)
 
     async def children(self, path: str, watch: Callable[[], None]) -> list[str]:
-        """Return a znode's children and be told once of the next change."""
+        """Return a znode's children; call `watch` once when they change."""
         return await self._session.children(path, watch)
 
     async def commit(self, fence: Fence, effects: Sequence[bytes]) -> Committed:
-        """Write all effects or none, fenced and counted.
+        """Write all effects or none.
 
         Raises:
-            ControllerMovedError: the fence no longer holds. Definite unless a reply was lost,
-                then UnknownOutcomeError.
-            UnknownOutcomeError: the session went with the multi in flight.
-            ContentConflictError: definite; the counter did not move.
+            ControllerMovedError: another controller was elected. Definite; after a lost reply
+                UnknownOutcomeError is raised instead.
+            UnknownOutcomeError: the session was lost with the multi in flight.
+            ContentConflictError: definite; the commit counter did not change.
         """
-        committed, conflict = await self.commit_in_turn(fence, [effects])
+        committed, conflict = await self.commit_pipelined(fence, [effects])
         if conflict is not None:
             raise conflict
         return committed[0]
 
-    async def commit_in_turn(
+    async def commit_pipelined(
         self, fence: Fence, effects: Sequence[Sequence[bytes]]
     ) -> tuple[list[Committed], ContentConflictError | None]:
-        """Write several multis in their order, all under way at once.
+        """Write several multis in order, all in flight at the same time.
 
-        Each demands the counter that its predecessor leaves, so none can overtake a failure: what
-        comes after a conflict fails at the counter, and nothing of it is written.
+        Each checks the commit counter that its predecessor sets, so all multis after a conflict
+        fail and write nothing.
 
-        Returns what was committed, and the conflict that stopped the rest. Raises as `commit`.
+        Returns the committed multis, and the conflict after them. Raises as `commit`.
         """
         first = self._commit_number + 1
         multis = [
-            [*self._office(fence, first + index), *each] for index, each in enumerate(effects)
+            [*self._fence_operations(fence, first + index), *each]
+            for index, each in enumerate(effects)
         ]
         for index, operations in enumerate(multis):
             size = sum(map(len, operations))
-            assert len(operations) <= OPERATIONS_MAX + _OFFICE, len(operations)
+            assert len(operations) <= OPERATIONS_MAX + FENCE_OPERATIONS, len(operations)
             self._log.append(
                 CommitSent(
                     number=first + index,
@@ -272,20 +269,14 @@ class ZooKeeperStore:
         operations: Sequence[bytes],
         answer: MultiResult | BaseException,
     ) -> Committed:
-        """Find out what became of a multi, sending it again as often as its reply is lost."""
+        """Return the result of a multi, resending it whenever its reply is lost."""
         sent_before = False
         while not isinstance(answer, MultiResult):
             if not isinstance(answer, ConnectionLostError):
                 raise answer
             self._log.append(CommitUnknown(number=number, epoch=fence.epoch))
-            if isinstance(answer, SessionLostError):
-                if Mutant.RETRY_ACROSS_SESSIONS not in self._mutants:
-                    raise UnknownOutcomeError(f"commit {number}") from answer
-                self._session = self._new_session()
-                await self._session.open(self._session_timeout_ms / 1000)
-            else:
-                sent_before = True
-                await self._reconnected.wait()
+            await self._wait_for_reconnect(number, answer)
+            sent_before = True
             try:
                 answer = await self._session.multi(operations)
             except ConnectionLostError as lost:
@@ -294,28 +285,32 @@ class ZooKeeperStore:
             return self._counted(number, answer.zxid)
         if answer.failed_index == 0:
             if sent_before:
-                raise UnknownOutcomeError(f"commit {number}: deposed after a lost reply")
+                raise UnknownOutcomeError(f"commit {number}: superseded after a lost reply")
             raise ControllerMovedError(f"epoch {fence.epoch} was superseded")
         if answer.failed_index == 1:
             return await self._first_copy(number, sent_before)
-        raise ContentConflictError(answer.failed_index - _OFFICE, answer.error_code)
+        raise ContentConflictError(answer.failed_index - FENCE_OPERATIONS, answer.error_code)
 
-    def _office(self, fence: Fence, number: int) -> list[bytes]:
-        if Mutant.FENCE_OFF in self._mutants:
-            return [self.encode(SetData(CommitZnode.path, b"%d" % number))] * _OFFICE
+    async def _wait_for_reconnect(self, number: int, lost: ConnectionLostError) -> None:
+        """Raises UnknownOutcomeError: the session is lost, not just the connection."""
+        if isinstance(lost, SessionLostError):
+            raise UnknownOutcomeError(f"commit {number}") from lost
+        await self._reconnected.wait()
+
+    def _fence_operations(self, fence: Fence, number: int) -> list[bytes]:
         return [
             self.encode(Check(ControllerEpochZnode.path, fence.zk_version)),
             self.encode(SetData(CommitZnode.path, b"%d" % number, number - 1)),
         ]
 
     async def _first_copy(self, number: int, sent_before: bool) -> Committed:
-        """The counter has moved: our first copy was applied.
+        """Return the result of the first copy, which was applied: the counter has changed.
 
-        Its zxid is the outcome znode's czxid. A multi without outcomes has none; then the counter
-        tells, whose zxid is this multi's unless a later one of the same term was applied as well.
+        Its zxid is the czxid of the outcomes' znode. Without outcomes it is the counter's mzxid,
+        unless a later multi of the same term was applied as well.
         """
         if not sent_before:
-            raise ControllerMovedError(f"{CommitZnode.path} was moved by somebody else")
+            raise ControllerMovedError(f"{CommitZnode.path} was changed by another writer")
         try:
             outcome = await self._session.exists(OutcomeZnode.path(number))
             _, counter = await self._session.get(CommitZnode.path)

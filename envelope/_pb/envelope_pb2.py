@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x65nvelope/_pb/envelope.proto\x12\x16\x62ridgehead.envelope.v1\"\xbd\x01\n\x0b\x42rokerBatch\x12,\n\x05hello\x18\x01 \x01(\x0b\x32\x1d.bridgehead.envelope.v1.Hello\x12\x33\n\tenvelopes\x18\x02 \x03(\x0b\x32 .bridgehead.envelope.v1.Envelope\x12\"\n\x1alowest_unfinished_sequence\x18\x03 \x01(\x04\x12\x11\n\theartbeat\x18\x04 \x01(\x08\x12\x14\n\x0c\x61pplied_zxid\x18\x05 \x01(\x03\"Y\n\x05Hello\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x14\n\x0c\x62roker_epoch\x18\x03 \x01(\x03\x12\x12\n\ncluster_id\x18\x04 \x01(\t\"\x85\x03\n\x08\x45nvelope\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\x14\n\x0c\x62roker_epoch\x18\x04 \x01(\x03\x12\x16\n\x0erequest_header\x18\x05 \x01(\x0c\x12\x14\n\x0crequest_data\x18\x06 \x01(\x0c\x12\x11\n\tprincipal\x18\x07 \x01(\x0c\x12\x13\n\x0b\x63lient_host\x18\x08 \x01(\x0c\x12\x15\n\rlistener_name\x18\t \x01(\t\x12\x19\n\x11security_protocol\x18\n \x01(\t\x12\x0f\n\x07\x64ialect\x18\x0b \x01(\t\x12\x14\n\x0cremaining_ms\x18\x0c \x01(\x03\x12\x12\n\nrequest_id\x18\r \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x0e \x01(\r\x12\x1c\n\x14\x63lient_software_name\x18\x0f \x01(\t\x12\x1f\n\x17\x63lient_software_version\x18\x10 \x01(\t\x12\x16\n\x0emade_by_broker\x18\x11 \x01(\x08\"\xc8\x01\n\x0f\x43ontrollerBatch\x12\x30\n\x07welcome\x18\x01 \x01(\x0b\x32\x1f.bridgehead.envelope.v1.Welcome\x12\x37\n\x07\x61nswers\x18\x02 \x03(\x0b\x32&.bridgehead.envelope.v1.EnvelopeAnswer\x12\x37\n\x07updates\x18\x03 \x03(\x0b\x32&.bridgehead.envelope.v1.MetadataUpdate\x12\x11\n\theartbeat\x18\x04 \x01(\x08\"j\n\x07Welcome\x12\x15\n\rcontroller_id\x18\x01 \x01(\x05\x12\x18\n\x10\x63ontroller_epoch\x18\x02 \x01(\x05\x12.\n\x04\x61pis\x18\x03 \x03(\x0b\x32 .bridgehead.envelope.v1.ApiRange\"E\n\x08\x41piRange\x12\x0f\n\x07\x61pi_key\x18\x01 \x01(\x05\x12\x13\n\x0bmin_version\x18\x02 \x01(\x05\x12\x13\n\x0bmax_version\x18\x03 \x01(\x05\"r\n\x0e\x45nvelopeAnswer\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x1a\n\rresponse_data\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12\x0c\n\x04zxid\x18\x04 \x01(\x03\x42\x10\n\x0e_response_data\"\x95\x01\n\x0eMetadataUpdate\x12\x18\n\x10\x63ontroller_epoch\x18\x01 \x01(\x05\x12\x0c\n\x04zxid\x18\x02 \x01(\x03\x12\x17\n\x0fupdate_metadata\x18\x03 \x01(\x0c\x12\x19\n\x11starts_full_image\x18\x04 \x01(\x08\x12\x10\n\x08\x63omplete\x18\x05 \x01(\x08\x12\x15\n\rcontroller_id\x18\x06 \x01(\x05\x32i\n\nController\x12[\n\x07\x43hannel\x12#.bridgehead.envelope.v1.BrokerBatch\x1a\'.bridgehead.envelope.v1.ControllerBatch(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x65nvelope/_pb/envelope.proto\x12\x16\x62ridgehead.envelope.v1\"\xbd\x01\n\x0b\x42rokerBatch\x12,\n\x05hello\x18\x01 \x01(\x0b\x32\x1d.bridgehead.envelope.v1.Hello\x12\x33\n\tenvelopes\x18\x02 \x03(\x0b\x32 .bridgehead.envelope.v1.Envelope\x12\"\n\x1alowest_unfinished_sequence\x18\x03 \x01(\x04\x12\x11\n\theartbeat\x18\x04 \x01(\x08\x12\x14\n\x0c\x61pplied_zxid\x18\x05 \x01(\x03\";\n\x05Hello\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x13\n\x0bincarnation\x18\x02 \x01(\tJ\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05\"\xc2\x02\n\x08\x45nvelope\x12\x11\n\tbroker_id\x18\x01 \x01(\x05\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x10\n\x08sequence\x18\x03 \x01(\x04\x12\x16\n\x0erequest_header\x18\x05 \x01(\x0c\x12\x14\n\x0crequest_data\x18\x06 \x01(\x0c\x12\x11\n\tprincipal\x18\x07 \x01(\x0c\x12\x13\n\x0b\x63lient_host\x18\x08 \x01(\x0c\x12\x15\n\rlistener_name\x18\t \x01(\t\x12\x19\n\x11security_protocol\x18\n \x01(\t\x12\x0f\n\x07\x64ialect\x18\x0b \x01(\t\x12\x14\n\x0cremaining_ms\x18\x0c \x01(\x03\x12\x12\n\nrequest_id\x18\r \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x0e \x01(\r\x12\x16\n\x0emade_by_broker\x18\x11 \x01(\x08J\x04\x08\x04\x10\x05J\x04\x08\x0f\x10\x10J\x04\x08\x10\x10\x11\"\xc8\x01\n\x0f\x43ontrollerBatch\x12\x30\n\x07welcome\x18\x01 \x01(\x0b\x32\x1f.bridgehead.envelope.v1.Welcome\x12\x37\n\x07\x61nswers\x18\x02 \x03(\x0b\x32&.bridgehead.envelope.v1.EnvelopeAnswer\x12\x37\n\x07updates\x18\x03 \x03(\x0b\x32&.bridgehead.envelope.v1.MetadataUpdate\x12\x11\n\theartbeat\x18\x04 \x01(\x08\"E\n\x07Welcome\x12.\n\x04\x61pis\x18\x03 \x03(\x0b\x32 .bridgehead.envelope.v1.ApiRangeJ\x04\x08\x01\x10\x02J\x04\x08\x02\x10\x03\"E\n\x08\x41piRange\x12\x0f\n\x07\x61pi_key\x18\x01 \x01(\x05\x12\x13\n\x0bmin_version\x18\x02 \x01(\x05\x12\x13\n\x0bmax_version\x18\x03 \x01(\x05\"r\n\x0e\x45nvelopeAnswer\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x1a\n\rresponse_data\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12\x0c\n\x04zxid\x18\x04 \x01(\x03\x42\x10\n\x0e_response_data\"\x95\x01\n\x0eMetadataUpdate\x12\x18\n\x10\x63ontroller_epoch\x18\x01 \x01(\x05\x12\x0c\n\x04zxid\x18\x02 \x01(\x03\x12\x17\n\x0fupdate_metadata\x18\x03 \x01(\x0c\x12\x19\n\x11starts_full_image\x18\x04 \x01(\x08\x12\x10\n\x08\x63omplete\x18\x05 \x01(\x08\x12\x15\n\rcontroller_id\x18\x06 \x01(\x05\x32i\n\nController\x12[\n\x07\x43hannel\x12#.bridgehead.envelope.v1.BrokerBatch\x1a\'.bridgehead.envelope.v1.ControllerBatch(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,19 +34,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BROKERBATCH']._serialized_start=56
   _globals['_BROKERBATCH']._serialized_end=245
   _globals['_HELLO']._serialized_start=247
-  _globals['_HELLO']._serialized_end=336
-  _globals['_ENVELOPE']._serialized_start=339
-  _globals['_ENVELOPE']._serialized_end=728
-  _globals['_CONTROLLERBATCH']._serialized_start=731
-  _globals['_CONTROLLERBATCH']._serialized_end=931
-  _globals['_WELCOME']._serialized_start=933
-  _globals['_WELCOME']._serialized_end=1039
-  _globals['_APIRANGE']._serialized_start=1041
-  _globals['_APIRANGE']._serialized_end=1110
-  _globals['_ENVELOPEANSWER']._serialized_start=1112
-  _globals['_ENVELOPEANSWER']._serialized_end=1226
-  _globals['_METADATAUPDATE']._serialized_start=1229
-  _globals['_METADATAUPDATE']._serialized_end=1378
-  _globals['_CONTROLLER']._serialized_start=1380
-  _globals['_CONTROLLER']._serialized_end=1485
+  _globals['_HELLO']._serialized_end=306
+  _globals['_ENVELOPE']._serialized_start=309
+  _globals['_ENVELOPE']._serialized_end=631
+  _globals['_CONTROLLERBATCH']._serialized_start=634
+  _globals['_CONTROLLERBATCH']._serialized_end=834
+  _globals['_WELCOME']._serialized_start=836
+  _globals['_WELCOME']._serialized_end=905
+  _globals['_APIRANGE']._serialized_start=907
+  _globals['_APIRANGE']._serialized_end=976
+  _globals['_ENVELOPEANSWER']._serialized_start=978
+  _globals['_ENVELOPEANSWER']._serialized_end=1092
+  _globals['_METADATAUPDATE']._serialized_start=1095
+  _globals['_METADATAUPDATE']._serialized_end=1244
+  _globals['_CONTROLLER']._serialized_start=1246
+  _globals['_CONTROLLER']._serialized_end=1351
 # @@protoc_insertion_point(module_scope)

@@ -21,23 +21,18 @@ class BrokerBatch(_message.Message):
     def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., envelopes: _Optional[_Iterable[_Union[Envelope, _Mapping]]] = ..., lowest_unfinished_sequence: _Optional[int] = ..., heartbeat: _Optional[bool] = ..., applied_zxid: _Optional[int] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("broker_id", "incarnation", "broker_epoch", "cluster_id")
+    __slots__ = ("broker_id", "incarnation")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
-    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
-    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     broker_id: int
     incarnation: str
-    broker_epoch: int
-    cluster_id: str
-    def __init__(self, broker_id: _Optional[int] = ..., incarnation: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., cluster_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, broker_id: _Optional[int] = ..., incarnation: _Optional[str] = ...) -> None: ...
 
 class Envelope(_message.Message):
-    __slots__ = ("broker_id", "incarnation", "sequence", "broker_epoch", "request_header", "request_data", "principal", "client_host", "listener_name", "security_protocol", "dialect", "remaining_ms", "request_id", "attempt", "client_software_name", "client_software_version", "made_by_broker")
+    __slots__ = ("broker_id", "incarnation", "sequence", "request_header", "request_data", "principal", "client_host", "listener_name", "security_protocol", "dialect", "remaining_ms", "request_id", "attempt", "made_by_broker")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
-    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     REQUEST_HEADER_FIELD_NUMBER: _ClassVar[int]
     REQUEST_DATA_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
@@ -48,13 +43,10 @@ class Envelope(_message.Message):
     REMAINING_MS_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
-    CLIENT_SOFTWARE_NAME_FIELD_NUMBER: _ClassVar[int]
-    CLIENT_SOFTWARE_VERSION_FIELD_NUMBER: _ClassVar[int]
     MADE_BY_BROKER_FIELD_NUMBER: _ClassVar[int]
     broker_id: int
     incarnation: str
     sequence: int
-    broker_epoch: int
     request_header: bytes
     request_data: bytes
     principal: bytes
@@ -65,10 +57,8 @@ class Envelope(_message.Message):
     remaining_ms: int
     request_id: str
     attempt: int
-    client_software_name: str
-    client_software_version: str
     made_by_broker: bool
-    def __init__(self, broker_id: _Optional[int] = ..., incarnation: _Optional[str] = ..., sequence: _Optional[int] = ..., broker_epoch: _Optional[int] = ..., request_header: _Optional[bytes] = ..., request_data: _Optional[bytes] = ..., principal: _Optional[bytes] = ..., client_host: _Optional[bytes] = ..., listener_name: _Optional[str] = ..., security_protocol: _Optional[str] = ..., dialect: _Optional[str] = ..., remaining_ms: _Optional[int] = ..., request_id: _Optional[str] = ..., attempt: _Optional[int] = ..., client_software_name: _Optional[str] = ..., client_software_version: _Optional[str] = ..., made_by_broker: _Optional[bool] = ...) -> None: ...
+    def __init__(self, broker_id: _Optional[int] = ..., incarnation: _Optional[str] = ..., sequence: _Optional[int] = ..., request_header: _Optional[bytes] = ..., request_data: _Optional[bytes] = ..., principal: _Optional[bytes] = ..., client_host: _Optional[bytes] = ..., listener_name: _Optional[str] = ..., security_protocol: _Optional[str] = ..., dialect: _Optional[str] = ..., remaining_ms: _Optional[int] = ..., request_id: _Optional[str] = ..., attempt: _Optional[int] = ..., made_by_broker: _Optional[bool] = ...) -> None: ...
 
 class ControllerBatch(_message.Message):
     __slots__ = ("welcome", "answers", "updates", "heartbeat")
@@ -83,14 +73,10 @@ class ControllerBatch(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., answers: _Optional[_Iterable[_Union[EnvelopeAnswer, _Mapping]]] = ..., updates: _Optional[_Iterable[_Union[MetadataUpdate, _Mapping]]] = ..., heartbeat: _Optional[bool] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("controller_id", "controller_epoch", "apis")
-    CONTROLLER_ID_FIELD_NUMBER: _ClassVar[int]
-    CONTROLLER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("apis",)
     APIS_FIELD_NUMBER: _ClassVar[int]
-    controller_id: int
-    controller_epoch: int
     apis: _containers.RepeatedCompositeFieldContainer[ApiRange]
-    def __init__(self, controller_id: _Optional[int] = ..., controller_epoch: _Optional[int] = ..., apis: _Optional[_Iterable[_Union[ApiRange, _Mapping]]] = ...) -> None: ...
+    def __init__(self, apis: _Optional[_Iterable[_Union[ApiRange, _Mapping]]] = ...) -> None: ...
 
 class ApiRange(_message.Message):
     __slots__ = ("api_key", "min_version", "max_version")

@@ -1,1 +1,1 @@
-"""What was left behind, word for word: nothing is lost, nothing is understood yet."""
+"""The lines of evidence, verbatim."""

@@ -1,8 +1,8 @@
-"""Every line as it stands in its file, and where: the block it was read in and its place there.
+"""Every line of every file, verbatim, with the block it was read in and its place there.
 
-Spark tells no line numbers. A text file is read in blocks, each by one task and in order; so the
+Spark has no line numbers. A text file is read in blocks, each by one task and in order, so the
 number of a line is its place in its block plus the lines of the blocks before. `blocks` counts
-them once, and `numbered` adds the number where a line is looked at.
+lines once, and `numbered` adds the numbers where they are needed.
 """
 
 from __future__ import annotations
@@ -15,39 +15,37 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
+from event_log.evidence import EVENT_SOURCES, KAFKA_LOGS
+from event_log.verdicts import witness_of
 from pipeline.evidence import Run
 from pipeline.table import Frames, Table, local_frame
 
-KINDS: Final = (
-    *("node", "client", "harness", "commits", "dump"),
-    *("kafka_request", "kafka_authorizer"),
-)
+KINDS: Final = (*EVENT_SOURCES, "commits", "dump", *KAFKA_LOGS.values())
 IS_BLANK: Final = r"line RLIKE '\\A\\s*\\z'"
 FILES_SCHEMA: Final = (
     "run STRING, file STRING, source STRING, witness STRING, lines BIGINT, bytes BIGINT, "
     "left_open BOOLEAN, boot STRING, is_there BOOLEAN"
 )
-WITNESS_OF: Final = {"node": "events", "harness": "events", "client": "clients"}
 _SEGMENT: Final = re.compile(r"(?P<of>.*/events-(?P<boot>.+))-[^-/]+\.jsonl")
 
 
 def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """Return what the manifests say of the files that hold lines.
+    """Return the files with lines, as the manifests describe them.
 
     `left_open`: the last line has no newline, and this is the last segment of its boot.
     """
     rows = []
     for run in runs:
-        held = [f for f in run.manifest.files if f.kind in KINDS]
-        segments = {f.path: _SEGMENT.fullmatch(f.path) for f in held}
+        files = [f for f in run.manifest.files if f.kind in KINDS]
+        segments = {f.path: _SEGMENT.fullmatch(f.path) for f in files}
         last: dict[str, str] = {}
         for path, segment in sorted(segments.items()):
             if segment:
                 last[segment["of"]] = path
-        for f in held:
+        for f in files:
             segment = segments[f.path]
             left_open = f.cut and (segment is None or last[segment["of"]] == f.path)
-            witness = "kafka" if f.kind.startswith("kafka") else WITNESS_OF.get(f.kind, "commits")
+            witness = witness_of(f.kind)
             boot = segment["boot"] if segment else None
             is_there = f.path not in run.missing
             rows.append(
@@ -57,7 +55,7 @@ def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
 
 
 def raw_lines(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """Read the files word for word."""
+    """Read the files verbatim."""
     places = {
         str(run.folder / file.path): (run.id, file.path, file.kind)
         for run in runs
@@ -70,7 +68,7 @@ def raw_lines(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         [(path, *place) for path, place in places.items()],
         "path STRING, run STRING, file STRING, source STRING",
     )
-    # `+` is a letter in a path and a blank in a query.
+    # `+` is literal in a path, but url_decode reads it as a blank.
     path = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
     lines = (
         spark.read.option("lineSep", "\n")

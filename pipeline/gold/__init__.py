@@ -1,1 +1,1 @@
-"""What people ask: who asked for what through whom, how long it took, and what became of it."""
+"""Joined and aggregated rows: requests, decisions, commits, properties."""

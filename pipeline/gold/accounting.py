@@ -1,4 +1,4 @@
-"""What became of every line of every file: nothing vanishes between the manifest and the tables."""
+"""The result of every line of every file: the counts add up to the manifest."""
 
 from __future__ import annotations
 

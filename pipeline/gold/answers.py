@@ -1,19 +1,19 @@
-"""What clients were told: each relayed answer with the decision behind it, and its elements.
+"""Responses that clients got: each relayed response with its decision, and its elements.
 
-An answer and a decision belong together when they name one request and stand for one zxid; a
-decision is the controller's word, an outcome ZooKeeper's.
+A response and a decision belong together when they have the same request and zxid. A decision is
+the controller's claim, an outcome ZooKeeper's record.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from pipeline.schemas import ELEMENTS, IDENTITY
+from pipeline.sql import row_of
 from pipeline.table import Table, query
 
-_ROW: Final = "concat('event/', {0}.node, '/', {0}.boot, '/', {0}.seq)"
-
 _ANSWERS: Final = f"""
-WITH told AS (
+WITH relevant AS (
   SELECT run, request_id, zxid, kind, struct(file, line_number) AS place,
     struct(node, boot, seq) AS at, route, identity, api_key, elements, unchanged, error,
     image_zxid, validate_only
@@ -24,11 +24,11 @@ paired AS (
     min_by(struct(at, identity, api_key, elements, unchanged, error, image_zxid, validate_only),
       place) FILTER (WHERE kind = 'request_decided') AS d,
     collect_list(struct(place, at, route)) FILTER (WHERE kind = 'answered') AS answers
-  FROM told GROUP BY run, request_id, zxid),
+  FROM relevant GROUP BY run, request_id, zxid),
 each AS (SELECT run, request_id, zxid, d, explode(answers) AS a FROM paired WHERE d IS NOT NULL)
 SELECT run, request_id, d.identity, d.api_key, d.elements, d.unchanged, d.error, d.image_zxid,
-  zxid, d.validate_only, a.route, {_ROW.format("d.at")} AS decided_row,
-  {_ROW.format("a.at")} AS answered_row
+  zxid, d.validate_only, a.route, {row_of("d.at")} AS decided_row,
+  {row_of("a.at")} AS answered_row
 FROM each
 """
 
@@ -42,7 +42,7 @@ SELECT run, broker_id, incarnation, sequence, element,
 FROM outcomes GROUP BY run, broker_id, incarnation, sequence, element
 """
 
-# A topic's life ends where its znode is deleted; one that still stands ends never.
+# A topic lives from the creation to the deletion of its znode, or forever.
 _LIVES: Final = f"""
 WITH applied AS (
   SELECT c.* FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
@@ -87,19 +87,19 @@ FROM each a LEFT JOIN committed c ON a.run = c.run AND a.identity.broker_id = c.
 _OPERATIONS: Final = f"""
 WITH history AS (SELECT * FROM events WHERE kind IN ('client_invoked', 'client_completed')
     AND source = 'client'),
-first_told AS (
-  SELECT run, op_id, min_by(struct(outcome, elements, mono_ns, {_ROW.format("history")} AS row),
-    struct(file, line_number)) AS told
+completed AS (
+  SELECT run, op_id, min_by(struct(outcome, elements, mono_ns, {row_of("history")} AS row),
+    struct(file, line_number)) AS first
   FROM history WHERE kind = 'client_completed' GROUP BY run, op_id)
 SELECT i.run, i.op_id, i.api_key, transform(i.elements, e -> e.element) AS asked,
-  coalesce(t.told.outcome, 'info') AS outcome, coalesce(t.told.elements, array()) AS elements,
-  {_ROW.format("i")} AS invoked_row, t.told.row AS completed_row, i.mono_ns AS invoked_ns,
-  t.told.mono_ns AS completed_ns
-FROM history i LEFT JOIN first_told t ON i.run = t.run AND i.op_id = t.op_id
+  coalesce(t.first.outcome, 'info') AS outcome, coalesce(t.first.elements, array()) AS elements,
+  {row_of("i")} AS invoked_row, t.first.row AS completed_row, i.mono_ns AS invoked_ns,
+  t.first.mono_ns AS completed_ns
+FROM history i LEFT JOIN completed t ON i.run = t.run AND i.op_id = t.op_id
 WHERE i.kind = 'client_invoked'
 """
 
-# An effect can be told to be an operation's own only where nobody else used its name.
+# An effect belongs to an operation only if no other operation used the name (`named_once`).
 _TOLD: Final = """
 WITH asked AS (SELECT run, op_id, api_key, outcome, explode(asked) AS element FROM operations),
 named AS (
@@ -125,14 +125,11 @@ LEFT JOIN effects e ON t.run = e.run AND t.api_key = e.api_key AND t.element = e
 LEFT JOIN same s ON t.run = s.run AND t.api_key = s.api_key AND t.element = s.element
 """
 
-_IDENTITY: Final = "STRUCT<broker_id: BIGINT, incarnation: STRING, sequence: BIGINT>"
-_ELEMENTS: Final = "ARRAY<STRUCT<element: STRING, error: BIGINT>>"
-
 ANSWERS: Final = Table(
     name="gold/answers",
     inputs=("silver/events",),
-    schema=f"run STRING, request_id STRING, identity {_IDENTITY}, api_key BIGINT, "
-    f"elements {_ELEMENTS}, unchanged ARRAY<STRING>, error BIGINT, image_zxid BIGINT, "
+    schema=f"run STRING, request_id STRING, identity {IDENTITY}, api_key BIGINT, "
+    f"elements {ELEMENTS}, unchanged ARRAY<STRING>, error BIGINT, image_zxid BIGINT, "
     "zxid BIGINT, validate_only BOOLEAN, route STRING, decided_row STRING, answered_row STRING",
     build=query(_ANSWERS),
 )
@@ -148,13 +145,13 @@ LIVES: Final = Table(
     name="gold/topic_lives",
     inputs=("silver/commits", "silver/dumps", "runs"),
     schema="run STRING, topic STRING, lives ARRAY<STRUCT<born: BIGINT, died: BIGINT, "
-    f"creator: {_IDENTITY}>>",
+    f"creator: {IDENTITY}>>",
     build=query(_LIVES),
 )
 DECISIONS: Final = Table(
     name="gold/decisions",
     inputs=("gold/answers", "gold/committed"),
-    schema=f"run STRING, request_id STRING, identity {_IDENTITY}, api_key BIGINT, "
+    schema=f"run STRING, request_id STRING, identity {IDENTITY}, api_key BIGINT, "
     "element STRING, error BIGINT, unchanged BOOLEAN, validate_only BOOLEAN, "
     "image_zxid BIGINT, zxid BIGINT, route STRING, decided_row STRING, answered_row STRING, "
     "committed ARRAY<BIGINT>, done ARRAY<BIGINT>, wrote_topic BOOLEAN, wrote_config BOOLEAN",
@@ -164,7 +161,7 @@ OPERATIONS: Final = Table(
     name="gold/operations",
     inputs=("silver/events",),
     schema=f"run STRING, op_id STRING, api_key BIGINT, asked ARRAY<STRING>, outcome STRING, "
-    f"elements {_ELEMENTS}, invoked_row STRING, completed_row STRING, invoked_ns BIGINT, "
+    f"elements {ELEMENTS}, invoked_row STRING, completed_row STRING, invoked_ns BIGINT, "
     "completed_ns BIGINT",
     build=query(_OPERATIONS),
 )

@@ -1,4 +1,4 @@
-"""What was committed: each multi on its way, each write of metadata, each controller's term."""
+"""Multis, metadata writes and terms of controllers: a row each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Final
 from event_log.commits import DIRECT
 from pipeline.table import Table, query
 
-# Whether an operation's path is what brokers wrote themselves before they forwarded.
+# Whether brokers below the bridge release write an operation's path themselves.
 IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"
 
-# What a broker below the bridge release may write itself (W6) is not among them.
+# Without the direct writes that W6 allows a broker below the bridge release.
 _ADMIN_WRITES: Final = f"""
 SELECT /*+ BROADCAST(s) */ c.run, c.zxid, c.session, c.kind,
   get(filter(c.operations, o -> o.role = 'admin'
@@ -35,8 +35,8 @@ FROM events WHERE kind IN ('commit_sent', 'commit_answered', 'commit_unknown')
 GROUP BY run, node, boot, number
 """
 
-# How long the office was empty: from the end of the last controller's work (its resignation, or the
-# close of its session in ZooKeeper's log) to the moment when its successor begins to work.
+# For failover times: when a term ended (resignation, or the last event of its process), when its
+# session was closed in ZooKeeper's log, and when the next controller became active.
 _TERMS: Final = """
 WITH active AS (
   SELECT run, node, boot, epoch, min(wall_ms) AS active_ms, min(elected_ms) AS elected_ms,

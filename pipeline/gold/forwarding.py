@@ -1,7 +1,7 @@
-"""KIP-590's five metrics out of the events, beside what the nodes showed; who forwards what.
+"""KIP-590's five metrics computed from events, beside the values that nodes reported.
 
 A window is ten seconds of the wall clock. `shown` is the node's own counter in its last snapshot of
-the window, `counted` what its events make it up to that snapshot.
+the window, `counted` the number of its events up to that snapshot.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pipeline.table import Table, query
 WINDOW_MS: Final = 10_000
 
 _WINDOWS: Final = f"""
-WITH told AS (
+WITH responses AS (
   SELECT run, node, kind, error, local, request_id, wall_ms DIV {WINDOW_MS} AS slice
   FROM events WHERE source = 'node'
     AND kind IN ('request_received', 'answered', 'forward_sent', 'envelope_refused')),
@@ -23,8 +23,8 @@ counted AS (
     count_if(kind = 'answered') AS answers,
     count_if(kind = 'forward_sent' AND NOT local) AS forward_attempts,
     count_if(kind = 'envelope_refused' AND error = 31) AS authorization_failures
-  FROM told GROUP BY run, node, slice),
--- A message is redirected once, in the window of its first attempt.
+  FROM responses GROUP BY run, node, slice),
+-- A message counts as redirected once, in the window of its first attempt.
 waits AS (
   SELECT run, received.node AS node, received.connection AS connection, first_remote_ms,
     first_remote_ms DIV {WINDOW_MS} AS slice
@@ -53,10 +53,10 @@ FROM requests WHERE received IS NOT NULL
 GROUP BY run, received.node, received.api_key, received.api_version, received.route
 """
 
-# TOPIC_AUTHORIZATION_FAILED and its kin: the codes by which somebody is told that he may not.
+# TOPIC_AUTHORIZATION_FAILED and the other error codes for lack of a right.
 AUTHORIZATION_CODES: Final = "29, 30, 31, 53, 65"
 _REFUSALS: Final = f"""
-WITH told AS (
+WITH responses AS (
   SELECT d.run, r.received.principal AS principal, d.api_key, d.error, d.request_id
   FROM decisions d JOIN requests r ON d.run = r.run AND d.request_id = r.request_id
   WHERE d.error <> 0 AND r.received IS NOT NULL
@@ -69,7 +69,7 @@ WITH told AS (
   FROM requests WHERE envelopes_refused > 0)
 SELECT run, principal, api_key, error, error IN ({AUTHORIZATION_CODES}) AS is_denial,
   count(*) AS refusals, count(DISTINCT request_id) AS requests
-FROM told GROUP BY run, principal, api_key, error
+FROM responses GROUP BY run, principal, api_key, error
 """
 
 _SOFTWARE: Final = """
@@ -82,9 +82,9 @@ FROM requests WHERE received IS NOT NULL
 GROUP BY run, received.client_software_name, received.client_software_version, received.api_key
 """
 
-# What clients were told against what took effect: nine cells that say whether anything is wrong.
+# Outcomes that clients got against effects: nine cells, of which some must be empty.
 _EFFECTS: Final = """
-WITH told AS (
+WITH responses AS (
   SELECT run, CASE WHEN error = 0 THEN 'ok' WHEN error IN (-1, 7, 13, 41) THEN 'info'
     ELSE 'fail' END AS told, size(done) AS times
   FROM decisions WHERE NOT validate_only AND NOT unchanged
@@ -96,7 +96,7 @@ WITH told AS (
   GROUP BY r.run, r.request_id)
 SELECT run, told, CASE WHEN times = 0 THEN 'none' WHEN times = 1 THEN 'once' ELSE 'twice' END
   AS effect, count(*) AS elements
-FROM told GROUP BY run, told, 3
+FROM responses GROUP BY run, told, 3
 """
 
 WINDOWS: Final = Table(

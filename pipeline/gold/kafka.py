@@ -1,4 +1,4 @@
-"""A real Kafka's logs: who writes through whom, who is denied what, and what is unfenced."""
+"""A real Kafka's logs: forwarded requests, denials, latencies and unfenced writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from pipeline.table import Table, query
 
-# One row for each broker and API: `forwarded` are requests that came to it in Envelopes.
+# `forwarded` are requests that the broker got in Envelopes.
 SHARES: Final = Table(
     name="gold/kafka_forwarded",
     inputs=("silver/kafka_requests",),
@@ -43,7 +43,7 @@ FROM kafka_decisions WHERE NOT allowed
 GROUP BY run, principal, operation, resource_type, resource, api
 """),
 )
-# Metadata writes without a check of the epoch, by what they write: of any cluster's ZooKeeper.
+# Metadata writes with and without a check of the controller epoch, by path.
 UNFENCED: Final = Table(
     name="gold/unfenced_writes",
     inputs=("gold/admin_writes",),

@@ -1,4 +1,4 @@
-"""How long things took: exact percentiles by API and hop, and how soon every image had a commit."""
+"""Latencies: exact percentiles by API and hop, and the time from a commit to each image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PERCENTILES: Final = """
   count(*) AS requests, min(us) AS min_us, percentile(us, 0.5) AS p50_us,
   percentile(us, 0.9) AS p90_us, percentile(us, 0.99) AS p99_us, max(us) AS max_us"""
 
-# Microseconds: finer than anything that is compared, and few enough different values to be exact.
+# Microseconds: fine enough, with few enough different values for exact percentiles.
 _BY_API: Final = f"""
 WITH hops AS (
   SELECT run, received.api_key AS api_key, received.route AS route, h.hop, h.ns DIV 1000 AS us
@@ -26,8 +26,8 @@ WITH hops AS (
 SELECT run, api_key, route, hop, {_PERCENTILES} FROM hops GROUP BY run, api_key, route, hop
 """
 
-# How long after ZooKeeper had confirmed a commit each broker had its image; of one host only,
-# and only where a broker had an image of just that commit (others came with a later one).
+# The time from ZooKeeper's confirmation of a commit to the image of each broker. Only on one host,
+# and only if the broker had an image of exactly that commit.
 _PROPAGATION: Final = f"""
 WITH commits_done AS (
   SELECT e.run, e.zxid, min(e.mono_ns) AS mono_ns, min(e.host_boot_id) AS host

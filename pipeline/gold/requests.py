@@ -1,17 +1,18 @@
-"""One row for each request that a broker read: its whole way, out of one aggregation.
+"""One row for each request that a broker read, with its whole path, from one aggregation.
 
-Times are nanoseconds of the monotonic clock, each pair of one host: where the two ends of a hop
-are on different hosts there is no duration (`host_boot_id` differs).
+Times are nanoseconds of the monotonic clock. There is no duration for a hop between different hosts
+(`host_boot_id` differs).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from pipeline.schemas import IDENTITY
 from pipeline.table import Table, query
 
 _REQUESTS: Final = """
-WITH told AS (
+WITH relevant AS (
   SELECT run, request_id, kind, node, boot, seq, mono_ns, wall_ms, host_boot_id, connection,
     api_key, api_version, client_id, principal, client_host, listener, security_protocol, dialect,
     route, client_software_name, client_software_version, error, closed, attempt, zxid, epoch,
@@ -46,7 +47,7 @@ whole AS (
     max_by(moment, mono_ns) FILTER (WHERE kind = 'execution_started') AS started,
     max_by(moment, mono_ns) FILTER (WHERE kind = 'request_decided') AS decided,
     max_by(epoch, mono_ns) FILTER (WHERE kind = 'request_decided') AS epoch
-  FROM (SELECT *, place AS file_line FROM told) GROUP BY run, request_id)
+  FROM (SELECT *, place AS file_line FROM relevant) GROUP BY run, request_id)
 SELECT run, request_id, received, answered, times_received, times_answered, receipts, answers,
   attempts, remote_attempts, times_returned, first_remote_seq, first_remote_ms, identity,
   envelopes_refused,
@@ -65,7 +66,7 @@ _PLACES: Final = (
     "ARRAY<STRUCT<file: STRING, line_number: BIGINT, node: STRING, boot: STRING, seq: BIGINT>>"
 )
 _FORWARDS: Final = """
-WITH told AS (
+WITH relevant AS (
   SELECT run, request_id, attempt, kind, node, boot, seq, mono_ns, wall_ms, controller_id, local,
     error, zxid, struct(file, line_number, node, boot, seq) AS at
   FROM events WHERE kind IN ('forward_sent', 'forward_answered'))
@@ -82,7 +83,7 @@ SELECT run, request_id, attempt,
   count_if(kind = 'forward_answered') AS times_returned,
   slice(array_sort(collect_list(at) FILTER (WHERE kind = 'forward_sent')), 1, 4) AS sent,
   slice(array_sort(collect_list(at) FILTER (WHERE kind = 'forward_answered')), 1, 4) AS returned
-FROM told GROUP BY run, request_id, attempt
+FROM relevant GROUP BY run, request_id, attempt
 """
 
 REQUESTS: Final = Table(
@@ -98,7 +99,7 @@ REQUESTS: Final = Table(
     f"times_answered BIGINT, receipts {_PLACES}, answers {_PLACES}, attempts BIGINT, "
     "remote_attempts BIGINT, times_returned BIGINT, first_remote_seq BIGINT, "
     "first_remote_ms BIGINT, "
-    "identity STRUCT<broker_id: BIGINT, incarnation: STRING, sequence: BIGINT>, "
+    f"identity {IDENTITY}, "
     "envelopes_refused BIGINT, refused_error BIGINT, epoch BIGINT, controller STRING, "
     "total_ns BIGINT, forward_ns BIGINT, "
     "to_controller_ns BIGINT, queue_ns BIGINT, decide_ns BIGINT",

@@ -1,4 +1,4 @@
-"""What happened when, in at most 240 slices of a run: the points of the report's charts."""
+"""Requests and latencies over time, in at most 240 slices of a run: the points of the charts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from pipeline.table import Table, query
 
 SLICES: Final = 240
-NARROWEST_MS: Final = 100  # below that, a rate per second is noise
+NARROWEST_MS: Final = 100  # below this a rate is noise
 
 _TIMELINE: Final = f"""
 WITH spans AS (

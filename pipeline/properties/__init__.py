@@ -1,56 +1,29 @@
-"""What must hold, one file each, as questions in SQL. Literal: to see what there is, read this."""
+"""The checks in SQL: one module for each property, named as in the registry.
+
+A check returns one row for each thing judged: `run`, `key` (null where the property holds), `rows`
+(an array), `sentence`, and optionally `judged` (0 for a violation that is no row of its own).
+Tables are named by the last part of their names.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Final, NamedTuple
 
-from pipeline.properties import (
-    a_replayed_envelope_acts_once,
-    acknowledged_is_kept,
-    answer_tells_the_truth,
-    at_most_once,
-    bytes_are_preserved,
-    controller_node_belongs_to_its_owner,
-    epochs_step_by_one,
-    every_write_is_fenced,
-    flows_are_conserved,
-    image_is_monotonic,
-    lines_are_conserved,
-    log_is_complete,
-    metrics_equal_events,
-    no_unauthorised_effect,
-    no_zombie_effect,
-    not_controller_does_not_leak,
-    only_controllers_write,
-    principal_is_preserved,
-    refused_leaves_no_trace,
-    single_writer,
-    the_scenario_has_teeth,
-    unknown_is_resolved,
-)
-from pipeline.property import Property
+from event_log.properties import PROPERTY_SPECS
 
-PROPERTIES: Final[tuple[Property, ...]] = (
-    single_writer.PROPERTY,
-    every_write_is_fenced.PROPERTY,
-    no_zombie_effect.PROPERTY,
-    epochs_step_by_one.PROPERTY,
-    controller_node_belongs_to_its_owner.PROPERTY,
-    only_controllers_write.PROPERTY,
-    acknowledged_is_kept.PROPERTY,
-    refused_leaves_no_trace.PROPERTY,
-    at_most_once.PROPERTY,
-    unknown_is_resolved.PROPERTY,
-    answer_tells_the_truth.PROPERTY,
-    principal_is_preserved.PROPERTY,
-    bytes_are_preserved.PROPERTY,
-    not_controller_does_not_leak.PROPERTY,
-    a_replayed_envelope_acts_once.PROPERTY,
-    no_unauthorised_effect.PROPERTY,
-    image_is_monotonic.PROPERTY,
-    metrics_equal_events.PROPERTY,
-    flows_are_conserved.PROPERTY,
-    log_is_complete.PROPERTY,
-    lines_are_conserved.PROPERTY,
-    the_scenario_has_teeth.PROPERTY,
-)
+
+class Check(NamedTuple):
+    """The tables that a check reads, and its SQL."""
+
+    inputs: Sequence[str]
+    sql: str
+
+
+def _check(name: str) -> Check:
+    module = import_module(f"{__name__}.{name}")
+    return Check(module.INPUTS, module.SQL)
+
+
+CHECKS: Final[Mapping[str, Check]] = {spec.id: _check(spec.name) for spec in PROPERTY_SPECS}

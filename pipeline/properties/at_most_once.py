@@ -1,19 +1,17 @@
-"""D3: no element of a request takes effect twice, however often the request was sent."""
+"""D3: no element of a request is committed twice, however often the request was sent."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pipeline.property import Property
+from pipeline.sql import zxid_rows
 
-PROPERTY: Final = Property(
-    id="D3",
-    inputs=("gold/committed",),
-    sql="""
+INPUTS: Final = ("gold/committed",)
+SQL: Final = f"""
 SELECT run, CASE WHEN size(zxids) > 1
     THEN concat_ws('/', broker_id, incarnation, sequence, element) END AS key,
-  transform(zxids, z -> concat('zxid/', z)) AS rows,
-  concat(request_id, ': ', element, ' was committed at ', array_join(zxids, ', ')) AS sentence
+  {zxid_rows("zxids")} AS rows,
+  concat(request_id, ': ', element, ' was committed more than once, at zxids ',
+    array_join(zxids, ', ')) AS sentence
 FROM committed
-""",
-)
+"""

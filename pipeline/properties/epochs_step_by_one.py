@@ -1,25 +1,22 @@
-"""W4: each election raises the epoch by one, in the transaction that makes /controller."""
+"""W4: each election raises the epoch by one, in the transaction that creates /controller."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pipeline.property import Property
 from pipeline.silver.boots import EPOCH_OF
 
-PROPERTY: Final = Property(
-    id="W4",
-    inputs=("silver/commits", "silver/dumps", "runs"),
-    sql=f"""
+INPUTS: Final = ("silver/commits", "silver/dumps", "runs")
+SQL: Final = f"""
 WITH candidates AS (
   SELECT c.run, c.zxid, c.session,
-    exists(operations, o -> o.role = 'controller' AND o.kind = 'create') AS made,
+    exists(operations, o -> o.role = 'controller' AND o.kind = 'create') AS created,
     get(filter(operations, o -> o.role = 'epoch' AND o.kind = 'set'), 0) AS raised
   FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid WHERE NOT c.failed),
 relevant AS (
-  SELECT run, zxid, session, made, raised IS NOT NULL AS is_raised, raised.data AS data,
+  SELECT run, zxid, session, created, raised IS NOT NULL AS is_raised,
     CASE WHEN raised IS NOT NULL THEN {EPOCH_OF.format("coalesce(raised.data, '')")} END AS epoch
-  FROM candidates WHERE made OR raised IS NOT NULL),
+  FROM candidates WHERE created OR raised IS NOT NULL),
 first AS (
   SELECT run, max({EPOCH_OF.format("coalesce(data, '')")}) AS epoch FROM dumps
   WHERE NOT is_final AND path = '/controller_epoch' GROUP BY run),
@@ -29,14 +26,13 @@ followed AS (
   FROM relevant r LEFT JOIN first f ON r.run = f.run),
 wrong AS (
   SELECT *, CASE
-    WHEN NOT made THEN 'the epoch was set without making /controller'
-    WHEN NOT is_raised THEN '/controller was made without raising the epoch'
+    WHEN NOT created THEN 'set the epoch without creating /controller'
+    WHEN NOT is_raised THEN 'created /controller without raising the epoch'
     WHEN epoch <> before + 1
-      THEN concat('epoch ', before, ' was followed by ', coalesce(data, 'None')) END AS how
+      THEN concat('set epoch ', epoch, ' after epoch ', before) END AS problem
   FROM followed)
-SELECT run, CASE WHEN how IS NOT NULL THEN CAST(zxid AS STRING) END AS key,
+SELECT run, CASE WHEN problem IS NOT NULL THEN CAST(zxid AS STRING) END AS key,
   array(concat('zxid/', zxid)) AS rows,
-  concat('zxid ', zxid, ', session ', session, ': ', how) AS sentence
+  concat('zxid ', zxid, ': session ', session, ' ', problem) AS sentence
 FROM wrong
-""",
-)
+"""

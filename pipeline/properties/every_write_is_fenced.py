@@ -1,24 +1,15 @@
-"""W2: every metadata write stands in a transaction that checks the controller's epoch.
-
-Needs no unlucky timing: one missing check is seen in any run. Kafka itself does not fence creates,
-ACLs, quotas and tokens.
-"""
+"""W2: every metadata write is in a transaction that checks the controller epoch."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pipeline.property import Property
-
-PROPERTY: Final = Property(
-    id="W2",
-    inputs=("gold/admin_writes",),
-    sql="""
+INPUTS: Final = ("gold/admin_writes",)
+SQL: Final = """
 SELECT run, CASE WHEN NOT fenced THEN CAST(zxid AS STRING) END AS key,
   array(concat('zxid/', zxid)) AS rows,
   concat('zxid ', zxid, ': session ', session, ' wrote ', path,
-    CASE WHEN checked THEN ' demanding no version of ' ELSE ' without checking ' END,
-    '/controller_epoch') AS sentence
+    CASE WHEN checked THEN ' with a check of /controller_epoch that accepts any version'
+         ELSE ' without checking /controller_epoch' END) AS sentence
 FROM admin_writes
-""",
-)
+"""

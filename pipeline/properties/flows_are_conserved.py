@@ -1,31 +1,24 @@
-"""K2: what came in went out, or its connection was lost.
-
-In a boot that stopped in an orderly way every request is answered unless its client had gone, and
-every attempt to forward has its end. A killed boot may leave both open, but answers nothing that
-it was not asked, and nothing twice.
-"""
+"""K2: every request gets one response, or its connection was lost."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pipeline.property import Property
+from pipeline.sql import row_of
 
-_ROWS: Final = "transform({0}, x -> concat('event/', x.node, '/', x.boot, '/', x.seq))"
+_ROWS: Final = f"transform({{0}}, x -> {row_of('x')})"
 _WRONG: Final = """CASE
     WHEN {begun} = 0 THEN 'has {ended_by} without {begun_by}'
     WHEN {begun} > 1 THEN concat('has {begun_by} ', {begun}, ' times')
     WHEN {ended} > 1 THEN concat('has {ended_by} ', {ended}, ' times')
     WHEN {ended} = 0 AND NOT may_stay_open THEN 'has {begun_by} without {ended_by}' END"""
 
-PROPERTY: Final = Property(
-    id="K2",
-    inputs=("silver/events", "silver/boots", "gold/requests", "gold/forwards"),
-    sql=f"""
+INPUTS: Final = ("silver/events", "silver/boots", "gold/requests", "gold/forwards")
+SQL: Final = f"""
 WITH stopped AS (SELECT run, node, boot FROM boots WHERE stopped_seq IS NOT NULL),
 lost AS (
   SELECT DISTINCT run, node, boot, connection FROM events WHERE kind = 'disconnected'),
--- Only what is open is asked whether it may be.
+-- Joined only for open requests.
 open AS (
   SELECT r.run, r.request_id, s.run IS NULL OR l.run IS NOT NULL AS may_stay_open
   FROM requests r
@@ -45,28 +38,27 @@ attempts_judged AS (
   FROM forwards f LEFT JOIN open o ON f.run = o.run AND f.request_id = o.request_id),
 judged AS (
   SELECT run, key, receipts AS began, answers AS ended, {
-        _WRONG.format(
-            begun="times_received",
-            ended="times_answered",
-            begun_by="request_received",
-            ended_by="answered",
-        )
-    } AS wrong
+    _WRONG.format(
+        begun="times_received",
+        ended="times_answered",
+        begun_by="request_received",
+        ended_by="answered",
+    )
+} AS wrong
   FROM requests_judged
   UNION ALL
   SELECT run, key, sent, returned, {
-        _WRONG.format(
-            begun="times_sent",
-            ended="times_returned",
-            begun_by="forward_sent",
-            ended_by="forward_answered",
-        )
-    }
+    _WRONG.format(
+        begun="times_sent",
+        ended="times_returned",
+        begun_by="forward_sent",
+        ended_by="forward_answered",
+    )
+}
   FROM attempts_judged)
 SELECT run, CASE WHEN wrong IS NOT NULL THEN key END AS key,
   concat({_ROWS.format("coalesce(began, array())")}, {_ROWS.format("coalesce(ended, array())")})
     AS rows,
   concat(key, ' ', wrong) AS sentence
 FROM judged
-""",
-)
+"""

@@ -1,4 +1,4 @@
-"""K1: every counter that a node shows equals the number of its events before it, in that boot.
+"""K1: every counter that a node reports equals the number of its events before it, in that boot.
 
 Two steps, so that no boot is one task: counts of every 65,536 numbers first, and a running count
 inside each of these.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.property import Property, place_of, row_of
+from pipeline.sql import place_of, row_of
 
-# What makes each counter grow. A request is redirected once, however often it is sent; within
-# the own process never.
+# By counter: the events that it counts. A request is redirected once, however often it is sent, and
+# only if it goes to another process.
 COUNTERS: Final = {
     "num_messages_redirected_count": "is_first_remote",
     "request_forwarding_to_controller_authorization_fail_count": "kind = 'envelope_refused' "
@@ -45,7 +45,7 @@ SNAPSHOTS: Final = f"""
 WITH firsts AS (
   SELECT run, node, boot, min(seq) AS seq FROM events
   WHERE kind = 'forward_sent' AND NOT local GROUP BY run, node, boot, request_id),
-told AS (
+relevant AS (
   SELECT run, node, boot, seq, wall_ms, kind, route, error, false AS is_first_remote,
     CASE WHEN kind = 'metrics_snapshot' THEN `values` END AS shown
   FROM events WHERE source <> 'client'
@@ -53,7 +53,7 @@ told AS (
   UNION ALL
   SELECT run, node, boot, seq, NULL, 'forward_sent', NULL, NULL, true, NULL FROM firsts),
 counted AS (
-  SELECT run, node, boot, seq, wall_ms, seq DIV 65536 AS bucket, shown, {_FLAGS} FROM told),
+  SELECT run, node, boot, seq, wall_ms, seq DIV 65536 AS bucket, shown, {_FLAGS} FROM relevant),
 before AS (
   SELECT run, node, boot, bucket, {_BEFORE} FROM counted GROUP BY run, node, boot, bucket),
 inside AS (
@@ -65,15 +65,13 @@ snapshots AS (
   WHERE i.shown IS NOT NULL)
 """
 
-PROPERTY: Final = Property(
-    id="K1",
-    inputs=("silver/events",),
-    sql=f"""{SNAPSHOTS}
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""{SNAPSHOTS}
 SELECT run, CASE WHEN p.shown <> p.counted THEN concat({place_of("snapshots")}, '/', p.name) END
     AS key,
   array({row_of("snapshots")}) AS rows,
-  concat('node ', node, ' shows ', p.name, ' = ', p.shown, '; its events make it ', p.counted)
-    AS sentence
+  concat('node ', node, ' reports ', p.name, ' = ', CASE
+      WHEN p.shown = try_cast(p.shown AS BIGINT) THEN CAST(try_cast(p.shown AS BIGINT) AS STRING)
+      ELSE CAST(p.shown AS STRING) END, ', but its events add up to ', p.counted) AS sentence
 FROM snapshots
-""",
-)
+"""

@@ -1,33 +1,33 @@
-"""W3: a process that was superseded as controller has no effect any more.
+"""W3: a process that is no longer the controller has no effect.
 
-Three ways to have one: a write through any session of the process, the acknowledgement of a write
-that stands for a transaction after its term, and a broker that takes metadata of an older epoch.
+It could have one in three ways: a write through any of its sessions, the acknowledgement of a write
+whose transaction is later than its term, and a broker that accepts metadata of an older epoch.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from pipeline.property import Property, place_of, row_of
+from pipeline.sql import place_of, row_of
 
 _WRITES: Final = """
 terms_of AS (
   SELECT s.run, s.node, s.boot, array_sort(collect_list(struct(t.zxid, t.until, t.epoch))) AS own
   FROM terms t JOIN sessions s ON t.run = s.run AND t.session = s.session
   GROUP BY s.run, s.node, s.boot),
-offices AS (
+session_terms AS (
   SELECT s.run, s.session, s.node, t.own FROM sessions s
   LEFT JOIN terms_of t ON s.run = t.run AND s.node = t.node AND s.boot = t.boot),
 writes AS (
   SELECT /*+ BROADCAST(o) */ w.run, w.zxid, w.path, o.node,
-    coalesce(exists(o.own, t -> t.zxid <= w.zxid AND w.zxid < t.until), false) AS in_office,
+    coalesce(exists(o.own, t -> t.zxid <= w.zxid AND w.zxid < t.until), false) AS in_term,
     filter(o.own, t -> t.until <= w.zxid) AS past
-  FROM admin_writes w JOIN offices o ON w.run = o.run AND w.session = o.session),
+  FROM admin_writes w JOIN session_terms o ON w.run = o.run AND w.session = o.session),
 late_writes AS (
-  SELECT run, CASE WHEN NOT in_office AND size(past) > 0 THEN concat('zxid/', zxid) END AS key,
+  SELECT run, CASE WHEN NOT in_term AND size(past) > 0 THEN concat('zxid/', zxid) END AS key,
     array(concat('zxid/', zxid), concat('zxid/', get(past, size(past) - 1).until)) AS rows,
-    concat('zxid ', zxid, ': broker ', node, ' wrote ', path, ' after epoch ',
-      get(past, size(past) - 1).epoch + 1, ' had begun at zxid ',
+    concat('zxid ', zxid, ': broker ', node, ' wrote ', path, ', but its epoch ',
+      get(past, size(past) - 1).epoch, ' had ended at zxid ',
       get(past, size(past) - 1).until) AS sentence
   FROM writes)"""
 
@@ -38,11 +38,11 @@ decided AS (
   FROM events e LEFT JOIN ends t ON e.run = t.run AND e.epoch = t.epoch
   WHERE e.kind = 'request_decided' AND NOT e.validate_only
     AND exists(e.elements, x -> x.error = 0)),
-late_answers AS (
+late_acknowledgements AS (
   SELECT run, CASE WHEN zxid >= until THEN {place_of("decided")} END AS key,
     array({row_of("decided")}, concat('zxid/', until)) AS rows,
-    concat(request_id, ' was acknowledged by epoch ', epoch, ' as of zxid ', zxid,
-      '; that epoch ended at zxid ', until) AS sentence
+    concat(request_id, ': epoch ', epoch, ' acknowledged it at zxid ', zxid,
+      ', but had ended at zxid ', until) AS sentence
   FROM decided)"""
 
 _IMAGES: Final = f"""
@@ -53,14 +53,13 @@ taken AS (
 old_images AS (
   SELECT run, CASE WHEN epoch < known THEN {place_of("taken")} END AS key,
     array({row_of("taken")}) AS rows,
-    concat('broker ', node, ' took metadata of epoch ', epoch, ' after epoch ', known) AS sentence
+    concat('broker ', node, ' accepted metadata of epoch ', epoch, ' after epoch ', known)
+      AS sentence
   FROM taken)"""
 
-PROPERTY: Final = Property(
-    id="W3",
-    inputs=("gold/admin_writes", "silver/terms", "silver/sessions", "silver/events"),
-    sql=f"""
+INPUTS: Final = ("gold/admin_writes", "silver/terms", "silver/sessions", "silver/events")
+SQL: Final = f"""
 WITH {_WRITES}, {_ACKNOWLEDGEMENTS}, {_IMAGES}
-SELECT * FROM late_writes UNION ALL SELECT * FROM late_answers UNION ALL SELECT * FROM old_images
-""",
-)
+SELECT * FROM late_writes UNION ALL SELECT * FROM late_acknowledgements
+UNION ALL SELECT * FROM old_images
+"""

@@ -1,4 +1,4 @@
-"""W6: brokers write their own registration, controllers the metadata, strangers nothing."""
+"""W6: controllers write metadata, brokers their registration, other sessions nothing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from typing import Final
 
 from event_log.commits import DIRECT_WRITERS
 from pipeline.gold.commits import IS_DIRECT
-from pipeline.property import Property
 
-PROPERTY: Final = Property(
-    id="W6",
-    inputs=("silver/commits", "silver/sessions", "runs"),
-    sql=f"""
+INPUTS: Final = ("silver/commits", "silver/sessions", "runs")
+SQL: Final = f"""
 WITH written AS (
   SELECT c.run, c.zxid, c.session,
     filter(c.operations, o -> o.kind IN ('create', 'set', 'delete', 'set_acl')
@@ -33,9 +30,7 @@ judged AS (
   WHERE size(w.writes) > 0)
 SELECT run, CASE WHEN wrong IS NOT NULL THEN CAST(zxid AS STRING) END AS key,
   array(concat('zxid/', zxid)) AS rows,
-  concat('zxid ', zxid, ': ', CASE WHEN node IS NULL THEN 'a session of no broker'
-    ELSE concat('broker ', node, '''s ', role, ' session') END, ', ', session, ', wrote ', wrong)
-    AS sentence
+  concat('zxid ', zxid, ': session ', session, ' of ', CASE WHEN node IS NULL THEN 'no known broker'
+    ELSE concat('broker ', node, ', role ', role, ',') END, ' wrote ', wrong) AS sentence
 FROM judged
-""",
-)
+"""

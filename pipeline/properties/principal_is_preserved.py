@@ -1,14 +1,10 @@
-"""F1: the controller decides for the very principal, host and listener that the broker saw.
-
-An execution whose `request_received` is not there is not judged: its broker was killed before it
-handed that line over, and has answered nobody.
-"""
+"""F1: the controller decides for the principal, host and listener that the broker saw."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pipeline.property import Property, place_of, row_of
+from pipeline.sql import place_of, row_of
 
 FIELDS: Final = (
     *("principal", "token_authenticated", "client_host", "listener", "security_protocol"),
@@ -16,15 +12,13 @@ FIELDS: Final = (
 )
 _CHANGED: Final = ", ".join(
     f"CASE WHEN NOT (x.{name} <=> r.{name}) THEN struct('{name}' AS name, "
-    f"coalesce(CAST(r.{name} AS STRING), 'None') AS seen, "
-    f"coalesce(CAST(x.{name} AS STRING), 'None') AS decided_for) END"
+    f"coalesce(CAST(r.{name} AS STRING), 'null') AS seen, "
+    f"coalesce(CAST(x.{name} AS STRING), 'null') AS decided_for) END"
     for name in FIELDS
 )
 
-PROPERTY: Final = Property(
-    id="F1",
-    inputs=("silver/events",),
-    sql=f"""
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
 WITH received AS (
   SELECT run, request_id, max_by(struct(node, boot, seq, {", ".join(FIELDS)}),
     struct(file, line_number)) AS r
@@ -36,8 +30,7 @@ judged AS (
   WHERE x.kind = 'execution_started')
 SELECT run, CASE WHEN changed IS NOT NULL THEN {place_of("judged")} END AS key,
   array(read_at, {row_of("judged")}) AS rows,
-  concat(request_id, ': ', changed.name, ' was ', changed.seen, ' at broker ', broker, ' and ',
+  concat(request_id, ': ', changed.name, ' was ', changed.seen, ' at broker ', broker, ', but ',
     changed.decided_for, ' at controller ', node) AS sentence
 FROM judged
-""",
-)
+"""

@@ -1,1 +1,1 @@
-"""What people and machines look at afterwards."""
+"""The HTML report and the JUnit document."""

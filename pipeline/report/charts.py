@@ -1,6 +1,6 @@
-"""Charts as SVG, out of few numbers: no script, no network; colours come from the page's style.
+"""Charts as SVG, without scripts; colours come from the page's style.
 
-All lengths are in the units of a view box 760 wide; the page scales it. Text is escaped here.
+Lengths are in units of a view box of width 760; the page scales it. Text is escaped here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 WIDTH: Final = 760
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 14, 30
 _TICKS: Final = 4
-_LETTER: Final = 6.6  # about as wide as a letter is
+_LETTER: Final = 6.6  # the width of a letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A series of points; one without a value breaks the line."""
+    """A series of points; a point without a value interrupts the line."""
 
     name: str
     points: Sequence[tuple[float, float | None]]
@@ -48,7 +48,7 @@ def _text(x: float, y: float, text: str, of: str = "", anchor: str = "start") ->
 
 
 def number(value: float) -> str:
-    """Return a number as people read it: 1.2k, 3.4M."""
+    """Return a number in short form: 1.2k, 3.4M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= limit:
             scale = {"G": 1e9, "M": 1e6, "k": 1e3}[unit]
@@ -66,7 +66,7 @@ def _top_of(value: float) -> float:
 
 
 def _ticks(span: float) -> list[float]:
-    """Return round numbers from 0 to a length, five to ten of them where it is long enough."""
+    """Return at most nine round numbers from 0 to a length."""
     steps = (base * 10**power for power in range(-3, 9) for base in (1, 2, 5))
     step = next(each for each in steps if span / each <= 8)
     return [at * step for at in range(int(span / step + 1e-9) + 1)]
@@ -170,7 +170,7 @@ def matrix(
     cells: Mapping[tuple[str, str], int],
     wrong: Sequence[tuple[str, str]],
 ) -> str:
-    """Draw a table of counts in which what must be empty is marked."""
+    """Draw a table of counts; the cells `wrong` must be 0."""
     cell_width, cell_height, left, top = 150, 44, 200, 30
     parts = [
         _text(left + at * cell_width + cell_width / 2, 20, name, "quiet", "middle")

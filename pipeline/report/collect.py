@@ -1,4 +1,4 @@
-"""The few rows that the report shows, out of the gold tables: never more than a screen can hold."""
+"""The rows that the report shows, queried from the gold tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from pyspark.sql import DataFrame
 
-from event_log.promises import VerdictRow
+from event_log.verdicts import VerdictRow
 from pipeline.evidence import Run
 from pipeline.table import query
 
@@ -18,7 +18,7 @@ _ROWS_MAX: Final = 2_000
 
 
 class Tables(Protocol):
-    """Where the rows come from: the pipeline."""
+    """The tables of the pipeline."""
 
     def read(self, name: str) -> DataFrame:
         """Return a table's rows of all runs."""
@@ -26,15 +26,15 @@ class Tables(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What the page of one run is made of."""
+    """The content of the page of one run."""
 
     run: Run
     verdicts: Sequence[VerdictRow]
-    rows: Mapping[str, Rows]  # by the name of the question
+    rows: Mapping[str, Rows]  # by the name of the query
 
 
-# Each question gives at most _ROWS_MAX rows for each run.
-QUESTIONS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+# Each query returns at most _ROWS_MAX rows for each run.
+QUERIES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "timeline": (("gold/timeline",), "SELECT * FROM timeline ORDER BY slice_ms"),
     "terms": (("gold/controller_terms",), "SELECT * FROM controller_terms ORDER BY zxid"),
     "latency": (
@@ -103,7 +103,7 @@ QUESTIONS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         "min_by(substring(make_valid_utf8(line), 1, 160), struct(file, line_number)) AS example "
         "FROM set_aside GROUP BY run, fate, reasons ORDER BY lines DESC",
     ),
-    # Where an event of a violation stands: the file and the line to open.
+    # With the file and line of each event.
     "violations": (
         ("gold/violations", "silver/events"),
         f"""
@@ -129,19 +129,19 @@ GROUP BY s.run, s.property, s.key, s.sentence ORDER BY s.property, length(s.key)
 def collect(
     tables: Tables, runs: Sequence[Run], verdicts: Mapping[str, Sequence[VerdictRow]]
 ) -> list[Content]:
-    """Ask every question once for all runs, and hand the answers out to each."""
-    answers: dict[str, dict[str, list[Mapping[str, Any]]]] = {run.id: {} for run in runs}
-    for name, (inputs, sql) in QUESTIONS.items():
+    """Run each query once for all runs; return the rows of each run."""
+    found: dict[str, dict[str, list[Mapping[str, Any]]]] = {run.id: {} for run in runs}
+    for name, (inputs, sql) in QUERIES.items():
         frame = query(sql)({table: tables.read(table) for table in inputs})
         for row in frame.toLocalIterator():
-            held = answers[row["run"]].setdefault(name, [])
+            held = found[row["run"]].setdefault(name, [])
             if len(held) < _ROWS_MAX:
                 held.append(row.asDict())
     return [
         Content(
             run=run,
             verdicts=verdicts[run.id],
-            rows={name: answers[run.id].get(name, []) for name in QUESTIONS},
+            rows={name: found[run.id].get(name, []) for name in QUERIES},
         )
         for run in runs
     ]

@@ -1,16 +1,21 @@
-"""The pieces of HTML that every part of the report is made of. Text is escaped here."""
+"""Builds HTML tables. Text is escaped here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
+
+
+def cells(row: Mapping[str, Any], names: str) -> list[Any]:
+    """Return the named values of a row."""
+    return [row[name] for name in names.split()]
 
 
 def table(
     heads: Sequence[str], rows: Iterable[Sequence[Any]], *, raw: bool = False, numbers: int = 0
 ) -> str:
-    """Make a table; the last `numbers` columns are numbers. `raw`: the cells are HTML already."""
+    """Return a table; the last `numbers` columns are numbers. `raw`: the cells are HTML."""
     count = len(heads)
 
     def cell(at: int, value: Any, tag: str) -> str:

@@ -1,11 +1,11 @@
-"""Verdicts in JUnit's form, for continuous integration."""
+"""Verdicts as a JUnit document, for continuous integration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
-from event_log.promises import VerdictRow
+from event_log.verdicts import VerdictRow
 
 _FAILED = ("FAIL", "HANG")
 
@@ -13,7 +13,7 @@ _FAILED = ("FAIL", "HANG")
 def junit(verdicts: Mapping[str, Sequence[VerdictRow]]) -> str:
     """Return a document with a suite for each run and a case for each property.
 
-    What does not decide is skipped; what cannot be told is an error, not a failure.
+    A property that does not decide is skipped; an uncertain one is an error, not a failure.
     """
     root = ElementTree.Element("testsuites", name="bridgehead")
     for run, rows in verdicts.items():

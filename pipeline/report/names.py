@@ -1,77 +1,32 @@
-"""Names for numbers: what the report calls an API."""
+"""Names of APIs in the report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-APIS: Final[Mapping[int, str]] = {
-    -1: "commit",
-    0: "Produce",
-    1: "Fetch",
-    2: "ListOffsets",
-    3: "Metadata",
-    4: "LeaderAndIsr",
-    5: "StopReplica",
-    6: "UpdateMetadata",
-    7: "ControlledShutdown",
-    8: "OffsetCommit",
-    9: "OffsetFetch",
-    10: "FindCoordinator",
-    11: "JoinGroup",
-    12: "Heartbeat",
-    13: "LeaveGroup",
-    14: "SyncGroup",
-    15: "DescribeGroups",
-    16: "ListGroups",
-    17: "SaslHandshake",
-    18: "ApiVersions",
-    19: "CreateTopics",
-    20: "DeleteTopics",
-    21: "DeleteRecords",
-    22: "InitProducerId",
-    23: "OffsetForLeaderEpoch",
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    27: "WriteTxnMarkers",
-    28: "TxnOffsetCommit",
-    29: "DescribeAcls",
-    30: "CreateAcls",
-    31: "DeleteAcls",
-    32: "DescribeConfigs",
-    33: "AlterConfigs",
-    34: "AlterReplicaLogDirs",
-    35: "DescribeLogDirs",
-    36: "SaslAuthenticate",
-    37: "CreatePartitions",
-    38: "CreateDelegationToken",
-    39: "RenewDelegationToken",
-    40: "ExpireDelegationToken",
-    41: "DescribeDelegationToken",
-    42: "DeleteGroups",
-    43: "ElectLeaders",
-    44: "IncrementalAlterConfigs",
-    45: "AlterPartitionReassignments",
-    46: "ListPartitionReassignments",
-    47: "OffsetDelete",
-    48: "DescribeClientQuotas",
-    49: "AlterClientQuotas",
-    50: "DescribeUserScramCredentials",
-    51: "AlterUserScramCredentials",
-    56: "AlterPartition",
-    57: "UpdateFeatures",
-    58: "Envelope",
-    60: "DescribeCluster",
-    61: "DescribeProducers",
-    65: "DescribeTransactions",
-    66: "ListTransactions",
-    67: "AllocateProducerIds",
-    68: "ConsumerGroupHeartbeat",
-    69: "ConsumerGroupDescribe",
+# By the first of a run of keys.
+_NAMES: Final = {
+    -1: "commit Produce Fetch ListOffsets Metadata LeaderAndIsr StopReplica UpdateMetadata "
+    "ControlledShutdown OffsetCommit OffsetFetch FindCoordinator JoinGroup Heartbeat "
+    "LeaveGroup SyncGroup DescribeGroups ListGroups SaslHandshake ApiVersions CreateTopics "
+    "DeleteTopics DeleteRecords InitProducerId OffsetForLeaderEpoch AddPartitionsToTxn "
+    "AddOffsetsToTxn EndTxn WriteTxnMarkers TxnOffsetCommit DescribeAcls CreateAcls "
+    "DeleteAcls DescribeConfigs AlterConfigs AlterReplicaLogDirs DescribeLogDirs "
+    "SaslAuthenticate CreatePartitions CreateDelegationToken RenewDelegationToken "
+    "ExpireDelegationToken DescribeDelegationToken DeleteGroups ElectLeaders "
+    "IncrementalAlterConfigs AlterPartitionReassignments ListPartitionReassignments "
+    "OffsetDelete DescribeClientQuotas AlterClientQuotas DescribeUserScramCredentials "
+    "AlterUserScramCredentials",
+    56: "AlterPartition UpdateFeatures Envelope",
+    60: "DescribeCluster DescribeProducers",
+    65: "DescribeTransactions ListTransactions AllocateProducerIds ConsumerGroupHeartbeat "
+    "ConsumerGroupDescribe",
+}
+APIS: Final = {
+    key: name for first, names in _NAMES.items() for key, name in enumerate(names.split(), first)
 }
 
 
 def api_name(api_key: int) -> str:
-    """Return an API's name; one that is not known keeps its number."""
+    """Return an API's name, or its number if it is unknown."""
     return APIS.get(api_key, f"API {api_key}")

@@ -1,7 +1,4 @@
-"""The report: one HTML file that needs neither network nor scripts, in dark and in light.
-
-It answers in ten seconds: did it hold, what broke, where to look, how to repeat it.
-"""
+"""The report: one HTML file without scripts or network access, in dark and light."""
 
 from __future__ import annotations
 
@@ -12,16 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from event_log.promises import VerdictRow
+from event_log.verdicts import VerdictRow, worst
 from pipeline.report import charts
 from pipeline.report.collect import VIOLATIONS_SHOWN_MAX, Content
-from pipeline.report.html import table
+from pipeline.report.html import cells, table
 from pipeline.report.kafka_part import kafka
 from pipeline.report.names import api_name
-from pipeline.verdicts import worst
 
 _STYLE: Final = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-_OPEN_AT_FIRST: Final = 5  # violations of each property
+_OPEN_AT_FIRST: Final = 5  # of each property's violations
 _HOPS: Final = (
     *("total", "broker to controller", "queue of the controller", "decision and commit"),
     *("broker to controller and back", "ZooKeeper"),
@@ -29,7 +25,7 @@ _HOPS: Final = (
 
 
 def page(contents: Sequence[Content]) -> str:
-    """Return the report on these runs."""
+    """Return the report on runs."""
     sections = "".join(_run(each) for each in contents)
     head = ""
     if len(contents) > 1:
@@ -52,19 +48,19 @@ def page(contents: Sequence[Content]) -> str:
 def _run(content: Content) -> str:
     run = content.run
     known = run.manifest.run
-    told = {
-        "scenario": known.scenario or "none: nothing was broken on purpose",
+    facts = {
+        "scenario": known.scenario or "none: no fault was injected",
         "seed": "none" if known.seed is None else str(known.seed),
         "versions": ", ".join(f"{k} {v}" for k, v in sorted(known.versions.items())) or "unknown",
         "evidence": f"{run.folder} (digest {run.digest})",
-        "again": f"bridgehead pipeline run --evidence {run.folder} --out DIR",
+        "repeat with": f"bridgehead pipeline run --evidence {run.folder} --out DIR",
     }
     is_of_kafka = any(file.kind.startswith("kafka_") for file in run.manifest.files)
-    facts = ([name, f"<code>{escape(value)}</code>"] for name, value in told.items())
+    cells = ([name, f"<code>{escape(value)}</code>"] for name, value in facts.items())
     return (
         f'<section id="{escape(run.id)}"><h1>{_mark(worst(content.verdicts))} '
         f"run {escape(run.id)}</h1>"
-        + table(("", ""), facts, raw=True)
+        + table(("", ""), cells, raw=True)
         + _verdicts(content)
         + _violations(content)
         + (_of_events(content) if content.rows["timeline"] or not is_of_kafka else "")
@@ -98,23 +94,23 @@ def _verdicts(content: Content) -> str:
         for row in content.verdicts
     )
     return (
-        "<h2>Promises</h2><table><tr><th>verdict</th><th></th><th>property</th>"
+        "<h2>Properties</h2><table><tr><th>verdict</th><th></th><th>property</th>"
         f"<th class=n>judged</th><th class=n>violations</th></tr>{rows}</table>"
-        "<p class=quiet>Pale rows do not decide: nothing of their kind happened.</p>"
+        "<p class=quiet>Pale rows do not decide the verdict on the run.</p>"
     )
 
 
 def _counts(row: VerdictRow) -> str:
-    """What was counted means nothing where a witness is out of reach."""
+    """Return the cells of the counts, which mean nothing for NODATA."""
     if row.verdict == "NODATA":
         return "<td class=n>–</td><td class=n>–</td>"
     return f"<td class=n>{row.judged:,}</td><td class=n>{row.violations:,}</td>"
 
 
 def _violations(content: Content) -> str:
-    broken = [row for row in content.verdicts if row.violations and row.verdict != "NODATA"]
+    violated = [row for row in content.verdicts if row.violations and row.verdict != "NODATA"]
     parts = []
-    for verdict in broken:
+    for verdict in violated:
         items = [
             f"<tr><td>{escape(row['sentence'])}<br>"
             f"<small>{'<br>'.join(escape(each) for each in row['rows'])}</small></td></tr>"
@@ -134,8 +130,8 @@ def _violations(content: Content) -> str:
     if not parts:
         return ""
     return (
-        f"<h2>What broke</h2><p class=quiet>At most {VIOLATIONS_SHOWN_MAX} of each property; all "
-        f"of them are in gold/violations.</p>{''.join(parts)}"
+        f"<h2>Violations</h2><p class=quiet>At most {VIOLATIONS_SHOWN_MAX} of each property; "
+        f"gold/violations has all of them.</p>{''.join(parts)}"
     )
 
 
@@ -161,7 +157,7 @@ def _bands(content: Content, zero_ms: int, end_ms: int) -> list[charts.Band]:
 def _over_time(content: Content) -> str:
     rows = content.rows["timeline"]
     if not rows:
-        return "<h2>Over time</h2><p>No request was read.</p>"
+        return "<h2>Over time</h2><p>The run has no requests.</p>"
     zero, width = _seconds(rows), max(int(rows[0]["width_ms"]), 1)
     end_ms = int(rows[-1]["slice_ms"]) + width
     by_slice = {int(row["slice_ms"]): row for row in rows}
@@ -179,24 +175,24 @@ def _over_time(content: Content) -> str:
     began = datetime.fromtimestamp(zero / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return (
         f"<h2>Over time</h2><p class=quiet>Seconds since {began} UTC, in slices of {width} ms. "
-        "Shaded: who was controller; red: nobody.</p><h3>Requests per second</h3>"
+        "Shaded: the terms of controllers; red: no controller.</p><h3>Requests per second</h3>"
         + charts.lines(
             "Requests per second",
             [
-                series("to be forwarded", "forwarded", rate, 0.0),
+                series("forwarded", "forwarded", rate, 0.0),
                 series("answered by the broker", "others", rate, 0.0),
-                series("sent again", "resends", rate, 0.0),
-                series("never answered", "unanswered", rate, 0.0),
+                series("resent", "resends", rate, 0.0),
+                series("unanswered", "unanswered", rate, 0.0),
             ],
             bands,
             "per second",
         )
-        + "<h3>How long a forwarded request took</h3>"
+        + "<h3>Latency of forwarded requests</h3>"
         + charts.lines(
             "Latency of forwarded requests",
             [
-                series("half of them", "p50_us", 0.001, None),
-                series("99 of 100", "p99_us", 0.001, None),
+                series("p50", "p50_us", 0.001, None),
+                series("p99", "p99_us", 0.001, None),
             ],
             bands,
             "ms",
@@ -210,7 +206,7 @@ def _hops(content: Content) -> str:
         return ""
     shown = []
     for hop in _HOPS:
-        # The API with most requests speaks for the chart; the table has all.
+        # The chart shows the API with most requests; the table has all.
         of_hop = [row for row in rows if row["hop"] == hop]
         if of_hop:
             most = max(of_hop, key=lambda row: int(row["requests"]))
@@ -222,10 +218,8 @@ def _hops(content: Content) -> str:
         (
             (
                 api_name(row["api_key"]),
-                row["route"],
-                row["hop"],
-                row["requests"],
-                *(f"{row[name] / 1000:.2f}" for name in ("p50_us", "p90_us", "p99_us", "max_us")),
+                *cells(row, "route hop requests"),
+                *(f"{us / 1000:.2f}" for us in cells(row, "p50_us p90_us p99_us max_us")),
             )
             for row in content.rows["latency"]
         ),
@@ -235,19 +229,18 @@ def _hops(content: Content) -> str:
         ("broker", "images", "p50 ms", "p99 ms", "max ms"),
         (
             (
-                row["node"],
-                row["requests"],
-                *(f"{row[name] / 1000:.2f}" for name in ("p50_us", "p99_us", "max_us")),
+                *cells(row, "node requests"),
+                *(f"{us / 1000:.2f}" for us in cells(row, "p50_us p99_us max_us")),
             )
             for row in content.rows["propagation"]
         ),
         numbers=4,
     )
     return (
-        "<h2>Where the time went</h2>"
+        "<h2>Latency by hop</h2>"
         + charts.bars("Latency by hop", shown, "ms")
         + f"<details><summary>All APIs and hops (exact percentiles)</summary>{listed}</details>"
-        + "<h3>From a commit to each broker's image</h3>"
+        + "<h3>From a commit to the image of each broker</h3>"
         + images
     )
 
@@ -263,7 +256,7 @@ def _failovers(content: Content) -> str:
         parts = []
         closed = before["closed_ms"]
         if closed is not None and closed > start:
-            parts.append(("until ZooKeeper ends the old session", float(closed - start)))
+            parts.append(("until the old session ends", float(closed - start)))
             start = closed
         waited = max(active - start - loaded, 0.0)
         parts.append(("election", waited))
@@ -273,18 +266,18 @@ def _failovers(content: Content) -> str:
             parts.append(("until the first decision", max(first, 0.0)))
         rows.append((f"epoch {before['epoch']} to {after['epoch']}", parts))
     if not rows:
-        return "<h2>Failover</h2><p>The controller never changed.</p>"
+        return "<h2>Failover</h2><p>The controller did not change.</p>"
     shown = rows[:30]
     left = f"<p class=quiet>{len(rows) - 30} more are not shown.</p>" if len(rows) > 30 else ""
     return (
-        "<h2>Failover</h2><p class=quiet>From the last word of one controller to the first "
+        "<h2>Failover</h2><p class=quiet>From the last event of one controller to the first "
         "decision of the next.</p>" + charts.stacks("Failover, by its parts", shown, "ms") + left
     )
 
 
 def _effects(content: Content) -> str:
     cells = {(row["told"], row["effect"]): int(row["elements"]) for row in content.rows["effects"]}
-    names = {"ok": "told: done", "fail": "told: refused", "info": "told: nothing definite"}
+    names = {"ok": "acknowledged", "fail": "rejected", "info": "no definite response"}
     effects = {"none": "no effect", "once": "one effect", "twice": "two effects"}
     wrong = [
         (names["ok"], effects["none"]),
@@ -293,10 +286,10 @@ def _effects(content: Content) -> str:
     ]
     shown = {(names[told], effects[effect]): count for (told, effect), count in cells.items()}
     return (
-        "<h2>What clients were told, and what took effect</h2><p class=quiet>Framed in green: must "
-        "be 0, and is (a deletion that joined somebody else's has no effect of its own).</p>"
+        "<h2>Responses and effects</h2><p class=quiet>Green frames: must be 0, and are. (A "
+        "deletion that joined another request's deletion has no effect of its own.)</p>"
         + charts.matrix(
-            "Answer and effect", list(names.values()), list(effects.values()), shown, wrong
+            "Response and effect", list(names.values()), list(effects.values()), shown, wrong
         )
     )
 
@@ -304,66 +297,57 @@ def _effects(content: Content) -> str:
 def _refusals(content: Content) -> str:
     rows = content.rows["refusals"]
     if not rows:
-        return "<h2>Refusals</h2><p>Nobody was refused anything.</p>"
+        return "<h2>Rejections</h2><p>No request was rejected.</p>"
     shown = [
         (
             row["principal"],
-            {"refused": float(row["refusals"]), "for lack of a right": float(row["denials"])},
+            {"rejected": float(row["refusals"]), "not authorized": float(row["denials"])},
         )
         for row in rows[:15]
     ]
-    return "<h2>Refusals by principal</h2>" + charts.bars("Refusals by principal", shown, "")
+    return "<h2>Rejections by principal</h2>" + charts.bars("Rejections by principal", shown, "")
 
 
 def _forwarding(content: Content) -> str:
     shares = table(
-        ("broker", "requests", "forwarded", "redirected", "share", "sent again", "unanswered"),
+        ("broker", "requests", "forwarded", "redirected", "share", "resent", "unanswered"),
         (
             (
-                row["node"],
-                row["requests"],
-                row["forwarded"],
-                row["redirected"],
+                *cells(row, "node requests forwarded redirected"),
                 f"{row['redirected'] / row['requests']:.1%}" if row["requests"] else "",
-                row["resends"],
-                row["unanswered"],
+                *cells(row, "resends unanswered"),
             )
             for row in content.rows["shares"]
         ),
         numbers=6,
     )
     counters = table(
-        ("counter", "node", "shown at last", "events", "snapshots", "of them wrong"),
+        ("counter", "node", "last value", "events", "snapshots", "wrong snapshots"),
         (
             (
-                row["counter"],
-                row["node"],
+                *cells(row, "counter node"),
                 f"{row['shown']:,.0f}",
-                row["counted"],
-                row["snapshots"],
-                row["different"],
+                *cells(row, "counted snapshots different"),
             )
             for row in content.rows["counters"]
         ),
         numbers=4,
     )
     software = table(
-        ("client", "version", "writes, with their versions", "connections", "requests"),
+        ("client", "version", "versions of write APIs", "connections", "requests"),
         (
             (
-                row["name"],
-                row["version"],
+                *cells(row, "name version"),
                 _writes(row["writes"]),
-                row["connections"],
-                row["requests"],
+                *cells(row, "connections requests"),
             )
             for row in content.rows["software"]
         ),
         numbers=2,
     )
     return (
-        f"<h2>Forwarding</h2>{shares}<h3>Counters beside their events</h3>{counters}"
-        f"<h3>Who asks, and how old</h3>{software}"
+        f"<h2>Forwarding</h2>{shares}<h3>Counters and their events</h3>{counters}"
+        f"<h3>Clients and their versions</h3>{software}"
     )
 
 
@@ -378,19 +362,19 @@ def _lines(content: Content) -> str:
     listed = table(
         ("file", "sealed", "accepted", "quarantined", "duplicates", "two writers", "blank", "cut"),
         (
-            (row["file"] + ("" if row["is_there"] else " (gone)"), *(row[name] for name in names))
+            (
+                row["file"] + ("" if row["is_there"] else " (gone)"),
+                *(row[name] for name in names),
+            )
             for row in rows[:60]
         ),
         numbers=7,
     )
     aside = table(
-        ("fate", "reasons", "first", "what it is", "lines"),
-        (
-            (row["fate"], row["reasons"], row["first_place"], row["example"], row["lines"])
-            for row in content.rows["set_aside"]
-        ),
+        ("fate", "reasons", "first place", "example", "lines"),
+        (cells(row, "fate reasons first_place example lines") for row in content.rows["set_aside"]),
         numbers=1,
     )
     left = f"<p class=quiet>{len(rows) - 60} more files.</p>" if len(rows) > 60 else ""
-    kept_out = f"<h3>Set aside</h3>{aside}" if content.rows["set_aside"] else ""
-    return f"<h2>Every line</h2>{listed}{left}{kept_out}"
+    set_aside = f"<h3>Set aside</h3>{aside}" if content.rows["set_aside"] else ""
+    return f"<h2>Lines</h2>{listed}{left}{set_aside}"

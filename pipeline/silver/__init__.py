@@ -1,1 +1,1 @@
-"""Lines as typed rows; what cannot be read, and what was there twice, is told apart."""
+"""Typed rows: events, transactions, boots, sessions and terms."""

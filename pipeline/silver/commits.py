@@ -1,4 +1,4 @@
-"""What ZooKeeper did: one row for each transaction, and one for each znode of the dumps."""
+"""ZooKeeper's transactions, the znodes of the dumps, and the outcomes of requests: a row each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _dumps(frames: Frames) -> DataFrame:
     return _good(frames, "dump", "/dump").withColumn("is_final", is_final)
 
 
-# An outcome and its effect stand in one transaction; so what it did is seen without a join.
+# An outcome and its effect are in one transaction, so the effect is found without a join.
 _OUTCOMES: Final = """
 WITH applied AS (
   SELECT c.*, transform(c.operations, o -> o.path) AS paths
@@ -54,23 +54,20 @@ FROM named
 COMMITS: Final = Table(
     name="silver/commits",
     inputs=("bronze/lines", "bronze/blocks"),
-    schema="run STRING, file STRING, line_number BIGINT, "
-    + schemas.COMMIT.replace(" NOT NULL", ""),
+    schema=f"run STRING, file STRING, line_number BIGINT, {schemas.ddl(schemas.COMMIT)}",
     build=_commits,
 )
 DUMPS: Final = Table(
     name="silver/dumps",
     inputs=("bronze/lines", "bronze/blocks"),
     schema="run STRING, file STRING, line_number BIGINT, is_final BOOLEAN, "
-    + schemas.DUMP.replace(" NOT NULL", ""),
+    f"{schemas.ddl(schemas.DUMP)}",
     build=_dumps,
 )
 OUTCOMES: Final = Table(
     name="silver/outcomes",
     inputs=("silver/commits", "runs"),
-    schema=f"run STRING, zxid BIGINT, position BIGINT, session STRING, {schemas.OUTCOME}, ".replace(
-        " NOT NULL", ""
-    )
-    + "wrote_topic BOOLEAN, wrote_config BOOLEAN",
+    schema="run STRING, zxid BIGINT, position BIGINT, session STRING, "
+    f"{schemas.ddl(schemas.OUTCOME)}, wrote_topic BOOLEAN, wrote_config BOOLEAN",
     build=query(_OUTCOMES),
 )

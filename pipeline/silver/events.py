@@ -1,9 +1,9 @@
-"""Typed events, each once. What a killed process had begun to write is no event.
+"""Typed events, each once, without the lines that a kill cut off.
 
-Written in one pass over the lines that look as our writer writes them. Only where a file has more
-lines than events are the others examined; only where a number stands twice in a boot (one bit for
-each tells) are the copies looked for; then the events are written again. Of copies the first in
-the order of files and lines stays.
+The first pass keeps the lines that look exactly as our writer writes them. Other lines are examined
+only in files with more lines than events, and copies are searched only in boots in which a number
+occurs twice (one bit for each number shows that); then the events are written again. Of copies the
+first by file and line stays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _build(frames: Frames) -> DataFrame:
 
 
 def unaccounted(frames: Frames, kept: DataFrame) -> DataFrame:
-    """Return the files that have more lines than `kept` has rows: run, file."""
+    """Return the files with more lines than `kept` has rows: run, file, source."""
     counted = kept.groupBy("run", "file").agg(F.count("*").alias("kept"))
     lines = (
         frames["bronze/blocks"]
@@ -47,15 +47,15 @@ def unaccounted(frames: Frames, kept: DataFrame) -> DataFrame:
     return joined.filter(missing).select("run", "file", "source")
 
 
-def _settle(frames: Frames, exact: DataFrame) -> DataFrame | None:
-    """Add the lines that are right in another form, and take away what is no event after all."""
+def _finalize(frames: Frames, exact: DataFrame) -> DataFrame | None:
+    """Add valid lines of another form; remove duplicates and cut lines."""
     files = unaccounted(frames, exact).filter(F.col("source").isin(*SOURCES))
     events = exact
     if files.limit(1).count():
         lines = event_lines(frames).join(F.broadcast(files), on=["run", "file"], how="left_semi")
         left = lines.join(exact.select(*_PLACE), on=list(_PLACE), how="left_anti")
         examined = parsed_events(left).filter(is_good()).select(*EVENTS.columns())
-        # What is here once is looked at several times below.
+        # Computed once, used several times below.
         events = exact.unionByName(examined.localCheckpoint())
     places = superfluous(frames, events)
     if places is not None:
@@ -72,7 +72,7 @@ def left_open(frames: Frames) -> DataFrame:
 
 
 def cut_lines(frames: Frames, events: DataFrame) -> DataFrame:
-    """Return those whose boot does not say that it stopped: run, file, number."""
+    """Return the cut lines of boots without `stopped`: run, file, number."""
     stopped = (
         events.filter(F.col("kind") == "stopped").select("run", F.col("boot").alias("of"))
     ).distinct()
@@ -81,7 +81,7 @@ def cut_lines(frames: Frames, events: DataFrame) -> DataFrame:
 
 
 def superfluous(frames: Frames, events: DataFrame) -> DataFrame | None:
-    """Return where the rows stand that are no events after all; None, as nearly always: nowhere."""
+    """Return the places of duplicates and cut lines; None, the usual case, if there are none."""
     doubled = (
         events.groupBy("run", "node", "boot", F.expr("bitmap_bucket_number(seq)").alias("bucket"))
         .agg(
@@ -95,7 +95,6 @@ def superfluous(frames: Frames, events: DataFrame) -> DataFrame | None:
     found = doubled.limit(1).count() + cut.limit(1).count()
     if not found:
         return None
-    # A client's and the harness's come after the nodes' in no order that matters.
     order = W.partitionBy(*_KEY).orderBy("file", "line_number")
     copies = (
         events.select(
@@ -113,12 +112,12 @@ def superfluous(frames: Frames, events: DataFrame) -> DataFrame | None:
 EVENTS: Final = Table(
     name="silver/events",
     inputs=("files", "bronze/lines", "bronze/blocks"),
-    schema=f"run STRING, file STRING, line_number BIGINT, source STRING, {schemas.table_schema()}, "
-    "ext MAP<STRING, STRING>",
+    schema="run STRING, file STRING, line_number BIGINT, source STRING, "
+    f"{schemas.ddl(schemas.union())}, ext MAP<STRING, STRING>",
     build=_build,
-    settle=_settle,
+    finalize=_finalize,
     expectations={
         "an event has a place in its boot": "seq >= 0",
-        "an event is of the run that it lies in": "run_id = run",
+        "an event belongs to the run of its folder": "run_id = run",
     },
 )

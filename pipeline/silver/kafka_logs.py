@@ -1,8 +1,8 @@
-"""Two logs of a real Kafka as tables: requests as KIP-673 writes them, and the authorizer's words.
+"""Two logs of a real Kafka as tables: requests (KIP-673) and decisions of the authorizer.
 
-A remark of the authorizer's, which decides nothing, is a row without `allowed`.
 `[time] LEVEL Completed request:{JSON} (logger)` and `[time] LEVEL Principal = … is Allowed|Denied
-operation = … from host = … on resource = …`. The time is the broker's local one, for people.
+operation = … from host = … on resource = …`. The time is the broker's local time. A remark of the
+authorizer, which decides nothing, is a row without `allowed`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DECISION: Final = (
     r"(?: for request = ([A-Za-z]+))?(?: with resourceRefCount = (\d+))?"
     r"(?: based on rule .*)? \(([A-Za-z0-9_.$]+)\)$"
 )
-# What the authorizer says beside its decisions: why it came to them.
+# Lines in which the authorizer explains a decision.
 _REMARK: Final = (
     r"^\[[^\]]{1,40}\] [A-Z]+ (?:principal = .+ is a super user|operation = .+ is .+ based on acl|"
     r"No acl found for resource).*\([A-Za-z0-9_.$]+\)$"

@@ -1,8 +1,8 @@
-"""How a line becomes a row: one parse for the good ones, a careful look at all others.
+"""How a line becomes a row.
 
-Read first: `exact_events` and `parsed_events`. A line that looks exactly as our writer writes it
-(one regular expression for each kind) is right, and is only parsed. Any other line is taken apart
-as a variant and held against every expectation: the same end, at thirty times the cost.
+A line that looks exactly as our writer writes it (one regular expression for each kind) is valid
+and is only parsed (`exact_events`). Any other line is parsed as a variant and checked against every
+expectation (`parsed_events`): the same result, at thirty times the cost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pipeline.expectations import (
     Expectation,
 )
 
-# Spark's JSON is lenient unless told otherwise.
+# Spark's JSON parser is lenient by default.
 STRICT: Final = {
     "mode": "PERMISSIVE",
     "allowSingleQuotes": "false",
@@ -33,7 +33,7 @@ _TOO_LARGE: Final = (
     "exists(regexp_extract_all(plain, '(-?[0-9]{19,})(?![0-9.eE])', 1), "
     "x -> try_cast(x AS BIGINT) IS NULL)"
 )
-# Identities, elements and counters hold what they should, where they are there.
+# Identities, elements and counters are complete, where they exist.
 _PARTS_ARE_RIGHT: Final = (
     "(p.identity IS NULL OR (identity.broker_id IS NOT NULL AND "
     "identity.incarnation IS NOT NULL AND identity.sequence IS NOT NULL)) AND "
@@ -42,7 +42,7 @@ _PARTS_ARE_RIGHT: Final = (
     "coalesce(forall(map_values(values), x -> x IS NOT NULL), true)"
 )
 _CORRUPT: Final = "_corrupt"
-# The most frequent first: the kinds are asked one after the other.
+# The most frequent first: kinds are compared one after the other.
 _ORDER: Final = (
     *("request_received", "answered", "image_advanced", "forward_sent", "forward_answered"),
     *("envelope_received", "execution_started", "request_decided", "commit_sent"),
@@ -58,16 +58,14 @@ def _looks_exact() -> Column:
         is_kind = F.col("p.kind") == kind
         matches = F.col("line").rlike(pattern)
         for name in schemas.maps(kind):
-            # A pattern does not see that a key stands twice; the parser keeps one of them.
+            # A pattern does not detect duplicate keys; the parser keeps one of them.
             keys = F.regexp_count(F.col("line"), F.lit(schemas.KEY_OF_A_MAP))
-            fields = len(schemas.columns(schemas.COMMON)) + len(
-                schemas.columns(schemas.KINDS[kind])
-            )
-            matches &= keys == F.size(F.array_distinct(F.map_keys(f"p.{name}"))) + fields
+            distinct = F.size(F.array_distinct(F.map_keys(f"p.{name}")))
+            matches &= keys == distinct + len(schemas.KINDS[kind])
         exact = F.when(is_kind, matches) if exact is None else exact.when(is_kind, matches)
     assert exact is not None
     of_this_run = F.col("p.run_id") == F.col("run")
-    is_text = F.expr("is_valid_utf8(line)")  # a pattern sees a replacement where bytes are none
+    is_text = F.expr("is_valid_utf8(line)")  # a pattern sees a replacement for invalid bytes
     return F.coalesce(exact.otherwise(F.lit(False)) & of_this_run & is_text, F.lit(False))
 
 
@@ -76,7 +74,7 @@ def _literal(values: dict[str, str] | dict[str, list[str]], type_: str) -> Colum
 
 
 def _examined(frame: DataFrame) -> DataFrame:
-    """Add what the expectations are asked of. Spark computes it for lines that are not exact."""
+    """Add the columns of the expectations; Spark computes them for lines that are not exact."""
     listed = "concat('[', line, ']')"
     return (
         frame.withColumn(
@@ -84,7 +82,7 @@ def _examined(frame: DataFrame) -> DataFrame:
         )
         .withColumn("allowed", _literal(schemas.allowed_types(), "MAP<STRING,STRING>"))
         .withColumn(
-            # As the only element of an array: what follows an object would otherwise be ignored.
+            # As the only element of an array, because text after an object would be ignored.
             "listed",
             F.expr(
                 f"CASE WHEN NOT exact AND is_valid_utf8(line) THEN try_parse_json({listed}) END"
@@ -132,7 +130,7 @@ def _names(expectations: Sequence[Expectation]) -> Column:
 
 
 def is_good(broken: str = "broken") -> Column:
-    """True for a line that breaks nothing, or only what is merely counted."""
+    """Return a condition: the line breaks no expectation, or only counted ones."""
     counted = F.array(*(F.lit(name) for name in COUNTED))
     return F.size(F.array_except(broken, counted)) == 0
 
@@ -146,7 +144,7 @@ def _structs(lines: DataFrame) -> DataFrame:
 
 
 def exact_events(lines: DataFrame) -> DataFrame:
-    """Parse the lines that look exactly as our writer writes them; leave out all others."""
+    """Parse the lines that look exactly as our writer writes them; drop all others."""
     columns = [F.expr(each) for each in schemas.table_columns()]
     nothing = F.lit(None).cast("map<string,string>").alias("ext")
     return _structs(lines).filter("exact").select(*lines.columns, *columns, nothing)
@@ -156,7 +154,7 @@ def parsed_events(lines: DataFrame) -> DataFrame:
     """Examine lines of events: the columns of a table of events, `broken` and `ext`.
 
     `lines` has at least `run` and `line`; all its columns stay. `broken` names the expectations
-    that the line breaks; `ext` holds the fields that its kind does not have, as JSON.
+    that the line breaks; `ext` has the fields that its kind does not have, as JSON.
     """
     kept = lines.columns
     columns = [F.expr(each) for each in schemas.table_columns()]
@@ -179,16 +177,15 @@ def parsed_events(lines: DataFrame) -> DataFrame:
 def parsed_others(lines: DataFrame, shape: str) -> DataFrame:
     """Parse lines of commits (`/commit`) or of a dump (`/dump`): their columns, and `broken`.
 
-    A line that comes out as it went in needs no further look.
+    A line that serializes to itself needs no further check.
     """
     kept = lines.columns
-    ddl = schemas.OTHERS[shape].replace(" NOT NULL", "")
     written = F.to_json("p", {"ignoreNullFields": "false"})
     frame = (
-        lines.withColumn("p", F.from_json("line", ddl, STRICT))
+        lines.withColumn("p", F.from_json("line", schemas.ddl(schemas.OTHERS[shape]), STRICT))
         .withColumn("exact", F.coalesce(written == F.col("line"), F.lit(False)))
         .withColumn("shape", F.lit(shape))
     )
-    columns = [F.col(f"p.{name}") for name in schemas.columns(ddl)]
+    columns = [F.col(f"p.{name}") for name in schemas.OTHERS[shape]]
     frame = _examined(frame).withColumn("broken", _names(COMMIT_EXPECTATIONS))
     return frame.select(*kept, *columns, "broken")

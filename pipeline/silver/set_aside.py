@@ -1,11 +1,12 @@
-"""Every line that is no event and no commit, with all reasons: nothing vanishes.
+"""Lines that were not accepted as an event, a commit or a znode, with all reasons.
 
-`fate` is quarantined, duplicate (the same event again), two_writers (another event under the same
-number), or cut (a kill came in between). Only files whose lines do not add up are read again.
+`fate` is quarantined, duplicate (the same event again), two_writers (another event with the same
+number), or cut (by a kill). Only files that have such lines are read again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from typing import Final
 
@@ -27,16 +28,16 @@ _KEPT: Final = (
 
 
 def _incomplete(frames: Frames) -> DataFrame:
-    """Return the files of which not every line is accounted for: run, file."""
+    """Return the files with lines that are not accounted for: run, file."""
     kept = [frames[name].select("run", "file") for name in _KEPT]
     return unaccounted(frames, reduce(DataFrame.unionByName, kept))
 
 
 def content() -> Column:
-    """Return what is equal for equal events, wherever they stand."""
+    """Return a hash of an event's fields."""
     columns = [
         F.expr(f"array_sort(map_entries(`{name}`))") if type_.startswith("MAP") else F.col(name)
-        for name, type_ in {**schemas.union(), "ext": "MAP"}.items()
+        for name, (type_, _) in {**schemas.union(), "ext": schemas.Column("MAP")}.items()
     ]
     return F.xxhash64(*columns)
 
@@ -45,16 +46,18 @@ def _build(frames: Frames) -> DataFrame:
     incomplete = _incomplete(frames)
     if not incomplete.limit(1).count():
         return local_frame(incomplete.sparkSession, [], SET_ASIDE.schema)
-    of_interest = F.broadcast(incomplete.select("run", "file"))
-    lines = numbered(frames).join(of_interest, on=["run", "file"], how="left_semi")
+    incomplete_files = F.broadcast(incomplete.select("run", "file"))
+    lines = numbered(frames).join(incomplete_files, on=["run", "file"], how="left_semi")
     lines = lines.filter(~F.expr(IS_BLANK))
     events = lines.filter(F.col("source").isin(*SOURCES))
-    places = frames["silver/events"].join(of_interest, on=["run", "file"], how="left_semi")
-    left = parsed_events(events).join(places.select(*_PLACE), on=list(_PLACE), how="left_anti")
+    accepted = frames["silver/events"].join(incomplete_files, on=["run", "file"], how="left_semi")
+    remaining = parsed_events(events).join(
+        accepted.select(*_PLACE), on=list(_PLACE), how="left_anti"
+    )
     cut = cut_lines(frames, frames["silver/events"]).withColumn("is_cut", F.lit(True))
-    left = left.join(F.broadcast(cut), on=list(_PLACE), how="left")
-    left = left.withColumn("is_cut", F.coalesce("is_cut", F.lit(False)))
-    good = left.filter(is_good() & ~F.col("is_cut")).withColumn("content", content())
+    remaining = remaining.join(F.broadcast(cut), on=list(_PLACE), how="left")
+    remaining = remaining.withColumn("is_cut", F.coalesce("is_cut", F.lit(False)))
+    good = remaining.filter(is_good() & ~F.col("is_cut")).withColumn("content", content())
     keys = good.select(*_KEY).distinct()
     kept = frames["silver/events"].join(F.broadcast(keys), on=list(_KEY), how="left_semi")
     kept = kept.select(*_KEY, content().alias("kept_content"))
@@ -69,57 +72,43 @@ def _build(frames: Frames) -> DataFrame:
         "boot",
         "seq",
     )
-    bad = left.filter(~is_good() | F.col("is_cut")).select(
+    bad = remaining.filter(~is_good() | F.col("is_cut"))
+    fate = F.when(F.col("is_cut"), "cut").otherwise("quarantined")
+    reasons = F.expr("filter(broken, x -> NOT is_cut AND x != 'unknown_field')")
+    others = (
+        _without_key(bad, fate, reasons),
+        *_others(lines),
+        _kafka(frames, lines),
+    )
+    return reduce(DataFrame.unionByName, others, copies)
+
+
+def _without_key(lines: DataFrame, fate: Column, reasons: Column) -> DataFrame:
+    """Return rows without node, boot and seq."""
+    return lines.select(
         *_PLACE,
         "line",
-        F.when(F.col("is_cut"), "cut").otherwise("quarantined").alias("fate"),
-        F.when(F.col("is_cut"), F.array().cast("array<string>"))
-        .otherwise(F.expr("filter(broken, x -> x != 'unknown_field')"))
-        .alias("reasons"),
-        *(F.lit(None).cast(t).alias(n) for n, t in (("node", "string"), ("boot", "string"))),
+        fate.alias("fate"),
+        reasons.alias("reasons"),
+        *(F.lit(None).cast("string").alias(name) for name in ("node", "boot")),
         F.lit(None).cast("bigint").alias("seq"),
     )
-    return copies.unionByName(bad).unionByName(_others(lines)).unionByName(_kafka(frames, lines))
 
 
-def _others(lines: DataFrame) -> DataFrame:
-    found = None
+def _others(lines: DataFrame) -> Iterator[DataFrame]:
     for source, shape in (("commits", "/commit"), ("dump", "/dump")):
         of_source = lines.filter(F.col("source") == source).select(*_PLACE, "line")
-        parsed = (
-            parsed_others(of_source, shape)
-            .filter(~is_good())
-            .select(
-                *_PLACE,
-                "line",
-                F.lit("quarantined").alias("fate"),
-                F.col("broken").alias("reasons"),
-                *(
-                    F.lit(None).cast(t).alias(n)
-                    for n, t in (("node", "string"), ("boot", "string"))
-                ),
-                F.lit(None).cast("bigint").alias("seq"),
-            )
-        )
-        found = parsed if found is None else found.unionByName(parsed)
-    assert found is not None
-    return found
+        bad = parsed_others(of_source, shape).filter(~is_good())
+        yield _without_key(bad, F.lit("quarantined"), F.col("broken"))
 
 
 def _kafka(frames: Frames, lines: DataFrame) -> DataFrame:
-    """A line of a real Kafka's logs is what its pattern says, or it is none."""
+    """Return lines of a real Kafka's logs that match no pattern."""
     of_kafka = lines.filter(F.col("source").startswith("kafka_"))
     kept = [frames[name].select(*_PLACE) for name in _KEPT[3:]]
-    return of_kafka.join(kept[0].unionByName(kept[1]), on=list(_PLACE), how="left_anti").select(
-        *_PLACE,
-        "line",
-        F.lit("quarantined").alias("fate"),
-        F.array(F.when(F.expr("is_valid_utf8(line)"), "not_of_this_log").otherwise("utf8")).alias(
-            "reasons"
-        ),
-        *(F.lit(None).cast(t).alias(n) for n, t in (("node", "string"), ("boot", "string"))),
-        F.lit(None).cast("bigint").alias("seq"),
-    )
+    remaining = of_kafka.join(kept[0].unionByName(kept[1]), on=list(_PLACE), how="left_anti")
+    reason = F.when(F.expr("is_valid_utf8(line)"), "not_of_this_log").otherwise("utf8")
+    return _without_key(remaining, F.lit("quarantined"), F.array(reason))
 
 
 SET_ASIDE: Final = Table(

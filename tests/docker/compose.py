@@ -1,4 +1,4 @@
-"""One compose project of this checkout: up, faults, evidence, down; nothing stays behind."""
+"""One compose project of this checkout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 from testcontainers.compose import DockerCompose
 
 from bridgehead.cluster.event_lines import EventLines
-from bridgehead.cluster.plan import LOOPBACK, Ports
+from bridgehead.cluster.node_plan import LOOPBACK, Ports
 
 ROOT = Path(__file__).parent.parent.parent
 WITHIN_S = 120.0
@@ -61,7 +61,7 @@ class ComposeCluster:
         return self.compose("ps", "--all", "--quiet", service).strip()
 
     def health(self, broker: int) -> str:
-        """What a broker says of the controller; "" when nobody answers."""
+        """Return a broker's health text; "" without an answer."""
         try:
             url = f"http://{LOOPBACK}:{self._metrics[broker]}/health"
             with urllib.request.urlopen(url, timeout=1) as answer:
@@ -70,7 +70,7 @@ class ComposeCluster:
             return ""
 
     def state_of_health(self, broker: int) -> str:
-        """What the engine says after the image's health check: starting, healthy or unhealthy."""
+        """Return the engine's health status: starting, healthy or unhealthy."""
         return self.docker(
             "inspect", "--format={{.State.Health.Status}}", self.container(f"kafka-{broker}")
         )
@@ -102,8 +102,8 @@ class ComposeCluster:
         except KafkaException:  # it does not serve yet
             return set()
 
-    def says(self, member: str) -> str:
-        """What a member of ZooKeeper says of itself: leader, follower or standalone; else ""."""
+    def server_mode(self, member: str) -> str:
+        """Return a ZooKeeper member's mode: leader, follower or standalone; else ""."""
         try:
             with socket.create_connection((self._address(member), 2181), timeout=2) as connection:
                 connection.sendall(b"srvr")
@@ -125,7 +125,7 @@ class ComposeCluster:
         """Until all three members serve; the one that leads."""
 
         def leader() -> str | None:
-            modes = {member: self.says(member) for member in ZOOKEEPER}
+            modes = {member: self.server_mode(member) for member in ZOOKEEPER}
             led = [member for member, mode in modes.items() if mode == "leader"]
             return led[0] if len(led) == 1 and "" not in modes.values() else None
 
@@ -159,7 +159,7 @@ class ComposeCluster:
         container = self.container(f"kafka-{broker}")
         state = json.loads(self.docker("inspect", "--format={{json .State}}", container))
         assert not state["Running"], f"kafka-{broker} still runs"
-        # The engine says 128 + the signal's number; a process table says minus that number.
+        # The engine reports 128 + the signal, a process table minus the signal.
         status = 128 - state["ExitCode"] if state["ExitCode"] > 128 else state["ExitCode"]
         self.docker("cp", f"{container}:/evidence/{run.name}/node={broker}", str(run))
         for path in sorted((run / f"node={broker}").glob("events-*-0000.jsonl")):
@@ -189,13 +189,13 @@ def compose_cluster(
     free = Ports()
     ports = [free.choose() for _ in range(6)]
     names = [f"BRIDGEHEAD_{kind}_{n}" for kind in ("PORT", "METRICS_PORT") for n in (1, 2, 3)]
-    told = {
+    settings = {
         "COMPOSE_PROJECT_NAME": project,
         **{name: str(port) for name, port in zip(names, ports, strict=True)},
         **(environment or {}),
     }
     before = dict(os.environ)
-    os.environ.update(told)
+    os.environ.update(settings)
     compose = DockerCompose(ROOT, ["docker-compose.yml", *overrides], pull=False, wait=True)
     try:
         compose.start()

@@ -1,4 +1,4 @@
-"""The images, built once for a session; an engine, or a loud word that there is none."""
+"""The images, built once per session, and the engine; without one the tests are skipped."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import NoReturn
 
 import pytest
 
-from containers.compose_plugin import docker_config
-from containers.offline import CANNOT_BUILD, CannotBuildError
+from deploy.compose_plugin import docker_config
+from deploy.offline import CANNOT_BUILD, CannotBuildError
 
 ROOT = Path(__file__).parent.parent.parent
 NO_ENGINE = "no Docker engine answers; start dockerd and run `make test-docker` again."
 
 
 def not_tested(why: str) -> NoReturn:
-    """What the machine lacks is no failure of ours, and is said: .ci/run repeats these words."""
+    """Skip tests whose tools this machine lacks; .ci/run repeats the skip messages."""
     pytest.skip(f"NOT TESTED: {why}")
 
 
@@ -42,8 +42,8 @@ def engine() -> Iterator[None]:
         patch.setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
         try:
             folder = docker_config()
-        except CannotBuildError as wrong:
-            not_tested(f"Docker Compose v2 is missing: {wrong}")
+        except CannotBuildError as error:
+            not_tested(f"Docker Compose v2 is missing: {error}")
         if folder is not None:
             patch.setenv("DOCKER_CONFIG", folder)
         yield
@@ -54,7 +54,7 @@ def images(engine: None) -> None:
     """Built from Debian and Python packages alone; what has not changed is not built again."""
     if os.environ.get("BRIDGEHEAD_IMAGES") == "there":
         return
-    command = (sys.executable, "-m", "containers.offline")
+    command = (sys.executable, "-m", "deploy.offline")
     made = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
     if made.returncode == CANNOT_BUILD:
         not_tested(made.stderr.strip())

@@ -1,4 +1,4 @@
-"""docker-compose.yml as it stands, and with what goes on top of it: real clients on every side."""
+"""docker-compose.yml and its additions, with real clients inside and outside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.docker.compose import ROOT, ComposeCluster, compose_cluster, left_behind, wait_until
-from tests.integration.admin_clients import AiokafkaHand, ConfluentHand, KafkaPythonHand
+from tests.integration.admin_clients import AiokafkaAdmin, ConfluentAdmin, KafkaPythonAdmin
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
@@ -31,16 +31,16 @@ print(json.dumps(sorted(admin.list_topics())))
 """
 
 
-def test_real_clients_are_served_from_the_host_and_from_inside(images: None) -> None:
-    """Each listener advertises what its side of the network can reach."""
+def test_clients_on_the_host_and_inside_are_served(images: None) -> None:
+    """Each listener advertises a reachable address."""
     with compose_cluster(environment=FAST) as cluster:
-        for hand in (ConfluentHand, KafkaPythonHand, AiokafkaHand):
-            client = hand(cluster.bootstrap_servers)
-            client.create(f"from-{hand.__name__.lower()}", 3, 3, {"retention.ms": "1000"})
+        for admin in (ConfluentAdmin, KafkaPythonAdmin, AiokafkaAdmin):
+            client = admin(cluster.bootstrap_servers)
+            client.create(f"from-{admin.__name__.lower()}", 3, 3, {"retention.ms": "1000"})
             client.close()
         names = {"from-aiokafkahand", "from-confluenthand", "from-kafkapythonhand", "inside"}
         assert names <= set(json.loads(_from_inside(cluster, names)))
-        # Without ZooKeeper there is no controller: nobody may call such a container healthy.
+        # Without ZooKeeper there is no controller and the container must be unhealthy.
         cluster.compose("kill", "zookeeper")
         wait_until(
             lambda: {cluster.state_of_health(broker) for broker in (1, 2, 3)} == {"unhealthy"},
@@ -70,10 +70,7 @@ def _from_inside(cluster: ComposeCluster, expected: set[str]) -> str:
 @pytest.mark.parametrize(
     "override", [None, "docker-compose.ensemble.yml", "docker-compose.secure.yml"]
 )
-def test_compose_understands_every_file_with_every_profile(
-    engine: None, override: str | None
-) -> None:
-    """Also those profiles whose images come from a registry that the tests never ask."""
+def test_every_compose_file_and_profile_is_valid(engine: None, override: str | None) -> None:
     files = ["-f", "docker-compose.yml", *(["-f", override] if override else [])]
     profiles = ["--profile", "monitoring", "--profile", "pipeline"]
     done = subprocess.run(
@@ -87,10 +84,10 @@ def test_compose_understands_every_file_with_every_profile(
     assert {"prometheus", "grafana", "spark-master", "submitter"} <= set(done.stdout.split())
 
 
-def test_an_ensemble_loses_a_member_and_nobody_notices(images: None) -> None:
-    """docker-compose.ensemble.yml: two of three members are a majority."""
+def test_ensemble_tolerates_the_loss_of_a_member(images: None) -> None:
+    """docker-compose.ensemble.yml."""
     with compose_cluster("docker-compose.ensemble.yml", environment=FAST) as cluster:
-        client = ConfluentHand(cluster.bootstrap_servers)
+        client = ConfluentAdmin(cluster.bootstrap_servers)
         client.create("before", 1, 3, {})
         cluster.compose("kill", "zookeeper-2")
         client.create("after", 1, 3, {})
@@ -99,8 +96,8 @@ def test_an_ensemble_loses_a_member_and_nobody_notices(images: None) -> None:
     assert left_behind(cluster.project) == ""
 
 
-def test_a_secured_cluster_lets_in_whom_its_file_names(images: None, tmp_path: Path) -> None:
-    """docker-compose.secure.yml: alice may, bob may not, a stranger gets no answer."""
+def test_secured_cluster_enforces_its_file(images: None, tmp_path: Path) -> None:
+    """docker-compose.secure.yml: alice is allowed, bob is denied, unknown clients are rejected."""
     with compose_cluster("docker-compose.secure.yml", environment=FAST) as cluster:
         authority = tmp_path / "ca.pem"
         cluster.compose("cp", "setup:/secrets/tls/ca.pem", str(authority))

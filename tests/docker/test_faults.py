@@ -18,7 +18,7 @@ import pytest
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import ClientHistory
-from chaos.demo.clients import Load
+from demo.clients import Load
 from tests.docker.compose import (
     WITHIN_S,
     ZOOKEEPER,
@@ -45,8 +45,8 @@ FAULTS = ("kill", "freeze", "disconnect")
 ALONE, CLUSTER = ("--no-deps", "--env=SPARK_MASTER=local[2]"), ()
 
 
-def test_kill_pause_and_disconnect_under_load_lose_nothing(images: None, tmp_path: Path) -> None:
-    """Of the controller; then ZooKeeper stands still for a moment."""
+def test_controller_faults_under_load_lose_nothing(images: None, tmp_path: Path) -> None:
+    """Then ZooKeeper is paused."""
 
     def break_it(cluster: ComposeCluster, load: Load, run: Path) -> None:
         for fault in FAULTS:
@@ -59,8 +59,8 @@ def test_kill_pause_and_disconnect_under_load_lose_nothing(images: None, tmp_pat
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_is_broken_nothing_is_lost(images: None, tmp_path: Path, fault: str) -> None:
-    """The controller, another broker, the leader of ZooKeeper, and all of ZooKeeper."""
+def test_all_faults_under_load_lose_nothing(images: None, tmp_path: Path, fault: str) -> None:
+    """Of the controller, another broker, ZooKeeper's leader, and all of ZooKeeper."""
 
     def break_it(cluster: ComposeCluster, load: Load, run: Path) -> None:
         _break_controller(fault, cluster, load, run)
@@ -77,7 +77,7 @@ def _run_and_judge(
     *overrides: str,
     spark: Sequence[str],
 ) -> None:
-    """By the nodes' events, the clients' history and the logs of all members of ZooKeeper."""
+    """Judge by node events, client history and the logs of all ZooKeeper members."""
     harness = begin_evidence(folder / "evidence", RUN_ID)
     run = folder / "evidence" / f"run={RUN_ID}"
     with compose_cluster(*overrides, environment=TOLD) as cluster:
@@ -93,7 +93,7 @@ def _run_and_judge(
         by_spark = _judged_by_spark(cluster, run, folder, spark)
     assert left_behind(cluster.project) == ""
     judged = subprocess.run(
-        module_command("chaos.judge", str(folder / "sealed" / run.name), "--json"),
+        module_command("judge", str(folder / "sealed" / run.name), "--json"),
         env=module_environment(),
         capture_output=True,
         check=False,
@@ -108,7 +108,7 @@ def _run_and_judge(
 
 
 def _break_controller(fault: str, cluster: ComposeCluster, load: Load, run: Path) -> None:
-    """Until another one is in office."""
+    """Kill, pause or disconnect the controller; wait for the next one."""
     controller, others = _in_order(cluster, load)
     with cluster.fault(fault, str(controller), *_commands(fault, cluster, f"kafka-{controller}")):
         cluster.wait_for_controller(*others, other_than=controller)
@@ -117,7 +117,7 @@ def _break_controller(fault: str, cluster: ComposeCluster, load: Load, run: Path
 
 
 def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) -> None:
-    """One that is not the controller, until the others do without it."""
+    """Break another broker; wait until the others have removed it."""
     controller, others = _in_order(cluster, load)
     victim = others[0]
     with cluster.fault(fault, str(victim), *_commands(fault, cluster, f"kafka-{victim}")):
@@ -130,13 +130,13 @@ def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) ->
 
 
 def _break_zookeeper_leader(fault: str, cluster: ComposeCluster, load: Load) -> None:
-    """Until the two others have elected one of themselves, and writes go on."""
+    """Break the leader; wait until the others have elected one and writes succeed."""
     _in_order(cluster, load)
     leader = cluster.wait_for_ensemble()
     others = [member for member in ZOOKEEPER if member != leader]
     with cluster.fault(f"{fault}_zookeeper_leader", leader, *_commands(fault, cluster, leader)):
         wait_until(
-            lambda: "leader" in {cluster.says(member) for member in others},
+            lambda: "leader" in {cluster.server_mode(member) for member in others},
             f"the others elect after the {fault} of {leader}",
         )
         assert load.wait_for_more(30, timeout_s=WITHIN_S)
@@ -146,7 +146,7 @@ def _break_zookeeper_leader(fault: str, cluster: ComposeCluster, load: Load) -> 
 def _stop_zookeeper_for_a_moment(
     cluster: ComposeCluster, load: Load, members: Sequence[str]
 ) -> None:
-    """All members stand still, until a broker misses them."""
+    """Pause all members until a broker notices."""
     _in_order(cluster, load)
     all_of_it = [cluster.container(member) for member in members]
     stop, go_on = ("pause", *all_of_it), ("unpause", *all_of_it)
@@ -157,7 +157,7 @@ def _stop_zookeeper_for_a_moment(
 
 
 def _in_order(cluster: ComposeCluster, load: Load) -> tuple[int, list[int]]:
-    """Once all brokers know each other and one controller, and clients get on."""
+    """Wait until all brokers know each other and the controller, and clients succeed."""
     wait_until(
         lambda: all(cluster.registered(broker) == {1, 2, 3} for broker in (1, 2, 3)),
         "three brokers that know each other",
@@ -168,7 +168,7 @@ def _in_order(cluster: ComposeCluster, load: Load) -> tuple[int, list[int]]:
 
 
 def _commands(fault: str, cluster: ComposeCluster, service: str) -> Iterator[tuple[str, ...]]:
-    """What breaks a service's container, and what mends it."""
+    """Return the commands that break and repair a service's container."""
     it, network = cluster.container(service), f"{cluster.project}_default"
     yield from {
         "kill": (("kill", it), ("start", it)),
@@ -192,9 +192,9 @@ def _judged_by_spark(
     for witness in ("harness=compose", "client=load"):
         copy_into(cluster, run, witness)
     name = f"{cluster.project}-judging"
-    told = ("--no-TTY", f"--name={name}", *spark)
+    options = ("--no-TTY", f"--name={name}", *spark)
     try:
-        cluster.compose("--profile", "pipeline", "run", *told, "submitter")
+        cluster.compose("--profile", "pipeline", "run", *options, "submitter")
         (folder / "sealed").mkdir()
         cluster.docker("cp", f"{name}:/evidence/{run.name}", str(folder / "sealed"))
         cluster.docker("cp", f"{name}:/tables/verdicts.json", str(folder))

@@ -1,4 +1,4 @@
-"""What the images weigh, and as whom their programs run."""
+"""The sizes of the images and the users of their programs."""
 
 from __future__ import annotations
 
@@ -33,21 +33,17 @@ def inspected(image: str) -> dict[str, Any]:
         ("bridgehead-tools", 1400),
     ],
 )
-def test_an_image_is_no_larger_than_its_work_asks(
-    images: None, image: str, megabytes_max: int
-) -> None:
+def test_image_sizes(images: None, image: str, megabytes_max: int) -> None:
     """A broker needs neither Java nor Spark, ZooKeeper no Spark."""
     assert inspected(image)["Size"] < megabytes_max * MEGABYTE
 
 
-def test_a_node_has_neither_java_nor_spark(images: None) -> None:
-    """Nor does what needs them come in by another package."""
+def test_node_image_has_neither_java_nor_spark(images: None) -> None:
     look = "import importlib.util as u, shutil; print(u.find_spec('pyspark'), shutil.which('java'))"
     python = "/opt/bridgehead/bin/python"
     assert docker("run", "--rm", "bridgehead-node:latest", python, "-c", look) == "None None\n"
 
 
 @pytest.mark.parametrize("image", ["node", "zookeeper", "cluster", "tools"])
-def test_nothing_runs_as_root(images: None, image: str) -> None:
-    """Not even where nobody says so."""
+def test_no_image_runs_as_root(images: None, image: str) -> None:
     assert inspected(f"bridgehead-{image}")["Config"]["User"] == "bridgehead"

@@ -1,4 +1,4 @@
-"""What the README tells a stranger to type, typed."""
+"""The commands of the README work."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.cluster.plan import port_is_free
+from bridgehead.cluster.node_plan import port_is_free
 from tests.docker.compose import left_behind
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parent.parent.parent
-PORTS = (29092, 39092, 49092, 9404, 9405, 9406)
+PORTS = (29092, 29093, 29094, 9404, 9405, 9406)
 BLOCK = re.compile(r"^## In containers$.*?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_every_command_of_the_section_on_containers_works(images: None) -> None:
-    """In its order, stopping at the first that fails, as a reader would."""
+def test_commands_of_the_container_section_work(images: None) -> None:
+    """In their order, stopping at the first failure."""
     found = BLOCK.search((ROOT / "README.md").read_text())
     assert found is not None, "the README has no commands for containers"
     taken = [port for port in PORTS if not port_is_free("127.0.0.1", port)]

@@ -1,4 +1,4 @@
-"""`bridgehead.testing`: clusters in containers, as other people's test suites start them."""
+"""`bridgehead.testing`: clusters in containers, as users' test suites start them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from bridgehead.testing import BridgeheadCluster, BridgeheadContainer
-from chaos.demo.clients import admin, create_topic
-from tests.integration.admin_clients import ConfluentHand
+from demo.clients import admin, create_topic
+from tests.integration.admin_clients import ConfluentAdmin
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
@@ -34,19 +34,19 @@ def everything_is_removed(images: None) -> Iterator[None]:
     assert there() - before == set()
 
 
-def test_one_container_holds_as_many_brokers_as_are_asked_for(everything_is_removed: None) -> None:
-    """Each at a port of its own that clients on the host can reach."""
+def test_one_container_runs_several_brokers(everything_is_removed: None) -> None:
+    """Each on its own port of the host."""
     with BridgeheadContainer().with_brokers(2).with_property("num.partitions", "5") as container:
         servers = container.get_bootstrap_server().split(",")
         assert len(servers) == 2
         for server in servers:
-            client = ConfluentHand(server)
+            client = ConfluentAdmin(server)
             client.create(f"at-{server.replace(':', '-')}", 1, 2, {})
             client.close()
 
 
-def test_a_cluster_of_containers_is_broken_and_goes_on(everything_is_removed: None) -> None:
-    """The controller is killed, the next one paused, the one after that taken off the network."""
+def test_cluster_of_containers_survives_faults(everything_is_removed: None) -> None:
+    """Kills the controller, pauses the next one and disconnects the third."""
     cluster = BridgeheadCluster().with_brokers(3)
     with cluster.with_property("zookeeper.session.timeout.ms", "2000"):
         client = admin(cluster.get_bootstrap_server())
@@ -67,7 +67,6 @@ def test_a_cluster_of_containers_is_broken_and_goes_on(everything_is_removed: No
         assert {"before", "after-a-kill", "after-all"} <= set(client.list_topics(timeout=30).topics)
 
 
-def test_a_failure_inside_the_block_removes_everything_too(everything_is_removed: None) -> None:
-    """As a failing test of somebody's suite would."""
+def test_exception_in_the_block_removes_everything(everything_is_removed: None) -> None:
     with pytest.raises(RuntimeError, match="of theirs"), BridgeheadCluster().with_brokers(1):
         raise RuntimeError("a mistake of theirs")

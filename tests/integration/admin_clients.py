@@ -1,7 +1,7 @@
-"""Three released admin clients under one set of names, so that a test can ask each the same.
+"""Three released admin clients behind one interface.
 
-Read first: every method blocks and raises the client's own exception; `ERRORS` says what that is
-for each of Kafka's error codes. Nothing is retried or hidden here.
+Every method blocks and raises the client's own exception; `code_of` returns its error code.
+Nothing is retried or hidden.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from kafka import KafkaAdminClient
 _TIMEOUT_S: Final = 60
 
 
-class AdminHand(Protocol):
-    """What each client can be asked. `legacy`: AlterConfigs, else IncrementalAlterConfigs."""
+class AnyAdmin(Protocol):
+    """The common interface. `legacy`: AlterConfigs, else IncrementalAlterConfigs."""
 
     has_incremental: bool
-    legacy_keeps_others: bool  # the client itself sends along what it does not name
+    legacy_keeps_others: bool  # the client sends the other configs, too
 
     def create(
         self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]
     ) -> None: ...
     def delete(self, name: str) -> None: ...
-    def grow(self, name: str, partitions: int) -> None: ...
+    def create_partitions(self, name: str, partitions: int) -> None: ...
     def alter(self, name: str, configs: Mapping[str, str], *, legacy: bool) -> None: ...
     def configs(self, name: str) -> dict[str, str]: ...
     def names(self) -> set[str]: ...
@@ -42,7 +42,7 @@ class AdminHand(Protocol):
     def close(self) -> None: ...
 
 
-class ConfluentHand:
+class ConfluentAdmin:
     """confluent-kafka (librdkafka)."""
 
     has_incremental = True
@@ -58,7 +58,7 @@ class ConfluentHand:
     def delete(self, name: str) -> None:
         self._admin.delete_topics([name])[name].result(_TIMEOUT_S)
 
-    def grow(self, name: str, partitions: int) -> None:
+    def create_partitions(self, name: str, partitions: int) -> None:
         wanted = confluent_kafka.admin.NewPartitions(name, partitions)
         self._admin.create_partitions([wanted])[name].result(_TIMEOUT_S)
 
@@ -91,7 +91,7 @@ class ConfluentHand:
         del self._admin  # its threads end with it
 
 
-class KafkaPythonHand:
+class KafkaPythonAdmin:
     """kafka-python."""
 
     has_incremental = True
@@ -111,7 +111,7 @@ class KafkaPythonHand:
     def delete(self, name: str) -> None:
         self._admin.delete_topics([name])
 
-    def grow(self, name: str, partitions: int) -> None:
+    def create_partitions(self, name: str, partitions: int) -> None:
         self._admin.create_partitions({name: partitions})
 
     def alter(self, name: str, configs: Mapping[str, str], *, legacy: bool) -> None:
@@ -142,8 +142,8 @@ class KafkaPythonHand:
         self._admin.close()
 
 
-class AiokafkaHand:
-    """aiokafka: it hands over codes for most requests; its own table makes them exceptions."""
+class AiokafkaAdmin:
+    """aiokafka: most requests return codes; its own table turns them into exceptions."""
 
     has_incremental = False
     legacy_keeps_others = False
@@ -166,7 +166,7 @@ class AiokafkaHand:
         answer = self._runner.run(self._admin.delete_topics([name]))
         _raise(answer.topic_error_codes[0][1])
 
-    def grow(self, name: str, partitions: int) -> None:
+    def create_partitions(self, name: str, partitions: int) -> None:
         wanted = {name: aiokafka.admin.NewPartitions(partitions)}
         self._runner.run(self._admin.create_partitions(wanted))
 
@@ -199,15 +199,15 @@ def _raise(code: int) -> None:
         raise aiokafka.errors.for_code(code)
 
 
-HANDS: Final[Mapping[str, Callable[[str], AdminHand]]] = {
-    "confluent-kafka": ConfluentHand,
-    "kafka-python": KafkaPythonHand,
-    "aiokafka": AiokafkaHand,
+ADMINS: Final[Mapping[str, Callable[[str], AnyAdmin]]] = {
+    "confluent-kafka": ConfluentAdmin,
+    "kafka-python": KafkaPythonAdmin,
+    "aiokafka": AiokafkaAdmin,
 }
 
 
 def code_of(client: str, error: BaseException) -> int:
-    """Return Kafka's error code of a client's own exception; any other exception is a failure."""
+    """Return the Kafka error code of a client's own exception; fail for any other exception."""
     if client == "confluent-kafka":
         assert isinstance(error, KafkaException)
         inner = error.args[0]

@@ -1,7 +1,7 @@
-"""What each API asks of whom: one row a request, from kafka-semantics 6.4, and nothing else.
+"""The right that each API requires, one row per request (docs/kafka/acls.md#rights-per-api).
 
-A row names the one right that is enough, the request, and what who lacks it is told. `{name}` is a
-resource of the cell's own, `{broker}` the broker that is asked.
+A row names the right that suffices, the request, and its result without the right. `{name}` is a
+resource unique to the matrix cell, `{broker}` the receiving broker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ _ACL: Final = {
     "operation": 3,
     "permissionType": 3,
 }
-_PARTITION: Final = {"topics": [{"name": "{name}", "partitions": [0]}], "timeoutMs": 1000}
 _NO_TOPIC_ID: Final = "A" * 22
 _CREATE: Final = {
     "name": "{name}",
@@ -42,18 +41,15 @@ _CREATE: Final = {
     "assignments": [],
     "configs": [],
 }
-_METADATA: Final = {
-    "allowAutoTopicCreation": False,
-    "includeTopicAuthorizedOperations": False,
-}
+_METADATA: Final = {"allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": False}
 _SCRAM: Final = {"deletions": [{"name": "{name}", "mechanism": 1}], "upsertions": []}
-_TOKEN_OF_ANOTHER: Final = {
+_TOKEN_FOR_ANOTHER: Final = {
     "ownerPrincipalType": "User",
     "ownerPrincipalName": "{name}",
     "renewers": [],
     "maxLifetimeMs": -1,
 }
-_NOBODYS_TOKEN: Final = {"hmac": "AAAA", "renewPeriodMs": -1}
+_UNKNOWN_TOKEN: Final = {"hmac": "AAAA", "renewPeriodMs": -1}
 
 
 ROWS: Final[tuple[Row, ...]] = (
@@ -89,7 +85,7 @@ ROWS: Final[tuple[Row, ...]] = (
         12,
         "DESCRIBE",
         {**_METADATA, "topics": None},
-        told=is_shown,
+        observe=is_shown,
         denied=False,
         allowed=True,
     ),
@@ -211,14 +207,7 @@ ROWS: Final[tuple[Row, ...]] = (
         "ALTER",
         {"dirs": [{"path": "/x", "topics": [{"name": "{name}", "partitions": [0]}]}]},
     ),
-    on_cluster(
-        "DescribeLogDirs",
-        35,
-        3,
-        "DESCRIBE",
-        {"topics": []},
-        allowed=[MAY, MAY],
-    ),
+    on_cluster("DescribeLogDirs", 35, 3, "DESCRIBE", {"topics": []}, allowed=[MAY, MAY]),
     on_topic(
         "CreatePartitions",
         37,
@@ -236,22 +225,22 @@ ROWS: Final[tuple[Row, ...]] = (
         3,
         "CREATE_TOKENS",
         "USER",
-        _TOKEN_OF_ANOTHER,
+        _TOKEN_FOR_ANOTHER,
         denied=[USER_DENIED],
         special={"anonymous": [TOKENS_NOT_HERE], "token": [TOKENS_NOT_HERE]},
     ),
     Row(
-        "RenewDelegationToken of nobody",
+        "RenewDelegationToken of an unknown token",
         39,
         2,
         "DESCRIBE",
         "USER",
-        _NOBODYS_TOKEN,
+        _UNKNOWN_TOKEN,
         denied=[MAY],
         special={"anonymous": [TOKENS_NOT_HERE], "token": [TOKENS_NOT_HERE]},
     ),
     Row(
-        "ExpireDelegationToken of nobody",
+        "ExpireDelegationToken of an unknown token",
         40,
         2,
         "DESCRIBE",
@@ -267,7 +256,7 @@ ROWS: Final[tuple[Row, ...]] = (
         "DESCRIBE_TOKENS",
         "USER",
         {"owners": [{"principalType": "User", "principalName": "owner"}]},
-        told=lambda answer, _: (answer["errorCode"], len(answer["tokens"])),
+        observe=lambda answer, _: (answer["errorCode"], len(answer["tokens"])),
         denied=(0, 0),
         allowed=(0, 1),
         special={"anonymous": (TOKENS_NOT_HERE, 0), "token": (TOKENS_NOT_HERE, 0)},
@@ -299,11 +288,7 @@ ROWS: Final[tuple[Row, ...]] = (
         allowed=[MAY, MAY],
     ),
     on_cluster(
-        "ListPartitionReassignments",
-        46,
-        0,
-        "DESCRIBE",
-        {"timeoutMs": 1000, "topics": None},
+        "ListPartitionReassignments", 46, 0, "DESCRIBE", {"timeoutMs": 1000, "topics": None}
     ),
     on_group("OffsetDelete", 47, 0, "DELETE", {"groupId": "{name}", "topics": []}),
     on_cluster(
@@ -347,7 +332,7 @@ ROWS: Final[tuple[Row, ...]] = (
         0,
         "DESCRIBE",
         {"includeClusterAuthorizedOperations": True},
-        told=lambda answer, _: answer["clusterAuthorizedOperations"] != 0,
+        observe=lambda answer, _: answer["clusterAuthorizedOperations"] != 0,
         denied=False,
         allowed=True,
     ),
@@ -367,14 +352,8 @@ ROWS: Final[tuple[Row, ...]] = (
         {"transactionalIds": ["{name}"]},
         denied=[TXN_DENIED],
     ),
-    # Last, because they have internal topics created.
-    on_group(
-        "FindCoordinator of a group",
-        10,
-        3,
-        "DESCRIBE",
-        {"key": "{name}", "keyType": 0},
-    ),
+    # Last, because they create internal topics.
+    on_group("FindCoordinator of a group", 10, 3, "DESCRIBE", {"key": "{name}", "keyType": 0}),
     Row(
         "FindCoordinator of a transaction",
         10,

@@ -1,4 +1,4 @@
-"""One row of the matrix of rights: a request, the right that is enough, what is told without it."""
+"""A row of the authorization matrix: a request, the right that suffices, expected results."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ TOKENS_NOT_HERE: Final = 64
 DENIALS: Final = frozenset({29, 30, 31, 53, 65, 64})
 MAY: Final = "may"
 
-Told = Any
+Observed = Any
 
 
-def codes(answer: Any, _name: str) -> Told:
-    """Every error code, in order; what is no refusal counts as `may`."""
+def codes(answer: Any, _name: str) -> Observed:
+    """Return every error code in order; MAY for any that is not a denial."""
     return [code if code in DENIALS else MAY for code in _codes(answer)]
 
 
@@ -32,14 +32,14 @@ def _codes(value: Any) -> list[int]:
     return found
 
 
-def is_shown(answer: Any, name: str) -> Told:
-    """Whether the answer says anything of the resource."""
+def is_shown(answer: Any, name: str) -> Observed:
+    """Return True if the response names the resource."""
     return name in json.dumps(answer)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request. `told`: what of the answer is compared; `denied`, `allowed`: what it must be."""
+    """One request. `observe` extracts what must equal `denied` or `allowed` from the response."""
 
     label: str
     key: int
@@ -47,14 +47,14 @@ class Row:
     operation: Operation
     resource_type: ResourceType
     body: Any
-    denied: Told
-    allowed: Told = field(default_factory=lambda: [MAY])
-    told: Callable[[Any, str], Told] = codes
-    topic: bool = False  # a topic of the cell's name must be there
-    special: dict[str, Told] = field(default_factory=dict)  # by persona
+    denied: Observed
+    allowed: Observed = field(default_factory=lambda: [MAY])
+    observe: Callable[[Any, str], Observed] = codes
+    topic: bool = False  # the topic must exist
+    special: dict[str, Observed] = field(default_factory=dict)  # by persona
 
     def filled(self, name: str, broker: int) -> Any:
-        """The body for one cell."""
+        """Return the body for one cell."""
         text = json.dumps(self.body).replace("{name}", name).replace("{broker}", str(broker))
         return json.loads(text)
 

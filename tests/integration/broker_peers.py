@@ -1,4 +1,4 @@
-"""A broker's shell on a real socket, with a controller and clients that do as a test says."""
+"""A broker without a node: real sockets and a channel, with scripted controller and clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from bridgehead.kafka_wire.codec import encode_request, encode_response
-from bridgehead.kafka_wire.framing import frame
 from bridgehead.kafka_wire.headers import (
     RequestHeader,
     decode_request_header,
@@ -32,38 +31,39 @@ from broker_proxy.connection_quotas import ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager, Target
-from broker_proxy.logins import Gate, Listener, Logins
+from broker_proxy.logins import Listener, LoginRequirements, Logins
 from broker_proxy.request_log import RequestLog
 from broker_proxy.routing import DIALECTS
 from broker_proxy.server import KafkaServer, Limits
 from cluster_model.authorization import allow_everything
 from envelope.channel import ControllerChannel
-from envelope.messages import Envelope, EnvelopeAnswer, Hello
+from envelope.messages import Envelope, EnvelopeReply, Hello
 from envelope.principal_serde import DefaultPrincipalSerde
 from envelope.server import BrokerPeer, EnvelopeServer, serve_envelopes
 from event_log.events import Event
 from event_log.text_log import Level, TextLog
 from metrics.node_metrics import NodeMetrics
+from raw_client.asynchronous import AsyncConnection
 
 API_VERSIONS = encode_request_header(RequestHeader(18, 0, 7, "c"))
 ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # of ApiVersions, with its length
 
 
 class Controller:
-    """Answers CreateTopics with nothing refused; holds back while told to."""
+    """Answers CreateTopics without errors; can hold replies back."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []
         self.go = asyncio.Event()
         self.go.set()
 
-    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer:
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
         self.seen.append(envelope)
         await self.go.wait()
         header, _ = decode_request_header(envelope.request_header)
         head = encode_response_header(header.api_key, header.api_version, header.correlation_id)
         body = encode_response(header.api_key, header.api_version, CreateTopicsResponse())
-        return EnvelopeAnswer(0, head + body, envelope.identity.sequence)
+        return EnvelopeReply(0, head + body, envelope.identity.sequence)
 
     def connected(self, peer: BrokerPeer) -> None:
         pass
@@ -76,7 +76,7 @@ class Controller:
 
 
 class Memory:
-    """The evidence, in memory; `flushed` is how much of it the operating system has."""
+    """An event log in memory; `flushed` counts the events handed to the operating system."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -92,7 +92,7 @@ class Memory:
 
 
 class Broker:
-    """A broker's shell: listeners, forwarding, one local API."""
+    """Listeners, forwarding and one local API."""
 
     def __init__(self, **limits: int) -> None:
         self.log = Memory()
@@ -105,7 +105,6 @@ class Broker:
             request_timeout_ms=10_000,
             log=self.log,
             now_s=time.monotonic,
-            broker_epoch=lambda: 1,
             redirected=metrics.message_redirected,
         )
         dispatcher = Dispatcher(
@@ -141,21 +140,23 @@ class Broker:
             now_ns=time.monotonic_ns,
         )
         self.channel: ControllerChannel | None = None
-        self.gate = Gate()  # what clients have to pass; may be another one before `start`
+        self.requirements = LoginRequirements()  # replaceable before `start`
         self.metrics = metrics
         self.port = 0
 
     async def start(self) -> None:
-        protocol = "SSL" if self.gate.tls else "PLAINTEXT"
-        listener = await self.server.bind(Listener(protocol, protocol, "127.0.0.1", 0), self.gate)
+        protocol = "SSL" if self.requirements.tls else "PLAINTEXT"
+        listener = await self.server.bind(
+            Listener(protocol, protocol, "127.0.0.1", 0), self.requirements
+        )
         self.port = listener.port
         await self.server.serve()
 
     def follow(self, controller: EnvelopeServer, controller_id: int = 1) -> None:
-        """Open a channel, as the node does when the controller moves."""
+        """Open a channel, as the node does when the controller changes."""
         self.channel = ControllerChannel(
             f"127.0.0.1:{controller.port}",
-            Hello(2, "inc", 1, "cluster"),
+            Hello(2, "inc"),
             on_update=lambda update: None,
             on_closed=lambda: self.forwarding.set_target(None),
             lowest_unfinished=lambda: self.forwarding.lowest_unfinished,
@@ -163,34 +164,8 @@ class Broker:
         )
         self.forwarding.set_target(Target(self.channel, controller_id, is_local=False))
 
-    async def connect(self) -> Client:
-        return Client(*await asyncio.open_connection("127.0.0.1", self.port))
-
-
-class Client:
-    """A client that writes what it likes."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-
-    def send(self, *payloads: bytes) -> None:
-        self.writer.write(b"".join(map(frame, payloads)))
-
-    async def answer(self, within_s: float = 60.0) -> bytes | None:
-        """Return the next answer without its length; None when the connection was closed."""
-        async with asyncio.timeout(within_s):
-            try:
-                (length,) = struct.unpack(">i", await self.reader.readexactly(4))
-                return await self.reader.readexactly(length)
-            except (asyncio.IncompleteReadError, ConnectionError):
-                return None
-
-    async def ask(self, payload: bytes) -> bytes | None:
-        self.send(payload)
-        return await self.answer()
-
-    def close(self) -> None:
-        self.writer.close()
+    async def connect(self) -> AsyncConnection:
+        return await AsyncConnection.open(f"127.0.0.1:{self.port}")
 
 
 @asynccontextmanager
@@ -222,18 +197,18 @@ def correlation_id(answer: bytes | None) -> int:
     return struct.unpack_from(">i", answer)[0]
 
 
-async def _nobody(_request: ClientRequest) -> bytes | None:
+async def _no_response(_request: ClientRequest) -> bytes | None:
     raise AssertionError("an Envelope of a client's own was opened")
 
 
 def _envelopes_close() -> ClientEnvelope:
-    """As without forwarding: nobody's Envelope is opened."""
+    """Close the connection of every client Envelope, as without forwarding."""
     return ClientEnvelope(
         between_brokers=None,
         authorize_for=lambda _: allow_everything,
         is_controller=lambda: False,
         serde=DefaultPrincipalSerde(),
-        ask=_nobody,
+        execute=_no_response,
         refused=lambda *_: None,
     )
 

@@ -1,7 +1,7 @@
-"""Real things for tests: an embedded ZooKeeper, clusters of real nodes or of fake ones.
+"""Fixtures for a real ZooKeeper and for clusters of real or fake nodes.
 
-Read first: `zookeeper` gives each test a chroot of its own on one server; `start_cluster` starts
-clusters that end with the test; `fake_node_command` makes them clusters of `fake_node.py`.
+`zookeeper` is a chroot for one test on the session's server. `start_cluster` starts clusters that
+end with the test. `fake_node_command` runs `fake_node.py` as the node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kazoo.client import KazooClient
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 
 StartCluster = Callable[..., Cluster]
@@ -28,7 +28,7 @@ ZOOKEEPER_FLAGS = "BRIDGEHEAD_ZOOKEEPER_JVMFLAGS"
 
 @dataclasses.dataclass(frozen=True)
 class ZooKeeperForTest:
-    """One test's part of the server. `connect` is `hosts` + `chroot`; the chroot exists."""
+    """A chroot for one test. `connect` is `hosts` + `chroot`; the chroot exists."""
 
     hosts: str
     chroot: str
@@ -41,10 +41,7 @@ class ZooKeeperForTest:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_zookeepers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """
-    Every embedded server starts in little more than half the time: its classes come out of an
-    archive that the first one leaves behind (AppCDS).
-    """
+    """Start every embedded server from a class archive (AppCDS): nearly twice as fast."""
     with pytest.MonkeyPatch.context() as patch:
         archive = tmp_path_factory.mktemp("classes") / "zookeeper.jsa"
         flags = "-XX:+IgnoreUnrecognizedVMOptions"
@@ -67,7 +64,7 @@ def _quick_zookeepers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @pytest.fixture(scope="session")
 def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZooKeeper]:
-    """One embedded server for all tests of a session."""
+    """One embedded server for the session."""
     folder = tmp_path_factory.mktemp("zookeeper")
     server = EmbeddedZooKeeper(folder, [Ports().choose()], java=find_java())
     server.start()
@@ -108,5 +105,5 @@ def start_cluster() -> Iterator[StartCluster]:
 
 @pytest.fixture
 def fake_node_command() -> tuple[str, ...]:
-    """`node_command` for clusters whose nodes keep the contract and do nothing else."""
+    """The `node_command` for clusters of fake nodes, which only keep the process contract."""
     return (sys.executable, str(Path(__file__).with_name("fake_node.py")))

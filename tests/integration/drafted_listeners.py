@@ -1,4 +1,4 @@
-"""Listeners of both dialects on one cluster, spoken to by raw frames; what is asked of them."""
+"""Raw clients of shipped and drafted listeners, and their requests."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Any
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.headers import (
     RequestHeader,
-    decode_response_header,
     encode_request_header,
 )
-from bridgehead.kafka_wire.json_form import decode_body, encode_body
-from chaos.fidelity import Connection
+from raw_client.blocking import CLOSED, Connection, call_once
 
 METADATA, ALTER_CONFIGS, INCREMENTAL, QUOTAS = 3, 33, 44, 49
 
 
 class Listener:
-    """One listener of the cluster's brokers, spoken to by raw frames."""
+    """A raw client of one listener of the brokers."""
 
     def __init__(self, cluster: Cluster, dialect: str) -> None:
         self.cluster = cluster
@@ -27,24 +25,20 @@ class Listener:
     def ask(
         self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
     ) -> Any:
-        """Return the answer's body, or CLOSED."""
-        request = encode_body(key, "request", version, body, self.dialect)
-        answer = self.send(broker, key, version, request, client_id)
-        if isinstance(answer, str):
-            return answer
-        _, at = decode_response_header(key, version, answer)
-        return decode_body(key, "response", version, answer[at:], self.dialect)
+        """Return the body of the response, or CLOSED."""
+        address = self.cluster.bootstrap_server(broker, self.dialect.upper())
+        options = {"client_id": client_id, "dialect": self.dialect}
+        try:
+            return call_once(address, key, version, body, **options)
+        except ConnectionError:
+            return CLOSED
 
     def send(
         self, broker: int, key: int, version: int, body: bytes, client_id: str = "test"
     ) -> bytes | str:
-        listener = "DRAFTED" if self.dialect == "drafted" else "SHIPPED"
-        connection = Connection(self.cluster.bootstrap_server(broker, listener))
-        try:
-            header = encode_request_header(RequestHeader(key, version, 7, client_id))
-            return connection.ask(header + body)
-        finally:
-            connection.close()
+        header = encode_request_header(RequestHeader(key, version, 7, client_id))
+        with Connection(self.cluster.bootstrap_server(broker, self.dialect.upper())) as connection:
+            return connection.exchange(header + body)
 
     def codes(
         self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
@@ -57,7 +51,7 @@ class Listener:
 
 
 def error_codes(answer: Any) -> set[int]:
-    """Return every error code in an answer, wherever it stands."""
+    """Return every error code in a response, at any depth."""
     if isinstance(answer, list):
         return set().union(*map(error_codes, answer)) if answer else set()
     if not isinstance(answer, dict):
@@ -164,7 +158,7 @@ ACL_FILTER: dict[str, Any] = {
         }
     ]
 }
-# KIP-590's others; without an authorizer and a secret key they are refused, but by the controller.
+# KIP-590's others: rejected by the controller without an authorizer and a secret key.
 BUMPED_OF_SECURITY: tuple[tuple[int, int, dict[str, Any]], ...] = (
     (30, 3, ACL),
     (31, 3, ACL_FILTER),

@@ -1,4 +1,4 @@
-"""One end of a channel as a process of its own, so that a test can freeze or kill it.
+"""One end of a channel as its own process, for tests that freeze or kill it.
 
 python envelope_peers.py controller         prints its port, answers every Envelope
 python envelope_peers.py broker PORT        opens a channel to PORT, prints "open", stays
@@ -13,15 +13,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from envelope.channel import ControllerChannel
-from envelope.messages import Envelope, EnvelopeAnswer, Hello
+from envelope.messages import Envelope, EnvelopeReply, Hello
 from envelope.server import BrokerPeer, serve_envelopes
 
 
 class Answering:
     """Answers each Envelope with its own body."""
 
-    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer:
-        return EnvelopeAnswer(0, envelope.request_data, envelope.identity.sequence)
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
+        return EnvelopeReply(0, envelope.request_data, envelope.identity.sequence)
 
     def connected(self, peer: BrokerPeer) -> None:
         pass
@@ -46,7 +46,7 @@ async def _broker(port: int) -> None:
     closed = asyncio.Event()
     ControllerChannel(
         f"127.0.0.1:{port}",
-        Hello(9, "child", 1, "cluster"),
+        Hello(9, "child"),
         on_update=lambda update: None,
         on_closed=closed.set,
         lowest_unfinished=lambda: 1,

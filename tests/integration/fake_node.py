@@ -1,7 +1,7 @@
-"""A program that keeps a node's contract with its supervisor and does nothing else.
+"""A program with a node's interface to its supervisor, without Kafka or ZooKeeper.
 
-Read first: no Kafka, no ZooKeeper. Who is controller stands in the file `controller` of the folder
-that all nodes share: `ID EPOCH PID`. Whoever finds its holder dead takes the office.
+The active controller is in the file `controller` of the folder that all nodes share: `ID EPOCH
+PID`. A node that finds this process dead becomes active.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from bridgehead.cluster.control_socket import ControlError, serve
 from bridgehead.cluster.properties import parse_properties
 
 
-class Office:
-    """The one office, kept in a file under a lock."""
+class ControllerState:
+    """The active controller, kept in a file under a lock."""
 
     def __init__(self, path: Path, node_id: int) -> None:
         self.path, self.id = path, node_id
 
     def look(self, *, stand: bool, resign: bool = False) -> tuple[int | None, int]:
-        """(controller id or None, epoch), after standing or resigning where that is possible."""
+        """Return controller id (or None) and epoch, after becoming active or resigning."""
         with self.path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
@@ -76,7 +76,7 @@ async def main() -> int:
     if "fake.refuse" in properties:
         print(properties["fake.refuse"], file=sys.stderr)
         return 2
-    office = Office(arguments.data_dir.parent / "controller", node_id)
+    office = ControllerState(arguments.data_dir.parent / "controller", node_id)
     pinned = properties.get("bridgehead.controller.pinned")
     wanted: list[int | None] = [int(pinned) if pinned else None]
     stopping = asyncio.Event()

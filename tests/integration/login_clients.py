@@ -1,7 +1,7 @@
-"""Three released clients that log in: one way to ask, whatever each calls its options.
+"""Three released clients behind one interface for logins.
 
-Read first: `LOGINS[client](login)` connects, logs in, and returns how many brokers it was told of;
-`RefusedLoginError` when the broker would not have it. Nothing is retried.
+`LOGINS[client](login)` connects, logs in, and returns the number of brokers in the metadata; it
+raises `RefusedLoginError` when the broker rejects the login. No retries.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.net.sasl.scram import ScramClient
 
 _TIMEOUT_S: Final = 60
-# librdkafka and kafka-python try again and again: who is to be refused is not waited for so long.
-_REFUSED_WITHIN_S: Final = 1
-_REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
+# librdkafka and kafka-python retry rejected logins until this timeout.
+_REJECTION_TIMEOUT_S: Final = 1
+_REJECTIONS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
 class RefusedLoginError(Exception):
-    """The broker refused; the text is the client's own."""
+    """The broker rejected the login; the text is the client's."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Login:
-    """Who logs in where, and how. `certificate`: a file with a certificate and its key."""
+    """Address and credentials. `certificate` is a file with a certificate and its key."""
 
     bootstrap_servers: str
     protocol: str
@@ -49,15 +49,15 @@ class Login:
     password: str = ""
     ca: Path | None = None
     certificate: Path | None = None
-    patience_s: int = _TIMEOUT_S
+    timeout_s: int = _TIMEOUT_S
 
-    def to_be_refused(self, **changes: Any) -> Login:
-        """The same login, changed, given up soon by clients that do not take no for an answer."""
-        return dataclasses.replace(self, patience_s=_REFUSED_WITHIN_S, **changes)
+    def expecting_rejection(self, **changes: Any) -> Login:
+        """Return a changed login with short timeouts, for clients that retry."""
+        return dataclasses.replace(self, timeout_s=_REJECTION_TIMEOUT_S, **changes)
 
     @property
     def token(self) -> str:
-        """An unsecured token of the user, good for a minute."""
+        """Return an unsecured token of the user, valid for a minute."""
         now = int(time.time())
         parts = {"alg": "none"}, {"sub": self.user, "iat": now - 1, "exp": now + 60}
         texts = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
@@ -95,17 +95,15 @@ def confluent_options(login: Login) -> dict[str, Any]:
 def with_confluent(login: Login) -> int:
     errors: list[KafkaError] = []
     admin = AdminClient({**confluent_options(login), "error_cb": errors.append})
-    deadline = time.monotonic() + login.patience_s
+    deadline = time.monotonic() + login.timeout_s
     while True:
         try:
             return len(admin.list_topics(timeout=1).brokers)
-        except KafkaException as failed:
+        except KafkaException as error:
             admin.poll(0)
-            refused = [
-                e for e in errors if e.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)
-            ]
-            if refused or time.monotonic() > deadline:
-                raise RefusedLoginError(str(refused or failed)) from failed
+            rejections = [error for error in errors if error.code() in _REJECTIONS]
+            if rejections or time.monotonic() > deadline:
+                raise RefusedLoginError(str(rejections or error)) from error
 
 
 def with_kafka_python(login: Login) -> int:
@@ -124,11 +122,11 @@ def with_kafka_python(login: Login) -> int:
             security_protocol=login.protocol,
             sasl_mechanism=login.mechanism or None,
             ssl_context=login.tls(),
-            bootstrap_timeout_ms=login.patience_s * 1000,
+            bootstrap_timeout_ms=login.timeout_s * 1000,
             **options,
         )
-    except kafka.errors.KafkaError as refused:
-        raise RefusedLoginError(str(refused)) from refused
+    except kafka.errors.KafkaError as error:
+        raise RefusedLoginError(str(error)) from error
     try:
         return len(admin.describe_cluster()["brokers"])
     finally:
@@ -160,24 +158,24 @@ async def _with_aiokafka(login: Login) -> int:
     try:
         await admin.start()
         return len((await admin.describe_cluster())["brokers"])
-    except aiokafka.errors.KafkaError as refused:
-        raise RefusedLoginError(str(refused)) from refused
+    except aiokafka.errors.KafkaError as error:
+        raise RefusedLoginError(str(error)) from error
     finally:
         await admin.close()
 
 
-def teach_token_logins(patch: pytest.MonkeyPatch) -> None:
-    """Have both Python clients say that their SCRAM user is a token (KIP-48)."""
-    bare = ScramClient.first_message
-    quoted = ScramAuthenticator.first_message
+def patch_token_logins(patch: pytest.MonkeyPatch) -> None:
+    """Make both Python clients mark their SCRAM user as a delegation token (KIP-48)."""
+    original_bytes = ScramClient.first_message
+    original_text = ScramAuthenticator.first_message
 
     def first_bytes(self: ScramClient) -> bytes:
-        message: bytes = bare(self) + b",tokenauth=true"
+        message: bytes = original_bytes(self) + b",tokenauth=true"
         self.auth_message += b",tokenauth=true"
         return message
 
     def first_text(self: ScramAuthenticator) -> str:
-        message: str = quoted(self) + ",tokenauth=true"
+        message: str = original_text(self) + ",tokenauth=true"
         self._auth_message += ",tokenauth=true"
         return message
 

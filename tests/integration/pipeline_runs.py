@@ -1,4 +1,4 @@
-"""Runs for the pipeline's tests: all golden histories side by side, each under its own name."""
+"""Runs for the pipeline's tests: golden histories side by side, each under its own name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests import golden_histories
 
 
 def expand_all(names: Iterable[str], folder: Path) -> Path:
-    """Write sealed runs that one run of the pipeline reads together; a run's id is its name."""
+    """Write sealed runs for one run of the pipeline; a run's id is its name."""
     with pytest.MonkeyPatch.context() as patch:
         for name in names:
             patch.setattr(golden_histories, "RUN_ID", name)
@@ -20,7 +20,7 @@ def expand_all(names: Iterable[str], folder: Path) -> Path:
 
 
 def accepted() -> list[str]:
-    """The golden histories that no judge refuses to read."""
+    """Return the golden histories that the judges do not reject."""
     return [
         name
         for name in golden_histories.names()

@@ -1,4 +1,4 @@
-"""Principal builders of somebody's own, for nodes of a test: named by their dotted path."""
+"""Custom principal builders that test nodes load by dotted path."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Member(KafkaPrincipal):
 
 
 class Teams:
-    """Whoever logs in as `NAME@TEAM` is `Member:NAME`; the team travels too."""
+    """A login as `NAME@TEAM` becomes `Member:NAME`; the serialized principal carries the team."""
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
         if context.authorization_id is None:
             return KafkaPrincipal("User", "ANONYMOUS")
         name, _, team = context.authorization_id.partition("@")
         if not team:
-            raise ValueError("everybody has a team")
+            raise ValueError("the team is missing")
         return Member("Member", name, team=team)
 
     def serialize(self, principal: KafkaPrincipal) -> bytes:
@@ -36,4 +36,4 @@ class Teams:
 
 
 class OtherTeams(Teams):
-    """Another format, though its bytes are the same."""
+    """A builder of another class with the same serialized form."""

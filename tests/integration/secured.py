@@ -1,4 +1,4 @@
-"""A cluster with every kind of listener, its certificates, and what a test asks of both."""
+"""A cluster with every kind of listener, its certificates, and helpers for its tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SCRAMS: Final = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
 
 
 def jaas(listener: str) -> dict[str, str]:
-    """The login modules of one listener."""
+    """Return the login modules of a listener."""
     users = " ".join(f'user_{user}="{word}"' for user, word in PASSWORDS.items())
     modules = {
         "plain": f"{PACKAGE}.plain.PlainLoginModule required {users};",
@@ -46,7 +46,7 @@ def jaas(listener: str) -> dict[str, str]:
 
 
 class Secured:
-    """The cluster, running."""
+    """The running cluster."""
 
     def __init__(self, cluster: Cluster, folder: Path, ca: trustme.CA) -> None:
         self.cluster = cluster
@@ -90,7 +90,7 @@ class Secured:
         password: str = "",
         certificate: Path | None = None,
     ) -> Login:
-        """A login at one broker's listener."""
+        """Log in at one broker's listener."""
         return Login(
             self.cluster.bootstrap_server(broker, protocol),
             protocol,
@@ -102,7 +102,7 @@ class Secured:
         )
 
     def certificate(self, name: str) -> Path:
-        """A file with a certificate of this cluster's authority, and its key."""
+        """Return a file with a certificate of this cluster's authority and its key."""
         return self._issue(self._ca, name, self._folder / f"{name}.pem")
 
     def strangers_certificate(self, name: str) -> Path:
@@ -143,11 +143,11 @@ class Secured:
             done.result(timeout=60)
 
     def until_it_works(self, login: Login) -> None:
-        """A broker learns of a password soon after it was set."""
+        """Wait until a broker has learned a new password."""
         self.until(lambda: self._may(login))
 
     def until_it_is_refused(self, login: Login) -> None:
-        """...and of a user's end."""
+        """Wait until a broker has learned that a user is deleted."""
         self.until(lambda: not self._may(login))
 
     @staticmethod
@@ -160,14 +160,14 @@ class Secured:
 
     @staticmethod
     def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
-        """Wait until something is so."""
+        """Wait until `condition` is true."""
         deadline = time.monotonic() + within_s
         while not condition():
             assert time.monotonic() < deadline
             time.sleep(0.05)
 
     def metric(self, broker: int, name: str) -> float:
-        """The metric of a broker whose name ends so."""
+        """Return the metric of a broker whose name has this ending."""
         return self.metric_of(self.cluster, broker, name)
 
     @staticmethod
@@ -198,11 +198,11 @@ class Secured:
         ]
 
     def principals(self, broker: int) -> set[object]:
-        """Everybody who proved who they are to a broker."""
+        """Return every principal that authenticated with a broker."""
         return {event["principal"] for event in self.events(broker, "authenticated")}
 
     def client_tls(self, certificate: Path | None = None) -> ssl.SSLContext:
-        """What a client of this cluster trusts."""
+        """The TLS context of a client that trusts this cluster."""
         context = ssl.create_default_context(cafile=self.ca_file)
         if certificate is not None:
             context.load_cert_chain(certificate)

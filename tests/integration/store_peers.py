@@ -1,4 +1,4 @@
-"""A store in office, and the proxy before ZooKeeper that can lose the reply to a multi."""
+"""An elected store, and a proxy before ZooKeeper that can lose the reply to a multi."""
 
 from __future__ import annotations
 
@@ -17,15 +17,28 @@ MULTI = 14
 SESSION_TIMEOUT_MS = 6000
 
 
-class LosesReplies:
-    """A proxy in front of ZooKeeper that can swallow the reply to the next multi and hang up."""
+def new_store(
+    connect: str, on_state: Callable[[SessionState], None] = lambda _state: None
+) -> ZooKeeperStore:
+    """A store that is not open."""
+    return ZooKeeperStore(
+        connect,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        on_state=on_state,
+        log=NullEventLog(),
+        now_s=time.monotonic,
+    )
+
+
+class ReplyLosingProxy:
+    """A proxy that, once armed, drops the reply to the next multi and disconnects."""
 
     def __init__(self, server: str) -> None:
         self._server = server
         self._listening: asyncio.Server | None = None
         self.armed = False
         self.lost = 0
-        self.meanwhile: Callable[[], object] = lambda: None  # before a lost multi reaches ZooKeeper
+        self.before_lost_multi: Callable[[], object] = lambda: None
         self._swallow: int | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -57,7 +70,7 @@ class LosesReplies:
         writer: asyncio.StreamWriter,
         passes: Callable[[bytes], bool],
     ) -> None:
-        first = True  # the connect request and its answer have no header
+        first = True  # the connect request and its reply have no header
         while True:
             try:
                 (length,) = struct.unpack(">i", await reader.readexactly(4))
@@ -65,7 +78,7 @@ class LosesReplies:
             except (asyncio.IncompleteReadError, ConnectionError):
                 return
             if not first and not passes(frame):
-                return  # hang up: the reply is lost for ever
+                return
             first = False
             writer.write(struct.pack(">i", length) + frame)
 
@@ -73,7 +86,7 @@ class LosesReplies:
         xid, kind = struct.unpack_from(">ii", frame)
         if self.armed and kind == MULTI and self._swallow is None:
             self._swallow, self.armed = xid, False
-            self.meanwhile()
+            self.before_lost_multi()
         return True
 
     def _reply(self, frame: bytes) -> bool:
@@ -85,23 +98,17 @@ class LosesReplies:
         return True
 
 
-class Bench:
-    """A store in office, the proxy before it, and a client beside it that sees the truth."""
+class ActiveStore:
+    """A store behind a proxy, and its fence once it is elected."""
 
-    def __init__(self, connect: str, proxy: LosesReplies, chroot: str) -> None:
+    def __init__(self, connect: str, proxy: ReplyLosingProxy, chroot: str) -> None:
         self.proxy = proxy
         self.chroot = chroot
         self.states: list[SessionState] = []
-        self.store = ZooKeeperStore(
-            connect,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
-            on_state=self.states.append,
-            log=NullEventLog(),
-            now_s=time.monotonic,
-        )
+        self.store = new_store(connect, self.states.append)
         self.fence: Fence | None = None
 
-    async def take_office(self) -> Fence:
+    async def elect(self) -> Fence:
         await self.store.open(10)
         await self.store.ensure_start_up_paths("cluster")
         fence = await self.store.elect(1, 0)

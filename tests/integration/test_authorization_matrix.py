@@ -1,4 +1,4 @@
-"""Every API, for whoever may and may not, asked of the controller and through another broker."""
+"""Every API for principals with and without rights, at the controller and forwarded."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import pytest
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.cluster import Cluster
-from bridgehead.kafka_wire.headers import decode_response_header
-from bridgehead.kafka_wire.json_form import decode_body
-from broker_proxy.routing import SHIPPED, Route
-from chaos.connection import Connection, request_bytes
+from bridgehead.kafka_wire.apis import Route
+from broker_proxy.routing import SHIPPED
 from cluster_model.acl_authorizer import CLASS_NAME
 from cluster_model.acls import (
     PATTERN_TYPE_CODES,
@@ -21,6 +19,7 @@ from cluster_model.acls import (
     AclBinding,
 )
 from cluster_model.authorization import CLUSTER_NAME, OPERATION_CODES
+from raw_client.blocking import Connection
 from tests.integration.authorization_matrix import ROWS
 from tests.integration.authorization_row import Row
 from tests.integration.token_clients import CREATE, Client, eventually, logs_in
@@ -31,13 +30,13 @@ PERSONAS: Final = ("allowed", "denied", "describe", "super", "anonymous", "token
 USERS: Final = ("admin", "broker", "describe", "denied", "owner")
 LISTENER: Final = "SASL_PLAINTEXT"
 MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-# Login and version APIs ask for nothing; of these there is nothing to hide on an empty broker.
-# An Envelope (58) is opened on one path alone: test_client_envelopes.py.
-NOTHING_TO_ASK: Final = {16, 17, 18, 36, 58, 66, 68, 69}
+# These need no right, or an empty broker has nothing to protect. Envelope (58) has a test of its
+# own: test_client_envelopes.py.
+NO_RIGHT_NEEDED: Final = {16, 17, 18, 36, 58, 66, 68, 69}
 
 
 def user_of(row: Row) -> str:
-    """Who has the one right that the row asks for, and no other."""
+    """Return the user that has exactly the right of this row."""
     return f"may{ROWS.index(row)}"
 
 
@@ -47,7 +46,7 @@ def name_of(row: Row, persona: str, path: str) -> str:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """Two brokers; everybody has a password, and what the rows need is there."""
+    """Start two brokers with the users, ACLs, topics and token that the rows need."""
     users = (*USERS, *map(user_of, ROWS))
     words = " ".join(f'user_{user}="{user}-secret"' for user in users)
     properties = {
@@ -69,13 +68,6 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-def ask(connection: Connection, key: int, version: int, body: Any) -> Any:
-    answer = connection.ask(request_bytes(key, version, body))
-    assert isinstance(answer, bytes), (key, answer)
-    _, at = decode_response_header(key, version, answer)
-    return decode_body(key, "response", version, answer[at:])
-
-
 def creation(binding: AclBinding) -> dict[str, Any]:
     pattern, entry = binding
     return {
@@ -90,7 +82,7 @@ def creation(binding: AclBinding) -> dict[str, Any]:
 
 
 def bindings() -> Iterator[AclBinding]:
-    """The rights of everybody; each user of a row may use the row's names from this host only."""
+    """Yield all ACLs. A row's user may use the row's names from this host only."""
     for row in ROWS:
         pattern = ResourcePattern(row.resource_type, "PREFIXED", f"m{ROWS.index(row)}-")
         if row.resource_type == "CLUSTER":
@@ -107,7 +99,7 @@ def bindings() -> Iterator[AclBinding]:
 def prepare(cluster: Cluster) -> None:
     admin = Connection(cluster.bootstrap_server(CONTROLLER, LISTENER))
     assert admin.log_in("admin", "admin-secret")
-    created = ask(admin, 30, 2, {"creations": list(map(creation, dict.fromkeys(bindings())))})
+    created = admin.call(30, 2, {"creations": list(map(creation, dict.fromkeys(bindings())))})
     assert {each["errorCode"] for each in created["results"]} == {0}
     names = {
         name_of(row, persona, path): broker
@@ -126,7 +118,7 @@ def prepare(cluster: Cluster) -> None:
         }
         for name, broker in names.items()
     ]
-    answer = ask(admin, 19, 4, {"topics": topics, "timeoutMs": 30000, "validateOnly": False})
+    answer = admin.call(19, 4, {"topics": topics, "timeoutMs": 30000, "validateOnly": False})
     assert {each["errorCode"] for each in answer["topics"]} == {0}
     with Client(cluster, CONTROLLER).log_in("owner") as owner:
         assert owner.create()["errorCode"] == 0
@@ -135,7 +127,7 @@ def prepare(cluster: Cluster) -> None:
 
 
 def knows_all(cluster: Cluster, broker: int, topics: int) -> bool:
-    """Brokers learn topics, ACLs and tokens a moment after the controller."""
+    """Return whether the broker has applied all topics, ACLs and tokens."""
     connection = Connection(cluster.bootstrap_server(broker, LISTENER))
     assert connection.log_in("admin", "admin-secret")
     every = {
@@ -147,9 +139,9 @@ def knows_all(cluster: Cluster, broker: int, topics: int) -> bool:
         "operation": 1,
         "permissionType": 1,
     }
-    acls = ask(connection, 29, 2, every)["resources"]
-    known = ask(connection, 3, 4, {"topics": None, "allowAutoTopicCreation": False})["topics"]
-    tokens = ask(connection, 41, 2, {"owners": None})["tokens"]
+    acls = connection.call(29, 2, every)["resources"]
+    known = connection.call(3, 4, {"topics": None, "allowAutoTopicCreation": False})["topics"]
+    tokens = connection.call(41, 2, {"owners": None})["tokens"]
     connection.close()
     count = sum(len(each["acls"]) for each in acls)
     return count == len(set(bindings())) and len(known) >= topics and len(tokens) == 1
@@ -181,9 +173,9 @@ def token_client(cluster: Cluster, row: Row, broker: int) -> Client:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.label for row in ROWS])
-def test_who_may_and_who_may_not(cluster: Cluster, row: Row) -> None:
-    """Six askers on two paths: what the table says, and the same on both."""
-    told: dict[tuple[str, str], Any] = {}
+def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -> None:
+    """Six principals on two paths, direct and forwarded, with equal results."""
+    results: dict[tuple[str, str], Any] = {}
     for persona in PERSONAS:
         for path, broker in PATHS.items():
             name = name_of(row, persona, path)
@@ -193,16 +185,15 @@ def test_who_may_and_who_may_not(cluster: Cluster, row: Row) -> None:
                     answer = client.ask_version(row.key, row.version, body)
             else:
                 connection = connect(cluster, persona, row, broker)
-                answer = ask(connection, row.key, row.version, body)
+                answer = connection.call(row.key, row.version, body)
                 connection.close()
-            told[persona, path] = row.told(answer, name)
-    want = {cell: expected(row, cell[0]) for cell in told}
-    assert told == want
+            results[persona, path] = row.observe(answer, name)
+    want = {cell: expected(row, cell[0]) for cell in results}
+    assert results == want
 
 
 def test_every_served_api_has_its_row() -> None:
-    """Nothing that is served is left out, and there are enough cells."""
-    assert {row.key for row in ROWS} | NOTHING_TO_ASK == set(SHIPPED)
+    assert {row.key for row in ROWS} | NO_RIGHT_NEEDED == set(SHIPPED)
     assert len(ROWS) * len(PERSONAS) * len(PATHS) >= 300
     forwarded = {key for key, way in SHIPPED.items() if way is Route.FORWARD}
     assert forwarded <= {row.key for row in ROWS}

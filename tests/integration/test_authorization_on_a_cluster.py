@@ -1,4 +1,4 @@
-"""Who may do what on a real cluster: judged, and told in the log."""
+"""Authorization on a real cluster: ACLs, evidence and the authorizer log."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from kazoo.client import KazooClient
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.cluster import Cluster
-from chaos.connection import Connection
-from chaos.evidence.finding import read_run
-from chaos.history import History
-from chaos.properties import PROPERTIES
-from chaos.verdicts import Verdict, judge, worst
 from cluster_model.acl_authorizer import CLASS_NAME
 from cluster_model.acl_znodes import AclChangeZnode, AclZnode
-from tests.integration.test_authorization_matrix import ask
+from event_log.verdicts import Verdict, worst
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import judge
+from raw_client.blocking import Connection
+from raw_client.codec import create_topic_body
 from tests.integration.token_clients import eventually
 
 CONTROLLER, OTHER = 1, 2
 LISTENER: Final = "SASL_PLAINTEXT"
-# Not the brokers' own address, which a controller could mistake for it.
+# Differs from the brokers' address, so that a mix-up of the two shows.
 CLIENTS_HOST: Final = "127.0.0.2"
 TOPIC, LITERAL, PREFIXED, DENY, ALLOW = 2, 3, 4, 2, 3
 CREATE, DESCRIBE = 5, 8
@@ -42,10 +42,10 @@ PROPERTIES_OF_BROKERS: Final = {
 
 
 class Story(NamedTuple):
-    """What the clients saw."""
+    """The results that the clients got."""
 
-    created: list[int]  # codes: alice's topic, bob's, and alice's that she is denied
-    learned: bool  # whether the other broker knew of a right in time
+    created: list[int]  # error codes: alice's topic, bob's, alice's denied one
+    learned: bool  # whether the other broker applied the new ACL in time
 
 
 def acl(kind: int, how: int, name: str, who: str, operation: int, permission: int) -> Any:
@@ -62,40 +62,32 @@ def acl(kind: int, how: int, name: str, who: str, operation: int, permission: in
 
 @contextmanager
 def client(cluster: Cluster, broker: int, user: str) -> Iterator[Callable[[int, int, Any], Any]]:
-    """Somebody logged in, from another address than the brokers'."""
-    connection = Connection(cluster.bootstrap_server(broker, LISTENER), CLIENTS_HOST)
-    assert connection.log_in(user, f"{user}-secret")
-    yield lambda key, version, body: ask(connection, key, version, body)
-    connection.close()
+    """Log in from another address than the brokers'."""
+    with Connection(cluster.bootstrap_server(broker, LISTENER), CLIENTS_HOST) as connection:
+        assert connection.log_in(user, f"{user}-secret")
+        yield connection.call
 
 
 def create(cluster: Cluster, broker: int, user: str, name: str) -> int:
-    topic = {
-        "name": name,
-        "numPartitions": 1,
-        "replicationFactor": 1,
-        "assignments": [],
-        "configs": [],
-    }
-    with client(cluster, broker, user) as asked:
-        answer = asked(19, 4, {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False})
+    with client(cluster, broker, user) as call:
+        answer = call(19, 4, create_topic_body(name))
     return int(answer["topics"][0]["errorCode"])
 
 
 def grant(cluster: Cluster, *rules: Any) -> list[int]:
-    with client(cluster, CONTROLLER, "admin") as asked:
-        answer = asked(30, 2, {"creations": list(rules)})
+    with client(cluster, CONTROLLER, "admin") as call:
+        answer = call(30, 2, {"creations": list(rules)})
     return [each["errorCode"] for each in answer["results"]]
 
 
 def sees(cluster: Cluster, user: str, name: str) -> bool:
-    with client(cluster, OTHER, user) as asked:
-        answer = asked(3, 4, {"topics": [{"name": name}], "allowAutoTopicCreation": False})
+    with client(cluster, OTHER, user) as call:
+        answer = call(3, 4, {"topics": [{"name": name}], "allowAutoTopicCreation": False})
     return bool(answer["topics"][0]["errorCode"] == 0)
 
 
 def play(cluster: Cluster) -> Story:
-    """Alice may create a-…, from her own host, but one; bob may nothing, until he is let see."""
+    """Alice may create a-* from her host except a-denied; bob has no rights, then DESCRIBE."""
     codes = grant(
         cluster,
         acl(TOPIC, PREFIXED, "a-", "User:alice", CREATE, ALLOW),
@@ -114,12 +106,12 @@ def play(cluster: Cluster) -> Story:
 
 
 def verdicts(folder: Path) -> dict[str, Verdict]:
-    judgements = list(judge(History(read_run(folder)), PROPERTIES))
-    return {each.property.id: each.verdict for each in judgements} | {"run": worst(judgements)}
+    rows = [each.row for each in judge(History(read_run(folder)))]
+    return {row.property: row.verdict for row in rows} | {"run": worst(rows)}
 
 
-def test_rights_hold_are_judged_and_are_told_in_the_log(tmp_path: Path) -> None:
-    """Nothing is seeded: the run passes, and the controller's log names client and host."""
+def test_denials_are_logged_and_the_evidence_passes(tmp_path: Path) -> None:
+    """The controller's authorizer log names client and host, with control characters escaped."""
     options: dict[str, Any] = {"brokers": 2, "controller": CONTROLLER, "data_dir": tmp_path}
     with Cluster(**options, properties=PROPERTIES_OF_BROKERS) as cluster:
         assert play(cluster) == Story([0, 29, 29], True)
@@ -143,8 +135,8 @@ def test_rights_hold_are_judged_and_are_told_in_the_log(tmp_path: Path) -> None:
     assert any("Topic:LITERAL:x\\u000a[2026]" in line for line in denied)
 
 
-def test_rules_that_somebody_else_writes_are_obeyed(tmp_path: Path) -> None:
-    """By the controller, which reads them anew, and by the other broker: as Kafka's tools did."""
+def test_acls_written_to_zookeeper_by_other_tools_apply(tmp_path: Path) -> None:
+    """At the controller and at the other broker, as when Kafka's tools write ACLs directly."""
     with Cluster(
         brokers=2, controller=CONTROLLER, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS
     ) as cluster:
@@ -157,7 +149,7 @@ def test_rules_that_somebody_else_writes_are_obeyed(tmp_path: Path) -> None:
         change = AclChangeZnode.encode(pattern)
         zookeeper.create(AclChangeZnode.prefix(pattern), change, sequence=True)
         assert eventually(lambda: create(cluster, OTHER, "bob", "by-hand") == 0)
-        # What the controller writes next is written over what it read.
+        # The controller's next write extends the ACLs that it read.
         more = acl(TOPIC, LITERAL, "by-hand", "User:bob", DESCRIBE, ALLOW)
         assert grant(cluster, more) == [0]
         data, _ = zookeeper.get(AclZnode.path(pattern))
@@ -168,7 +160,7 @@ def test_rules_that_somebody_else_writes_are_obeyed(tmp_path: Path) -> None:
 
 
 def described(cluster: Cluster, name: str) -> list[str]:
-    """The principals of a topic's rules, once the other broker knows them."""
+    """Return the principals of a topic's ACLs once the other broker has applied them."""
     wanted = {
         "resourceTypeFilter": TOPIC,
         "resourceNameFilter": name,
@@ -180,8 +172,8 @@ def described(cluster: Cluster, name: str) -> list[str]:
     }
 
     def now() -> list[str]:
-        with client(cluster, OTHER, "admin") as asked:
-            resources = asked(29, 2, wanted)["resources"]
+        with client(cluster, OTHER, "admin") as call:
+            resources = call(29, 2, wanted)["resources"]
         return [rule["principal"] for each in resources for rule in each["acls"]]
 
     assert eventually(lambda: len(now()) > 1)

@@ -1,8 +1,8 @@
-"""Envelopes that a Kafka client sends itself: answered as a real Kafka 3.9.1 answered them.
+"""Envelopes sent by Kafka clients, answered as a real Kafka 3.9.1 answered them.
 
-Read first: `tests/data/client_envelopes.jsonl.gz` is what a Kafka that forwards, with the listener
-between brokers on SASL_PLAINTEXT and an authorizer, said to a super user, to alice, who lacks
-CLUSTER_ACTION, and to whoever asked on its other listener.
+`tests/data/client_envelopes.jsonl.gz` has the responses of a forwarding Kafka with an authorizer,
+to a super user and to alice (without CLUSTER_ACTION) on the inter-broker SASL_PLAINTEXT listener,
+and on its other listener.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.codec import decode_request, decode_response
 from bridgehead.kafka_wire.headers import decode_request_header, decode_response_header
 from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
-from chaos.connection import CLOSED, Connection
-from chaos.evidence.finding import read_run
-from chaos.history import History
-from chaos.properties import PROPERTIES
-from chaos.verdicts import Verdict, judge, worst
 from cluster_model.acl_authorizer import CLASS_NAME
+from event_log.verdicts import Verdict, worst
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import judge
+from raw_client.blocking import CLOSED, Connection
 from tests.integration.secured import Secured
 
 DATA: Final = Path(__file__).parents[1] / "data" / "client_envelopes.jsonl.gz"
@@ -74,7 +74,7 @@ def send(cluster: Cluster, step: Any) -> bytes | str:
     connection = Connection(cluster.bootstrap_server(BROKERS[step["to"]], listener))
     if user:
         assert connection.log_in(user, f"{user}-secret")
-    answer = connection.ask(bytes.fromhex(step["request_hex"]))
+    answer = connection.exchange(bytes.fromhex(step["request_hex"]))
     connection.close()
     return answer
 
@@ -86,7 +86,7 @@ def opened(answer: bytes) -> EnvelopeResponse:
 
 
 def told(step: Any, response: EnvelopeResponse) -> Any:
-    """The outer code, and what the inner answer says, but for ids and times."""
+    """Return the outer error and the inner response, without ids and times."""
     if response.response_data is None:
         return response.error_code, None
     _, at = decode_request_header(bytes.fromhex(step["request_hex"]))
@@ -105,10 +105,7 @@ def told(step: Any, response: EnvelopeResponse) -> Any:
 
 
 @pytest.mark.parametrize("step", list(asked()))
-def test_an_envelope_of_a_clients_own_is_answered_as_kafka_answers_it(
-    cluster: Cluster, step: Any
-) -> None:
-    """Which check fails first, and what is executed for whom where none does."""
+def test_a_clients_envelope_gets_kafkas_response(cluster: Cluster, step: Any) -> None:
     answer = send(cluster, step)
     if step.get("closed"):
         assert answer == CLOSED
@@ -122,8 +119,7 @@ def test_an_envelope_of_a_clients_own_is_answered_as_kafka_answers_it(
         assert told(step, ours) == told(step, kafkas)
 
 
-def test_each_refusal_is_counted_and_told_and_the_run_holds(cluster: Cluster, folder: Path) -> None:
-    """Nothing was executed for anybody but whom an entitled sender named."""
+def test_rejected_envelopes_are_counted_and_have_events(cluster: Cluster, folder: Path) -> None:
     steps = [each.values[0] for each in asked() if each.values[0]["user"] == "alice"]
     before = Secured.metric_of(cluster, 1, AUTHORIZATION_FAILED)
     for step in (each for each in steps if each["to"] == "controller"):
@@ -137,4 +133,4 @@ def test_each_refusal_is_counted_and_told_and_the_run_holds(cluster: Cluster, fo
     assert len(refused) >= len(denied)
     executed = {e["principal"] for e in history.of_kind["execution_started"]}
     assert executed >= {"User:admin", "User:alice", "Group:admin"}
-    assert worst(list(judge(history, PROPERTIES))) is Verdict.PASS
+    assert worst(each.row for each in judge(history)) is Verdict.PASS

@@ -1,4 +1,4 @@
-"""cluster.yaml and server.properties, as users write them, right and wrong."""
+"""cluster.yaml and server.properties: valid and invalid ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ def write(folder: Path, text: str, name: str = "cluster.yaml") -> Path:
     return path
 
 
-def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
-    """Each option over its line of cluster.yaml; what is not given comes from the file."""
+def test_options_take_precedence_over_the_file(tmp_path: Path) -> None:
     config = write(
         tmp_path,
         "brokers: 5\nports: 7000\ncontroller: 2\n"
@@ -41,8 +40,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     assert chosen.base_port is None
 
 
-def test_a_server_properties_holds_for_every_broker(tmp_path: Path) -> None:
-    """What it says becomes the properties of all."""
+def test_server_properties_apply_to_every_broker(tmp_path: Path) -> None:
     config = write(tmp_path, "broker.id=7\nnum.partitions = 2\n", "server.properties")
     assert load_settings(tmp_path, config=config).properties["num.partitions"] == "2"
 
@@ -57,20 +55,16 @@ def test_a_server_properties_holds_for_every_broker(tmp_path: Path) -> None:
         ("zookeeper: {members: 2}", "zookeeper.members"),
         ("properties: {a: [1]}", "properties.a"),
         ("- 1", "keys"),
-        ("a: [", "no YAML"),
-        ("controller: 9", "Broker 9"),
+        ("a: [", "not YAML"),
+        ("controller: 9", "no broker 9"),
     ],
 )
-def test_a_wrong_file_is_one_sentence_that_names_the_place(
-    tmp_path: Path, text: str, named: str
-) -> None:
-    """The file and the key stand in it, no stack trace."""
-    with pytest.raises(ClusterError, match=named) as refusal:
+def test_error_in_a_file_names_file_and_key(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ClusterError, match=named) as caught:
         load_settings(tmp_path / "d", config=write(tmp_path, text))
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """With the reason."""
+def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=r"absent\.yaml cannot be read: No such file"):
         load_settings(tmp_path, config=tmp_path / "absent.yaml")

@@ -1,4 +1,4 @@
-"""Real nodes under the real supervisor: ready, steered, and found again at a second start."""
+"""Real nodes under the real supervisor."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 StartCluster = Callable[..., Cluster]
 
 
-def test_a_second_up_finds_the_metadata_of_the_first(
+def test_second_up_finds_the_metadata_of_the_first(
     tmp_path: Path, start_cluster: StartCluster
 ) -> None:
-    """Same folder, other ports: cluster id and topics are there."""
+    """Same folder, other ports."""
     first = start_cluster(data_dir=tmp_path)
     cluster_id = first.cluster_id
     admin = KafkaAdminClient(bootstrap_servers=first.bootstrap_servers.split(","))
@@ -31,8 +31,8 @@ def test_a_second_up_finds_the_metadata_of_the_first(
     assert second.cluster_id == cluster_id
 
 
-def test_the_controller_goes_where_it_is_moved(start_cluster: StartCluster) -> None:
-    """Every broker in turn, each in a new epoch; a pin goes along and outlives a restart."""
+def test_controller_moves_to_every_broker(start_cluster: StartCluster) -> None:
+    """Each time with a new epoch; a pin moves along and survives a restart."""
     cluster = start_cluster(controller=2)
     assert cluster.controller_id() == 2
     epochs = []
@@ -47,8 +47,8 @@ def test_the_controller_goes_where_it_is_moved(start_cluster: StartCluster) -> N
     assert cluster.wait_for_controller(other_than=holder) == 3
 
 
-def test_a_killed_controller_is_followed_by_another(start_cluster: StartCluster) -> None:
-    """After its session timed out; started again, it is a broker among others."""
+def test_killed_controller_is_replaced(start_cluster: StartCluster) -> None:
+    """After its session timed out. Restarted, it is a standby."""
     cluster = start_cluster(properties={"zookeeper.session.timeout.ms": "2000"})
     victim = cluster.kill_controller()
     successor = cluster.wait_for_controller(other_than=victim)
@@ -56,10 +56,10 @@ def test_a_killed_controller_is_followed_by_another(start_cluster: StartCluster)
     assert cluster.controller_id() == successor
 
 
-def test_nodes_live_under_a_chroot_of_somebody_elses_zookeeper(
+def test_nodes_use_a_chroot_of_an_external_zookeeper(
     start_cluster: StartCluster, zookeeper_server: EmbeddedZooKeeper
 ) -> None:
-    """`--zookeeper HOST:PORT/chroot`: the chroot need not exist; cluster.json names no server."""
+    """The chroot need not exist; cluster.json names no server."""
     connect = f"{zookeeper_server.connect}/made/by/nodes"
     cluster = start_cluster(brokers=2, zookeeper=connect)
     assert cluster.zookeeper_connect == connect

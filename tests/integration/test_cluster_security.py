@@ -1,4 +1,4 @@
-"""`bridgehead up --config` with listeners and users: who is told that it is ready can log in."""
+"""`bridgehead up --config` with listeners and users: when it is ready, users can log in."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of the cluster, which runs; started twice, so that what was there is met again."""
+    """The folder of a running cluster that was started twice."""
     folder = tmp_path_factory.mktemp("secured") / "data"
     file = folder.parent / "cluster.yaml"
     file.write_text(FILE)
@@ -68,8 +68,8 @@ def login(data_dir: Path, broker: int, listener: str, **who: object) -> Login:
 
 
 @pytest.mark.parametrize("broker", [1, 2])
-def test_every_user_can_log_in_at_once(data_dir: Path, broker: int) -> None:
-    """At every broker, by every mechanism that the file gives them and by no other."""
+def test_every_user_can_log_in_when_the_cluster_is_ready(data_dir: Path, broker: int) -> None:
+    """At every broker, with the mechanisms of the file and no other."""
     passwords = {"admin": "planted-admin-secret", "alice": "planted-alice-secret"}
     mechanisms = {
         "admin": {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"},
@@ -88,8 +88,8 @@ def test_every_user_can_log_in_at_once(data_dir: Path, broker: int) -> None:
 
 
 @pytest.mark.parametrize("broker", [1, 2])
-def test_the_files_acls_are_in_force_at_once(data_dir: Path, broker: int) -> None:
-    """Whichever broker is asked; what they do not allow is refused."""
+def test_acls_of_the_file_apply_when_the_cluster_is_ready(data_dir: Path, broker: int) -> None:
+    """At every broker."""
     password = "planted-alice-secret"
     who = login(
         data_dir, broker, "CLIENTS", mechanism="SCRAM-SHA-256", user="alice", password=password
@@ -103,8 +103,8 @@ def test_the_files_acls_are_in_force_at_once(data_dir: Path, broker: int) -> Non
     assert refused.value.args[0].code() == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def test_a_users_certificate_was_made_with_the_cluster(data_dir: Path) -> None:
-    """Mutual TLS without a tool in sight."""
+def test_user_certificate_is_generated(data_dir: Path) -> None:
+    """It authenticates over mutual TLS."""
     certificate = data_dir / "tls" / "users" / "alice.pem"
     assert LOGINS["aiokafka"](login(data_dir, 1, "MUTUAL", certificate=certificate)) == 2
     events = "".join(
@@ -113,8 +113,8 @@ def test_a_users_certificate_was_made_with_the_cluster(data_dir: Path) -> None:
     assert '"principal":"User:alice"' in events
 
 
-def test_plaintext_far_from_home_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    """Before anything serves; the option is named."""
+def test_remote_plaintext_is_rejected(tmp_path: Path) -> None:
+    """The error names the option that allows it."""
     file = tmp_path / "cluster.yaml"
     file.write_text(
         "brokers: 1\nports: auto\nlisteners: {OPEN: {protocol: PLAINTEXT, host: 0.0.0.0}}"
@@ -125,8 +125,8 @@ def test_plaintext_far_from_home_is_refused_in_a_sentence(tmp_path: Path) -> Non
     assert "Traceback" not in refused.stderr
 
 
-def test_no_secret_is_anywhere_but_in_the_nodes_own_properties(data_dir: Path) -> None:
-    """Logs, events, cluster.json, status, process list, metrics; znodes hold no password."""
+def test_secrets_are_only_in_node_properties(data_dir: Path) -> None:
+    """Not in logs, events, cluster.json, status, process list, metrics or znodes."""
     shown = [bridgehead("status", "--data-dir", str(data_dir), *how) for how in ((), ("--json",))]
     assert all("127.0.0.1" in each.stdout for each in shown)
     pages = [_metrics_page(each) for each in ClusterClient(data_dir).status()["brokers"]]

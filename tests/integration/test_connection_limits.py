@@ -1,4 +1,4 @@
-"""Limits on connections of a real node, set while it runs."""
+"""Connection limits of a real node, changed at run time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from bridgehead.cluster import Cluster
-from bridgehead.kafka_wire.headers import decode_response_header
-from bridgehead.kafka_wire.json_form import decode_body
-from chaos.connection import CLOSED, Connection, request_bytes
+from raw_client.blocking import CLOSED, Connection
+from raw_client.codec import encode_json
 
 StartCluster = Callable[..., Cluster]
 WITHIN_S: Final = 60
@@ -19,24 +18,21 @@ GREEDY: Final = "127.0.0.9"
 
 
 def served(client: Connection) -> bytes | str:
-    return client.ask(request_bytes(API_VERSIONS, 0, {}))
+    return client.exchange(encode_json(API_VERSIONS, 0, {}))
 
 
 def configure(admin: Connection, broker: str, name: str, value: str) -> None:
     """Set one config of a broker, or of all for the name ""."""
     config = {"name": name, "configOperation": 0, "value": value}
     resource = {"resourceType": 4, "resourceName": broker, "configs": [config]}
-    answer = admin.ask(request_bytes(ALTER, 0, {"resources": [resource], "validateOnly": False}))
-    assert isinstance(answer, bytes), answer
-    _, at = decode_response_header(ALTER, 0, answer)
-    (result,) = decode_body(ALTER, "response", 0, answer[at:])["responses"]
+    body = {"resources": [resource], "validateOnly": False}
+    (result,) = admin.call(ALTER, 0, body)["responses"]
     assert result["errorCode"] == 0, result
 
 
-def test_limits_on_connections_are_obeyed_as_soon_as_they_are_stored(
+def test_stored_connection_limits_take_effect(
     start_cluster: StartCluster,
 ) -> None:
-    """Of an address: closed. Of a listener: waits. Of the broker: the least recently used go."""
     cluster = start_cluster(
         brokers=1,
         properties={
@@ -59,14 +55,14 @@ def test_limits_on_connections_are_obeyed_as_soon_as_they_are_stored(
     first.close()
 
     configure(admin, "1", "listener.name.clients.max.connections", "1")
-    while isinstance(served(late := Connection(address, answer_s=ANSWER_S)), bytes):
+    while isinstance(served(late := Connection(address, timeout_s=ANSWER_S)), bytes):
         assert time.monotonic() < deadline, "the limit of a listener was never obeyed"
         late.close()
     other.close()
-    late.wait_for(WITHIN_S)
-    assert isinstance(late.answer(), bytes), "it waited for its turn"
+    late.set_timeout(WITHIN_S)
+    assert isinstance(late.receive(), bytes), "it waited for its turn"
 
     configure(admin, "1", "max.connections", "1")
-    late.wait_for(WITHIN_S)
-    assert late.answer() == CLOSED, "the broker has more than it may have"
+    late.set_timeout(WITHIN_S)
+    assert late.receive() == CLOSED, "the broker has more than it may have"
     assert isinstance(served(admin), bytes), "the listener between brokers is spared"

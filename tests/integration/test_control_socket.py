@@ -1,4 +1,4 @@
-"""The unix socket that steers a process."""
+"""The control socket of supervisors and nodes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ async def answer(message: dict) -> dict:
 
 
 @pytest.mark.parametrize("depth", [1, 12])
-async def test_a_long_path_is_as_good_as_a_short_one(tmp_path: Path, depth: int) -> None:
-    """Far beyond the 108 bytes of a socket address, for both sides; mode 0600."""
+async def test_socket_path_may_exceed_the_address_limit(tmp_path: Path, depth: int) -> None:
+    """The limit is 108 bytes; the mode is 0600."""
     folder = tmp_path.joinpath(*["a-folder-with-a-long-name"] * depth)
     folder.mkdir(parents=True)
     path = folder / "control.sock"
@@ -31,8 +31,8 @@ async def test_a_long_path_is_as_good_as_a_short_one(tmp_path: Path, depth: int)
         assert await asyncio.to_thread(call, path, {"b": 2}) == {"heard": {"b": 2}}
 
 
-async def test_a_refusal_and_nonsense_are_answered(tmp_path: Path) -> None:
-    """The connection stays usable after both."""
+async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
+    """The connection stays usable."""
     path = tmp_path / "control.sock"
     async with await serve(path, answer):
         with pytest.raises(ControlError, match="It will not"):
@@ -46,8 +46,7 @@ async def test_a_refusal_and_nonsense_are_answered(tmp_path: Path) -> None:
         writer.close()
 
 
-async def test_nobody_there_and_no_answer_in_time_are_errors(tmp_path: Path) -> None:
-    """A caller never waits without limit."""
+async def test_missing_listener_and_timeout_are_errors(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     with pytest.raises(ControlError, match="No answer"):
         call(path, {})
@@ -58,8 +57,7 @@ async def test_nobody_there_and_no_answer_in_time_are_errors(tmp_path: Path) -> 
             await asyncio.to_thread(call, path, {"command": "wait"}, timeout_s=0.1)
 
 
-async def test_a_socket_left_by_a_dead_process_is_replaced(tmp_path: Path) -> None:
-    """A second start does not stumble over it."""
+async def test_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     path.write_text("")
     async with await serve(path, answer):

@@ -1,4 +1,4 @@
-"""Delegation tokens on real nodes: issued by any broker, known to all, gone when they expire."""
+"""Delegation tokens on real nodes: issued by any broker, valid on all, removed when expired."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ BROKERS = (1, 2, 3)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the cluster keeps everything."""
+    """Return the cluster's data directory."""
     return tmp_path_factory.mktemp("tokens")
 
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """Started with the recorded properties; expired tokens go within a second."""
+    """With the recorded properties; expired tokens are removed within a second."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     properties = {n: v for n, v in parse_properties(text).items() if n != AUTHORIZER_CLASS}
     properties |= {
@@ -65,9 +65,7 @@ def issued(cluster: Cluster, broker: int, *renewers: str, **more: Any) -> Any:
     return answer
 
 
-def test_a_token_from_any_broker_is_described_by_all_and_logs_in_on_all(
-    cluster: Cluster, zookeeper: KazooClient
-) -> None:
+def test_a_token_of_any_broker_works_on_all(cluster: Cluster, zookeeper: KazooClient) -> None:
     """Brokers 1 (the controller) and 2 (which forwards): the same answers, the same znodes."""
     for broker in (1, 2):
         token = issued(cluster, broker, "bob")
@@ -88,10 +86,10 @@ def test_a_token_from_any_broker_is_described_by_all_and_logs_in_on_all(
             assert not logs_in(cluster, each, {**token, "hmac": "x" * 88})
 
 
-def test_who_logged_in_with_a_token_is_its_owner_and_gets_no_further_token(
+def test_a_client_with_a_token_is_its_owner_and_gets_no_further_token(
     cluster: Cluster,
 ) -> None:
-    """The controller sees through the Envelope how the client had proved itself."""
+    """The Envelope carries how the client authenticated."""
     token = issued(cluster, 2)
     assert eventually(lambda: logs_in(cluster, 3, token))
     for broker in (1, 3):
@@ -102,8 +100,7 @@ def test_who_logged_in_with_a_token_is_its_owner_and_gets_no_further_token(
             assert answer["principalName"] == "alice"
 
 
-def test_a_removed_token_is_refused_on_every_broker(cluster: Cluster) -> None:
-    """ZooKeeper tells all of them."""
+def test_a_removed_token_is_rejected_by_every_broker(cluster: Cluster) -> None:
     token = issued(cluster, 2)
     assert all(eventually(lambda b=b: logs_in(cluster, b, token)) for b in BROKERS)
     with Client(cluster, 3).log_in("alice") as alice:
@@ -117,7 +114,7 @@ def test_a_removed_token_is_refused_on_every_broker(cluster: Cluster) -> None:
 def test_an_expired_token_is_removed_by_the_controller(
     cluster: Cluster, zookeeper: KazooClient
 ) -> None:
-    """Its znode goes, and every broker forgets it; one that was renewed stays."""
+    """Its znode is removed, and so are its copies at all brokers. Other tokens stay."""
     short, kept = issued(cluster, 2, lifetime_ms=1), issued(cluster, 2)
     path = "/delegation_token/tokens/"
     assert eventually(lambda: zookeeper.exists(path + short["tokenId"]) is None)
@@ -127,8 +124,8 @@ def test_an_expired_token_is_removed_by_the_controller(
             assert eventually(lambda alice=alice: short["tokenId"] not in alice.described())
 
 
-def test_tokens_outlive_their_controller(cluster: Cluster) -> None:
-    """The next one knows them from ZooKeeper, and renews what its predecessor issued."""
+def test_tokens_survive_a_failover(cluster: Cluster) -> None:
+    """The next controller renews a token that its predecessor issued."""
     token = issued(cluster, 2)
     cluster.kill_node(1)
     with Client(cluster, 2).log_in("alice") as alice:
@@ -140,7 +137,7 @@ def test_tokens_outlive_their_controller(cluster: Cluster) -> None:
     assert eventually(lambda: logs_in(cluster, 1, token))
 
 
-def test_no_evidence_holds_what_proves_a_token(
+def test_evidence_has_no_token_secrets(
     cluster: Cluster, folder: Path, zookeeper: KazooClient
 ) -> None:
     """Logs, events, outcomes and znodes: neither the key nor an HMAC, in any spelling."""
@@ -154,7 +151,7 @@ def test_no_evidence_holds_what_proves_a_token(
     files = [file for file in folder.rglob("*") if file.is_file()]
     assert {"nodes", "zookeeper"} <= {file.relative_to(folder).parts[0] for file in files}
     for file in files:
-        if file.suffix != ".properties":  # There the operator wrote the key.
+        if file.suffix != ".properties":  # The operator's file has the key.
             content = file.read_bytes()
             assert not [secret for secret in secrets if secret in content], file
     for number in zookeeper.get_children("/bridgehead/outcomes"):

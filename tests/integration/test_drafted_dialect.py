@@ -1,6 +1,6 @@
-"""By raw frame: what the drafts say on a drafted listener, what shipped on the other; one cluster.
+"""A drafted and a shipped listener of one cluster, compared by raw frames.
 
-Broker 1 is controller. The policy keeps `kept`, and would keep internal topics from being.
+Broker 1 is the controller. The policy protects `kept` and rejects internal topics.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.json_form import encode_body
-from chaos.fidelity import CLOSED
+from fidelity.replay import CLOSED
 from tests.integration.drafted_listeners import (
     BUMPED,
     BUMPED_OF_SECURITY,
@@ -93,10 +93,10 @@ def shipped(cluster: Cluster) -> Listener:
 
 
 @pytest.mark.parametrize(("key", "version", "body"), BUMPED)
-def test_a_bumped_version_must_ask_the_controller_and_older_ones_are_forwarded(
+def test_a_bumped_version_is_for_the_controller_and_older_ones_are_forwarded(
     drafted: Listener, shipped: Listener, key: int, version: int, body: dict[str, Any]
 ) -> None:
-    """KIP-590 §Change AlterConfig Request Routing; where it shipped every version is forwarded."""
+    """KIP-590 §Change AlterConfig Request Routing; as shipped, every version is forwarded."""
     assert drafted.codes(2, key, version, body) == [NOT_CONTROLLER]
     assert drafted.codes(1, key, version, body) == [NONE]
     for older in range(version):
@@ -107,10 +107,10 @@ def test_a_bumped_version_must_ask_the_controller_and_older_ones_are_forwarded(
 
 
 @pytest.mark.parametrize(("key", "version", "body"), BUMPED_OF_SECURITY)
-def test_a_bumped_version_of_acls_and_tokens_must_ask_the_controller_too(
+def test_a_bumped_version_of_acls_and_tokens_is_for_the_controller(
     drafted: Listener, shipped: Listener, key: int, version: int, body: dict[str, Any]
 ) -> None:
-    """KIP-590 §Change AlterConfig Request Routing: the controller's own word, or NOT_CONTROLLER."""
+    """KIP-590 §Change AlterConfig Request Routing: the controller's response, or NOT_CONTROLLER."""
     assert error_codes(drafted.ask(2, key, version, body)) == {NOT_CONTROLLER}
     assert NOT_CONTROLLER not in error_codes(drafted.ask(1, key, version, body))
     older = error_codes(drafted.ask(2, key, version - 1, body))
@@ -132,7 +132,7 @@ def test_a_version_that_never_shipped_closes_a_shipped_connection(
     assert drafted.ask(1, ALTER_TOPICS, 0, {"topics": []}) == {"topics": []}
 
 
-def test_an_envelope_of_a_clients_own_is_refused(drafted: Listener, shipped: Listener) -> None:
+def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listener) -> None:
     """KIP-590 §EnvelopeRequest Handling: a malicious client pretending to be a fellow broker."""
     envelope = {
         "requestHeader": "AAA=",
@@ -149,8 +149,8 @@ def test_an_envelope_of_a_clients_own_is_refused(drafted: Listener, shipped: Lis
     assert shipped.send(1, ENVELOPE, 0, frame) == CLOSED
 
 
-def test_api_versions_says_what_a_listener_speaks(drafted: Listener, shipped: Listener) -> None:
-    """Its keys and its newest versions."""
+def test_api_versions_lists_the_apis_of_the_dialect(drafted: Listener, shipped: Listener) -> None:
+    """Keys and newest versions."""
     newest = [
         {each["apiKey"]: each["maxVersion"] for each in answer["apiKeys"]}
         for answer in (each.ask(2, API_VERSIONS, 0, {}) for each in (drafted, shipped))
@@ -166,10 +166,10 @@ def test_api_versions_says_what_a_listener_speaks(drafted: Listener, shipped: Li
 
 
 @pytest.mark.parametrize("version", [0, 2, 7])
-def test_topics_are_created_at_the_controller_alone(
+def test_topics_are_created_at_the_controller_only(
     drafted: Listener, shipped: Listener, version: int
 ) -> None:
-    """KIP-4 §Create Topics Request 1; where it shipped any broker forwards."""
+    """KIP-4 §Create Topics Request 1; as shipped, any broker forwards."""
     fields = {"validateOnly": False} if version else {}
     name = f"created-{version}"
     assert drafted.codes(2, CREATE, version, creation(name, **fields)) == [NOT_CONTROLLER]
@@ -177,8 +177,8 @@ def test_topics_are_created_at_the_controller_alone(
     assert shipped.codes(2, CREATE, version, creation(f"{name}-too", **fields)) == [NONE]
 
 
-def test_a_topic_that_comes_twice_has_a_single_code(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Create Topics Request 2; the topic beside it is created."""
+def test_a_duplicate_topic_has_a_single_code(drafted: Listener, shipped: Listener) -> None:
+    """KIP-4 §Create Topics Request 2; the other topic is created."""
     body = creation("twice", "once", "twice")
     assert sorted(drafted.codes(1, CREATE, 0, body)) == [NONE, INVALID_REQUEST]
     assert sorted(shipped.codes(1, CREATE, 0, body)) == [EXISTS, INVALID_REQUEST, INVALID_REQUEST]
@@ -206,7 +206,7 @@ def test_numbers_or_an_assignment_must_be_defined(
         assert leaders == {0: (2, [2, 1]), 1: (3, [3, 1])}
 
 
-def test_the_brokers_defaults_stand_in_where_it_shipped(shipped: Listener) -> None:
+def test_shipped_listeners_use_the_brokers_defaults(shipped: Listener) -> None:
     """num.partitions and default.replication.factor, at every version."""
     assert shipped.codes(2, CREATE, 0, creation("default", factor=-1)) == [NONE]
     (partition,) = described(shipped, 1, "default")["default"]["partitions"]
@@ -214,10 +214,10 @@ def test_the_brokers_defaults_stand_in_where_it_shipped(shipped: Listener) -> No
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
-def test_without_a_timeout_a_valid_write_is_triggered_and_an_invalid_one_told(
+def test_without_a_timeout_a_valid_write_is_started_and_an_invalid_one_rejected(
     drafted: Listener, shipped: Listener, timeout_ms: int
 ) -> None:
-    """KIP-4 §Create Topics Request 6 and §Delete Topics Request 7, alike where it shipped."""
+    """KIP-4 §Create Topics Request 6 and §Delete Topics Request 7, the same as shipped."""
     for listener in (drafted, shipped):
         name = f"triggered{timeout_ms}-{listener.dialect}"
         body = creation(name, "bad name", timeout_ms=timeout_ms)
@@ -228,7 +228,7 @@ def test_without_a_timeout_a_valid_write_is_triggered_and_an_invalid_one_told(
         until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] != NONE)
 
 
-def test_topics_are_deleted_at_the_controller_alone(drafted: Listener, shipped: Listener) -> None:
+def test_topics_are_deleted_at_the_controller_only(drafted: Listener, shipped: Listener) -> None:
     """KIP-4 §Delete Topics Request 1 and 2: extra requests for a topic are ignored."""
     assert drafted.codes(1, CREATE, 0, creation("gone", "gone-too")) == [NONE, NONE]
     assert drafted.codes(2, DELETE, 0, deletion("gone")) == [NOT_CONTROLLER]
@@ -236,7 +236,7 @@ def test_topics_are_deleted_at_the_controller_alone(drafted: Listener, shipped: 
     assert shipped.codes(2, DELETE, 0, deletion("gone-too", "gone-too")) == [NONE, NONE]
 
 
-def test_a_topic_that_is_not_there_is_an_invalid_one(drafted: Listener, shipped: Listener) -> None:
+def test_deleting_a_missing_topic_is_an_invalid_topic(drafted: Listener, shipped: Listener) -> None:
     """KIP-4 §Delete Topics Request 3."""
     for version in (0, 1, 3):
         assert drafted.codes(1, DELETE, version, deletion("nothing")) == [INVALID_TOPIC]
@@ -245,7 +245,7 @@ def test_a_topic_that_is_not_there_is_an_invalid_one(drafted: Listener, shipped:
     assert drafted.codes(1, DELETE, 2, dry) == [INVALID_TOPIC]
 
 
-def test_metadata_tells_all_topics_from_none(drafted: Listener, shipped: Listener) -> None:
+def test_metadata_distinguishes_all_topics_from_none(drafted: Listener, shipped: Listener) -> None:
     """KIP-4 §Metadata Schema: null is all, an empty list is none; rack, controller, internal."""
     drafted.codes(1, CREATE, 0, creation("seen"))
     for listener in (drafted, shipped):
@@ -257,9 +257,7 @@ def test_metadata_tells_all_topics_from_none(drafted: Listener, shipped: Listene
         assert {topic["name"]: topic["isInternal"] for topic in every["topics"]}["seen"] is False
 
 
-def test_a_policys_text_comes_with_the_version_that_has_room_for_it(
-    drafted: Listener, shipped: Listener
-) -> None:
+def test_a_policys_text_is_returned_from_version_1_on(drafted: Listener, shipped: Listener) -> None:
     """KIP-108: the code from v0, the text from v1; validate_only creates nothing."""
     for listener in (drafted, shipped):
         assert listener.codes(1, CREATE, 0, creation("refused")) == [VIOLATION]
@@ -271,16 +269,16 @@ def test_a_policys_text_comes_with_the_version_that_has_room_for_it(
 
 
 def kept(drafted: Listener) -> None:
-    """Have a topic that the policy keeps."""
+    """Create the topic that the policy protects."""
     assert drafted.codes(
         1, CREATE, 0, creation("kept", assignment={0: [1, 2]}, partitions=-1, factor=-1)
     ) in ([NONE], [EXISTS])
 
 
-def test_kip_201s_deletion_can_only_validate_and_explains_itself(
+def test_kip_201s_deletion_can_only_validate_and_has_messages(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """Version 2 of the draft; older versions do not know of policies, nor do those that shipped."""
+    """Version 2 of the draft. Older and shipped versions have no code for policies."""
     kept(drafted)
     assert drafted.codes(1, CREATE, 0, creation("dry")) == [NONE]
     both = drafted.ask(1, DELETE, 2, deletion("kept", "dry", validateOnly=True))["responses"]
@@ -294,14 +292,14 @@ def test_kip_201s_deletion_can_only_validate_and_explains_itself(
         assert drafted.codes(1, DELETE, version, deletion("kept")) == [UNKNOWN]
         assert shipped.codes(1, DELETE, version, deletion("kept")) == [UNKNOWN]
     log = (drafted.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
-    assert "kept is refused by policy, which version 1 cannot say: kept" in log
+    assert "a policy rejects kept, with error UNKNOWN_SERVER_ERROR because version 1" in log
     assert shipped.codes(1, DELETE, 2, deletion("kept")) == [UNKNOWN]
     (row,) = shipped.ask(2, DELETE, 5, deletion("kept"))["responses"]
     assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept")
 
 
-def test_kip_201s_deletion_of_records_explains_itself(drafted: Listener, shipped: Listener) -> None:
-    """Version 1 of the draft, at the leader; version 0 does not know of policies."""
+def test_kip_201s_deletion_of_records_has_messages(drafted: Listener, shipped: Listener) -> None:
+    """Version 1 of the draft, at the leader. Version 0 has no code for policies."""
     kept(drafted)
     topics = [{"name": "kept", "partitions": [{"partitionIndex": 0, "offset": 0}]}]
     body = {"topics": topics, "timeoutMs": 1000}
@@ -317,7 +315,7 @@ def test_kip_201s_deletion_of_records_explains_itself(drafted: Listener, shipped
     assert (row["errorCode"], bool(row["errorMessage"])) == (6, True)
 
 
-def test_topics_are_altered_at_the_controller_alone(drafted: Listener) -> None:
+def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
     """KIP-4 §Alter Topic Request, its three cases, and the policy."""
 
     def body(name: str, partitions: int = -1, factor: int = -1, **given: list[int]) -> Any:
@@ -346,10 +344,10 @@ def test_topics_are_altered_at_the_controller_alone(drafted: Listener) -> None:
     assert drafted.codes(1, ALTER_TOPICS, 0, body("kept", 3)) == [VIOLATION]
 
 
-def test_the_policy_is_passed_by_for_internal_topics_of_drafted_clients_alone(
+def test_the_policy_is_bypassed_for_internal_topics_of_drafted_brokers_only(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """KIP-590 §Internal CreateTopicsRequest Routing; a client that sets the flag is not heard."""
+    """KIP-590 §Internal CreateTopicsRequest Routing; the flag of a client is ignored."""
     flagged = creation("__transaction_state", "refused", validateOnly=False, bypassPolicy=True)
     assert drafted.codes(1, CREATE, 7, flagged) == [VIOLATION, VIOLATION]
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""The real ZooKeeper server, started and stopped by us."""
+"""The embedded ZooKeeper server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kazoo.client import KazooClient
 from bridgehead.cluster.child_process import pid_is_ours, stop_stray
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, class_path, server_mode
 
 
@@ -27,8 +27,8 @@ def client_of(server: EmbeddedZooKeeper) -> KazooClient:
 
 
 @pytest.mark.parametrize("members", [1, 3])
-def test_a_second_start_finds_the_data(tmp_path: Path, members: int) -> None:
-    """One member or three: what was written is there after a stop, and no process stays."""
+def test_second_start_finds_the_data(tmp_path: Path, members: int) -> None:
+    """With one member and with three; no process is left."""
     pids = []
     for attempt in range(2):
         ports = Ports()
@@ -58,10 +58,9 @@ def test_a_second_start_finds_the_data(tmp_path: Path, members: int) -> None:
     assert not any(psutil.pid_exists(pid) for pid in pids if pid)
 
 
-def test_it_listens_on_loopback_alone_and_logs_to_its_file(
+def test_server_listens_on_loopback_and_logs_to_its_file(
     zookeeper_server: EmbeddedZooKeeper,
 ) -> None:
-    """No other interface, nothing on its standard output, its words in zookeeper.log."""
     process = psutil.Process(zookeeper_server.pid() or 0)
     listening = [c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
     assert listening
@@ -70,8 +69,9 @@ def test_it_listens_on_loopback_alone_and_logs_to_its_file(
     assert "binding to port" in (zookeeper_server.folder / "zookeeper.log").read_text()
 
 
-def test_a_megabyte_and_a_half_goes_through(zookeeper_server: EmbeddedZooKeeper) -> None:
-    """jute.maxbuffer is raised: the usual limit is one mebibyte."""
+def test_requests_may_exceed_the_default_jute_maxbuffer(
+    zookeeper_server: EmbeddedZooKeeper,
+) -> None:
     client = client_of(zookeeper_server)
     try:
         client.create("/large", b"x" * 1_500_000)
@@ -81,12 +81,12 @@ def test_a_megabyte_and_a_half_goes_through(zookeeper_server: EmbeddedZooKeeper)
         client.close()
 
 
-def test_it_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
-    """SIGKILL leaves the parent no time: the kernel ends the server."""
+def test_server_dies_with_a_killed_parent(tmp_path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path\n"
         "from bridgehead.cluster.zookeeper import EmbeddedZooKeeper\n"
-        "from bridgehead.cluster.java import find_java; from bridgehead.cluster.plan import Ports\n"
+        "from bridgehead.cluster.java import find_java\n"
+        "from bridgehead.cluster.node_plan import Ports\n"
         "s = EmbeddedZooKeeper(Path(sys.argv[1]), [Ports().choose()], java=find_java())\n"
         "s.start(); print(s.pid(), flush=True); time.sleep(60)\n"
     )
@@ -104,8 +104,8 @@ def test_it_dies_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     assert not alive
 
 
-def test_a_stale_pid_file_ends_our_process_and_nobody_elses(tmp_path: Path) -> None:
-    """A pid that is used again by another program is left alone."""
+def test_stale_pid_file_kills_only_our_process(tmp_path: Path) -> None:
+    """The pid may belong to another program."""
     pid_file = tmp_path / "zookeeper.pid"
     marker = str(tmp_path / "zoo.cfg")
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -125,27 +125,26 @@ def test_a_stale_pid_file_ends_our_process_and_nobody_elses(tmp_path: Path) -> N
             stranger.kill()
 
 
-def test_jars_that_hold_no_zookeeper_are_named(tmp_path: Path) -> None:
-    """The sentence says which jar is missing and the way around it."""
-    with pytest.raises(ClusterError, match=r"holds no zookeeper-3.*--zookeeper"):
+def test_missing_jar_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=r"contains no zookeeper-3.*--zookeeper"):
         class_path(tmp_path)
 
 
-def test_a_server_that_cannot_start_says_where_to_look(tmp_path: Path) -> None:
-    """Java that ends at once is noticed at once."""
+def test_failed_server_start_names_the_log(tmp_path: Path) -> None:
+    """A Java process that exits is noticed immediately."""
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho broken; exit 3\n")
     java.chmod(0o755)
     server = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=java)
     server.start()
-    with pytest.raises(ClusterError, match=r"ended with status 3.*zookeeper\.out"):
+    with pytest.raises(ClusterError, match=r"exited with status 3.*zookeeper\.out"):
         server.wait_until_serving()
     server.stop()
     assert "broken" in (tmp_path / "zk" / "zookeeper.out").read_text()
 
 
-def test_a_killed_ensemble_is_gone_at_once(tmp_path: Path) -> None:
-    """For who keeps nothing of it: no process and no pid file stay, and it may be killed twice."""
+def test_killed_ensemble_leaves_nothing(tmp_path: Path) -> None:
+    """No process and no pid file; it may be killed twice."""
     server = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=find_java({}))
     server.start()
     pid = server.pid()

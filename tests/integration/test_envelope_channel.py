@@ -1,4 +1,4 @@
-"""The stream between a broker and the controller, over real gRPC, in one process and in two."""
+"""The channel between a broker and the controller, over real gRPC, in one process and in two."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from envelope.messages import (
     ApiRanges,
     ChannelClosedError,
     Envelope,
-    EnvelopeAnswer,
+    EnvelopeReply,
     Hello,
     MetadataUpdate,
     RequestIdentity,
@@ -31,27 +31,27 @@ from envelope.server import BrokerPeer, EnvelopeServer, serve_envelopes
 from envelope.stream import SILENCE_MAX_S
 
 PEERS = Path(__file__).parent / "envelope_peers.py"
-HELLO = Hello(2, "inc", 77, "cluster")
+HELLO = Hello(2, "inc")
 SERVED = {19: (0, 7), 37: (2, 3)}
 # Two seconds of silence, and what a busy machine needs; TCP itself would take minutes.
 NOTICED_WITHIN_S = 6.0
 
 
 class Controller:
-    """Answers on demand, and remembers what it heard."""
+    """Replies as a test says, and records what it received."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []
         self.peers: list[BrokerPeer] = []
         self.gone: list[BrokerPeer] = []
         self.heard: list[tuple[int, int]] = []
-        self.answer: Callable[[Envelope], asyncio.Future[EnvelopeAnswer]] | None = None
+        self.answer: Callable[[Envelope], asyncio.Future[EnvelopeReply]] | None = None
 
-    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeAnswer:
+    async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
         self.seen.append(envelope)
         if self.answer is not None:
             return await self.answer(envelope)
-        return EnvelopeAnswer(0, envelope.request_data, envelope.identity.sequence)
+        return EnvelopeReply(0, envelope.request_data, envelope.identity.sequence)
 
     def connected(self, peer: BrokerPeer) -> None:
         self.peers.append(peer)
@@ -64,7 +64,7 @@ class Controller:
 
 
 class Broker:
-    """A channel and what came down it."""
+    """A channel and everything received on it."""
 
     def __init__(self, port: int) -> None:
         self.updates: list[MetadataUpdate] = []
@@ -81,26 +81,23 @@ class Broker:
             on_welcome=self.welcomes.append,
         )
 
-    def send(self, sequence: int, body: bytes = b"body") -> asyncio.Future[EnvelopeAnswer]:
+    def send(self, sequence: int, body: bytes = b"body") -> asyncio.Future[EnvelopeReply]:
         return self.channel.send(_envelope(sequence, body))
 
 
 def _envelope(sequence: int, body: bytes) -> Envelope:
     return Envelope(
         identity=RequestIdentity(2, "inc", sequence),
-        broker_epoch=77,
         request_header=b"\0\x13",
         request_data=body,
         principal=b"p",
-        client_host=b"\x7f\0\0\1",
+        client_address=b"\x7f\0\0\1",
         listener_name="PLAINTEXT",
         security_protocol="SASL_SSL",
         dialect="shipped",
         remaining_ms=29_000,
         request_id=f"r{sequence}",
         attempt=3,
-        client_software_name="lib",
-        client_software_version="1",
     )
 
 
@@ -124,34 +121,31 @@ async def _until(condition: Callable[[], bool], within_s: float = 60.0) -> float
     return time.monotonic() - began
 
 
-async def test_every_field_of_an_envelope_arrives_as_it_was_sent() -> None:
-    """And the answer comes back whole: outer error, missing data, zxid."""
+async def test_every_field_of_an_envelope_and_a_reply_arrives() -> None:
     controller = Controller()
     async with _connected(controller) as (_, broker):
-        assert await broker.send(1) == EnvelopeAnswer(0, b"body", 1)
+        assert await broker.send(1) == EnvelopeReply(0, b"body", 1)
         assert controller.seen == [_envelope(1, b"body")]
         assert controller.peers[0].hello == HELLO
 
-        async def refuse(_: Envelope) -> EnvelopeAnswer:
-            return EnvelopeAnswer(41, None, 9)
+        async def refuse(_: Envelope) -> EnvelopeReply:
+            return EnvelopeReply(41, None, 9)
 
         controller.answer = lambda envelope: asyncio.ensure_future(refuse(envelope))
-        assert await broker.send(2) == EnvelopeAnswer(41, None, 9)
+        assert await broker.send(2) == EnvelopeReply(41, None, 9)
 
 
-async def test_a_broker_is_told_first_what_its_controller_can_be_asked() -> None:
-    """Once for each stream, before any answer."""
+async def test_a_stream_begins_with_the_controllers_api_versions() -> None:
     async with _connected(Controller()) as (_, broker):
         await broker.send(1)
         assert broker.welcomes == [SERVED]
 
 
-async def test_many_are_in_flight_and_answers_come_in_any_order() -> None:
-    """The first is answered last; nobody waits for it."""
+async def test_replies_arrive_in_any_order() -> None:
     controller = Controller()
-    held: dict[int, asyncio.Future[EnvelopeAnswer]] = {}
+    held: dict[int, asyncio.Future[EnvelopeReply]] = {}
 
-    def hold(envelope: Envelope) -> asyncio.Future[EnvelopeAnswer]:
+    def hold(envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
         return held.setdefault(
             envelope.identity.sequence, asyncio.get_running_loop().create_future()
         )
@@ -162,12 +156,12 @@ async def test_many_are_in_flight_and_answers_come_in_any_order() -> None:
         await _until(lambda: len(held) == 100)
         assert [e.identity.sequence for e in controller.seen] == list(range(1, 101))
         for i in range(100, 0, -1):
-            held[i].set_result(EnvelopeAnswer(0, b"%d" % i, i))
-            assert await asked[i] == EnvelopeAnswer(0, b"%d" % i, i)
+            held[i].set_result(EnvelopeReply(0, b"%d" % i, i))
+            assert await asked[i] == EnvelopeReply(0, b"%d" % i, i)
 
 
 async def test_updates_arrive_in_the_order_pushed() -> None:
-    """More of them than one batch takes, all fields kept."""
+    """More updates than fit in one batch."""
     controller = Controller()
     async with _connected(controller) as (_, broker):
         await broker.send(1)
@@ -181,8 +175,7 @@ async def test_updates_arrive_in_the_order_pushed() -> None:
         assert broker.updates == pushed
 
 
-async def test_a_batch_says_what_is_finished_and_applied_when_it_is_written() -> None:
-    """Not when its Envelopes were queued; heartbeats say it too."""
+async def test_a_batch_has_the_progress_at_the_time_of_its_write() -> None:
     controller = Controller()
     async with _connected(controller) as (_, broker):
         await broker.send(1)
@@ -190,8 +183,7 @@ async def test_a_batch_says_what_is_finished_and_applied_when_it_is_written() ->
         await _until(lambda: (12, 500) in controller.heard)
 
 
-async def test_a_frame_of_the_largest_size_passes() -> None:
-    """gRPC's limit of 4 MB is raised on both sides."""
+async def test_an_envelope_of_the_largest_size_passes() -> None:
     controller = Controller()
     async with _connected(controller) as (_, broker):
         body = bytes(20 * 1024 * 1024)
@@ -202,7 +194,6 @@ async def test_a_frame_of_the_largest_size_passes() -> None:
 
 
 async def test_an_idle_channel_stays_open_by_its_heartbeats() -> None:
-    """Longer than the silence that closes it."""
     controller = Controller()
     async with _connected(controller) as (_, broker):
         await broker.send(1)
@@ -214,8 +205,7 @@ async def test_an_idle_channel_stays_open_by_its_heartbeats() -> None:
         assert controller.gone == []
 
 
-async def test_a_stopped_controller_fails_everything_pending_at_once() -> None:
-    """Not definite: ChannelClosedError; later sends fail the same way."""
+async def test_a_stopped_controller_fails_all_pending_envelopes() -> None:
     controller = Controller()
     controller.answer = lambda _: asyncio.get_running_loop().create_future()
     async with _connected(controller) as (server, broker):
@@ -230,8 +220,7 @@ async def test_a_stopped_controller_fails_everything_pending_at_once() -> None:
         await _until(lambda: controller.gone == controller.peers)
 
 
-async def test_nobody_at_the_address_closes_the_channel_soon() -> None:
-    """The owner looks for another controller."""
+async def test_an_unreachable_controller_closes_the_channel() -> None:
     server = await serve_envelopes("127.0.0.1", 0, Controller())
     await server.stop()
     broker = Broker(server.port)
@@ -240,8 +229,7 @@ async def test_nobody_at_the_address_closes_the_channel_soon() -> None:
     assert broker.closed.is_set()
 
 
-async def test_a_channel_closed_before_it_began_fails_what_was_sent() -> None:
-    """Closed in the same turn of the loop in which it was made."""
+async def test_a_channel_closed_before_its_first_step_fails_its_envelopes() -> None:
     broker = Broker(1)
     asked = broker.send(1)
     await broker.channel.close()
@@ -250,32 +238,31 @@ async def test_a_channel_closed_before_it_began_fails_what_was_sent() -> None:
     assert broker.closed.is_set()
 
 
-async def test_a_fault_in_the_handler_is_answered_and_harms_no_other_envelope() -> None:
-    """UNKNOWN_SERVER_ERROR as the outer code: not definite."""
+async def test_an_exception_in_the_handler_is_an_outer_error() -> None:
+    """UNKNOWN_SERVER_ERROR: not definite. Other Envelopes are unaffected."""
     controller = Controller()
 
-    async def fault(envelope: Envelope) -> EnvelopeAnswer:
+    async def fault(envelope: Envelope) -> EnvelopeReply:
         if envelope.identity.sequence == 1:
             raise RuntimeError("a fault")
-        return EnvelopeAnswer(0, b"", 5)
+        return EnvelopeReply(0, b"", 5)
 
     controller.answer = lambda envelope: asyncio.ensure_future(fault(envelope))
     async with _connected(controller) as (_, broker):
         bad, good = broker.send(1), broker.send(2)
-        assert await bad == EnvelopeAnswer(-1, None, 0)
+        assert await bad == EnvelopeReply(-1, None, 0)
         assert (await good).zxid == 5
 
 
-async def test_work_goes_on_after_its_stream_broke() -> None:
-    """The broker will ask for it again, under the same identity, over another stream."""
+async def test_requests_continue_after_their_stream_broke() -> None:
     controller = Controller()
     begun, finish, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def slow(_: Envelope) -> EnvelopeAnswer:
+    async def slow(_: Envelope) -> EnvelopeReply:
         begun.set()
         await finish.wait()
         finished.set()
-        return EnvelopeAnswer(0, b"", 0)
+        return EnvelopeReply(0, b"", 0)
 
     controller.answer = lambda envelope: asyncio.ensure_future(slow(envelope))
     async with _connected(controller) as (_, broker):
@@ -289,8 +276,7 @@ async def test_work_goes_on_after_its_stream_broke() -> None:
         await asyncio.wait_for(finished.wait(), 60)
 
 
-async def test_a_stream_that_does_not_begin_with_hello_is_refused() -> None:
-    """And one that says nothing at all is not kept."""
+async def test_a_stream_without_hello_is_rejected() -> None:
     controller = Controller()
     server = await serve_envelopes("127.0.0.1", 0, controller)
 
@@ -312,7 +298,6 @@ async def test_a_stream_that_does_not_begin_with_hello_is_refused() -> None:
 
 
 async def test_a_taken_port_is_an_os_error() -> None:
-    """In one sentence, for the operator."""
     server = await serve_envelopes("127.0.0.1", 0, Controller())
     with pytest.raises(OSError, match=str(server.port)):
         await serve_envelopes("127.0.0.1", server.port, Controller())
@@ -340,7 +325,6 @@ async def _line(child: asyncio.subprocess.Process) -> str:
 
 
 async def test_a_frozen_controller_is_noticed_within_about_two_seconds() -> None:
-    """SIGSTOP: its sockets stay open and it answers nothing."""
     async with _child("controller") as child:
         broker = Broker(int(await _line(child)))
         assert (await broker.send(1)).zxid == 1
@@ -353,8 +337,7 @@ async def test_a_frozen_controller_is_noticed_within_about_two_seconds() -> None
         await broker.channel.close()
 
 
-async def test_a_killed_controller_is_noticed_at_once() -> None:
-    """SIGKILL: the kernel closes its sockets."""
+async def test_a_killed_controller_is_noticed_immediately() -> None:
     async with _child("controller") as child:
         broker = Broker(int(await _line(child)))
         assert (await broker.send(1)).zxid == 1
@@ -362,8 +345,8 @@ async def test_a_killed_controller_is_noticed_at_once() -> None:
         assert await _until(broker.closed.is_set) < SILENCE_MAX_S
 
 
-async def test_a_frozen_broker_is_dropped_even_while_much_is_being_written_to_it() -> None:
-    """It reads nothing, so the writer hangs: `disconnected` is called all the same, and once."""
+async def test_a_frozen_broker_is_disconnected_during_a_blocked_write() -> None:
+    """`disconnected` is called exactly once."""
     controller = Controller()
     server = await serve_envelopes("127.0.0.1", 0, controller)
     async with _child("broker", str(server.port)) as child:

@@ -1,7 +1,7 @@
-"""Released admin clients do everything that they offer against three brokers.
+"""Every admin method of released clients, against three brokers.
 
-Read first: the methods are in `client_methods/`. What a client's next version adds is found here:
-a method that is neither exercised nor explained fails.
+The methods are in `client_methods/`. A client method that is neither exercised there nor listed as
+out of scope fails the test, so new client versions are noticed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FEW = {
 
 
 def public(client: type[Any]) -> set[str]:
-    """Return the names that a client offers."""
+    """Return the names of a client's public methods."""
     return {name for name in dir(client) if not name.startswith("_")}
 
 
@@ -45,21 +45,19 @@ def connected() -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("methods", "name"), exercised())
-def test_what_a_client_offers_it_can_do(
-    connected: dict[str, Any], methods: type[Any], name: str
-) -> None:
-    """Whatever it is: done, or refused as a Kafka without groups and transactions refuses it."""
+def test_client_method_works(connected: dict[str, Any], methods: type[Any], name: str) -> None:
+    """It succeeds, or fails as in a Kafka without groups and transactions."""
     exercise = getattr(connected[methods.__name__], name, None)
     assert exercise is not None, (
-        f"{methods.__name__} has a new method {name}: exercise it in client_methods, or say "
-        "there why it is out of scope."
+        f"{methods.__name__} has a new method {name}: exercise it in client_methods, or "
+        "list it there as out of scope."
     )
     exercise()
 
 
 @pytest.mark.parametrize("methods", CLIENTS)
-def test_what_is_out_of_scope_is_not_served(methods: type[Any]) -> None:
-    """A reason holds only as long as the API that it names is not served and the method exists."""
+def test_methods_out_of_scope_need_unserved_apis(methods: type[Any]) -> None:
+    """A reason is valid only while its API is not served and the method exists."""
     for name, reason in methods.OUT_OF_SCOPE.items():
         assert name in public(methods.CLIENT), name
         assert isinstance(reason, str) or reason not in SHIPPED, name

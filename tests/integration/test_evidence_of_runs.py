@@ -1,4 +1,4 @@
-"""Real clusters leave evidence that the judge can read, whatever became of them."""
+"""Real clusters leave evidence that the judge can read, also after crashes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from bridgehead.cluster import ClientHistory, Cluster, RunSettings
-from chaos.evidence.finding import find_runs, read_run
-from chaos.evidence.reading import Evidence, load_manifest
-from chaos.history import History
-from chaos.properties import PROPERTIES
-from chaos.verdicts import Verdict, judge, worst
+from event_log.verdicts import Verdict, worst
+from judge.evidence.reading import Evidence, load_manifest
+from judge.evidence.run_lookup import find_runs, read_run
+from judge.history import History
+from judge.verdicts import judge
 from tests.integration.conftest import StartCluster, ZooKeeperForTest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,12 +35,12 @@ def _create(cluster: Cluster, broker_id: int, *names: str) -> None:
         for name in names:
             with history.operation(CREATE_TOPICS, [name]) as operation:
                 admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
-                operation.told({name: 0})
+                operation.completed({name: 0})
 
 
 def _verdicts(evidence: Evidence) -> dict[str, Verdict]:
-    judgements = list(judge(History(evidence), PROPERTIES))
-    return {each.property.id: each.verdict for each in judgements} | {"run": worst(judgements)}
+    rows = [each.row for each in judge(History(evidence))]
+    return {row.property: row.verdict for row in rows} | {"run": worst(rows)}
 
 
 def _program(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -56,10 +56,10 @@ def _program(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_an_ensemble_a_killed_controller_and_a_node_that_came_back(
+def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Three members' logs become one history; two lives of one broker are two boots."""
+    """Three members' logs are merged; the restarted broker has two boots."""
     cluster = start_cluster(
         brokers=2,
         zookeeper_members=3,
@@ -79,7 +79,7 @@ def test_an_ensemble_a_killed_controller_and_a_node_that_came_back(
     evidence = read_run(tmp_path)
     (run,) = find_runs(tmp_path)
     assert load_manifest(run).zookeeper.members == 3
-    assert not any(evidence.holes.values()), evidence.holes
+    assert not any(evidence.gaps.values()), evidence.gaps
     verdicts = _verdicts(evidence)
     assert (verdicts["T1"], verdicts["run"]) == (Verdict.PASS, Verdict.PASS), verdicts
     history = History(evidence)
@@ -89,10 +89,9 @@ def test_an_ensemble_a_killed_controller_and_a_node_that_came_back(
     assert [e["target"] for e in history.of_kind["fault_injected"]] == [str(first)]
 
 
-def test_a_second_run_in_the_same_folder_is_judged_from_where_it_began(
+def test_second_run_in_a_folder_is_judged_from_its_first_dump(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """What the first run left in ZooKeeper is in the second one's first dump."""
     with Cluster(brokers=1, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS) as cluster:
         _create(cluster, 1, "old")
     with Cluster(brokers=1, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS) as cluster:
@@ -100,15 +99,15 @@ def test_a_second_run_in_the_same_folder_is_judged_from_where_it_began(
     first, second = find_runs(tmp_path)
     evidence = read_run(second)
     assert "/brokers/topics/old" in evidence.first
-    assert evidence.first_zxid > 0
-    assert _verdicts(evidence)["run"] is Verdict.PASS, evidence.holes
+    assert evidence.manifest.zookeeper.first_zxid > 0
+    assert _verdicts(evidence)["run"] is Verdict.PASS, evidence.gaps
     assert _verdicts(read_run(first))["run"] is Verdict.PASS
 
 
-def test_an_external_zookeeper_is_judged_once_its_logs_are_named(
+def test_external_zookeeper_is_judged_when_its_logs_are_named(
     zookeeper: ZooKeeperForTest, tmp_path: Path
 ) -> None:
-    """Other tenants' transactions are in the same log; they are nobody's business here."""
+    """The log also has transactions of other tests, outside the chroot."""
     with Cluster(
         brokers=1,
         data_dir=tmp_path,
@@ -120,16 +119,16 @@ def test_an_external_zookeeper_is_judged_once_its_logs_are_named(
     assert (verdicts["W1"], verdicts["run"]) == (Verdict.NODATA, Verdict.NODATA)
     assert verdicts["F1"] is Verdict.PASS
     logs = str(zookeeper.server.members[0].folder)
-    sealed = _program("chaos.evidence", "seal", str(tmp_path), "--zookeeper-logs", logs)
+    sealed = _program("judge.evidence", "seal", str(tmp_path), "--zookeeper-logs", logs)
     assert sealed.returncode == 0, sealed.stderr
     verdicts = _verdicts(read_run(tmp_path))
     assert verdicts["run"] is Verdict.PASS, verdicts
 
 
-def test_znodes_that_only_brokers_may_read_are_dumped_too(
+def test_dump_of_protected_znodes_has_no_secrets(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """With zookeeper.set.acl the dump comes as a broker does; no secret is in it."""
+    """With zookeeper.set.acl the dump is read with the broker's credential."""
     credentials = {
         "zookeeper.set.acl": "true",
         "bridgehead.zookeeper.controller.credential": "controller:writes",
@@ -148,10 +147,10 @@ def test_znodes_that_only_brokers_may_read_are_dumped_too(
     assert not any(b"broker:reads" in path.read_bytes() for path in run.rglob("*.json*"))
 
 
-def test_a_run_whose_supervisor_was_killed_can_be_sealed_and_is_not_green(
+def test_run_of_a_killed_supervisor_can_be_sealed_and_is_unknown(
     tmp_path: Path,
 ) -> None:
-    """How its nodes ended is not recorded, so nobody knows what they did not write down."""
+    """The ends of its nodes are not recorded."""
     cluster = Cluster(brokers=1, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS)
     cluster.start()
     try:
@@ -161,25 +160,22 @@ def test_a_run_whose_supervisor_was_killed_can_be_sealed_and_is_not_green(
         os.kill(supervisor, signal.SIGKILL)
     finally:
         cluster.stop()
-    refused = _program("bridgehead.cli.main", "evidence", "seal", str(tmp_path))
-    assert refused.returncode == 0, refused.stderr
+    sealed = _program("bridgehead.cli.main", "evidence", "seal", str(tmp_path))
+    assert sealed.returncode == 0, sealed.stderr
     verdicts = _verdicts(read_run(tmp_path))
     assert (verdicts["K3"], verdicts["run"]) == (Verdict.UNKNOWN, Verdict.UNKNOWN)
     assert verdicts["W2"] is Verdict.PASS
 
 
-def test_the_evidence_of_a_running_cluster_is_not_sealed(tmp_path: Path) -> None:
-    """It would be refused a moment later, having grown."""
+def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
     with Cluster(brokers=1, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS):
-        refused = _program("bridgehead.cli.main", "evidence", "seal", str(tmp_path))
-    assert refused.returncode == 2
-    assert "`bridgehead down` seals its run" in refused.stderr
+        sealed = _program("bridgehead.cli.main", "evidence", "seal", str(tmp_path))
+    assert sealed.returncode == 2
+    assert "`bridgehead down` seals its run" in sealed.stderr
 
 
-def test_a_controller_without_a_fence_is_caught(
-    start_cluster: StartCluster, tmp_path: Path
-) -> None:
-    """The seeded bug needs no failover to be seen."""
+def test_missing_fence_fails_w2(start_cluster: StartCluster, tmp_path: Path) -> None:
+    """The seeded bug shows without a failover."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,
@@ -188,7 +184,7 @@ def test_a_controller_without_a_fence_is_caught(
     )
     _create(cluster, 1, "orders")
     cluster.stop()
-    judged = _program("chaos.judge", str(tmp_path), "--json")
+    judged = _program("judge", str(tmp_path), "--json")
     assert judged.returncode == 1
     document: dict[str, Any] = json.loads(judged.stdout)
     failed = [row["property"] for row in document["properties"] if row["verdict"] == "FAIL"]

@@ -1,9 +1,8 @@
-"""The fenced multi on a real ZooKeeper: written, refused whole, or found out after a lost reply."""
+"""The fenced multi on a real ZooKeeper: committed, failed, or resent after a lost reply."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -23,19 +22,18 @@ from controller.store.port import (
     ControllerMovedError,
     UnknownOutcomeError,
 )
-from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX, ZooKeeperStore
-from event_log.writer import NullEventLog
-from tests.integration.store_peers import SESSION_TIMEOUT_MS, Bench, LosesReplies
+from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
+from tests.integration.store_peers import ActiveStore, ReplyLosingProxy, new_store
 from zookeeper_client.wire import NODE_EXISTS, ReadChildren, ReadData, ZnodeData
 
 
 @pytest.fixture
-async def bench(zookeeper: Any) -> AsyncIterator[Bench]:
-    proxy = LosesReplies(zookeeper.hosts)
+async def bench(zookeeper: Any) -> AsyncIterator[ActiveStore]:
+    proxy = ReplyLosingProxy(zookeeper.hosts)
     address = await proxy.start()
-    running = Bench(address + zookeeper.chroot, proxy, zookeeper.chroot)
+    running = ActiveStore(address + zookeeper.chroot, proxy, zookeeper.chroot)
     try:
-        await running.take_office()
+        await running.elect()
         yield running
     finally:
         await running.store.close()
@@ -51,12 +49,9 @@ def truth(zookeeper: Any) -> Any:
     client.close()
 
 
-async def test_forty_of_forty_lost_replies_are_recognised_as_applied(
-    bench: Bench, truth: KazooClient
+async def test_a_multi_with_a_lost_reply_is_applied_once_and_reported_with_its_zxid(
+    bench: ActiveStore, truth: KazooClient
 ) -> None:
-    """
-    Each multi took effect once, is reported with its own zxid, and none as a failure.
-    """
     assert bench.fence is not None
     for number in range(40):
         bench.proxy.armed = True
@@ -69,16 +64,13 @@ async def test_forty_of_forty_lost_replies_are_recognised_as_applied(
     assert bench.proxy.lost == 40
 
 
-async def test_several_under_way_with_a_lost_reply_are_all_applied_once(
-    bench: Bench, truth: KazooClient
+async def test_multis_in_flight_with_a_lost_reply_are_all_applied_once(
+    bench: ActiveStore, truth: KazooClient
 ) -> None:
-    """
-    A pipeline whose connection breaks in the middle ends as if it had not.
-    """
     assert bench.fence is not None
     effects = [bench.encode(Create(f"/config/topics/pipe-{n}", b"{}")) for n in range(12)]
     bench.proxy.armed = True
-    committed, conflict = await bench.store.commit_in_turn(bench.fence, effects)
+    committed, conflict = await bench.store.commit_pipelined(bench.fence, effects)
     assert conflict is None
     assert [each.number for each in committed] == list(
         range(committed[0].number, committed[0].number + 12)
@@ -87,20 +79,17 @@ async def test_several_under_way_with_a_lost_reply_are_all_applied_once(
     assert set(names) == {f"pipe-{n}" for n in range(12)}
 
 
-async def test_what_comes_after_a_conflict_in_a_pipeline_is_not_written(
-    bench: Bench, truth: KazooClient
+async def test_multis_after_a_conflict_are_not_written(
+    bench: ActiveStore, truth: KazooClient
 ) -> None:
-    """
-    The conflict is named by its operation; the multis before it stand, those after it do not.
-    """
     assert bench.fence is not None
-    await asyncio.to_thread(truth.create, "/config/topics/taken", b"foreign")
+    await asyncio.to_thread(truth.create, "/config/topics/taken", b"external")
     effects = [
         bench.encode(Create("/config/topics/before", b"{}")),
         bench.encode(Create("/config/topics/beside", b"{}"), Create("/config/topics/taken", b"{}")),
         bench.encode(Create("/config/topics/after", b"{}")),
     ]
-    committed, conflict = await bench.store.commit_in_turn(bench.fence, effects)
+    committed, conflict = await bench.store.commit_pipelined(bench.fence, effects)
     assert len(committed) == 1
     assert conflict is not None
     assert (conflict.index, conflict.code) == (1, NODE_EXISTS)
@@ -110,10 +99,9 @@ async def test_what_comes_after_a_conflict_in_a_pipeline_is_not_written(
     assert again.number == committed[0].number + 1
 
 
-async def test_a_superseded_controller_writes_nothing(bench: Bench, truth: KazooClient) -> None:
-    """
-    Once the epoch has moved, the fence refuses the whole multi, definitely.
-    """
+async def test_a_superseded_controller_writes_nothing(
+    bench: ActiveStore, truth: KazooClient
+) -> None:
     assert bench.fence is not None
     await asyncio.to_thread(truth.set, "/controller_epoch", b"2")
     with pytest.raises(ControllerMovedError):
@@ -121,32 +109,27 @@ async def test_a_superseded_controller_writes_nothing(bench: Bench, truth: Kazoo
     assert await asyncio.to_thread(truth.exists, "/config/topics/zombie") is None
 
 
-async def test_superseded_after_a_lost_reply_is_unknown_not_refused(
-    bench: Bench, truth: KazooClient
+async def test_the_outcome_is_unknown_when_superseded_after_a_lost_reply(
+    bench: ActiveStore, truth: KazooClient
 ) -> None:
-    """
-    The first copy was applied; a controller that cannot know it must not say that it was not.
-    """
+    """The first copy was applied, which the controller cannot know."""
     assert bench.fence is not None
     bench.proxy.armed = True
     commit = asyncio.create_task(
-        bench.store.commit(bench.fence, bench.encode(Create("/config/topics/who-knows")))
+        bench.store.commit(bench.fence, bench.encode(Create("/config/topics/unknown")))
     )
     while SessionState.SUSPENDED not in bench.states:
         await asyncio.sleep(0)
-    # kazoo needs some 50 ms to connect again: the epoch moves before the second copy is sent.
+    # kazoo reconnects after some 50 ms: the epoch changes before the second copy is sent.
     truth.set("/controller_epoch", b"2")
     with pytest.raises(UnknownOutcomeError):
         await commit
-    assert await asyncio.to_thread(truth.exists, "/config/topics/who-knows") is not None
+    assert await asyncio.to_thread(truth.exists, "/config/topics/unknown") is not None
 
 
-async def test_a_conflict_names_the_effect_and_leaves_the_counter(
-    bench: Bench, truth: KazooClient
+async def test_a_conflict_names_the_effect_and_does_not_change_the_counter(
+    bench: ActiveStore, truth: KazooClient
 ) -> None:
-    """
-    Index 0 is the first effect; nothing of the multi is written; the next commit works.
-    """
     assert bench.fence is not None
     with pytest.raises(ContentConflictError) as caught:
         await bench.store.commit(
@@ -158,20 +141,8 @@ async def test_a_conflict_names_the_effect_and_leaves_the_counter(
     await bench.store.commit(bench.fence, bench.encode(Create("/config/topics/good")))
 
 
-async def test_of_two_candidates_exactly_one_wins(zookeeper: Any) -> None:
-    """
-    Epochs step by one; the loser is told so and holds nothing.
-    """
-    stores = [
-        ZooKeeperStore(
-            zookeeper.connect,
-            session_timeout_ms=SESSION_TIMEOUT_MS,
-            on_state=lambda _state: None,
-            log=NullEventLog(),
-            now_s=time.monotonic,
-        )
-        for _ in range(2)
-    ]
+async def test_of_two_candidates_exactly_one_is_elected(zookeeper: Any) -> None:
+    stores = [new_store(zookeeper.connect) for _ in range(2)]
     try:
         for store in stores:
             await store.open(10)
@@ -184,19 +155,16 @@ async def test_of_two_candidates_exactly_one_wins(zookeeper: Any) -> None:
             await store.close()
 
 
-async def test_a_candidate_recognises_its_own_election_after_a_lost_reply(zookeeper: Any) -> None:
-    """
-    The multi had succeeded: it is in office, with the epoch it wrote, ten times of ten.
-    """
-    proxy = LosesReplies(zookeeper.hosts)
+async def test_a_candidate_recognizes_its_own_election_after_a_lost_reply(zookeeper: Any) -> None:
+    proxy = ReplyLosingProxy(zookeeper.hosts)
     address = await proxy.start()
-    candidate = Bench(address + zookeeper.chroot, proxy, zookeeper.chroot)
-    # The first election also creates /controller_epoch; from the second on the claim alone is lost.
-    await candidate.take_office()
+    candidate = ActiveStore(address + zookeeper.chroot, proxy, zookeeper.chroot)
+    # The first election also creates /controller_epoch; later ones send a single multi.
+    await candidate.elect()
     await candidate.store.close()
     try:
         for epoch in range(2, 12):
-            candidate = Bench(address + zookeeper.chroot, proxy, zookeeper.chroot)
+            candidate = ActiveStore(address + zookeeper.chroot, proxy, zookeeper.chroot)
             await candidate.store.open(10)
             proxy.armed = True
             fence = await candidate.store.elect(7, 0)
@@ -209,25 +177,23 @@ async def test_a_candidate_recognises_its_own_election_after_a_lost_reply(zookee
         await proxy.stop()
 
 
-async def test_an_earlier_life_of_the_same_broker_is_not_taken_for_oneself(
+async def test_the_election_of_an_earlier_incarnation_is_not_recognized_as_its_own(
     zookeeper: Any, truth: KazooClient
 ) -> None:
-    """
-    Same broker id, same epoch, another session: the reply that was lost had said no.
-    """
-    proxy = LosesReplies(zookeeper.hosts)
+    """Same broker id, same epoch, another session."""
+    proxy = ReplyLosingProxy(zookeeper.hosts)
     address = await proxy.start()
-    candidate = Bench(address + zookeeper.chroot, proxy, zookeeper.chroot)
+    candidate = ActiveStore(address + zookeeper.chroot, proxy, zookeeper.chroot)
     try:
         await candidate.store.open(10)
         await candidate.store.ensure_start_up_paths("cluster")
         await asyncio.to_thread(truth.create, "/controller_epoch", b"0")
 
-        def an_earlier_life_claims() -> None:
+        def elect_earlier_incarnation() -> None:
             truth.create("/controller", ControllerZnode.encode(7, 0), ephemeral=True)
             truth.set("/controller_epoch", b"1")
 
-        proxy.armed, proxy.meanwhile = True, an_earlier_life_claims
+        proxy.armed, proxy.before_lost_multi = True, elect_earlier_incarnation
         assert await candidate.store.elect(7, 0) is None
         assert proxy.lost == 1
     finally:
@@ -235,29 +201,25 @@ async def test_an_earlier_life_of_the_same_broker_is_not_taken_for_oneself(
         await proxy.stop()
 
 
-async def test_a_lost_commit_among_others_has_the_zxid_of_its_outcome(
-    bench: Bench, truth: KazooClient
+async def test_a_resent_multi_among_others_has_the_zxid_of_its_outcomes(
+    bench: ActiveStore, truth: KazooClient
 ) -> None:
-    """
-    Later multis of the same pipeline move the counter on; the outcome's znode still tells.
-    """
+    """Later multis change the counter; the znode of the outcomes keeps the zxid."""
     assert bench.fence is not None
     first = bench.store.next_commit
     paths = [OutcomeZnode.path(first + n) for n in range(6)]
     bench.proxy.armed = True
     effects = [bench.encode(Create(path, b"{}")) for path in paths]
-    committed, conflict = await bench.store.commit_in_turn(bench.fence, effects)
+    committed, conflict = await bench.store.commit_pipelined(bench.fence, effects)
     stats = [await asyncio.to_thread(truth.exists, path) for path in paths]
     assert conflict is None
     assert [each.zxid for each in committed] == [stat.czxid for stat in stats]
 
 
-async def test_start_up_paths_are_made_once_and_the_first_cluster_id_stays(
-    bench: Bench, truth: KazooClient, zookeeper: Any
+async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
+    bench: ActiveStore, truth: KazooClient, zookeeper: Any
 ) -> None:
-    """
-    In a chroot of two levels too; a second start changes nothing, not even the counter.
-    """
+    """Also in a chroot of two levels."""
     assert bench.fence is not None
     await bench.store.commit(bench.fence, bench.encode(Create("/config/topics/kept")))
     assert await bench.store.ensure_start_up_paths("another") == "cluster"
@@ -266,7 +228,7 @@ async def test_start_up_paths_are_made_once_and_the_first_cluster_id_stays(
         assert stat is not None, path
         assert stat.version == 0, path
     assert (await asyncio.to_thread(truth.get, "/bridgehead/commit"))[1].version == 1
-    below = Bench(zookeeper.connect + "/a/b", bench.proxy, zookeeper.chroot + "/a/b")
+    below = ActiveStore(zookeeper.connect + "/a/b", bench.proxy, zookeeper.chroot + "/a/b")
     try:
         await below.store.open(10)
         assert await below.store.ensure_start_up_paths("nested") == "nested"
@@ -275,33 +237,27 @@ async def test_start_up_paths_are_made_once_and_the_first_cluster_id_stays(
         await below.store.close()
 
 
-async def test_two_thousand_reads_come_back_in_order_with_none_for_what_is_missing(
-    bench: Bench,
+async def test_reads_return_results_in_order_over_several_requests(
+    bench: ActiveStore,
 ) -> None:
-    """
-    They take several requests; each result stands where its question stood.
-    """
+    """None for the names that do not exist: every second one."""
     assert bench.fence is not None
     for start in range(0, 1000, 250):
         numbers = range(start, start + 250)
         creates = [Create(f"/config/topics/t{n}", b"%d" % n) for n in numbers]
         await bench.store.commit(bench.fence, bench.encode(*creates))
-    # Every second name is missing.
-    asked = [f"t{n // 2}" if n % 2 == 0 else f"missing{n}" for n in range(2000)]
-    found = await bench.store.read([ReadData(f"/config/topics/{name}") for name in asked])
-    told = [each.data if isinstance(each, ZnodeData) else each for each in found]
-    assert told == [b"%d" % (n // 2) if n % 2 == 0 else None for n in range(2000)]
-    (names,) = await bench.store.read([ReadChildren("/config/topics")])
-    assert isinstance(names, list)
-    assert len(names) == 1000
+    names = [f"t{n // 2}" if n % 2 == 0 else f"missing{n}" for n in range(2000)]
+    found = await bench.store.read([ReadData(f"/config/topics/{name}") for name in names])
+    data = [each.data if isinstance(each, ZnodeData) else each for each in found]
+    assert data == [b"%d" % (n // 2) if n % 2 == 0 else None for n in range(2000)]
+    (children,) = await bench.store.read([ReadChildren("/config/topics")])
+    assert isinstance(children, list)
+    assert len(children) == 1000
 
 
-async def test_a_multi_at_the_limits_is_written_and_one_operation_more_is_not_sent(
-    bench: Bench, truth: KazooClient
+async def test_a_multi_at_the_limits_is_written_and_a_larger_one_is_not_sent(
+    bench: ActiveStore, truth: KazooClient
 ) -> None:
-    """
-    500 effects of 900,000 bytes in all pass; what is larger is a fault before it is sent.
-    """
     assert bench.fence is not None
     bare = len(bench.store.encode(Create("/config/topics/t000", b"")))
     room = MULTI_BYTES_MAX // OPERATIONS_MAX - bare

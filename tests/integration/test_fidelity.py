@@ -1,4 +1,4 @@
-"""What a live Kafka 3.9.1 was asked is asked again; every answer is equal or a known difference."""
+"""Recordings of a live Kafka 3.9.1, replayed: each response is equal or a known difference."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
-from chaos.fidelity import CLOSED, Report, comparable, load_cases, replay
-from chaos.known_differences import KNOWN_DIFFERENCES
+from fidelity.known_differences import KNOWN_DIFFERENCES
+from fidelity.replay import CLOSED, Report, comparable, load_cases, replay
 
 StartCluster = Callable[..., Cluster]
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 DIFFERENCES = Path(__file__).parent.parent.parent / "docs" / "differences.md"
-# These are served, so their steps are asked, all of them; what else is served is asked as well.
-ASKED = {
+# At least these steps are sent, so none is skipped.
+SENT = {
     "CREATE_TOPICS": 371,
     "METADATA": 97,
     "DESCRIBE_CONFIGS": 96,
@@ -43,7 +43,7 @@ ASKED = {
 }
 
 
-# The direct recordings are of brokers that do not forward: they write configs themselves.
+# The brokers of the direct recordings do not forward and write configs themselves.
 PROPERTIES = {
     "direct": {"bridgehead.forwarding.enable": "false", "inter.broker.protocol.version": "3.3"},
     "forwarded": {},
@@ -60,30 +60,30 @@ def replayed(start_cluster: StartCluster, kind: str, to: str | None) -> Report:
     return replay(RECORDINGS / f"{kind}-open.jsonl.gz", brokers, to=to)
 
 
-def assert_nothing_was_left_out(report: Report, recording: str) -> None:
-    """Every recorded step was asked, and is equal or a row of the known differences."""
+def assert_all_sent(report: Report, recording: str) -> None:
+    """Every recorded step was sent, and is equal or a known difference."""
     cases = load_cases(RECORDINGS / f"{recording}.jsonl.gz")
     assert not report.skipped
-    assert report.asked.total() == sum(len(case["steps"]) for case in cases)
-    assert report.equal + report.known.total() == report.asked.total()
+    assert report.sent.total() == sum(len(case["steps"]) for case in cases)
+    assert report.equal + report.known.total() == report.sent.total()
 
 
-# The forwarded recording was taken from a broker that was not the controller.
+# The forwarded recording was taken on a broker that was not the controller.
 @pytest.mark.parametrize(("kind", "to"), [("forwarded", "other"), ("direct", None)])
-def test_every_answer_is_kafkas_or_a_known_difference(
+def test_every_response_equals_kafkas_or_is_a_known_difference(
     start_cluster: StartCluster, kind: str, to: str | None
 ) -> None:
-    """Nothing else differs, and nothing that this release serves was left out."""
+    """No unknown differences, and no recorded step is skipped."""
     report = replayed(start_cluster, kind, to)
-    print(report.summary())  # the figures, for who runs it with -s
+    print(report.summary())  # shown with -s
     assert not report.differences, "\n".join(report.differences)
-    assert {api: report.asked[api] for api in ASKED} == ASKED
-    assert_nothing_was_left_out(report, f"{kind}-open")
-    assert report.known.total() <= report.asked.total() * 0.03
+    assert {api: report.sent[api] for api in SENT} == SENT
+    assert_all_sent(report, f"{kind}-open")
+    assert report.known.total() <= report.sent.total() * 0.03
 
 
-def test_logins_are_answered_as_kafka_answers_them(start_cluster: StartCluster) -> None:
-    """Every recorded step of SASL, on a cluster with the recorded properties."""
+def test_logins_equal_kafkas(start_cluster: StartCluster) -> None:
+    """Every recorded SASL step, on a cluster with the recorded properties."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     cluster = start_cluster(controller=1, properties=dict(parse_properties(text)))
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
@@ -92,13 +92,13 @@ def test_logins_are_answered_as_kafka_answers_them(start_cluster: StartCluster) 
         recording = RECORDINGS / f"{kind}-secured.jsonl.gz"
         report = replay(recording, brokers, to=to, only="sasl", sasl=sasl)
         assert not report.differences, "\n".join(report.differences)
-        assert report.asked["SASL_HANDSHAKE"] == 16
-        assert report.asked["SASL_AUTHENTICATE"] == 10
-        assert report.equal == report.asked.total()
+        assert report.sent["SASL_HANDSHAKE"] == 16
+        assert report.sent["SASL_AUTHENTICATE"] == 10
+        assert report.equal == report.sent.total()
         assert not report.skipped
 
 
-# Served with an authorizer, so asked as alice, bob and the super user.
+# With an authorizer, sent as alice, bob and the super user.
 SECURED = {
     "CREATE_ACLS": 102,
     "DELETE_ACLS": 37,
@@ -111,10 +111,10 @@ SECURED = {
 
 
 @pytest.mark.parametrize(("kind", "to"), [("forwarded", "other"), ("direct", None)])
-def test_who_may_do_what_is_answered_as_kafka_answers_it(
+def test_authorized_responses_equal_kafkas(
     start_cluster: StartCluster, kind: str, to: str | None
 ) -> None:
-    """ACLs, tokens, refusals, partial rights and logins: the whole recording, on both paths."""
+    """ACLs, tokens, denials, partial rights and logins: the whole recording, on both paths."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     cluster = start_cluster(
         controller=1,
@@ -125,19 +125,19 @@ def test_who_may_do_what_is_answered_as_kafka_answers_it(
     sasl = {broker: cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3)}
     report = replay(RECORDINGS / f"{kind}-secured.jsonl.gz", brokers, to=to, sasl=sasl)
     assert not report.differences, "\n".join(report.differences)
-    assert {api: report.asked[api] for api in SECURED} == SECURED
-    assert_nothing_was_left_out(report, f"{kind}-secured")
-    assert report.known.total() <= report.asked.total() * 0.03
+    assert {api: report.sent[api] for api in SECURED} == SECURED
+    assert_all_sent(report, f"{kind}-secured")
+    assert report.known.total() <= report.sent.total() * 0.03
 
 
 def test_every_known_difference_is_documented() -> None:
-    """A row of the list is a row of the document."""
+    """docs/differences.md has a row for each."""
     text = DIFFERENCES.read_text(encoding="utf-8")
     assert [row.name for row in KNOWN_DIFFERENCES if f"`{row.name}`" not in text] == []
 
 
-def test_a_known_difference_explains_no_more_than_it_names() -> None:
-    """Equal bodies apart from one more error are not explained by any row."""
+def test_known_difference_does_not_explain_other_differences() -> None:
+    """No row explains one more error in otherwise equal bodies."""
     step = {
         "to": "other",
         "api": "METADATA",
@@ -158,25 +158,25 @@ def test_a_known_difference_explains_no_more_than_it_names() -> None:
     ] == []
 
 
-def test_a_negative_partition_explains_that_topic_alone() -> None:
-    """Not another topic's answer, no other code, and no answer that never came."""
+def test_negative_partition_explains_only_that_topic() -> None:
+    """Not another topic, not another code, not a missing response."""
     (row,) = (r for r in KNOWN_DIFFERENCES if r.name == "create-topics-negative-partition")
-    asked = {"bad": [{"partitionIndex": -1}], "good": [{"partitionIndex": 0}]}
-    step = {"body": {"topics": [{"name": n, "assignments": a} for n, a in asked.items()]}}
+    topics = {"bad": [{"partitionIndex": -1}], "good": [{"partitionIndex": 0}]}
+    step = {"body": {"topics": [{"name": n, "assignments": a} for n, a in topics.items()]}}
 
-    def told(bad: int, good: int) -> Any:
+    def response(bad: int, good: int) -> Any:
         return {"topics": [{"name": "bad", "errorCode": bad}, {"name": "good", "errorCode": good}]}
 
-    assert row.explains(step, told(-1, 0), told(39, 0))
-    assert not row.explains(step, told(-1, -1), told(39, 39))
-    assert not row.explains(step, told(-1, 0), told(39, 41))
-    assert not row.explains(step, told(0, 0), told(39, 0))
-    assert not row.explains(step, "timeout", told(39, 0))
-    assert not row.explains(step, told(-1, 0), CLOSED)
+    assert row.explains(step, response(-1, 0), response(39, 0))
+    assert not row.explains(step, response(-1, -1), response(39, 39))
+    assert not row.explains(step, response(-1, 0), response(39, 41))
+    assert not row.explains(step, response(0, 0), response(39, 0))
+    assert not row.explains(step, "timeout", response(39, 0))
+    assert not row.explains(step, response(-1, 0), CLOSED)
 
 
-def test_what_a_cluster_may_choose_is_compared_by_being_there() -> None:
-    """An id that is there equals any other id, and does not equal none."""
+def test_free_values_are_compared_by_presence() -> None:
+    """An id equals any other id, but not a missing one."""
     step = {"api": "CREATE_TOPICS", "unordered": ["topics"]}
 
     def answer(topic_id: str, *names: str) -> object:

@@ -1,7 +1,7 @@
-"""Whoever asks which broker, whoever is controller: each decision stands for who asked (F1).
+"""Each forwarded request is decided for its own client's principal (F1).
 
-Read first: `chaos/forwarded_principals.py` makes the requests; `make forwarded-principals` makes
-10,000 of them. Each bug that a node could have there is seeded, and seen.
+`chaos/forwarded_principals.py` sends the requests; `make forwarded-principals` sends 10,000. Seeded
+bugs are detected.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import Final
 import pytest
 
 from bridgehead.cluster import Cluster
-from chaos.evidence.finding import read_run
 from chaos.forwarded_principals import (
     LISTENER,
     USERS,
-    NeverLearnedError,
+    NotPropagatedError,
     examine,
     properties,
     run,
     set_up,
 )
-from chaos.history import History
-from chaos.properties import PROPERTIES
-from chaos.verdicts import Judgement, Verdict, judge, worst
+from event_log.verdicts import Verdict, VerdictRow, worst
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import judge
 
 MUTANT_NODE: Final = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
 REQUESTS, FAILOVERS = 400, 2
 
 
-def judged(history: History) -> dict[str, Judgement]:
-    return {each.property.id: each for each in judge(history, PROPERTIES)}
+def judged(history: History) -> dict[str, VerdictRow]:
+    return {row.property: row for row, _ in judge(history)}
 
 
 def mutants(folder: Path, mutant: str) -> Cluster:
@@ -46,8 +46,8 @@ def mutants(folder: Path, mutant: str) -> Cluster:
     )
 
 
-def test_each_decision_stands_for_who_asked_whoever_is_controller(tmp_path: Path) -> None:
-    """Twenty users, three brokers, controllers that fail: told by answers and by events."""
+def test_decisions_are_made_for_the_clients_principal_during_failovers(tmp_path: Path) -> None:
+    """Twenty users, three brokers, failing controllers; checked by responses and by events."""
     with Cluster(properties=properties(), data_dir=tmp_path) as cluster:
         counts = asyncio.run(run(cluster, REQUESTS, failovers=FAILOVERS))
     assert counts.wrong == []
@@ -55,17 +55,17 @@ def test_each_decision_stands_for_who_asked_whoever_is_controller(tmp_path: Path
     assert min(counts.allowed, counts.denied) > REQUESTS // 5
     history = History(read_run(tmp_path))
     seen, verdicts = examine(history), judged(history)
-    assert seen.strangers == ()
+    assert seen.mismatches == ()
     assert seen.users == len(USERS)
     assert seen.elections > FAILOVERS
     assert seen.forwarded > REQUESTS // 3
     assert verdicts["F1"].verdict is Verdict.PASS
     assert verdicts["F1"].judged >= REQUESTS
-    assert worst(list(verdicts.values())) is Verdict.PASS
+    assert worst(verdicts.values()) is Verdict.PASS
 
 
 @pytest.mark.parametrize(
-    ("mutant", "accuser"),
+    ("mutant", "property_id"),
     [
         ("drop_principal", "F1"),
         ("swap_principals", "F1"),
@@ -73,27 +73,29 @@ def test_each_decision_stands_for_who_asked_whoever_is_controller(tmp_path: Path
         ("allow_before_deny", "A1"),
     ],
 )
-def test_a_decision_for_somebody_else_is_seen(tmp_path: Path, mutant: str, accuser: str) -> None:
-    """By the users, whose answers are another's, and by the judge."""
+def test_decision_for_another_principal_is_detected(
+    tmp_path: Path, mutant: str, property_id: str
+) -> None:
+    """By the users, who get unexpected results, and by the judge."""
     with mutants(tmp_path, mutant) as cluster:
         counts = asyncio.run(run(cluster, 100, failovers=0))
     assert counts.wrong
     history = History(read_run(tmp_path))
     verdicts = judged(history)
-    assert verdicts[accuser].verdict is Verdict.FAIL
-    assert bool(examine(history).strangers) is (mutant in ("drop_principal", "swap_principals"))
+    assert verdicts[property_id].verdict is Verdict.FAIL
+    assert bool(examine(history).mismatches) is (mutant in ("drop_principal", "swap_principals"))
 
 
-def test_a_broker_that_never_learns_is_seen(tmp_path: Path) -> None:
-    """Rights are made after it has read the ACLs for the first time."""
+def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
+    """The ACLs are created after the broker has read them for the first time."""
     with mutants(tmp_path, "stale_acl_cache") as cluster:
         addresses = {each: cluster.bootstrap_server(each, LISTENER) for each in cluster.brokers}
-        with pytest.raises(NeverLearnedError, match="broker 2"):
-            asyncio.run(set_up(addresses, learn_within_s=2))
+        with pytest.raises(NotPropagatedError, match="broker 2"):
+            asyncio.run(set_up(addresses, propagated_within_s=2))
 
 
-def test_a_request_that_is_encoded_anew_is_seen(tmp_path: Path) -> None:
-    """No user notices a timeout of the controller's own; the bytes do."""
+def test_reencoded_request_is_detected(tmp_path: Path) -> None:
+    """The users notice nothing; the digests do."""
     with mutants(tmp_path, "fill_in_default") as cluster:
         counts = asyncio.run(run(cluster, 40, failovers=0))
     assert counts.wrong == []

@@ -1,4 +1,4 @@
-"""What clients are told of the controller, and that every write goes there in one Envelope."""
+"""Forwarded writes have one Envelope each, and the reported controller is configurable."""
 
 from __future__ import annotations
 
@@ -10,14 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.cluster import Cluster
-from bridgehead.kafka_wire.headers import (
-    RequestHeader,
-    decode_response_header,
-    encode_request_header,
-)
-from bridgehead.kafka_wire.json_form import decode_body, encode_body
-from chaos.fidelity import Connection
-from tests.integration.admin_clients import ConfluentHand
+from raw_client.blocking import Connection
+from raw_client.codec import create_topic_body
+from tests.integration.admin_clients import ConfluentAdmin
 
 StartCluster = Callable[..., Cluster]
 SAYS = "bridgehead.metadata.controller.id"
@@ -36,27 +31,19 @@ def events_of(data_dir: Path, broker_id: int) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
-def ask(connection: Connection, key: int, version: int, body: dict[str, Any]) -> dict[str, Any]:
-    head = encode_request_header(RequestHeader(key, version, 1, "asker"))
-    answer = connection.ask(head + encode_body(key, "request", version, body))
-    assert isinstance(answer, bytes), answer
-    _, at = decode_response_header(key, version, answer)
-    return decode_body(key, "response", version, answer[at:])
-
-
-def test_every_write_to_another_broker_goes_out_in_one_envelope(
+def test_every_forwarded_write_has_one_envelope(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Each broker says it is the controller: none redirects, and metrics and events agree."""
+    """Each broker reports itself as the controller, so no client redirects."""
     cluster = start_cluster(data_dir=tmp_path, controller=1, properties={SAYS: "self"})
     for broker in (1, 2, 3):
-        hand, name = ConfluentHand(cluster.bootstrap_server(broker)), f"by-{broker}"
-        hand.create(name, 1, 1, {})
-        hand.grow(name, 2)
-        hand.alter(name, {"retention.ms": "1000"}, legacy=False)
-        hand.alter(name, {"retention.ms": "2000"}, legacy=True)
-        hand.delete(name)
-        hand.close()
+        admin, name = ConfluentAdmin(cluster.bootstrap_server(broker)), f"by-{broker}"
+        admin.create(name, 1, 1, {})
+        admin.create_partitions(name, 2)
+        admin.alter(name, {"retention.ms": "1000"}, legacy=False)
+        admin.alter(name, {"retention.ms": "2000"}, legacy=True)
+        admin.delete(name)
+        admin.close()
     metrics = {broker: metrics_of(cluster, broker) for broker in (1, 2, 3)}
     latency = "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms"
     assert all(each[f'{latency}{{quantile="0.5"}}'] > 0 for each in metrics.values())
@@ -81,31 +68,18 @@ def test_every_write_to_another_broker_goes_out_in_one_envelope(
     assert forwarded[2] + forwarded[3] > 0
 
 
-def test_a_broker_tells_of_the_controller_what_it_was_told_to_tell(
+def test_brokers_report_the_configured_controller(
     start_cluster: StartCluster,
 ) -> None:
-    """One names any broker, one names a broker that is not there, one the truth; all forward."""
     cluster = start_cluster(
         controller=3, node_properties={1: {SAYS: "random"}, 2: {SAYS: "99"}, 3: {SAYS: "actual"}}
     )
     told: dict[int, set[int]] = {}
     for broker in (1, 2, 3):
         connection = Connection(cluster.bootstrap_server(broker))
-        answers = [ask(connection, METADATA, 1, {"topics": []}) for _ in range(200)]
+        answers = [connection.call(METADATA, 1, {"topics": []}) for _ in range(200)]
         told[broker] = {answer["controllerId"] for answer in answers}
-        topic = {
-            "name": f"through-{broker}",
-            "numPartitions": 1,
-            "replicationFactor": 1,
-            "assignments": [],
-            "configs": [],
-        }
-        created = ask(
-            connection,
-            CREATE_TOPICS,
-            1,
-            {"topics": [topic], "timeoutMs": 5000, "validateOnly": False},
-        )
+        created = connection.call(CREATE_TOPICS, 1, create_topic_body(f"through-{broker}"))
         assert [each["errorCode"] for each in created["topics"]] == [0]
         connection.close()
     assert told == {1: {1, 2, 3}, 2: {99}, 3: {3}}

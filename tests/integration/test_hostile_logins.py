@@ -1,6 +1,6 @@
-"""Strangers at the door: nothing they send gets them in, breaks a node, or costs it much.
+"""Hostile clients cannot log in, break a node, or cost it much.
 
-Each is counted, and the node serves honest clients meanwhile and afterwards.
+Each attempt is counted, and honest clients are served during and after it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,17 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 import psutil
 import pytest
 
-from broker_proxy.server import UNKNOWN_MAX
-from chaos.connection import CLOSED, Connection, request_bytes
+from broker_proxy.server import UNAUTHENTICATED_MAX
+from raw_client.blocking import CLOSED, Connection
+from raw_client.codec import encode_json
 from tests.integration.login_clients import LOGINS
 from tests.integration.secured import Secured
-from tests.unit.authentication.clients import ScramClient, authenticate, handshake, metadata
+from tests.unit.broker_proxy.authentication.clients import (
+    ScramClient,
+    authenticate,
+    handshake,
+    metadata,
+)
 
 HALF_OPEN = 1_000
 MIB = 1024 * 1024
@@ -39,7 +45,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def serves(secured: Secured) -> bool:
-    """An honest client gets in, over TLS."""
+    """Check that an honest client can log in over TLS."""
     return LOGINS["aiokafka"](secured.login(1, "SASL_SSL", "PLAIN", "alice", "alice-secret")) == 3
 
 
@@ -52,8 +58,7 @@ def memory(secured: Secured) -> int:
     return int(psutil.Process(secured.cluster.brokers[1].pid).memory_info().rss)
 
 
-def test_a_thousand_half_open_handshakes_cost_little_and_keep_nobody_out(secured: Secured) -> None:
-    """Half of them say nothing at all, half begin and stop; when they go, they are counted."""
+def test_a_thousand_half_open_handshakes_cost_little(secured: Secured) -> None:
     before, failed = memory(secured), secured.metric(1, _FAILED)
     hello = client_hello()
     with ExitStack() as open_:
@@ -69,25 +74,23 @@ def test_a_thousand_half_open_handshakes_cost_little_and_keep_nobody_out(secured
     assert serves(secured)
 
 
-def test_more_strangers_than_there_is_room_for_push_out_the_oldest(secured: Secured) -> None:
-    """An honest client still finds its way in."""
+def test_excess_unauthenticated_clients_close_the_oldest(secured: Secured) -> None:
     failed = secured.metric(1, _FAILED)
     with ExitStack() as open_:
         strangers = [
             open_.enter_context(socket.create_connection(address(secured, "SASL_PLAINTEXT")))
-            for _ in range(UNKNOWN_MAX + 50)
+            for _ in range(UNAUTHENTICATED_MAX + 50)
         ]
         strangers[0].settimeout(10)
         with suppress(ConnectionResetError):
             assert strangers[0].recv(1) == b""
         secured.until(lambda: secured.metric(1, _FAILED) - failed >= 50)
-        assert secured.metric(1, _UNKNOWN) <= UNKNOWN_MAX
+        assert secured.metric(1, _UNKNOWN) <= UNAUTHENTICATED_MAX
         assert serves(secured)
     secured.until(lambda: secured.metric(1, _UNKNOWN) == 0)
 
 
-def test_a_strangers_certificate_is_counted_and_told_of(secured: Secured) -> None:
-    """As is none where one is asked for; what the client is served is nothing."""
+def test_an_untrusted_or_missing_certificate_is_counted(secured: Secured) -> None:
     failed, before = secured.metric(1, _FAILED), len(secured.events(1, "authentication_failed"))
     for certificate in (secured.strangers_certificate("mallory"), None):
         with suppress(OSError), socket.create_connection(address(secured, "SSL"), 30) as near:
@@ -131,54 +134,51 @@ WITHIN_SCRAM = (
 )
 
 
-def test_whatever_comes_out_of_turn_is_refused_and_counted(secured: Secured) -> None:
-    """Before the handshake, and within an exchange."""
+def test_unexpected_requests_are_rejected_and_counted(secured: Secured) -> None:
     failed = secured.metric(1, _FAILED)
     server = secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT")
     for frame in NO_HANDSHAKE:
-        assert Connection(server).ask(frame) == CLOSED
+        assert Connection(server).exchange(frame) == CLOSED
     for frame in WITHIN_SCRAM:
         connection = Connection(server)
-        assert isinstance(connection.ask(handshake("SCRAM-SHA-256")), bytes)
-        assert isinstance(connection.ask(scram_first()), bytes)
-        answer = connection.ask(frame)
+        assert isinstance(connection.exchange(handshake("SCRAM-SHA-256")), bytes)
+        assert isinstance(connection.exchange(scram_first()), bytes)
+        answer = connection.exchange(frame)
         assert answer == CLOSED or answer[4:6] in (b"\0\x3a", b"\0\x22", b"\0\0")
-        assert connection.ask(metadata()) == CLOSED
+        assert connection.exchange(metadata()) == CLOSED
     asked = len(NO_HANDSHAKE) + len(WITHIN_SCRAM)
     assert secured.metric(1, _FAILED) - failed == asked
     assert len(secured.events(1, "authentication_failed")) == secured.metric(1, _FAILED)
 
 
-def test_a_wrong_proof_and_a_nonce_used_twice_get_nobody_in(secured: Secured) -> None:
-    """What was overheard on one connection is worth nothing on another."""
+def test_wrong_proofs_and_reused_nonces_are_rejected(secured: Secured) -> None:
     server = secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT")
     client = ScramClient("alice", "alice-secret", nonce="reused")
 
     def begin() -> tuple[Connection, bytes]:
         connection = Connection(server)
-        connection.ask(handshake("SCRAM-SHA-256"))
-        answer = connection.ask(authenticate(client.first(), 1))
+        connection.exchange(handshake("SCRAM-SHA-256"))
+        answer = connection.exchange(authenticate(client.first(), 1))
         assert isinstance(answer, bytes)
         (length,) = struct.unpack_from(">i", answer, 8)
         return connection, answer[12 : 12 + length]
 
     honest, challenge = begin()
     proof = client.final(challenge)
-    accepted = honest.ask(authenticate(proof, 1))
+    accepted = honest.exchange(authenticate(proof, 1))
     assert isinstance(accepted, bytes)
     assert accepted[4:6] == b"\0\0"
     for spoil in (proof, client.final(begin()[1], tamper=lambda _: bytes(32))):
         thief, _ = begin()
-        refused = thief.ask(authenticate(spoil, 1))
+        refused = thief.exchange(authenticate(spoil, 1))
         assert isinstance(refused, bytes)
         assert refused[4:6] == b"\0\x3a"
         assert b"invalid credentials" in refused
         assert b"nonce" not in refused
-        assert thief.ask(metadata()) == CLOSED
+        assert thief.exchange(metadata()) == CLOSED
 
 
-def test_a_huge_iteration_count_never_gets_in(secured: Secured) -> None:
-    """AlterUserScramCredentials refuses what would keep clients busy for hours."""
+def test_a_huge_iteration_count_is_rejected(secured: Secured) -> None:
     upsertion = {
         "name": "mallory",
         "mechanism": 1,
@@ -189,22 +189,21 @@ def test_a_huge_iteration_count_never_gets_in(secured: Secured) -> None:
     connection = Connection(secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT"))
     assert connection.log_in("admin", "admin-secret")
     body = {"deletions": [], "upsertions": [upsertion]}
-    answer = connection.ask(request_bytes(51, 0, body))
+    answer = connection.exchange(encode_json(51, 0, body))
     assert isinstance(answer, bytes)
     assert b"Too many iterations" in answer
 
 
-def test_a_login_with_a_large_frame_is_cut_off(secured: Secured) -> None:
-    """A small limit holds until a client is known, then the ordinary one."""
+def test_a_large_frame_before_login_closes_the_connection(secured: Secured) -> None:
     host_port = address(secured, "SASL_PLAINTEXT")
     with socket.create_connection(host_port, timeout=10) as stranger:
         stranger.sendall(struct.pack(">i", 100_000) + b"\0" * 100)
         assert stranger.recv(1) == b""
     known = Connection(secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT"))
     assert known.log_in("alice", "alice-secret")
-    many = request_bytes(3, 1, {"topics": [{"name": "t" * 200} for _ in range(4_000)]})
+    many = encode_json(3, 1, {"topics": [{"name": "t" * 200} for _ in range(4_000)]})
     assert len(many) > 600_000
-    assert isinstance(known.ask(many), bytes)
+    assert isinstance(known.exchange(many), bytes)
 
 
 @asynccontextmanager
@@ -218,16 +217,16 @@ async def tls_stream(
         writer.close()
 
 
-async def test_many_handshakes_at_once_all_end_well(secured: Secured) -> None:
-    """The first request may come in the same packet as the handshake's end."""
+async def test_many_concurrent_handshakes_succeed(secured: Secured) -> None:
+    """The first request may share a packet with the end of the handshake."""
 
     async def one() -> bytes:
         context = secured.client_tls()
         async with tls_stream(secured, "SASL_SSL", context) as (reader, writer):
-            payload = request_bytes(18, 0, {})
+            payload = encode_json(18, 0, {}, client_id="probe")
             writer.write(struct.pack(">i", len(payload)) + payload)
             async with asyncio.timeout(20):
                 return await reader.readexactly(8)
 
     answers = await asyncio.gather(*(one() for _ in range(200)))
-    assert {answer[4:] for answer in answers} == {b"\0\0\0\7"}
+    assert {answer[4:] for answer in answers} == {b"\0\0\0\1"}

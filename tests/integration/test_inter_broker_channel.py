@@ -1,7 +1,7 @@
-"""Nobody but a broker speaks to the controller, and no broker for another one.
+"""Only brokers open streams to the controller, each as itself.
 
-Every way in is tried against real nodes with an authorizer; each refusal is counted, nothing that
-was asked for comes to be, and the nodes go on.
+Every attempt runs against real nodes with an authorizer; each rejection is counted, has no effect,
+and the nodes keep running.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from typing import Any
 import pytest
 import trustme
 
-from bench.frames import create_topics_frame, decode_answer
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
-from chaos.connection import Connection
 from cluster_model.principal import KafkaPrincipal
 from envelope.channel import ControllerChannel
 from envelope.channel_security import ChannelFiles, broker_host, load_security
 from envelope.messages import ChannelClosedError, Envelope, Hello, RequestIdentity
 from envelope.principal_serde import DefaultPrincipalSerde
-from tests.integration.admin_clients import ConfluentHand
+from raw_client.blocking import Connection
+from raw_client.codec import create_topics, decode_message
+from tests.integration.admin_clients import ConfluentAdmin
 
 BROKERS = (1, 2, 3)
 CONTROLLER = 1
 ADMIN = DefaultPrincipalSerde().serialize(KafkaPrincipal("User", "admin"))
 HEADER_BYTES = 15  # of the frame below: key, version, correlation id, client id "bench"
-FRAME = create_topics_frame(["stolen"])[4:]
+FRAME = create_topics(["stolen"])
 TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
 class Place:
-    """A running cluster, and the authority that its brokers trust."""
+    """A running cluster and the certificate authority of its brokers."""
 
     cluster: Cluster
     ca: trustme.CA
     folder: Path
 
     def files(self, user: str, broker_id: int, ca: trustme.CA | None = None) -> ChannelFiles:
-        """A certificate and key, of the brokers' authority or of another one."""
+        """Create a certificate and key, of the brokers' authority or of another one."""
         name = f"{user}-{broker_id}{'' if ca is None else '-foreign'}"
         leaf = (ca or self.ca).issue_cert(broker_host(broker_id), common_name=user)
         certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
@@ -61,7 +61,7 @@ class Place:
         return document
 
     def counted(self, name: str) -> float:
-        """The controller's counter whose name ends so."""
+        """Return the controller's counter with this suffix."""
         with urllib.request.urlopen(self.cluster.brokers[CONTROLLER].metrics_url) as page:
             lines = page.read().decode().splitlines()
         (value,) = (
@@ -72,18 +72,18 @@ class Place:
         return value
 
     def create(self, broker_id: int, name: str) -> None:
-        """A topic, by a client of that broker, which has to forward."""
+        """Create a topic through a forwarding broker."""
         connection = Connection(self.cluster.bootstrap_server(broker_id))
-        answer = connection.ask(create_topics_frame([name])[4:])
+        answer = connection.exchange(create_topics([name]))
         connection.close()
         assert isinstance(answer, bytes)
-        (topic,) = decode_answer(19, 4, answer).topics
+        (topic,) = decode_message(19, 4, answer).topics
         assert topic.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """Certificates of an operator's own; who comes without proof may do nothing."""
+    """A cluster with the operator's certificates; anonymous clients have no rights."""
     folder, ca = tmp_path_factory.mktemp("channel"), trustme.CA()
     before = Place(Cluster(), ca, folder)
     properties = {
@@ -109,7 +109,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 async def dialled(
     place: Place, files: ChannelFiles | None, hello: Hello
 ) -> AsyncIterator[ControllerChannel]:
-    """A channel to the controller, as whoever the files say."""
+    """Open a channel to the controller with the given certificates."""
     channel = ControllerChannel(
         place.ready(CONTROLLER)["grpc"],
         hello,
@@ -127,20 +127,19 @@ async def dialled(
 
 
 def hello_of(place: Place, broker_id: int) -> Hello:
-    """What that broker itself says, its incarnation included, which is no secret."""
+    """Return the Hello of a broker; its incarnation is no secret."""
     known = place.ready(broker_id if broker_id in BROKERS else 2)
-    return Hello(broker_id, known["incarnation"], 1, "")
+    return Hello(broker_id, known["incarnation"])
 
 
 def envelope(hello: Hello, sequence: int = 10**9, body: bytes = FRAME[HEADER_BYTES:]) -> Envelope:
-    """CreateTopics of `stolen`, in the name of User:admin."""
+    """CreateTopics of `stolen` as User:admin."""
     return Envelope(
         identity=RequestIdentity(hello.broker_id, hello.incarnation, sequence),
-        broker_epoch=1,
         request_header=FRAME[:HEADER_BYTES],
         request_data=body,
         principal=ADMIN,
-        client_host=b"\x7f\0\0\1",
+        client_address=b"\x7f\0\0\1",
         listener_name="PLAINTEXT",
         security_protocol="SASL_SSL",
         dialect="shipped",
@@ -150,7 +149,7 @@ def envelope(hello: Hello, sequence: int = 10**9, body: bytes = FRAME[HEADER_BYT
 
 
 async def sent(channel: ControllerChannel, letter: Envelope) -> str:
-    """The name of the outer error; `closed` where the stream was ended instead."""
+    """Return the name of the outer error, or `closed` when the stream ended."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
             answer = await channel.send(letter)
@@ -160,11 +159,10 @@ async def sent(channel: ControllerChannel, letter: Envelope) -> str:
 
 
 def assert_nothing_came_to_be(place: Place) -> None:
-    assert "stolen" not in ConfluentHand(place.cluster.bootstrap_server(3)).names()
+    assert "stolen" not in ConfluentAdmin(place.cluster.bootstrap_server(3)).names()
 
 
-def test_brokers_forward_as_the_user_that_their_certificates_name(place: Place) -> None:
-    """The controller's events say who sent each Envelope."""
+def test_the_sender_of_an_envelope_is_the_principal_of_its_certificate(place: Place) -> None:
     place.create(2, "honest")
 
     def read(broker_id: int) -> list[dict[str, Any]]:
@@ -177,8 +175,7 @@ def test_brokers_forward_as_the_user_that_their_certificates_name(place: Place) 
     assert any(each["kind"] == "forward_sent" and not each["local"] for each in read(2))
 
 
-async def test_who_lacks_cluster_action_forwards_nothing(place: Place) -> None:
-    """A good certificate of a user without rights, whatever principal its Envelope names."""
+async def test_a_sender_without_cluster_action_is_rejected(place: Place) -> None:
     before = place.counted("authorization_fail_count")
     hello = hello_of(place, 9)
     async with dialled(place, place.files("mallory", 9), hello) as channel:
@@ -188,8 +185,7 @@ async def test_who_lacks_cluster_action_forwards_nothing(place: Place) -> None:
     assert_nothing_came_to_be(place)
 
 
-async def test_a_broker_cannot_say_that_it_is_another_one(place: Place) -> None:
-    """Neither in its Hello, which ends the stream, nor in an Envelope."""
+async def test_a_broker_cannot_use_another_brokers_identity(place: Place) -> None:
     refused, failed = place.counted("channels_refused"), place.counted("authorization_fail_count")
     files = place.files("broker", 2)
     async with dialled(place, files, hello_of(place, 3)) as channel:
@@ -204,10 +200,9 @@ async def test_a_broker_cannot_say_that_it_is_another_one(place: Place) -> None:
     assert_nothing_came_to_be(place)
 
 
-async def test_without_a_certificate_of_the_brokers_authority_there_is_no_stream(
+async def test_a_stream_needs_a_certificate_of_the_brokers_authority(
     place: Place,
 ) -> None:
-    """A stranger's certificate with every name right, a certificate without a broker, none."""
     hello = hello_of(place, 2)
     stranger = place.files("broker", 2, trustme.CA())
     for files in (stranger, None):
@@ -225,8 +220,7 @@ async def test_without_a_certificate_of_the_brokers_authority_there_is_no_stream
     assert_nothing_came_to_be(place)
 
 
-async def test_a_broker_speaks_to_no_other_controller_than_the_one_it_wants(place: Place) -> None:
-    """Broker 3's address, broker 1 expected: its certificate says that it is not."""
+async def test_a_broker_connects_only_to_the_expected_controller(place: Place) -> None:
     hello = hello_of(place, 2)
     channel = ControllerChannel(
         place.ready(3)["grpc"],
@@ -256,7 +250,7 @@ INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
         ({"principal": b""}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
         ({"principal": ADMIN[:-2]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
         ({"principal": b"\0\7" + ADMIN[2:]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
-        ({"client_host": b"\x7f\0\0"}, "INVALID_REQUEST"),
+        ({"client_address": b"\x7f\0\0"}, "INVALID_REQUEST"),
         # Broker 2 has said long ago that it has finished with its first request.
         ({"identity": 1}, "INVALID_REQUEST"),
     ],
@@ -265,10 +259,9 @@ INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
         *("no-principal", "cut-principal", "newer-principal", "short-address", "replayed"),
     ],
 )
-async def test_an_envelope_that_is_wrong_inside_is_refused_and_counted(
+async def test_a_malformed_envelope_is_rejected_and_counted(
     place: Place, change: dict[str, object], told: str
 ) -> None:
-    """Even a broker's own: nothing is executed, no default principal is assumed."""
     for name in ("first", "second"):
         place.create(2, name)
     before = place.counted("envelopes_refused")
@@ -284,8 +277,7 @@ async def test_an_envelope_that_is_wrong_inside_is_refused_and_counted(
     assert_nothing_came_to_be(place)
 
 
-async def test_an_oversized_envelope_ends_its_stream_and_nothing_else(place: Place) -> None:
-    """More than any frame of a client can be: never read into memory as a whole."""
+async def test_an_oversized_envelope_closes_only_its_stream(place: Place) -> None:
     hello = hello_of(place, 2)
     async with dialled(place, place.files("broker", 2), hello) as channel:
         assert await sent(channel, envelope(hello, body=bytes(111 * 2**20))) == "closed"

@@ -1,4 +1,4 @@
-"""Internal and missing topics come to be through real nodes, and coordinators are found."""
+"""Real nodes create internal and missing topics, and find coordinators."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ from kafka import KafkaAdminClient
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
-from bridgehead.kafka_wire.codec import encode_request
-from bridgehead.kafka_wire.headers import (
-    RequestHeader,
-    decode_response_header,
-    encode_request_header,
-)
-from bridgehead.kafka_wire.json_form import decode_body
 from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
 from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -31,7 +24,8 @@ from bridgehead.kafka_wire.messages.describe_configs import (
 )
 from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from chaos.fidelity import Connection
+from raw_client.blocking import Connection
+from raw_client.codec import decode_json, encode_message
 from tests.integration.test_forwarding_counts import events_of, metrics_of
 
 StartCluster = Callable[..., Cluster]
@@ -47,8 +41,8 @@ KEYS = tuple(f"key-{n}" for n in range(20))
 _numbers = itertools.count()
 
 
-class Asker:
-    """One raw connection to one broker, of nobody or of a user whose password is NAME-secret."""
+class RawClient:
+    """One raw connection to one broker: anonymous, or as a user with password NAME-secret."""
 
     def __init__(self, cluster: Cluster, broker_id: int, user: str | None = None) -> None:
         listener = "SASL_PLAINTEXT" if user else None
@@ -56,72 +50,73 @@ class Asker:
         if user:
             assert self._connection.log_in(user, f"{user}-secret")
 
-    def ask(self, key: int, version: int, message: Any) -> dict[str, Any]:
-        head = encode_request_header(RequestHeader(key, version, next(_numbers), "asker"))
-        answer = self._connection.ask(head + encode_request(key, version, message))
+    def call(self, key: int, version: int, message: Any) -> dict[str, Any]:
+        request = encode_message(key, version, message, next(_numbers), "raw")
+        answer = self._connection.exchange(request)
         assert isinstance(answer, bytes), answer
-        _, at = decode_response_header(key, version, answer)
-        return decode_body(key, "response", version, answer[at:])
+        return decode_json(key, version, answer)
 
     def coordinators(self, key_type: int, *keys: str) -> list[dict[str, Any]]:
         message = FindCoordinatorRequest(key_type=key_type, coordinator_keys=list(keys))
-        found: list[dict[str, Any]] = self.ask(FIND_COORDINATOR, 6, message)["coordinators"]
+        found: list[dict[str, Any]] = self.call(FIND_COORDINATOR, 6, message)["coordinators"]
         return found
 
     def topics(self, *names: str, create: bool = False) -> dict[str, dict[str, Any]]:
         topics = [MetadataRequestTopic(name=name) for name in names]
         message = MetadataRequest(topics=topics, allow_auto_topic_creation=create)
-        answer = self.ask(METADATA, 12, message)
+        answer = self.call(METADATA, 12, message)
         return {topic["name"]: topic for topic in answer["topics"]}
 
     def own_configs(self, name: str) -> dict[str, str]:
         resource = DescribeConfigsResource(resource_type=2, resource_name=name)
         resource.configuration_keys = None
-        (result,) = self.ask(DESCRIBE_CONFIGS, 4, DescribeConfigsRequest([resource]))["results"]
+        (result,) = self.call(DESCRIBE_CONFIGS, 4, DescribeConfigsRequest([resource]))["results"]
         return {c["name"]: c["value"] for c in result["configs"] if c["configSource"] == 1}
 
 
 def until(look: Callable[[], T], is_good: Callable[[T], bool], timeout_s: float = 60.0) -> T:
-    """Look again until it is good; return what was seen last."""
+    """Poll until `is_good` or the timeout; return the last value."""
     deadline = time.monotonic() + timeout_s
     while not is_good(seen := look()) and time.monotonic() < deadline:
         time.sleep(0.02)
     return seen
 
 
-def coordinators_at_last(asker: Asker, key_type: int) -> list[dict[str, Any]]:
-    """Ask until all of KEYS have a coordinator."""
-    return until(lambda: asker.coordinators(key_type, *KEYS), lambda found: codes(found) == {0})
+def coordinators_once_found(client: RawClient, key_type: int) -> list[dict[str, Any]]:
+    """Poll until all of KEYS have a coordinator."""
+    return until(lambda: client.coordinators(key_type, *KEYS), lambda found: codes(found) == {0})
 
 
 def codes(found: list[dict[str, Any]]) -> set[int]:
     return {each["errorCode"] for each in found}
 
 
-def test_whoever_asks_for_a_coordinator_first_has_its_topic_made(
+def test_finding_a_coordinator_creates_its_internal_topic(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Through a forwarding broker or the controller's own; all brokers then name the same one."""
+    """At a forwarding broker and at the controller; then all brokers name the same coordinator."""
     cluster = start_cluster(data_dir=tmp_path, controller=1, properties=FEW)
-    askers = {broker: Asker(cluster, broker) for broker in (1, 2, 3)}
+    clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for broker, key_type, topic, partitions in (
         (2, GROUP, OFFSETS, 5),
         (1, TRANSACTION, TRANSACTIONS, 3),
     ):
-        assert codes(askers[broker].coordinators(key_type, *KEYS)) == {15}
-        found = {each: coordinators_at_last(asker, key_type) for each, asker in askers.items()}
+        assert codes(clients[broker].coordinators(key_type, *KEYS)) == {15}
+        found = {
+            each: coordinators_once_found(client, key_type) for each, client in clients.items()
+        }
         assert codes(found[1]) == {0}
         assert found[1] == found[2] == found[3]
         assert len({each["nodeId"] for each in found[1]}) > 1
-        told = askers[3].topics(topic)[topic]
-        assert (told["isInternal"], len(told["partitions"])) == (True, partitions)
-        assert {len(p["replicaNodes"]) for p in told["partitions"]} == {3}
-    assert askers[1].own_configs(OFFSETS) == {
+        described = clients[3].topics(topic)[topic]
+        assert (described["isInternal"], len(described["partitions"])) == (True, partitions)
+        assert {len(p["replicaNodes"]) for p in described["partitions"]} == {3}
+    assert clients[1].own_configs(OFFSETS) == {
         "cleanup.policy": "compact",
         "compression.type": "producer",
         "segment.bytes": "104857600",
     }
-    assert askers[1].own_configs(TRANSACTIONS) == {
+    assert clients[1].own_configs(TRANSACTIONS) == {
         "cleanup.policy": "compact",
         "compression.type": "uncompressed",
         "min.insync.replicas": "2",
@@ -132,7 +127,7 @@ def test_whoever_asks_for_a_coordinator_first_has_its_topic_made(
     cluster.stop()
     events = [event for broker in (1, 2, 3) for event in events_of(tmp_path, broker)]
     made = {e["request_id"]: e for e in events if e["kind"] == "topics_auto_created"}
-    # Who is asked before it knows the topic asks for it, too; it was created once all the same.
+    # A broker that does not know the topic yet requests it again; it is created only once.
     assert {tuple(e["topics"]) for e in made.values()} == {(OFFSETS,), (TRANSACTIONS,)}
     by = Counter(e["node"] for e in made.values())
     assert redirected == {1: 0, 2: by["2"], 3: by["3"]}
@@ -143,36 +138,36 @@ def test_whoever_asks_for_a_coordinator_first_has_its_topic_made(
     assert {causes[e["cause"]] for e in made.values()} == {FIND_COORDINATOR}
 
 
-def test_metadata_makes_missing_topics_where_it_may(start_cluster: StartCluster) -> None:
-    """A forwarding broker says 3 and the controller's own 5, as Kafka's do."""
+def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> None:
+    """A forwarding broker answers 3 and the controller's own broker 5, as in Kafka."""
     properties = {"num.partitions": "2", "default.replication.factor": "2"}
     cluster = start_cluster(controller=1, properties=properties)
-    askers = {broker: Asker(cluster, broker) for broker in (1, 2, 3)}
+    clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for broker, code in ((2, 3), (1, 5)):
-        new, asker = f"new-{broker}", askers[broker]
-        told = asker.topics(new, "bad/name", create=True)
-        assert {name: topic["errorCode"] for name, topic in told.items()} == {
+        new, client = f"new-{broker}", clients[broker]
+        topics = client.topics(new, "bad/name", create=True)
+        assert {name: topic["errorCode"] for name, topic in topics.items()} == {
             new: code,
             "bad/name": 17,
         }
-        for each in askers.values():
+        for each in clients.values():
             topic = until(
                 lambda e=each, n=new: e.topics(n)[n], lambda found: found["errorCode"] == 0
             )
             assert [len(p["replicaNodes"]) for p in topic["partitions"]] == [2, 2]
-    assert askers[3].topics("not-wished")["not-wished"]["errorCode"] == 3
-    askers[3].topics("wished", create=True)
-    until(lambda: askers[3].topics("wished")["wished"], lambda found: found["errorCode"] == 0)
-    assert askers[3].topics("not-wished", "wished")["not-wished"]["errorCode"] == 3
+    assert clients[3].topics("absent")["absent"]["errorCode"] == 3
+    clients[3].topics("created", create=True)
+    until(lambda: clients[3].topics("created")["created"], lambda found: found["errorCode"] == 0)
+    assert clients[3].topics("absent", "created")["absent"]["errorCode"] == 3
 
 
-def test_a_topic_that_cannot_be_made_is_explained_by_the_controllers_broker_alone(
+def test_only_the_controllers_broker_explains_why_auto_creation_fails(
     start_cluster: StartCluster,
 ) -> None:
-    """Four replicas on three brokers: 38 there, 3 elsewhere; coordinators are never found."""
+    """Replication factor 4 on three brokers: 38 there, 3 elsewhere; no coordinator is found."""
     properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
     cluster = start_cluster(controller=1, properties=properties)
-    own, other = Asker(cluster, 1), Asker(cluster, 2)
+    own, other = RawClient(cluster, 1), RawClient(cluster, 2)
     for _ in range(3):
         assert own.topics("t", create=True)["t"]["errorCode"] == 38
         assert other.topics("t", create=True)["t"]["errorCode"] == 3
@@ -181,72 +176,73 @@ def test_a_topic_that_cannot_be_made_is_explained_by_the_controllers_broker_alon
     assert own.topics(OFFSETS)[OFFSETS]["errorCode"] == 3
 
 
-def test_without_auto_creation_only_internal_topics_come_to_be(
+def test_internal_topics_need_neither_auto_creation_nor_forwarding(
     start_cluster: StartCluster,
 ) -> None:
-    """Neither forwarding nor auto-creation is needed to find a coordinator."""
     properties = {
         "auto.create.topics.enable": "false",
         "bridgehead.forwarding.enable": "false",
         **FEW,
     }
     cluster = start_cluster(controller=1, properties=properties)
-    asker = Asker(cluster, 2)
-    assert asker.topics("t", create=True)["t"]["errorCode"] == 3
-    found = until(lambda: asker.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
+    client = RawClient(cluster, 2)
+    assert client.topics("t", create=True)["t"]["errorCode"] == 3
+    found = until(lambda: client.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
     assert codes(found) == {0}
-    assert asker.topics("t", create=True)["t"]["errorCode"] == 3
+    assert client.topics("t", create=True)["t"]["errorCode"] == 3
 
 
-def test_a_storm_of_clients_makes_each_topic_once(start_cluster: StartCluster) -> None:
-    """Forty clients at three brokers name the same thirty topics and two coordinators at once."""
+def test_concurrent_auto_creation_creates_each_topic_once(start_cluster: StartCluster) -> None:
+    """Forty clients at three brokers request the same 30 topics and two coordinators."""
     cluster = start_cluster(controller=1, properties=FEW)
     names = [f"storm-{number}" for number in range(30)]
-    told: list[int] = []
+    errors: list[int] = []
 
     def client(number: int) -> None:
-        asker = Asker(cluster, number % 3 + 1)
+        client = RawClient(cluster, number % 3 + 1)
         for key_type in (GROUP, TRANSACTION):
-            told.extend(each["errorCode"] for each in asker.coordinators(key_type, "g"))
-        told.extend(each["errorCode"] for each in asker.topics(*names, create=True).values())
+            errors.extend(each["errorCode"] for each in client.coordinators(key_type, "g"))
+        errors.extend(each["errorCode"] for each in client.topics(*names, create=True).values())
 
     threads = [threading.Thread(target=client, args=(number,)) for number in range(40)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert set(told) <= {0, 3, 5, 15}
-    asker, everything = Asker(cluster, 3), [*names, OFFSETS, TRANSACTIONS]
+    assert set(errors) <= {0, 3, 5, 15}
+    client, everything = RawClient(cluster, 3), [*names, OFFSETS, TRANSACTIONS]
     found = until(
-        lambda: asker.topics(*everything),
+        lambda: client.topics(*everything),
         lambda topics: {topic["errorCode"] for topic in topics.values()} == {0},
     )
     assert {topic["errorCode"] for topic in found.values()} == {0}
     assert len({topic["topicId"] for topic in found.values()}) == 32
-    assert codes(coordinators_at_last(asker, TRANSACTION)) == {0}
+    assert codes(coordinators_once_found(client, TRANSACTION)) == {0}
 
 
-def test_the_drafts_broker_waits_for_the_controller(start_cluster: StartCluster) -> None:
-    """The first who asks is told the coordinator, or that a topic was created."""
+def test_a_drafted_broker_waits_for_auto_creation(start_cluster: StartCluster) -> None:
+    """The first request already gets the coordinator, or that the topic was created."""
     drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
     cluster = start_cluster(controller=1, properties={**FEW, **drafted})
     for broker, key_type in ((2, GROUP), (1, TRANSACTION)):
-        assert codes(Asker(cluster, broker).coordinators(key_type, *KEYS)) == {0}
-    assert Asker(cluster, 3).topics("t", create=True)["t"]["errorCode"] == 5
+        assert codes(RawClient(cluster, broker).coordinators(key_type, *KEYS)) == {0}
+    assert RawClient(cluster, 3).topics("t", create=True)["t"]["errorCode"] == 5
 
 
-def test_the_drafts_broker_waits_no_longer_than_there_is_hope(start_cluster: StartCluster) -> None:
-    """A topic that cannot be made has no coordinator: said as soon as the controller says so."""
+def test_a_drafted_broker_stops_waiting_when_auto_creation_fails(
+    start_cluster: StartCluster,
+) -> None:
+    """The request fails as soon as the controller rejects the creation."""
     drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
     too_many = {"offsets.topic.replication.factor": "4"}
     cluster = start_cluster(controller=1, properties={**drafted, **too_many})
     began = time.monotonic()
-    assert codes(Asker(cluster, 2).coordinators(GROUP, "g")) == {15}
+    assert codes(RawClient(cluster, 2).coordinators(GROUP, "g")) == {15}
     assert time.monotonic() - began < 20
 
 
-def allow(admin: Asker, kind: int, name: str, operation: int) -> None:
-    """Let alice do something."""
+def allow(admin: RawClient, kind: int, name: str, operation: int) -> None:
+    """Allow alice one operation."""
     creation = AclCreation(
         resource_type=kind,
         resource_name=name,
@@ -256,21 +252,21 @@ def allow(admin: Asker, kind: int, name: str, operation: int) -> None:
         operation=operation,
         permission_type=3,
     )
-    (result,) = admin.ask(CREATE_ACLS, 3, CreateAclsRequest(creations=[creation]))["results"]
+    (result,) = admin.call(CREATE_ACLS, 3, CreateAclsRequest(creations=[creation]))["results"]
     assert result["errorCode"] == 0, result
 
 
-def test_topics_are_made_with_the_rights_of_who_wants_them(
+def test_auto_creation_runs_with_the_clients_rights(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Alice's own by alice, who must be allowed to; the coordinator's by the broker."""
+    """User topics are created as alice, who needs CREATE; internal topics as the broker."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     cluster = start_cluster(
         data_dir=tmp_path,
         controller=1,
         properties={**dict(parse_properties(text)), **FEW},
     )
-    admin, alice = Asker(cluster, 1, "admin"), Asker(cluster, 2, "alice")
+    admin, alice = RawClient(cluster, 1, "admin"), RawClient(cluster, 2, "alice")
     assert codes(alice.coordinators(GROUP, "g")) == {30}
     assert alice.topics("t", create=True)["t"]["errorCode"] == 29
     allow(admin, ACL_GROUP, "g", DESCRIBE)
@@ -282,8 +278,10 @@ def test_topics_are_made_with_the_rights_of_who_wants_them(
     assert codes(found) == {0}
     assert alice.topics(OFFSETS, create=True)[OFFSETS]["errorCode"] == 29
     allow(admin, ACL_TOPIC, "t", CREATE)
-    made = until(lambda: alice.topics("t", create=True)["t"], lambda topic: not topic["errorCode"])
-    assert made["errorCode"] == 0
+    created = until(
+        lambda: alice.topics("t", create=True)["t"], lambda topic: not topic["errorCode"]
+    )
+    assert created["errorCode"] == 0
     cluster.stop()
     decided = [
         (event["principal"], element)
@@ -296,7 +294,7 @@ def test_topics_are_made_with_the_rights_of_who_wants_them(
 
 
 def test_real_clients_see_that_there_are_no_groups(start_cluster: StartCluster) -> None:
-    """Listed: none. Described: dead. Both find the coordinator of a group that nobody has met."""
+    """Listing is empty; describing an unknown group finds its coordinator and reports DEAD."""
     servers = start_cluster(properties=FEW).bootstrap_servers
     confluent = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
     listed = confluent.list_consumer_groups().result(60)
@@ -306,7 +304,7 @@ def test_real_clients_see_that_there_are_no_groups(start_cluster: StartCluster) 
     python = KafkaAdminClient(bootstrap_servers=servers.split(","))
     try:
         assert python.list_groups() == []
-        told = python.describe_groups(["g"])
-        assert json.dumps(told, default=str).count("Dead") == 1
+        groups = python.describe_groups(["g"])
+        assert json.dumps(groups, default=str).count("Dead") == 1
     finally:
         python.close()

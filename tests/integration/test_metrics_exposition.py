@@ -1,4 +1,4 @@
-"""The metrics endpoint over real sockets: what it says, and what a rude client cannot do."""
+"""The metrics endpoint over real sockets: its content, and misbehaving clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metrics.node_metrics import NodeMetrics
 
 
 class Served:
-    """A running endpoint, its numbers and its health."""
+    """A running endpoint with its metrics and health."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
@@ -47,8 +47,7 @@ async def served() -> AsyncIterator[Served]:
     await running.server.stop()
 
 
-async def test_the_five_metrics_of_the_draft_are_there_under_their_names(served: Served) -> None:
-    """A scrape shows what was counted, and the draft's own spelling in the help."""
+async def test_the_five_metrics_of_the_draft_are_exposed(served: Served) -> None:
     served.metrics.message_redirected()
     served.metrics.forwarding_began("a")
     status, body = await served.get("/metrics")
@@ -70,7 +69,6 @@ async def test_the_five_metrics_of_the_draft_are_there_under_their_names(served:
 
 
 async def test_health_is_a_status_and_a_reason(served: Served) -> None:
-    """200 while the node serves, 503 and why when it does not."""
     assert await served.get("/health") == (200, "serving\n")
     served.health = (False, "no ZooKeeper session")
     assert await served.get("/health") == (503, "no ZooKeeper session\n")
@@ -85,15 +83,15 @@ async def test_health_is_a_status_and_a_reason(served: Served) -> None:
         (b"GET /" + b"x" * 100_000, 0),
     ],
 )
-async def test_other_requests_are_refused_and_the_next_is_served(
+async def test_invalid_requests_cost_only_their_connection(
     served: Served, request_bytes: bytes, status: int
 ) -> None:
-    """Unknown paths, methods, bytes and endless heads cost their own connection alone."""
     assert (await served.ask(request_bytes))[0] == status
     assert (await served.get("/health"))[0] == 200
 
 
-async def test_a_silent_client_is_dropped(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a request does not hold its connection for ever."""
+async def test_a_silent_client_is_disconnected(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(exposition, "_READ_TIMEOUT_S", 0.05)
     assert (await served.ask(b"GET /metr"))[0] == 0

@@ -1,4 +1,4 @@
-"""Who a client is at its broker, it is at the controller: by any builder, or not at all."""
+"""Custom and fake principals in Envelopes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROPERTIES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _path() -> Iterator[None]:
-    """The nodes find the builders of this test."""
+    """Put this test's builders on the nodes' path."""
     with pytest.MonkeyPatch.context() as patch:
         paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
@@ -52,7 +52,7 @@ def decided(cluster: Cluster) -> set[object]:
 
 
 def refusals(cluster: Cluster) -> list[object]:
-    """The controller's; an event is in its file soon, an answer may be there sooner."""
+    """Return the controller's rejected Envelopes; the event may be later than the response."""
     Secured.until(lambda: bool(Secured.events_of(cluster, 1, "envelope_refused")))
     return [each["error"] for each in Secured.events_of(cluster, 1, "envelope_refused")]
 
@@ -65,8 +65,7 @@ def start(builder: str, **own: dict[str, str]) -> Cluster:
     return Cluster(brokers=2, controller=1, properties=properties, node_properties=nodes)
 
 
-def test_a_principal_of_ones_own_arrives_whole() -> None:
-    """What the builder made at the broker is what the controller decides for."""
+def test_a_custom_principal_arrives_unchanged() -> None:
     with start(f"{PATH}.Teams") as cluster:
         create(cluster, 2, "alice@blue", "orders")
         assert decided(cluster) == {"Member:alice"}
@@ -77,8 +76,7 @@ def test_a_principal_of_ones_own_arrives_whole() -> None:
         assert failed["reason"] == "the principal builder failed: ValueError"
 
 
-def test_what_the_controller_cannot_read_is_nobody() -> None:
-    """Another builder there: the Envelope is refused, the client is told of a server's error."""
+def test_another_builders_principal_is_rejected() -> None:
     other = {"principal.builder.class": f"{PATH}.OtherTeams"}
     with start(f"{PATH}.Teams", second=other) as cluster:
         with pytest.raises(KafkaException) as refused:
@@ -89,7 +87,7 @@ def test_what_the_controller_cannot_read_is_nobody() -> None:
         create(cluster, 1, "alice@blue", "orders")  # at the controller itself they agree
 
 
-def test_the_first_stage_forwards_in_a_fake_name_and_the_second_believes_none() -> None:
+def test_fake_principals_are_forwarded_in_the_first_stage_only() -> None:
     """KIP-590's staged roll-out."""
     fake = {"bridgehead.forwarding.principals": "fake"}
     with start("", all=fake) as cluster:

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a real cluster: rules and dashboards name only what is there."""
+"""A real Prometheus scrapes a real cluster: rules and dashboards use existing metrics."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from bridgehead.cluster import Cluster
-from bridgehead.cluster.plan import Ports
-from tests.integration.admin_clients import ConfluentHand
+from bridgehead.cluster.node_plan import Ports
+from tests.integration.admin_clients import ConfluentAdmin
 
-MONITORING = Path(__file__).parent.parent.parent / "monitoring"
+MONITORING = Path(__file__).parent.parent.parent / "deploy" / "monitoring"
 READY_WITHIN_S = 30.0
 NAME = re.compile(r"[a-z_][a-z0-9_]*(?=[{)\[ ]|$)")
 FUNCTIONS = {"sum", "by", "rate", "increase", "max", "count", "absent", "or"}
@@ -41,35 +41,35 @@ class Prometheus:
     def __init__(self, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}"
 
-    def ask(self, path: str, **parameters: str) -> Any:
-        """The `data` of an answer."""
+    def get(self, path: str, **parameters: str) -> Any:
+        """Return the `data` of a response."""
         url = f"{self.address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            document = json.load(answer)
+        with urllib.request.urlopen(url, timeout=10) as response:
+            document = json.load(response)
         assert document["status"] == "success", document
         return document["data"]
 
-    def wait_for(self, holds: Callable[[], bool], what: str) -> None:
-        """Until it holds; errors of a server that starts are not yet errors."""
+    def wait_for(self, condition: Callable[[], bool], description: str) -> None:
+        """Wait for a condition; ignore the errors of a starting server."""
         deadline = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < deadline:
             try:
-                if holds():
+                if condition():
                     return
             except OSError:
                 pass
             time.sleep(0.1)
-        raise AssertionError(f"{what} did not come about within {READY_WITHIN_S:g} s")
+        raise AssertionError(f"no {description} within {READY_WITHIN_S:g} s")
 
 
 @pytest.fixture(scope="module")
 def prometheus(
     prometheus_program: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
-    """Scraping three brokers that were asked for something, with our rules."""
+    """A server with our rules, scraping three brokers that have served requests."""
     folder = tmp_path_factory.mktemp("prometheus")
     with Cluster(brokers=3, properties={"bridgehead.metrics.dialect": "both"}) as cluster:
-        ConfluentHand(cluster.bootstrap_servers).create("orders", 1, 1, {})
+        ConfluentAdmin(cluster.bootstrap_servers).create("orders", 1, 1, {})
         with scraping(cluster, prometheus_program, folder) as server:
             yield server
 
@@ -99,7 +99,10 @@ def scraping(cluster: Cluster, program: str, folder: Path) -> Iterator[Prometheu
         )
         try:
             server = Prometheus(port)
-            server.wait_for(lambda: len(server.ask("query", query="up == 1")["result"]) == 3, "up")
+            server.wait_for(
+                lambda: len(server.get("query", query="up == 1")["result"]) == 3,
+                "scrape of all brokers",
+            )
             yield server
         finally:
             process.terminate()
@@ -120,47 +123,44 @@ def dashboard_queries() -> list[str]:
 
 
 def names_in(query: str) -> set[str]:
-    """Metrics that a query names: neither its functions nor what stands in braces or after by."""
+    """Return the metrics in a query, without functions, labels and groupings."""
     bare = re.sub(r"\{[^}]*\}|by \([^)]*\)|\[[^]]*\]", " ", query)
     return {name for name in NAME.findall(bare) if name not in FUNCTIONS}
 
 
-def test_every_query_of_rules_and_dashboards_finds_what_it_names(prometheus: Prometheus) -> None:
-    """A renamed metric would leave an alert silent and a panel empty for good."""
+def test_every_query_of_rules_and_dashboards_uses_existing_metrics(prometheus: Prometheus) -> None:
     queries = rule_queries() + dashboard_queries()
     assert len(queries) > 20
-    scraped = set(prometheus.ask("label/__name__/values"))
+    scraped = set(prometheus.get("label/__name__/values"))
     missing = {name for query in queries for name in names_in(query)} - scraped
     assert missing == set()
     for query in queries:
-        prometheus.ask("query", query=query)
+        prometheus.get("query", query=query)
 
 
-def test_one_controller_is_seen_and_no_alert_is_raised(prometheus: Prometheus) -> None:
-    """The rules look at a cluster in order and find it so."""
+def test_a_healthy_cluster_raises_no_alert(prometheus: Prometheus) -> None:
     query = "sum(kafka_controller_kafkacontroller_activecontrollercount)"
     prometheus.wait_for(
-        lambda: prometheus.ask("query", query=query)["result"][0]["value"][1] == "1", "one"
+        lambda: prometheus.get("query", query=query)["result"][0]["value"][1] == "1",
+        "active controller",
     )
     prometheus.wait_for(
         lambda: all(
             rule["health"] == "ok" and rule["state"] == "inactive"
-            for group in prometheus.ask("rules")["groups"]
+            for group in prometheus.get("rules")["groups"]
             for rule in group["rules"]
         ),
-        "every rule evaluated and quiet",
+        "evaluation without alerts of every rule",
     )
 
 
-def test_both_dialects_have_both_spellings(prometheus: Prometheus) -> None:
-    """Dashboards in the wild assume one or the other."""
-    scraped = set(prometheus.ask("label/__name__/values"))
+def test_both_metric_dialects_are_exposed(prometheus: Prometheus) -> None:
+    scraped = set(prometheus.get("label/__name__/values"))
     assert "kafka_network_requestmetrics_requestspersec" in scraped
     assert "kafka_network_requestmetrics_requests_total" in scraped
 
 
-def test_each_alert_is_raised_when_it_should_be(prometheus_program: str) -> None:
-    """By promtool, over series that were written for it."""
+def test_each_alert_is_raised_by_its_test_series(prometheus_program: str) -> None:
     promtool = str(Path(prometheus_program).with_name("promtool"))
     done = subprocess.run(
         [promtool, "test", "rules", str(MONITORING / "rules_test.yml")],

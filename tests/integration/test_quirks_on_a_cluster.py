@@ -1,4 +1,4 @@
-"""Quirks on real nodes: a hanging request costs nobody else, an unusable topic breaks nothing."""
+"""Quirks on real nodes: a hanging request and an unusable topic affect nothing else."""
 
 from __future__ import annotations
 
@@ -11,35 +11,20 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
-from bridgehead.kafka_wire.headers import (
-    RequestHeader,
-    decode_response_header,
-    encode_request_header,
-)
-from bridgehead.kafka_wire.json_form import decode_body, encode_body
-from chaos.fidelity import Connection
+from raw_client.blocking import call_once
+from raw_client.codec import encode_json
 
 StartCluster = Callable[..., Cluster]
 METADATA, CREATE_TOPICS, DESCRIBE_ACLS, ALTER_CONFIGS, LIST_REASSIGNMENTS = 3, 19, 29, 33, 46
 SILENCE_S = 1.0
 
 
-def request_bytes(key: int, version: int, body: dict[str, Any]) -> bytes:
-    head = encode_request_header(RequestHeader(key, version, 7, "test"))
-    return head + encode_body(key, "request", version, body)
+def call(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
+    return call_once(cluster.bootstrap_server(broker), key, version, body)
 
 
-def ask(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, Any]) -> Any:
-    connection = Connection(cluster.bootstrap_server(broker))
-    answer = connection.ask(request_bytes(key, version, body))
-    connection.close()
-    assert isinstance(answer, bytes), answer
-    _, at = decode_response_header(key, version, answer)
-    return decode_body(key, "response", version, answer[at:])
-
-
-def created(cluster: Cluster, name: str, replicas: list[int] | None) -> int:
-    """Create a topic of one partition, with these replicas or as the controller likes."""
+def create_topic(cluster: Cluster, name: str, replicas: list[int] | None) -> int:
+    """Create a one-partition topic, with these replicas or placed by the controller."""
     given = replicas is not None
     topic = {
         "name": name,
@@ -49,39 +34,41 @@ def created(cluster: Cluster, name: str, replicas: list[int] | None) -> int:
         "configs": [],
     }
     body = {"topics": [topic], "timeoutMs": 300, "validateOnly": False}
-    (result,) = ask(cluster, 2, CREATE_TOPICS, 4, body)["topics"]
+    (result,) = call(cluster, 2, CREATE_TOPICS, 4, body)["topics"]
     return int(result["errorCode"])
 
 
-def test_with_every_quirk_a_cluster_misbehaves_as_kafka_and_goes_on(
+def test_a_cluster_with_every_quirk_keeps_serving(
     start_cluster: StartCluster,
 ) -> None:
-    """Also under the next controller, which loads what nobody can lead."""
+    """Also after a failover: the next controller loads partitions that have no possible leader."""
     cluster = start_cluster(controller=1, properties={"bridgehead.quirks": "kafka-3.9"})
     twice = {"resourceType": 2, "resourceName": "good", "configs": []}
     host, port = cluster.bootstrap_server(2).rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=SILENCE_S) as silent:
         body = {"resources": [twice, twice], "validateOnly": False}
-        data = request_bytes(ALTER_CONFIGS, 2, body)
+        data = encode_json(ALTER_CONFIGS, 2, body)
         silent.sendall(struct.pack(">i", len(data)) + data)
         with pytest.raises(TimeoutError):
             silent.recv(1)
-        assert created(cluster, "good", None) == 0
+        assert create_topic(cluster, "good", None) == 0
     for name, replicas in (("none", []), ("unknown", [9]), ("negative", [-1])):
-        assert created(cluster, name, replicas) == 7
-        assert created(cluster, name, None) == 36
+        assert create_topic(cluster, name, replicas) == 7
+        assert create_topic(cluster, name, None) == 36
     cluster.move_controller(3)
     began = time.monotonic()
-    assert created(cluster, "later", None) == 0
-    answer = ask(cluster, 1, METADATA, 1, {"topics": None})
-    told = {topic["name"]: topic["partitions"] for topic in answer["topics"]}
-    assert {"good", "later"} <= set(told)
-    assert all(told[name][0]["leaderId"] > 0 for name in ("good", "later"))
+    assert create_topic(cluster, "later", None) == 0
+    answer = call(cluster, 1, METADATA, 1, {"topics": None})
+    partitions = {topic["name"]: topic["partitions"] for topic in answer["topics"]}
+    assert {"good", "later"} <= set(partitions)
+    assert all(partitions[name][0]["leaderId"] > 0 for name in ("good", "later"))
     assert time.monotonic() - began < 20
 
 
-def test_who_is_denied_is_shown_the_insides_of_the_request(start_cluster: StartCluster) -> None:
-    """At the controller's own broker its request, elsewhere the Envelope around it too."""
+def test_the_denial_quirk_puts_the_request_object_into_the_error_message(
+    start_cluster: StartCluster,
+) -> None:
+    """At the controller's broker the request; at other brokers with its Envelope."""
     cluster = start_cluster(
         controller=1,
         brokers=2,
@@ -93,7 +80,7 @@ def test_who_is_denied_is_shown_the_insides_of_the_request(start_cluster: StartC
     body = {"timeoutMs": 1000, "topics": None}
     texts = []
     for broker in (1, 2):
-        answer = ask(cluster, broker, LIST_REASSIGNMENTS, 0, body)
+        answer = call(cluster, broker, LIST_REASSIGNMENTS, 0, body)
         assert answer["errorCode"] == 31
         texts.append(answer["errorMessage"])
     assert all(text.startswith("Request Request(processor=") for text in texts)
@@ -107,6 +94,6 @@ def test_who_is_denied_is_shown_the_insides_of_the_request(start_cluster: StartC
         "operation": 1,
         "permissionType": 1,
     }
-    described = ask(cluster, 2, DESCRIBE_ACLS, 1, any_acl)
+    described = call(cluster, 2, DESCRIBE_ACLS, 1, any_acl)
     assert described["errorCode"] == 31
     assert described["errorMessage"].endswith("buffer=null, envelope=None) is not authorized.")

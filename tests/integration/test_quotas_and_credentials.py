@@ -16,13 +16,7 @@ from confluent_kafka.admin._scram import (
 from kazoo.client import KazooClient
 
 from bridgehead.cluster import Cluster
-from bridgehead.kafka_wire.headers import (
-    RequestHeader,
-    decode_response_header,
-    encode_request_header,
-)
-from bridgehead.kafka_wire.json_form import decode_body, encode_body
-from chaos.fidelity import Connection
+from raw_client.blocking import call_once
 
 StartCluster = Callable[..., Cluster]
 ALTER_QUOTAS, DESCRIBE_QUOTAS = 49, 48
@@ -32,13 +26,7 @@ Entity = dict[str, str | None]
 
 def ask(cluster: Cluster, broker: int, key: int, body: dict[str, Any]) -> Any:
     """Ask one broker in version 1."""
-    connection = Connection(cluster.bootstrap_server(broker))
-    head = encode_request_header(RequestHeader(key, 1, 7, "test"))
-    answer = connection.ask(head + encode_body(key, "request", 1, body))
-    connection.close()
-    assert isinstance(answer, bytes)
-    _, at = decode_response_header(key, 1, answer)
-    return decode_body(key, "response", 1, answer[at:])
+    return call_once(cluster.bootstrap_server(broker), key, 1, body)
 
 
 def alter(cluster: Cluster, broker: int, *entities: Entity, remove: bool = False) -> list[int]:
@@ -80,10 +68,10 @@ def znodes_below(cluster: Cluster, path: str) -> set[str]:
         zookeeper.close()
 
 
-def test_quotas_of_a_user_and_its_clients_are_one_requests_and_another_controllers(
+def test_quotas_are_written_described_and_removed_by_another_controller(
     start_cluster: StartCluster,
 ) -> None:
-    """Parents are made once within a request; another controller has loaded them, and all go."""
+    """Parent znodes are created once, and removed with their last quota."""
     cluster = start_cluster(controller=1)
     both: list[Entity] = [{"user": "u", "client-id": name} for name in ("c", "d e")]
     user: Entity = {"user": "u"}
@@ -114,10 +102,8 @@ def test_quotas_of_a_user_and_its_clients_are_one_requests_and_another_controlle
     assert znodes_below(cluster, "/config/users") == of_default
 
 
-def test_a_clients_credential_is_stored_and_nothing_of_it_is_logged(
-    start_cluster: StartCluster, tmp_path: Path
-) -> None:
-    """librdkafka derives the salted password; only ZooKeeper's own files hold the keys."""
+def test_a_credential_is_stored_and_not_logged(start_cluster: StartCluster, tmp_path: Path) -> None:
+    """librdkafka derives the salted password. Only ZooKeeper's files have the keys."""
     cluster = start_cluster(data_dir=tmp_path / "cluster", controller=1)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_server(2)})
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192)
@@ -127,8 +113,8 @@ def test_a_clients_credential_is_stored_and_nothing_of_it_is_logged(
         future.result(timeout=30)
     futures = admin.describe_user_scram_credentials(["alice"])
     assert isinstance(futures, dict)
-    told = futures["alice"].result(timeout=30)
-    assert [(each.mechanism, each.iterations) for each in told.scram_credential_infos] == [
+    description = futures["alice"].result(timeout=30)
+    assert [(each.mechanism, each.iterations) for each in description.scram_credential_infos] == [
         (ScramMechanism.SCRAM_SHA_256, 8192)
     ]
     zookeeper = KazooClient(cluster.zookeeper_connect)

@@ -1,7 +1,7 @@
-"""Whoever was told of success finds it at any broker, where that is asked for; else it is counted.
+"""Read-after-write: no stale reads with either consistency setting, some without.
 
-Read first: `chaos/read_after_write.py` makes the pairs; brokers 2 and 3 learn late on purpose.
-`make read-after-write` does 10,000.
+`chaos/read_after_write.py` does the writes and reads; brokers 2 and 3 apply metadata late on
+purpose. `make read-after-write` does 10,000.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from chaos.read_after_write import delays, properties, run
-from tests.integration.test_internal_topics import Asker
+from tests.integration.test_internal_topics import RawClient
 
 StartCluster = Callable[..., Cluster]
 MUTANT_NODE = Path(__file__).parent / "mutant_node.py"
@@ -42,7 +42,7 @@ BROKER = 4
 
 
 def a_cluster(start_cluster: StartCluster, blocking: str, reads: str, *command: str) -> Cluster:
-    """Three brokers, of which two learn late."""
+    """Start three brokers, two of which apply metadata late."""
     return start_cluster(
         properties=properties(blocking, reads), node_properties=delays(), node_command=command
     )
@@ -51,46 +51,46 @@ def a_cluster(start_cluster: StartCluster, blocking: str, reads: str, *command: 
 @pytest.mark.parametrize(
     ("blocking", "reads"), [("cluster", "local"), ("controller", "controller")]
 )
-def test_no_read_is_stale_whoever_fails(
+def test_no_read_is_stale_during_failover(
     start_cluster: StartCluster, blocking: str, reads: str
 ) -> None:
-    """A controller is killed half way and comes back."""
+    """The controller is killed halfway and restarted."""
     counts = asyncio.run(run(a_cluster(start_cluster, blocking, reads), 600, kills=1))
     assert (counts.stale, counts.missing) == ([], [])
     assert counts.read >= 600
 
 
-def test_kafkas_own_way_answers_stale_reads(start_cluster: StartCluster) -> None:
-    """The write waits for the controller alone, and a read is answered from what is there."""
+def test_default_consistency_allows_stale_reads(start_cluster: StartCluster) -> None:
+    """As in Kafka: a write waits for the controller only, a read uses the broker's cache."""
     counts = asyncio.run(run(a_cluster(start_cluster, "controller", "local"), 200))
     assert counts.read >= 200
     assert len(counts.stale) > 20
 
 
-def test_a_controller_that_answers_too_soon_is_noticed(start_cluster: StartCluster) -> None:
-    """The seeded bug: blocking by the whole cluster is configured and not done."""
+def test_controller_that_answers_too_early_is_detected(start_cluster: StartCluster) -> None:
+    """The seeded bug ignores `bridgehead.metadata.blocking=cluster`."""
     mutant = (sys.executable, str(MUTANT_NODE), "--mutants", "answer_before_applied")
     counts = asyncio.run(run(a_cluster(start_cluster, "cluster", "local", *mutant), 200))
     assert len(counts.stale) > 20
 
 
-def created(asker: Asker, name: str, timeout_ms: int) -> int:
+def created(client: RawClient, name: str, timeout_ms: int) -> int:
     """Return the code of one topic's creation."""
     topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
     message = CreateTopicsRequest(topics=[topic], timeout_ms=timeout_ms)
-    (result,) = asker.ask(CREATE_TOPICS, 7, message)["topics"]
+    (result,) = client.call(CREATE_TOPICS, 7, message)["topics"]
     return int(result["errorCode"])
 
 
-def test_a_broker_that_is_not_heard_of_is_waited_for_and_answers_nothing_old(
+def test_frozen_broker_delays_writes_and_returns_nothing_stale(
     start_cluster: StartCluster,
 ) -> None:
-    """Frozen: writes time out until ZooKeeper has dropped it; thawed, its first answer is new."""
+    """Writes time out until ZooKeeper drops the broker; its first response afterwards is fresh."""
     cluster = start_cluster(
         controller=1,
         properties={**properties("cluster", "local"), "request.timeout.ms": "20000"},
     )
-    writer, reader = Asker(cluster, 1), Asker(cluster, 3)
+    writer, reader = RawClient(cluster, 1), RawClient(cluster, 3)
     assert created(writer, "before", 10_000) == 0
     assert reader.topics("before")["before"]["errorCode"] == 0
     frozen = cluster.brokers[3].pid
@@ -101,18 +101,18 @@ def test_a_broker_that_is_not_heard_of_is_waited_for_and_answers_nothing_old(
         assert created(writer, "after", 15_000) == 0
         assert time.monotonic() - began > 1.0
         found: list[int] = []
-        asking = threading.Thread(
+        reading = threading.Thread(
             target=lambda: found.append(reader.topics("after")["after"]["errorCode"])
         )
-        asking.start()
+        reading.start()
     finally:
         os.kill(frozen, signal.SIGCONT)
-    asking.join(60)
+    reading.join(60)
     assert found == [0]
 
 
-def test_an_alteration_is_bounded_by_the_brokers_own_time(start_cluster: StartCluster) -> None:
-    """AlterConfigs knows no timeout: `request.timeout.ms` is its bound."""
+def test_alter_configs_is_bounded_by_request_timeout(start_cluster: StartCluster) -> None:
+    """AlterConfigs has no timeout field, so `request.timeout.ms` applies."""
     cluster = start_cluster(
         controller=1,
         properties={
@@ -122,44 +122,45 @@ def test_an_alteration_is_bounded_by_the_brokers_own_time(start_cluster: StartCl
         },
     )
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_server(2)})
-    assert created(Asker(cluster, 1), "t", 30_000) == 0
+    assert created(RawClient(cluster, 1), "t", 30_000) == 0
     frozen = cluster.brokers[3].pid
     os.kill(frozen, signal.SIGSTOP)
     try:
         resource = ConfigResource("topic", "t", set_config={"retention.ms": "1000"})
         began = time.monotonic()
-        with pytest.raises(KafkaException) as refused:
+        with pytest.raises(KafkaException) as failed:
             admin.alter_configs([resource])[resource].result(60)
-        # Not bounded, it would have succeeded once ZooKeeper had dropped the broker.
-        assert refused.value.args[0].code() == TIMED_OUT
+        # Without the bound it succeeds once ZooKeeper drops the broker.
+        assert failed.value.args[0].code() == TIMED_OUT
         assert time.monotonic() - began > 1.0
     finally:
         os.kill(frozen, signal.SIGCONT)
 
 
-def test_a_deleted_topic_is_gone_everywhere_when_it_is_told(start_cluster: StartCluster) -> None:
-    """Deletion is done after it was accepted; its answer waits for both."""
+def test_deletion_is_answered_when_the_topic_is_gone_everywhere(
+    start_cluster: StartCluster,
+) -> None:
     cluster = a_cluster(start_cluster, "cluster", "local")
-    askers = {broker: Asker(cluster, broker) for broker in (1, 2, 3)}
+    clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for number in range(15):
-        name, writer = f"gone-{number}", askers[number % 3 + 1]
+        name, writer = f"gone-{number}", clients[number % 3 + 1]
         assert created(writer, name, 10_000) == 0
         message = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=10_000)
-        (result,) = writer.ask(20, 6, message)["responses"]
+        (result,) = writer.call(20, 6, message)["responses"]
         assert result["errorCode"] == 0
-        assert {asker.topics(name)[name]["errorCode"] for asker in askers.values()} == {3}
+        assert {client.topics(name)[name]["errorCode"] for client in clients.values()} == {3}
 
 
-def test_what_zookeeper_notifies_of_is_known_everywhere_too(start_cluster: StartCluster) -> None:
-    """The default of all brokers, changed through one, is in force at the others by then."""
+def test_config_change_is_answered_when_every_broker_has_it(start_cluster: StartCluster) -> None:
+    """A cluster default, changed through one broker, is in force on the others."""
     cluster = a_cluster(start_cluster, "cluster", "local")
-    askers = {broker: Asker(cluster, broker) for broker in (1, 2, 3)}
+    clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for number in range(1, 16):
         config = AlterableConfig(name="log.retention.ms", value=str(number))
         default = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[config])
-        answer = askers[1].ask(44, 1, IncrementalAlterConfigsRequest(resources=[default]))
+        answer = clients[1].call(44, 1, IncrementalAlterConfigsRequest(resources=[default]))
         assert [each["errorCode"] for each in answer["responses"]] == [0]
-        for broker, asker in askers.items():
+        for broker, client in clients.items():
             named = DescribeConfigsResource(BROKER, str(broker), ["log.retention.ms"])
-            (told,) = asker.ask(32, 4, DescribeConfigsRequest(resources=[named]))["results"]
-            assert [each["value"] for each in told["configs"]] == [str(number)]
+            (described,) = client.call(32, 4, DescribeConfigsRequest(resources=[named]))["results"]
+            assert [each["value"] for each in described["configs"]] == [str(number)]

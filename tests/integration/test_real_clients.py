@@ -1,4 +1,4 @@
-"""Released Kafka clients against three real nodes: a topic's life, shared sight, own exceptions."""
+"""Released Kafka clients against three nodes: a topic's life, propagation, exceptions."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bridgehead.cluster import Cluster
-from tests.integration.admin_clients import HANDS, AdminHand, code_of
+from tests.integration.admin_clients import ADMINS, AnyAdmin, code_of
 
-CLIENTS = tuple(HANDS)
+CLIENTS = tuple(ADMINS)
 UNKNOWN_TOPIC, BAD_NAME, EXISTS, BAD_PARTITIONS, BAD_REPLICATION, BAD_CONFIG = 3, 17, 36, 37, 38, 40
 
 
 @pytest.fixture(scope="module")
-def hands() -> Iterator[dict[str, AdminHand]]:
-    """Every client, connected to one cluster that forwards whatever it receives."""
+def admins() -> Iterator[dict[str, AnyAdmin]]:
+    """Every client, connected to one cluster whose brokers all name themselves as controller."""
     with Cluster(properties={"bridgehead.metadata.controller.id": "self"}) as cluster:
-        connected = {name: hand(cluster.bootstrap_servers) for name, hand in HANDS.items()}
+        connected = {name: admin(cluster.bootstrap_servers) for name, admin in ADMINS.items()}
         yield connected
-        for hand in connected.values():
-            hand.close()
+        for admin in connected.values():
+            admin.close()
 
 
 def becomes_true(condition: Callable[[], bool], timeout_s: float = 30.0) -> bool:
-    """Ask again until it is so: a write is known to the controller first, to all soon after."""
+    """Poll until the condition is true: brokers apply a write after the controller."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
@@ -35,56 +35,56 @@ def becomes_true(condition: Callable[[], bool], timeout_s: float = 30.0) -> bool
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_every_client_sees_what_each_does_to_a_topic(
-    hands: dict[str, AdminHand], client: str
+def test_every_client_sees_the_changes_of_every_other(
+    admins: dict[str, AnyAdmin], client: str
 ) -> None:
-    """Created, grown, changed, described, listed and deleted by one; the others see every step."""
-    hand, name = hands[client], f"life-{client}"
+    """One creates, enlarges, alters and deletes a topic; the others see every step."""
+    admin, name = admins[client], f"life-{client}"
 
-    def all_see(look: Callable[[AdminHand], object], expected: object) -> bool:
+    def all_see(look: Callable[[AnyAdmin], object], expected: object) -> bool:
         return all(
-            becomes_true(lambda each=each: look(each) == expected) for each in hands.values()
+            becomes_true(lambda each=each: look(each) == expected) for each in admins.values()
         )
 
-    hand.create(name, 2, 3, {"retention.ms": "86400000"})
+    admin.create(name, 2, 3, {"retention.ms": "86400000"})
     assert all_see(lambda each: name in each.names(), True)
     assert all_see(lambda each: each.partitions(name), 2)
     assert all_see(lambda each: each.configs(name)["retention.ms"], "86400000")
-    hand.grow(name, 5)
+    admin.create_partitions(name, 5)
     assert all_see(lambda each: each.partitions(name), 5)
-    if hand.has_incremental:
-        hand.alter(name, {"cleanup.policy": "compact"}, legacy=False)
+    if admin.has_incremental:
+        admin.alter(name, {"cleanup.policy": "compact"}, legacy=False)
         assert all_see(lambda each: each.configs(name)["cleanup.policy"], "compact")
         assert all_see(lambda each: each.configs(name)["retention.ms"], "86400000")
-    hand.alter(name, {"segment.bytes": "1048576"}, legacy=True)
+    admin.alter(name, {"segment.bytes": "1048576"}, legacy=True)
     assert all_see(lambda each: each.configs(name)["segment.bytes"], "1048576")
-    retention_ms = "86400000" if hand.legacy_keeps_others else "604800000"
+    retention_ms = "86400000" if admin.legacy_keeps_others else "604800000"
     assert all_see(lambda each: each.configs(name)["retention.ms"], retention_ms)
-    hand.delete(name)
+    admin.delete(name)
     assert all_see(lambda each: name in each.names(), False)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_refusal_arrives_as_the_clients_own_exception(
-    hands: dict[str, AdminHand], client: str
+def test_errors_arrive_as_the_clients_own_exceptions(
+    admins: dict[str, AnyAdmin], client: str
 ) -> None:
-    """Each wrong request has the code that Kafka gives it, and nothing came of it."""
-    hand, name = hands[client], f"refused-{client}"
-    hand.create(name, 2, 1, {})
-    assert becomes_true(lambda: name in hand.names())
+    """Each invalid request gets Kafka's code and changes nothing."""
+    admin, name = admins[client], f"invalid-{client}"
+    admin.create(name, 2, 1, {})
+    assert becomes_true(lambda: name in admin.names())
     wrong: list[tuple[int, Callable[[], None]]] = [
-        (EXISTS, lambda: hand.create(name, 1, 1, {})),
-        (BAD_NAME, lambda: hand.create("no/slashes", 1, 1, {})),
-        (BAD_CONFIG, lambda: hand.create(f"{name}-a", 1, 1, {"retention.ms": "long"})),
-        (BAD_CONFIG, lambda: hand.create(f"{name}-b", 1, 1, {"no.such.config": "1"})),
-        (BAD_REPLICATION, lambda: hand.create(f"{name}-c", 1, 4, {})),
-        (BAD_PARTITIONS, lambda: hand.grow(name, 1)),
-        (UNKNOWN_TOPIC, lambda: hand.grow(f"{name}-none", 3)),
-        (BAD_CONFIG, lambda: hand.alter(name, {"segment.bytes": "many"}, legacy=True)),
-        (UNKNOWN_TOPIC, lambda: hand.delete(f"{name}-none")),
+        (EXISTS, lambda: admin.create(name, 1, 1, {})),
+        (BAD_NAME, lambda: admin.create("no/slashes", 1, 1, {})),
+        (BAD_CONFIG, lambda: admin.create(f"{name}-a", 1, 1, {"retention.ms": "long"})),
+        (BAD_CONFIG, lambda: admin.create(f"{name}-b", 1, 1, {"no.such.config": "1"})),
+        (BAD_REPLICATION, lambda: admin.create(f"{name}-c", 1, 4, {})),
+        (BAD_PARTITIONS, lambda: admin.create_partitions(name, 1)),
+        (UNKNOWN_TOPIC, lambda: admin.create_partitions(f"{name}-none", 3)),
+        (BAD_CONFIG, lambda: admin.alter(name, {"segment.bytes": "many"}, legacy=True)),
+        (UNKNOWN_TOPIC, lambda: admin.delete(f"{name}-none")),
     ]
-    if hand.has_incremental:
-        alter = (BAD_CONFIG, lambda: hand.alter(name, {"segment.bytes": "x"}, legacy=False))
+    if admin.has_incremental:
+        alter = (BAD_CONFIG, lambda: admin.alter(name, {"segment.bytes": "x"}, legacy=False))
         wrong.append(alter)
     codes = []
     for _, act in wrong:
@@ -94,6 +94,6 @@ def test_a_refusal_arrives_as_the_clients_own_exception(
         except Exception as error:
             codes.append(code_of(client, error))
     assert codes == [code for code, _ in wrong]
-    # Any broker may be asked, and one that has much to do learns of a topic later than others.
-    assert becomes_true(lambda: {each for each in hand.names() if each.startswith(name)} == {name})
-    assert becomes_true(lambda: hand.partitions(name) == 2)
+    # Any broker may answer, and a busy one applies metadata late.
+    assert becomes_true(lambda: {each for each in admin.names() if each.startswith(name)} == {name})
+    assert becomes_true(lambda: admin.partitions(name) == 2)

@@ -1,4 +1,4 @@
-"""Reassignments and elections over real nodes, some of which die and come back."""
+"""Reassignments and elections on real nodes that die and restart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bench.frames import Connection, decode_answer, request_frame
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
@@ -25,19 +24,20 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from raw_client.asynchronous import AsyncConnection
 
 CREATE, METADATA, ALTER, LIST, ELECT = (19, 5), (3, 8), (45, 0), (46, 0), (43, 2)
 PROPERTIES = {"zookeeper.session.timeout.ms": "2000"}
 
 
 def ask(address: str, api: tuple[int, int], message: Any) -> Any:
-    """Ask one broker on a connection of its own."""
+    """Send a request on a new connection."""
 
     async def go() -> Any:
-        connection = await Connection.open(address)
-        answer = await connection.ask(request_frame(*api, 1, message))
-        await connection.close()
-        return decode_answer(*api, answer)
+        connection = await AsyncConnection.open(address)
+        response = await connection.call(*api, message)
+        connection.close()
+        return response
 
     return asyncio.run(go())
 
@@ -45,7 +45,7 @@ def ask(address: str, api: tuple[int, int], message: Any) -> Any:
 def wait_until(holds: Callable[[], bool], timeout_s: float = 60.0) -> None:
     end = time.monotonic() + timeout_s
     while not holds():
-        assert time.monotonic() < end, "it did not become true in time"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.05)
 
 
@@ -81,7 +81,7 @@ def elect_preferred(address: str) -> int:
 
 
 def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller() -> None:
-    """The replica that is dead was there before; the next controller ends what was begun."""
+    """The dead broker was a replica before. The next controller completes the reassignment."""
     with Cluster(brokers=4, controller=1, properties=PROPERTIES) as cluster:
         through = cluster.bootstrap_server(2)
         create(through, 4, 3)
@@ -103,8 +103,8 @@ def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller()
         wait_until(lambda: replicas(through) == (2, [2, 3], [2, 3]))
 
 
-def test_a_preferred_leader_that_came_back_is_elected() -> None:
-    """While it is dead it cannot be; the controller's broker knows of it with the answer."""
+def test_a_preferred_leader_is_elected_after_its_restart() -> None:
+    """The controller's broker has the new leader when the response is sent."""
     with Cluster(brokers=3, controller=1, properties=PROPERTIES) as cluster:
         controller, through = cluster.bootstrap_server(1), cluster.bootstrap_server(2)
         create(through, 3, 2)

@@ -1,4 +1,4 @@
-"""A cluster of fake nodes under the real supervisor: start, steer, break, stop; nothing stays."""
+"""The real supervisor with fake nodes: start, commands, failures, stop; no process is left."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.data_directory import read_json
-from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.node_plan import Ports
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +59,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 def fake_up(
     tmp_path: Path, fake_node_command: tuple[str, ...]
 ) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a supervisor over fake nodes; it prints one line when ready or failed."""
+    """Start a supervisor with fake nodes; it prints one line when it is ready or has failed."""
     started: list[subprocess.Popen[str]] = []
 
     def start(**settings: Any) -> subprocess.Popen[str]:
@@ -78,7 +79,7 @@ def fake_up(
                 "node_command": fake_node_command,
                 **settings,
             },
-            "tethered": True,
+            "detached": False,
         }
         assert process.stdin is not None
         process.stdin.write(json.dumps(order) + "\n")
@@ -97,10 +98,9 @@ def first_word(process: subprocess.Popen[str]) -> dict[str, Any]:
     return word
 
 
-def test_a_cluster_is_ready_steered_and_gone(
+def test_cluster_starts_executes_commands_and_stops(
     tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    """cluster.json while it runs; kill, start, move, stop, expire do what they say."""
     folder = tmp_path / "c"
     cluster = start_cluster(data_dir=folder, node_command=fake_node_command)
     document = read_json(folder / "cluster.json")
@@ -137,10 +137,10 @@ def test_a_cluster_is_ready_steered_and_gone(
     assert processes_of(folder) == []
 
 
-def test_a_frozen_controller_stands_still_and_goes_on(
+def test_frozen_controller_resumes(
     tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    """SIGSTOP at once, SIGCONT after the time; status does not wait for it meanwhile."""
+    """SIGSTOP, later SIGCONT; status does not wait for the frozen node."""
     cluster = start_cluster(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
     pids = {broker.id: broker.pid for broker in cluster.brokers.values()}
     frozen = cluster.freeze_controller(1.0)
@@ -152,32 +152,31 @@ def test_a_frozen_controller_stands_still_and_goes_on(
     wait_until(lambda: cluster.status()["brokers"][frozen - 1]["condition"] == "running")
 
 
-def test_a_cluster_with_a_frozen_node_stops(
+def test_cluster_with_a_frozen_node_stops(
     tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    """A stopped process hears no SIGTERM until it is woken."""
+    """A frozen process handles SIGTERM only after SIGCONT."""
     cluster = start_cluster(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
     cluster.freeze_controller(60)
     cluster.stop()
     assert processes_of(tmp_path / "c") == []
 
 
-def test_a_nodes_own_death_is_survived_and_told(
+def test_supervisor_survives_and_logs_the_death_of_a_node(
     tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    """The supervisor stays, restarts nothing, and says what happened in its log."""
     cluster = start_cluster(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
     os.kill(cluster.brokers[2].pid, signal.SIGKILL)
     wait_until(lambda: cluster.status()["brokers"][1]["condition"] == "ended")
     log = tmp_path / "c" / "supervisor.log"
-    assert "Broker 2 ended: killed by signal 9." in log.read_text()
+    assert "Broker 2 exited: killed by signal 9." in log.read_text()
     assert cluster.brokers[2].pid == 0
 
 
-def test_a_node_that_refuses_to_start_is_quoted(
+def test_error_of_a_node_that_cannot_start_is_reported(
     tmp_path: Path, fake_node_command: tuple[str, ...]
 ) -> None:
-    """Its one sentence becomes ours; everything started before it is stopped."""
+    """The nodes started before it are stopped."""
     cluster = Cluster(
         data_dir=tmp_path / "c",
         node_command=fake_node_command,
@@ -189,10 +188,10 @@ def test_a_node_that_refuses_to_start_is_quoted(
 
 
 @pytest.mark.parametrize("stage", ["zookeeper", "nodes"])
-def test_interrupted_while_starting_it_leaves_no_process(
+def test_interrupted_start_leaves_no_process(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], stage: str
 ) -> None:
-    """Ctrl-C when ZooKeeper has just been started, and when nodes are up but never ready."""
+    """Ctrl-C when ZooKeeper has just started, and when nodes run but never become ready."""
     process = fake_up(properties={"fake.never.ready": "true"})
     folder = tmp_path / "c"
     wanted = folder / ("zookeeper/zookeeper.pid" if stage == "zookeeper" else "nodes/3/node.pid")
@@ -204,10 +203,10 @@ def test_interrupted_while_starting_it_leaves_no_process(
     assert not (folder / "cluster.json").exists()
 
 
-def test_a_killed_supervisor_takes_everything_along(
+def test_killed_supervisor_leaves_no_process(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """SIGKILL leaves it no time; nodes see their input end, the kernel ends ZooKeeper."""
+    """Nodes see the end of their input, the kernel kills ZooKeeper."""
     process = fake_up()
     assert "ready" in first_word(process)
     process.kill()
@@ -215,10 +214,10 @@ def test_a_killed_supervisor_takes_everything_along(
     wait_until(lambda: processes_of(tmp_path / "c") == [])
 
 
-def test_what_a_killed_supervisor_left_is_cleared_by_the_next(
+def test_next_supervisor_cleans_up_after_a_killed_one(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """A frozen node does not see the end; stale pid file, socket and node do not keep us out."""
+    """A frozen node does not see the end of its input; stale pid file and socket do not matter."""
     process = fake_up(brokers=1)
     document = first_word(process)["ready"]
     stray = document["brokers"][0]["pid"]
@@ -228,13 +227,12 @@ def test_what_a_killed_supervisor_left_is_cleared_by_the_next(
     assert not ClusterClient(tmp_path / "c").directory.is_claimed()
     assert "ready" in first_word(fake_up(brokers=1))
     assert stray not in [left.pid for left in processes_of(tmp_path / "c")]
-    assert f"Ended a node (pid {stray})" in (tmp_path / "c" / "supervisor.log").read_text()
+    assert f"Stopped a node (pid {stray})" in (tmp_path / "c" / "supervisor.log").read_text()
 
 
-def test_the_end_of_the_parent_is_the_end(
+def test_cluster_stops_with_its_parent(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """A test run that dies leaves no cluster behind."""
     process = fake_up(brokers=1)
     assert "ready" in first_word(process)
     assert process.stdin is not None
@@ -244,10 +242,9 @@ def test_the_end_of_the_parent_is_the_end(
     process.stdin = None
 
 
-def test_a_second_up_on_the_same_folder_is_refused(
+def test_second_up_in_the_same_folder_is_rejected(
     tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    """It names the pid and what to use instead, and harms nothing."""
     first = start_cluster(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
     result = command("up", "--data-dir", str(tmp_path / "c"), "--ports", "auto")
     pid = (tmp_path / "c" / "supervisor.pid").read_text().strip()
@@ -257,21 +254,19 @@ def test_a_second_up_on_the_same_folder_is_refused(
     assert first.controller_id() == 1
 
 
-def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:
-    """It names the port and the way out; nothing was started."""
+def test_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     port = Ports().choose()
     with socket.create_server(("127.0.0.1", port)):
         result = command("up", "--data-dir", str(tmp_path / "c"), "--base-port", str(port))
     assert result.returncode == 2
-    assert f"Port {port} is taken" in result.stderr
+    assert f"Port {port} is in use" in result.stderr
     assert "--ports auto" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "c" / "zookeeper" / "zookeeper.pid").exists()
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere", "below a file"])
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, place: str) -> None:
-    """Read-only or no folder at all: the sentence names it."""
+def test_unwritable_folder_is_one_sentence(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
     folder = place if place.startswith("/") else str(tmp_path / "file" / "c")
     result = command("up", "--data-dir", folder, "--ports", "auto")
@@ -281,8 +276,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, place: 
     assert "Traceback" not in result.stderr
 
 
-def test_a_missing_java_is_one_sentence(tmp_path: Path) -> None:
-    """A JAVA_HOME without Java, through the whole command."""
+def test_missing_java_is_one_sentence(tmp_path: Path) -> None:
     result = subprocess.run(
         module_command("bridgehead.cli.main", "up", "--data-dir", str(tmp_path / "c")),
         env=module_environment({**os.environ, "JAVA_HOME": str(tmp_path)}),
@@ -295,16 +289,15 @@ def test_a_missing_java_is_one_sentence(tmp_path: Path) -> None:
     assert "JAVA_HOME is" in result.stderr.splitlines()[-1]
 
 
-def test_an_external_zookeeper_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    """It names the address."""
+def test_missing_external_zookeeper_is_one_sentence(tmp_path: Path) -> None:
     address = f"127.0.0.1:{Ports().choose()}/chroot"
     result = command("up", "--data-dir", str(tmp_path / "c"), "--zookeeper", address)
     assert result.returncode == 2
     assert f"No ZooKeeper answers at {address}" in result.stderr
 
 
-def test_steering_where_nothing_runs_says_so(tmp_path: Path) -> None:
-    """`status` is an error, `down` is done already; a stale pid file changes nothing."""
+def test_commands_without_a_cluster(tmp_path: Path) -> None:
+    """`status` is an error, `down` succeeds; a stale pid file has no effect."""
     (tmp_path / "supervisor.pid").write_text("1\n")
     result = command("status", "--data-dir", str(tmp_path))
     assert result.returncode == 2
@@ -312,7 +305,31 @@ def test_steering_where_nothing_runs_says_so(tmp_path: Path) -> None:
     assert command("down", "--data-dir", str(tmp_path)).returncode == 0
 
 
-def test_a_stack_trace_is_shown_only_when_asked_for(tmp_path: Path) -> None:
-    """--debug."""
+def test_stack_trace_is_shown_only_with_debug(tmp_path: Path) -> None:
     assert "Traceback" not in command("status", "--data-dir", str(tmp_path)).stderr
     assert "Traceback" in command("--debug", "status", "--data-dir", str(tmp_path)).stderr
+
+
+def test_ctrl_c_while_up_starts_shows_no_stack_trace(tmp_path: Path) -> None:
+    """Also in its first moments, while it imports its modules."""
+    program = (
+        "import sys; sys.argv = ['bridgehead', *sys.argv[1:]]\n"
+        "from bridgehead.cli import main\n"
+        "print('imported', flush=True); main.main()"
+    )
+    for delay in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5):
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, "up", "--ports=auto", f"--data-dir={tmp_path}/c"],
+            env=module_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "imported\n"
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        assert "Traceback" not in told
+        assert process.returncode in (-signal.SIGINT, 130, 0)
+    assert processes_of(tmp_path) == []

@@ -1,4 +1,4 @@
-"""The way over the bridge: who writes at which level, and two bounces under load. KIP-590."""
+"""Upgrades over the bridge: who writes at which level, and two bounces under load. KIP-590."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -22,14 +21,15 @@ from kazoo.client import KazooClient
 
 from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.cluster.errors import ClusterError
-from chaos.connection import CLOSED, Connection, request_bytes
-from chaos.evidence.finding import read_run
-from chaos.history import Event, History, boot_of, is_below
-from chaos.properties import PROPERTIES
-from chaos.verdicts import Verdict, judge
-from tests.integration.admin_clients import ConfluentHand, KafkaPythonHand
+from event_log.verdicts import Verdict
+from judge.evidence.run_lookup import read_run
+from judge.history import Event, History, boot_of, is_below
+from judge.verdicts import Judgement, judge
+from raw_client.blocking import CLOSED, Connection
+from raw_client.codec import create_topic_body, encode_json
+from tests.integration.admin_clients import ConfluentAdmin, KafkaPythonAdmin
 from tests.integration.conftest import StartCluster
-from tests.integration.test_forwarding_counts import ask, metrics_of
+from tests.integration.test_forwarding_counts import metrics_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LEVEL, ENVELOPE = "inter.broker.protocol.version", "bridgehead.envelope.supported"
@@ -47,7 +47,7 @@ def set_quota(connection: Connection, user: str, value: float) -> int:
     entity = [{"entityType": "user", "entityName": user}]
     ops = [{"key": "producer_byte_rate", "value": value, "remove": False}]
     body = {"entries": [{"entity": entity, "ops": ops}], "validateOnly": False}
-    (entry,) = ask(connection, ALTER_CLIENT_QUOTAS, 0, body)["entries"]
+    (entry,) = connection.call(ALTER_CLIENT_QUOTAS, 0, body)["entries"]
     return int(entry["errorCode"])
 
 
@@ -55,15 +55,13 @@ def set_config(connection: Connection, topic: str, name: str, value: str) -> int
     config = {"name": name, "configOperation": 0, "value": value}
     resource = {"resourceType": 2, "resourceName": topic, "configs": [config]}
     body = {"resources": [resource], "validateOnly": False}
-    (answer,) = ask(connection, INCREMENTAL_ALTER_CONFIGS, 0, body)["responses"]
+    (answer,) = connection.call(INCREMENTAL_ALTER_CONFIGS, 0, body)["responses"]
     return int(answer["errorCode"])
 
 
 def create(connection: Connection, topic: str) -> int:
-    wanted = {"name": topic, "numPartitions": 1, "replicationFactor": 1}
-    wanted |= {"assignments": [], "configs": []}
-    body = {"topics": [wanted], "timeoutMs": 10_000, "validateOnly": False}
-    (answer,) = ask(connection, CREATE_TOPICS, 1, body)["topics"]
+    body = create_topic_body(topic)
+    (answer,) = connection.call(CREATE_TOPICS, 1, body)["topics"]
     return int(answer["errorCode"])
 
 
@@ -103,7 +101,7 @@ def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 class Load:
-    """Clients that write until they are stopped; what they were told is in the evidence."""
+    """Clients that write until they are stopped; their results are in the evidence."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.acknowledged: dict[str, list[tuple[str, str]]] = defaultdict(list)  # path, value
@@ -125,7 +123,7 @@ class Load:
         self._history.close()
 
     def go_on(self, each: int) -> None:
-        """Wait until every client was told of so many successes more."""
+        """Wait until every client has so many more successes."""
         clients = ("1", "2", "3", "topics")
         wanted = {name: len(self.acknowledged[name]) + each for name in clients}
 
@@ -135,7 +133,7 @@ class Load:
         until(lambda: not late(), lambda: f"some clients got nowhere: {late()}")
 
     def _set_quotas(self, broker: int) -> None:
-        """Through this one broker, wherever the controller is."""
+        """Through this broker only, wherever the controller is."""
         connection: Connection | None = None
         for number in itertools.count():
             if self._stopped.is_set():
@@ -145,7 +143,7 @@ class Load:
                 connection = connection or Connection(self._cluster.bootstrap_server(broker))
                 with self._history.operation(ALTER_CLIENT_QUOTAS, [element]) as operation:
                     code = set_quota(connection, user, number)
-                    operation.told({element: code})
+                    operation.completed({element: code})
             except (OSError, AssertionError):  # It is being restarted.
                 connection = None
                 time.sleep(0.05)
@@ -156,41 +154,39 @@ class Load:
             self._stopped.wait(PACE_S)
 
     def _make_topics(self) -> None:
-        """A released client creates a topic and alters its config, wherever it thinks right."""
-        hand = ConfluentHand(self._cluster.bootstrap_servers)
+        """A released client creates a topic and alters its config, through any broker."""
+        admin = ConfluentAdmin(self._cluster.bootstrap_servers)
         for number in itertools.count():
             if self._stopped.is_set():
                 break
             topic, value = f"topic-{number}", str(1000 + number)
             try:
                 with self._history.operation(CREATE_TOPICS, [topic]) as operation:
-                    hand.create(topic, 1, 2, {})
-                    operation.told({topic: NONE})
+                    admin.create(topic, 1, 2, {})
+                    operation.completed({topic: NONE})
                 with self._history.operation(INCREMENTAL_ALTER_CONFIGS, [f"2:{topic}"]) as altering:
-                    hand.alter(topic, {"retention.ms": value}, legacy=False)
-                    altering.told({f"2:{topic}": NONE})
-            except (KafkaException, TimeoutError):  # The history says that nobody knows its end.
+                    admin.alter(topic, {"retention.ms": value}, legacy=False)
+                    altering.completed({f"2:{topic}": NONE})
+            except (KafkaException, TimeoutError):  # The history records an unknown outcome.
                 time.sleep(0.05)
                 continue
             self.acknowledged["topics"].append((f"/config/topics/{topic}", value))
             self._stopped.wait(PACE_S)
-        hand.close()
+        admin.close()
 
 
 def ask_another_client(cluster: Cluster, topic: str) -> None:
-    """kafka-python, made anew: one that lost a broker may need a minute to find itself again."""
-    hand = KafkaPythonHand(cluster.bootstrap_servers)
-    hand.create(topic, 1, 2, {})
-    hand.alter(topic, {"retention.ms": "1000"}, legacy=False)
-    assert hand.configs(topic)["retention.ms"] == "1000"
-    hand.close()
+    """kafka-python, a new client: one that lost its broker may need a minute to recover."""
+    admin = KafkaPythonAdmin(cluster.bootstrap_servers)
+    admin.create(topic, 1, 2, {})
+    admin.alter(topic, {"retention.ms": "1000"}, legacy=False)
+    assert admin.configs(topic)["retention.ms"] == "1000"
+    admin.close()
 
 
 @pytest.mark.timeout(420)
-def test_two_bounces_under_load_lose_nothing_and_forwarding_starts_with_the_second(
-    start_cluster: StartCluster, tmp_path: Path
-) -> None:
-    """From a release before the bridge to brokers that forward; clients write all the while."""
+def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path: Path) -> None:
+    """Forwarding starts with the second bounce."""
     cluster = start_cluster(brokers=3, data_dir=tmp_path, properties=OLD)
     with Load(cluster) as load:
         ask_another_client(cluster, "before")
@@ -213,7 +209,7 @@ def test_two_bounces_under_load_lose_nothing_and_forwarding_starts_with_the_seco
 
 
 def forwarding_starts_with_the_second_bounce(history: History) -> None:
-    """Three lives of each broker: the old release, the new one, and the new level."""
+    """Check the three runs of each broker: old release, new release, new level."""
     lives = [(boot_of(e), e["level"], e["envelope_supported"]) for e in in_order(history)]
     for broker in ("1", "2", "3"):
         told = [(is_below(level), knows) for (node, _), level, knows in lives if node == broker]
@@ -235,10 +231,9 @@ def in_order(history: History) -> list[Event]:
     return sorted(history.of_kind["protocol_level"], key=lambda event: event["wall_ms"])
 
 
-def test_old_and_new_brokers_beside_each_other(start_cluster: StartCluster, tmp_path: Path) -> None:
-    """
-    Broker 1 is a release before the bridge, broker 2 forwards. An old controller does not know the
-    Envelope; under a new one both write, and neither loses what the other wrote.
+def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path: Path) -> None:
+    """Broker 1 is a release before the bridge, broker 2 forwards. Old controllers do not support
+    Envelopes; under a new one both write, and neither loses the other's writes.
     """
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: {}}
@@ -250,7 +245,7 @@ def test_old_and_new_brokers_beside_each_other(start_cluster: StartCluster, tmp_
     cluster.move_controller(2)
     assert create(old, "others") == NOT_CONTROLLER
     assert create(new, "others") == NONE
-    ask(new, API_VERSIONS, 3, {"clientSoftwareName": "probe", "clientSoftwareVersion": "1.0"})
+    new.call(API_VERSIONS, 3, {"clientSoftwareName": "probe", "clientSoftwareVersion": "1.0"})
     assert clients_of(metrics_of(cluster, 1)) == {"unknown": 1}  # `old` said nothing
     assert clients_of(metrics_of(cluster, 2)) == {"probe": 1}
     codes: list[int] = []
@@ -275,30 +270,27 @@ def test_old_and_new_brokers_beside_each_other(start_cluster: StartCluster, tmp_
     with pytest.raises(ClusterError, match=r"Broker 2 is stopped: .* `bridgehead node start 2`"):
         cluster.upgrade()
     cluster.stop()
-    verdicts = {each.property.id: each.verdict for each in judgements_of(tmp_path)}
+    verdicts = {row.property: row.verdict for row, _ in judgements_of(tmp_path)}
     assert [verdicts[name] for name in ("W1", "W2", "W6", "D3")] == [Verdict.PASS] * 4
 
 
-def test_a_broker_that_is_to_read_no_older_than_an_old_controller_does_not_guess(
+def test_consistent_reads_need_a_new_controller(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """It cannot ask, so it hangs up and says why, once; under a new controller it answers."""
+    """Under an old one the broker closes connections and logs why, once."""
     reads = {"bridgehead.metadata.reads": "controller"}
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: reads}
     )
-    question = request_bytes(METADATA, 1, {"topics": None})
 
     def asked(broker: int) -> bytes | str:
-        connection = Connection(cluster.bootstrap_server(broker))
-        answer = connection.ask(question)
-        connection.close()
-        return answer
+        with Connection(cluster.bootstrap_server(broker)) as connection:
+            return connection.exchange(encode_json(METADATA, 1, {"topics": None}))
 
     assert [asked(2) for _ in range(3)] == [CLOSED] * 3
     assert isinstance(asked(1), bytes), "the old release never promised more"
     log = (tmp_path / "nodes" / "2" / "node.log").read_text(encoding="utf-8")
-    assert log.count("cannot say as of when it is") == 1
+    assert log.count("cannot report its metadata zxid") == 1
     cluster.move_controller(2)
     until(
         lambda: isinstance(asked(2), bytes),
@@ -307,19 +299,19 @@ def test_a_broker_that_is_to_read_no_older_than_an_old_controller_does_not_guess
 
 
 def clients_of(metrics: dict[str, float]) -> dict[str, float]:
-    """KIP-511: connections by the name of their software."""
+    """Return the connections by client software (KIP-511)."""
     found = re.compile(r'kafka_server_socket_server_connections\{client_software_name="([^"]*)"')
     return {match[1]: value for name, value in metrics.items() if (match := found.match(name))}
 
 
-def judgements_of(folder: Path) -> list[Any]:
-    return list(judge(History(read_run(folder)), PROPERTIES))
+def judgements_of(folder: Path) -> list[Judgement]:
+    return judge(History(read_run(folder)))
 
 
-def test_a_broker_that_goes_on_writing_itself_past_the_bridge_is_caught(
+def test_seeded_bug_writes_past_the_bridge_is_caught(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """The seeded bug: its level says that it forwards, ZooKeeper's log says who wrote."""
+    """Its level says that it forwards; ZooKeeper's log shows that it writes."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,
@@ -329,7 +321,7 @@ def test_a_broker_that_goes_on_writing_itself_past_the_bridge_is_caught(
     assert set_quota(connection, "anna", 1) == NONE
     connection.close()
     cluster.stop()
-    found = {each.property.id: each for each in judgements_of(tmp_path)}
+    found = {each.row.property: each for each in judgements_of(tmp_path)}
     for name in ("W1", "W2", "W6"):
-        assert found[name].verdict is Verdict.FAIL
-    assert "broker 1's direct session" in found["W6"].violations[-1].sentence
+        assert found[name].row.verdict is Verdict.FAIL
+    assert "of broker 1, role direct, wrote" in found["W6"].violations[-1].sentence

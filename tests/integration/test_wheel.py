@@ -1,6 +1,6 @@
 """The wheel in an empty environment: one top-level name, a cluster from it, the pytest plug-in.
 
-Read first: the run-time dependencies are lent by the environment that runs this test (a `.pth`
+The environment that runs this test provides the run-time dependencies (a `.pth`
 file), so that nothing is downloaded; the wheel itself is built and installed for real.
 """
 
@@ -45,7 +45,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """A fresh environment with the wheel in it, and nothing else of ours."""
+    """An empty environment with only the wheel and the dependencies."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
     built = subprocess.run([*build, str(ROOT)], capture_output=True, text=True, check=False)
@@ -62,13 +62,12 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     return Installation(environment, site_packages)
 
 
-def test_the_wheel_owns_one_top_level_name(installation: Installation) -> None:
-    """`controller`, `envelope`, `metrics` and their kin belong to nobody in site-packages."""
+def test_wheel_has_one_top_level_package(installation: Installation) -> None:
     owned = {path.name for path in installation.site_packages.iterdir()}
     assert {name for name in owned if not name.endswith((".dist-info", ".pth"))} == {"bridgehead"}
 
 
-def test_a_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path) -> None:
+def test_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path) -> None:
     """`up --detach`, a real client, `status`, `down`; the nodes run the wheel's own tree."""
     (tmp_path / "node").mkdir()  # a user's folder of that name must not be taken for ours
     (tmp_path / "node" / "__init__.py").write_text("raise RuntimeError('the wrong node')\n")
@@ -94,8 +93,8 @@ def test_a_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Pat
     assert not process.is_running()
 
 
-def test_pytest_finds_the_plug_in_of_the_wheel(installation: Installation, tmp_path: Path) -> None:
-    """Somebody else's test asks for `bridgehead_cluster` and gets one, shaped by its conftest."""
+def test_pytest_finds_the_plugin_of_the_wheel(installation: Installation, tmp_path: Path) -> None:
+    """A user's test gets `bridgehead_cluster`, configured by its conftest."""
     (tmp_path / "conftest.py").write_text(
         "import pytest\n"
         "@pytest.fixture(scope='session')\n"

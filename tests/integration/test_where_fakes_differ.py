@@ -1,6 +1,6 @@
-"""What the in-memory fakes of Kafka get wrong, asked of a real cluster of ours.
+"""Where in-memory fakes of Kafka differ from Kafka, checked against our cluster.
 
-Each test is one point of a list of what the strongest of them, kfake, does otherwise than Kafka.
+Each test is one known difference between kfake, the most complete fake, and Kafka.
 """
 
 from __future__ import annotations
@@ -14,13 +14,7 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
-from bridgehead.kafka_wire.headers import (
-    RequestHeader,
-    decode_response_header,
-    encode_request_header,
-)
-from bridgehead.kafka_wire.json_form import decode_body, encode_body
-from chaos.fidelity import Connection
+from raw_client.blocking import call_once
 
 LIST_OFFSETS, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CONFIGS = 2, 3, 10, 19, 32
 ALTER_CONFIGS, CREATE_PARTITIONS, ALTER_QUOTAS, DESCRIBE_QUOTAS = 33, 37, 49, 48
@@ -35,15 +29,9 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-def ask(cluster: Cluster, key: int, version: int, body: dict[str, Any], broker: int = 2) -> Any:
-    """Ask a broker that is not the controller, unless said."""
-    connection = Connection(cluster.bootstrap_server(broker))
-    head = encode_request_header(RequestHeader(key, version, 7, "test"))
-    answer = connection.ask(head + encode_body(key, "request", version, body))
-    connection.close()
-    assert isinstance(answer, bytes), answer
-    _, at = decode_response_header(key, version, answer)
-    return decode_body(key, "response", version, answer[at:])
+def call(cluster: Cluster, key: int, version: int, body: dict[str, Any], broker: int = 2) -> Any:
+    """Send to a broker, by default one that is not the controller."""
+    return call_once(cluster.bootstrap_server(broker), key, version, body)
 
 
 def create(
@@ -53,7 +41,7 @@ def create(
     configs: dict[str, str] | None = None,
     timeout_ms: int = 10_000,
 ) -> list[tuple[str, str | None]]:
-    """Create topics alike; return the name of the code and the message of each."""
+    """Create topics with equal settings; return each one's error name and message."""
     given = list(enumerate(replicas or []))
     body = {
         "topics": [
@@ -69,7 +57,7 @@ def create(
         "timeoutMs": timeout_ms,
         "validateOnly": False,
     }
-    answer = ask(cluster, CREATE_TOPICS, 7, body)
+    answer = call(cluster, CREATE_TOPICS, 7, body)
     return [(ErrorCode(t["errorCode"]).name, t["errorMessage"]) for t in answer["topics"]]
 
 
@@ -79,43 +67,43 @@ def described(cluster: Cluster, *topics: str) -> Any:
         "allowAutoTopicCreation": False,
         "includeTopicAuthorizedOperations": False,
     }
-    return ask(cluster, METADATA, 12, body)
+    return call(cluster, METADATA, 12, body)
 
 
 @pytest.mark.parametrize("name", ["with space", "x" * 300, "", ".", "umläut"])
-def test_an_illegal_topic_name_is_refused_with_a_reason(cluster: Cluster, name: str) -> None:
+def test_an_invalid_topic_name_is_rejected_with_a_message(cluster: Cluster, name: str) -> None:
     ((code, text),) = create(cluster, name)
     assert code == "INVALID_TOPIC_EXCEPTION"
     assert text
 
 
-def test_an_unknown_config_or_a_bad_value_is_refused_with_a_reason(cluster: Cluster) -> None:
+def test_an_invalid_config_is_rejected_with_a_message(cluster: Cluster) -> None:
     for configs in ({"no.such.config": "1"}, {"retention.ms": "soon"}, {"cleanup.policy": "burn"}):
         ((code, text),) = create(cluster, next(names), configs=configs)
         assert code == "INVALID_CONFIG"
         assert next(iter(configs)) in str(text)
 
 
-def test_errors_of_creation_and_growth_say_what_is_wrong(cluster: Cluster) -> None:
+def test_creation_and_partition_errors_carry_kafkas_messages(cluster: Cluster) -> None:
     name = next(names)
     assert create(cluster, name) == [("NONE", None)]
     assert create(cluster, name) == [("TOPIC_ALREADY_EXISTS", f"Topic '{name}' already exists.")]
     grow = {"topics": [{"name": name, "count": 1, "assignments": None}]}
     body = {**grow, "timeoutMs": 1000, "validateOnly": False}
-    (result,) = ask(cluster, CREATE_PARTITIONS, 3, body)["results"]
+    (result,) = call(cluster, CREATE_PARTITIONS, 3, body)["results"]
     assert result["errorMessage"] == "Topic already has 1 partitions."
 
 
-def test_a_topic_named_twice_fails_alone(cluster: Cluster) -> None:
-    """The others of the request are created."""
+def test_a_duplicate_topic_fails_alone(cluster: Cluster) -> None:
+    """The other topics of the request are created."""
     twice, once = next(names), next(names)
     answers = create(cluster, twice, once, twice)
     assert sorted(code for code, _ in answers) == ["INVALID_REQUEST", "INVALID_REQUEST", "NONE"]
     assert [t["errorCode"] for t in described(cluster, once, twice)["topics"]] == [0, 3]
 
 
-def test_a_given_placement_is_checked_and_kept(cluster: Cluster) -> None:
-    """Brokers that do not exist, duplicates and gaps are refused; the rest stays as asked."""
+def test_a_replica_assignment_is_validated_and_used(cluster: Cluster) -> None:
+    """Unknown brokers, duplicates and uneven replica counts are rejected."""
     for bad in ([[9]], [[1, 1]], [[1, 2], [3]]):
         ((code, text),) = create(cluster, next(names), replicas=bad)
         assert code == "INVALID_REPLICA_ASSIGNMENT"
@@ -128,8 +116,8 @@ def test_a_given_placement_is_checked_and_kept(cluster: Cluster) -> None:
     assert [p["leaderId"] for p in partitions] == [3, 1, 2]
 
 
-def test_each_broker_has_its_own_rack_and_internal_topics_say_so(cluster: Cluster) -> None:
-    ask(cluster, FIND_COORDINATOR, 1, {"key": "group", "keyType": 0})
+def test_metadata_reports_racks_and_internal_topics(cluster: Cluster) -> None:
+    call(cluster, FIND_COORDINATOR, 1, {"key": "group", "keyType": 0})
     name = next(names)
     create(cluster, name)
     answer = described(cluster, name, "__consumer_offsets")
@@ -138,50 +126,49 @@ def test_each_broker_has_its_own_rack_and_internal_topics_say_so(cluster: Cluste
     assert [topic["isInternal"] for topic in answer["topics"]] == [False, True]
 
 
-def test_a_request_that_may_not_wait_is_told_that_its_time_is_over(cluster: Cluster) -> None:
-    """The topic comes to be all the same."""
+def test_timeout_0_returns_request_timed_out(cluster: Cluster) -> None:
+    """The topic is created anyway."""
     name = next(names)
     assert create(cluster, name, timeout_ms=0) == [("REQUEST_TIMED_OUT", None)]
     assert create(cluster, name)[0][0] == "TOPIC_ALREADY_EXISTS"
 
 
-def test_quotas_have_known_keys_and_values_that_fit(cluster: Cluster) -> None:
-    """What is refused is not stored; that they are enforced, test_mutation_quota.py shows."""
+def test_quota_keys_and_values_are_validated(cluster: Cluster) -> None:
+    """Rejected quotas are not stored. test_mutation_quota.py covers enforcement."""
 
     def alter(key: str, value: float) -> str:
         entity = [{"entityType": "user", "entityName": "quota-user"}]
         ops = [{"key": key, "value": value, "remove": False}]
         body = {"entries": [{"entity": entity, "ops": ops}], "validateOnly": False}
-        (entry,) = ask(cluster, ALTER_QUOTAS, 1, body)["entries"]
+        (entry,) = call(cluster, ALTER_QUOTAS, 1, body)["entries"]
         return ErrorCode(entry["errorCode"]).name
 
     assert alter("no_such_rate", 1.0) == "INVALID_REQUEST"
     assert alter("producer_byte_rate", 0.5) == "INVALID_REQUEST"
     assert alter("consumer_byte_rate", 10.0) == "NONE"
     components = [{"entityType": "user", "matchType": 0, "match": "quota-user"}]
-    answer = ask(cluster, DESCRIBE_QUOTAS, 1, {"components": components, "strict": True})
+    answer = call(cluster, DESCRIBE_QUOTAS, 1, {"components": components, "strict": True})
     (entry,) = answer["entries"]
     assert entry["values"] == [{"key": "consumer_byte_rate", "value": 10.0}]
 
 
-def test_a_host_name_may_stand_for_an_ip_if_it_has_an_address(cluster: Cluster) -> None:
-    """The controller looks it up, as Kafka's does; it is stored as it was written."""
+def test_an_ip_quota_accepts_a_resolvable_host_name(cluster: Cluster) -> None:
+    """The controller resolves it, as in Kafka, and stores it as written."""
 
     def limit(name: str) -> int:
         entity = [{"entityType": "ip", "entityName": name}]
         ops = [{"key": "connection_creation_rate", "value": 5.0, "remove": False}]
         body = {"entries": [{"entity": entity, "ops": ops}], "validateOnly": False}
-        (entry,) = ask(cluster, ALTER_QUOTAS, 1, body)["entries"]
+        (entry,) = call(cluster, ALTER_QUOTAS, 1, body)["entries"]
         return int(entry["errorCode"])
 
     assert [limit(name) for name in ("LocalHost", "no-such-host.invalid")] == [0, 42]
     components = [{"entityType": "ip", "matchType": 0, "match": "LocalHost"}]
-    answer = ask(cluster, DESCRIBE_QUOTAS, 1, {"components": components, "strict": True})
+    answer = call(cluster, DESCRIBE_QUOTAS, 1, {"components": components, "strict": True})
     assert len(answer["entries"]) == 1
 
 
-def test_version_0_finds_a_log_from_when_it_was_made(cluster: Cluster) -> None:
-    """The oldest way to ask for offsets by time."""
+def test_list_offsets_v0_finds_the_log_from_its_creation_time(cluster: Cluster) -> None:
     name = next(names)
     before_ms = int(time.time() * 1000) - 1
     create(cluster, name, replicas=[[2]])
@@ -189,10 +176,10 @@ def test_version_0_finds_a_log_from_when_it_was_made(cluster: Cluster) -> None:
     def offsets(timestamp: int) -> list[int]:
         partition = {"partitionIndex": 0, "timestamp": timestamp, "maxNumOffsets": 1}
         topics = [{"name": name, "partitions": [partition]}]
-        answer = ask(cluster, LIST_OFFSETS, 0, {"replicaId": -1, "topics": topics})
-        (told,) = answer["topics"][0]["partitions"]
-        assert told["errorCode"] == 0
-        return list(told["oldStyleOffsets"])
+        answer = call(cluster, LIST_OFFSETS, 0, {"replicaId": -1, "topics": topics})
+        (result,) = answer["topics"][0]["partitions"]
+        assert result["errorCode"] == 0
+        return list(result["oldStyleOffsets"])
 
     assert offsets(before_ms) == []
     assert offsets(int(time.time() * 1000) + 1) == [0]
@@ -204,31 +191,28 @@ def test_version_0_finds_a_log_from_when_it_was_made(cluster: Cluster) -> None:
 def test_all_configs_are_described(
     cluster: Cluster, resource_type: int, name: str, at_least: int
 ) -> None:
-    """Not the handful that clients usually look at."""
     name = name or next(names)
     if resource_type == 2:
         create(cluster, name)
     resource = {"resourceType": resource_type, "resourceName": name, "configurationKeys": None}
     body = {"resources": [resource], "includeSynonyms": True, "includeDocumentation": True}
-    (result,) = ask(cluster, DESCRIBE_CONFIGS, 4, body, broker=1)["results"]
+    (result,) = call(cluster, DESCRIBE_CONFIGS, 4, body, broker=1)["results"]
     assert len(result["configs"]) >= at_least
     assert all(config["documentation"] for config in result["configs"][:20])
 
 
-def test_writes_work_at_any_broker_because_it_forwards_them(cluster: Cluster) -> None:
-    """Through every broker the same controller writes, and everybody is told of it."""
+def test_every_broker_accepts_writes(cluster: Cluster) -> None:
     for broker in (1, 2, 3):
         name = next(names)
         create(cluster, name)
         configs = [{"name": "retention.ms", "value": "1000"}]
         resource = {"resourceType": 2, "resourceName": name, "configs": configs}
         body = {"resources": [resource], "validateOnly": False}
-        (result,) = ask(cluster, ALTER_CONFIGS, 2, body, broker=broker)["responses"]
+        (result,) = call(cluster, ALTER_CONFIGS, 2, body, broker=broker)["responses"]
         assert result["errorCode"] == 0
 
 
-def test_the_controller_moves_and_metadata_says_where_it_is(cluster: Cluster) -> None:
-    """Where a fake's controller is the same for ever."""
+def test_metadata_follows_a_controller_move(cluster: Cluster) -> None:
     assert described(cluster)["controllerId"] == 1
     cluster.move_controller(3)
     assert described(cluster)["controllerId"] == 3
@@ -236,15 +220,15 @@ def test_the_controller_moves_and_metadata_says_where_it_is(cluster: Cluster) ->
     cluster.move_controller(1)
 
 
-def wait_until(holds: Callable[[], bool], timeout_s: float = 60.0) -> None:
+def wait_until(is_true: Callable[[], bool], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
-    while not holds():
+    while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 def test_replicas_on_a_dead_broker_leave_the_isr(cluster: Cluster) -> None:
-    """And its partitions are led by others. The last test of this file: broker 3 is dead then."""
+    """Another replica becomes leader. Must stay the last test here: it kills broker 3."""
     name = next(names)
     create(cluster, name, replicas=[[3, 1, 2]])
     cluster.kill_node(3)

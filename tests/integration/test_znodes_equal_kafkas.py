@@ -1,7 +1,6 @@
-"""After the same requests, ZooKeeper holds what a live Kafka 3.9.1 left there, byte for byte.
+"""The same requests leave the same znodes as a live Kafka 3.9.1, byte for byte.
 
-What a cluster may choose is masked: ids, times, ports, which brokers hold a partition. Key order
-counts, because Kafka's readers are not the only ones.
+Values that differ between clusters are masked: ids, times, ports, replicas. Key order is compared.
 """
 
 from __future__ import annotations
@@ -17,20 +16,19 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
 from bridgehead.cluster import Cluster
-from chaos.fidelity import load_cases, replay
-from tests.integration.admin_clients import ConfluentHand
+from fidelity.replay import load_cases, replay
+from tests.integration.admin_clients import ConfluentAdmin
 
 StartCluster = Callable[..., Cluster]
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 OURS_ALONE = re.compile(r"/(bridgehead|zookeeper)(/.*)?")
-# Requests of these are in the recording; a cluster that does not serve them has none of it.
 NOT_COMPARED = re.compile(
     r"/config/(users|clients|ips)/.*"
-    r"|/config/changes/.*"  # numbered through: a test of their own, below
-    r"|/controller_epoch"  # the same
-    r"|/config/brokers/<default>"  # its version counts requests that are not in the recording
+    r"|/config/changes/.*"  # sequential: tested below
+    r"|/controller_epoch"  # tested below
+    r"|/config/brokers/<default>"  # its version counts requests outside the recording
     r"|/(brokers|config)/topics/(reassign|elect-leaders|delete-records|__x).*"
-    r"|/(brokers|config)/topics/create-topics-v\d-(nobroker|neg|emptyrep)(/.*)?"  # refused here
+    r"|/(brokers|config)/topics/create-topics-v\d-(nobroker|neg|emptyrep)(/.*)?"  # rejected here
 )
 MASKED = {
     "topic_id",
@@ -49,7 +47,7 @@ WALKS_MAX = 20
 
 
 def masked(value: Any, key: str = "") -> Any:
-    """A znode's JSON without what a cluster may choose, in its own key order."""
+    """Return a znode's JSON without values that differ between clusters, in its key order."""
     if key in MASKED:
         return type(value).__name__
     if key == "config":
@@ -62,7 +60,7 @@ def masked(value: Any, key: str = "") -> Any:
 
 
 def comparable(znode: Znode) -> tuple[Any, ...]:
-    """Data, kind, rights and, where requests alone decide it, the version."""
+    """Return data, kind, version and ACLs."""
     data = znode["data"]
     if data and data.startswith("{"):
         data = json.dumps(masked(json.loads(data)))
@@ -89,7 +87,7 @@ def walk(client: KazooClient, path: str = "/") -> Iterator[Znode]:
 
 
 def whole_walk(client: KazooClient) -> dict[str, Znode] | None:
-    """None if a znode went while we walked."""
+    """Return None if a znode was deleted during the walk."""
     try:
         return {znode["path"]: znode for znode in walk(client)}
     except NoNodeError:
@@ -97,38 +95,38 @@ def whole_walk(client: KazooClient) -> dict[str, Znode] | None:
 
 
 def tree_of(cluster: Cluster) -> dict[str, Znode]:
-    """The tree at rest: a controller may still be ending a deletion or an election."""
+    """Walk the tree; repeat while the controller deletes znodes."""
     client = KazooClient(cluster.zookeeper_connect)
     client.start()
     try:
         for _ in range(WALKS_MAX):
             if (tree := whole_walk(client)) is not None:
                 return tree
-        raise AssertionError(f"znodes went during each of {WALKS_MAX} walks")
+        raise AssertionError(f"znodes were deleted during each of {WALKS_MAX} walks")
     finally:
         client.stop()
         client.close()
 
 
 def kept(tree: dict[str, Znode], named: set[str]) -> dict[str, tuple[Any, ...]]:
-    """What is compared; of topics those that a recorded request names: Kafka was asked more."""
+    """Return the compared znodes; only topics of recorded requests, because Kafka had more."""
     compared = {}
     for path, znode in tree.items():
         topic = re.match(r"/(?:brokers|config)/topics/([^/]+)", path)
-        left_out = OURS_ALONE.fullmatch(path) or NOT_COMPARED.fullmatch(path)
-        if not left_out and (topic is None or topic[1] in named):
+        skipped = OURS_ALONE.fullmatch(path) or NOT_COMPARED.fullmatch(path)
+        if not skipped and (topic is None or topic[1] in named):
             compared[path] = comparable(znode)
     return compared
 
 
 def names_in(recording: Path) -> set[str]:
-    """Every text in the bodies of the recorded requests."""
+    """Return every string in the bodies of the recorded requests."""
     bodies = [step.get("body") for case in load_cases(recording) for step in case["steps"]]
     return set(re.findall(r'"([^"]*)"', json.dumps(bodies)))
 
 
-def test_the_same_requests_leave_the_same_znodes(start_cluster: StartCluster) -> None:
-    """Same paths; same JSON in the same key order; same rights, versions and ephemeral ones."""
+def test_same_requests_leave_the_same_znodes(start_cluster: StartCluster) -> None:
+    """Same paths, JSON in the same key order, ACLs, versions and ephemeral znodes."""
     cluster = start_cluster(controller=1)
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
     recording = RECORDINGS / "forwarded-open.jsonl.gz"
@@ -138,21 +136,21 @@ def test_the_same_requests_leave_the_same_znodes(start_cluster: StartCluster) ->
     want, got = kept(recorded("forwarded"), named), kept(tree, named)
     assert sorted(set(want) ^ set(got)) == []
     assert {path: got[path] for path in want if got[path] != want[path]} == {}
-    assert len(want) > 900  # a comparison of next to nothing would pass as well
+    assert len(want) > 900  # the comparison is not empty
 
 
-def test_states_carry_the_controllers_epoch_and_changes_are_numbered_through(
+def test_states_have_the_controller_epoch_and_notifications_are_sequential(
     start_cluster: StartCluster,
 ) -> None:
-    """The epoch counts elections as its znode's version does; a change names what changed."""
+    """The epoch equals its znode's version; a notification names the entity."""
     cluster = start_cluster()
-    hand = ConfluentHand(cluster.bootstrap_servers)
-    hand.create("first", 1, 3, {})
-    hand.alter("first", {"retention.ms": "1000"}, legacy=False)
+    admin = ConfluentAdmin(cluster.bootstrap_servers)
+    admin.create("first", 1, 3, {})
+    admin.alter("first", {"retention.ms": "1000"}, legacy=False)
     cluster.move_controller(cluster.controller_id() % 3 + 1)
-    hand.create("second", 1, 3, {})
-    hand.alter("second", {"retention.ms": "1000"}, legacy=False)
-    hand.close()
+    admin.create("second", 1, 3, {})
+    admin.alter("second", {"retention.ms": "1000"}, legacy=False)
+    admin.close()
     tree = tree_of(cluster)
     epoch = tree["/controller_epoch"]
     assert int(epoch["data"]) == epoch["version"]

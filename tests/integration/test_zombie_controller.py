@@ -1,7 +1,6 @@
-"""A controller paused past its session wakes up and writes nothing; without the fence it does.
+"""A controller paused past its session writes nothing when it resumes; without the fence it does.
 
-The witness is ZooKeeper's transaction log: whatever a session of the old controller wrote after
-its successor's election is there, whoever claims what.
+The evidence is ZooKeeper's transaction log.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.frames import Connection, create_topics_frame
 from bridgehead.cluster import Cluster
-from chaos.witness import read_transactions
+from judge.transaction_log import read_transactions
+from raw_client.asynchronous import AsyncConnection
+from raw_client.codec import create_topics
 
 SESSION_TIMEOUT_S = 2.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}
@@ -24,7 +24,7 @@ MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"))
 
 
 def events(cluster: Cluster, node: int, kind: str) -> list[dict[str, object]]:
-    """Of a node at work: its last line may be half written."""
+    """Return a running node's events; its last line may be incomplete."""
     lines = [
         json.loads(line)
         for path in sorted((cluster.evidence_dir / f"node={node}").glob("*.jsonl"))
@@ -35,21 +35,21 @@ def events(cluster: Cluster, node: int, kind: str) -> list[dict[str, object]]:
 
 
 async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
-    """Freeze the controller's process with work in its queue until somebody else is in office.
+    """Pause the controller's process under load until another broker is the active controller.
 
-    Returns the paused broker and its successor's election zxid.
+    Returns the paused broker and the zxid of its successor's election.
     """
     controller = cluster.wait_for_controller()
-    # Clients of the controller's own broker: their requests are in its queue when it stops.
-    connections = [await Connection.open(cluster.bootstrap_server(controller)) for _ in range(32)]
+    # Clients of the controller's own broker, so that its queue is not empty.
+    address = cluster.bootstrap_server(controller)
+    connections = [await AsyncConnection.open(address) for _ in range(32)]
     done = asyncio.Event()
 
-    async def write(number: int, connection: Connection) -> None:
+    async def write(number: int, connection: AsyncConnection) -> None:
         count = 0
         while not done.is_set():
             count += 1
-            frame = create_topics_frame([f"zombie-{number}-{count}"])
-            await connection.ask(frame)
+            await connection.exchange(create_topics([f"zombie-{number}-{count}"]))
 
     writers = [asyncio.create_task(write(number, each)) for number, each in enumerate(connections)]
     await asyncio.sleep(0)
@@ -64,9 +64,9 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
         while not events(cluster, successor, "became_active"):
             await asyncio.sleep(0.05)
         elected = events(cluster, successor, "became_active")[-1]["zxid"]
-        # The successor has written, so that a zombie's write would come after it.
+        # A write of the successor, which a zombie's write would follow.
         address = cluster.bootstrap_server(successor)
-        await (await Connection.open(address)).ask(create_topics_frame(["successor"]))
+        await (await AsyncConnection.open(address)).exchange(create_topics(["successor"]))
     finally:
         process.resume()
     assert isinstance(elected, int)
@@ -80,7 +80,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
 
 
 def _wrote(cluster: Cluster, controller: int, elected: int) -> list[int]:
-    """Return the zxids of metadata that sessions of `controller`'s first term wrote afterwards."""
+    """Return the zxids of metadata writes by the first term's sessions after `elected`."""
     sessions = {
         each["session"]
         for each in events(cluster, controller, "commit_answered")
@@ -104,20 +104,14 @@ def _is_metadata(transaction: object) -> bool:
 
 
 @pytest.mark.timeout(120)
-async def test_a_paused_controller_wakes_up_and_writes_nothing() -> None:
-    """
-    After its successor's election no session of the old term has written metadata.
-    """
+async def test_a_paused_controller_writes_nothing_after_its_successors_election() -> None:
     with Cluster(brokers=3, properties=PROPERTIES) as cluster:
         controller, elected = await pause_under_load(cluster)
         assert _wrote(cluster, controller, elected) == []
 
 
 @pytest.mark.timeout(120)
-async def test_without_the_fence_a_paused_controller_writes_after_its_successor() -> None:
-    """
-    The same pause with the seeded bug is caught: the test above can fail.
-    """
+async def test_a_paused_controller_without_the_fence_writes_after_its_successor() -> None:
     command = (*MUTANT_NODE, "--mutants", "fence_off,retry_across_sessions")
     with Cluster(brokers=3, properties=PROPERTIES, node_command=command) as cluster:
         controller, elected = await pause_under_load(cluster)

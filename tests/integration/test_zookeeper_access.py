@@ -10,11 +10,11 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from bench.frames import create_topics_frame, decode_answer
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
-from chaos.connection import Connection, request_bytes
 from cluster_model.znode_access import Credential
+from raw_client.blocking import Connection
+from raw_client.codec import create_topics, decode_message
 
 CONTROLLER, BROKER = Credential("controller", "write-secret"), Credential("broker", "read-secret")
 ALL, READ, CREATE = 31, 1, 4
@@ -34,13 +34,13 @@ def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
     }
     with Cluster(brokers=2, controller=1, zookeeper=connect, properties=properties) as running:
         connection = Connection(running.bootstrap_server(2))
-        answer = connection.ask(create_topics_frame(["orders"])[4:])
+        answer = connection.exchange(create_topics(["orders"]))
         assert isinstance(answer, bytes)
-        assert decode_answer(19, 4, answer).topics[0].error_code == 0
+        assert decode_message(19, 4, answer).topics[0].error_code == 0
         op = {"key": "consumer_byte_rate", "value": 5.0, "remove": False}
         entry = {"entity": [{"entityType": "user", "entityName": "alice"}], "ops": [op]}
         body = {"entries": [entry], "validateOnly": False}
-        assert isinstance(connection.ask(request_bytes(49, 1, body)), bytes)
+        assert connection.call(49, 1, body)["entries"]
         connection.close()
         yield running
 
@@ -50,7 +50,7 @@ Open = Callable[[Credential | None], KazooClient]
 
 @pytest.fixture
 def session(cluster: Cluster) -> Iterator[Open]:
-    """Sessions of one's own, with a credential or without."""
+    """A separate session, with or without a credential."""
     clients = []
 
     def open_one(credential: Credential | None) -> KazooClient:
@@ -67,7 +67,7 @@ def session(cluster: Cluster) -> Iterator[Open]:
 
 
 def walk(client: KazooClient, path: str = "/") -> Iterator[str]:
-    """Every znode but ZooKeeper's own and the root."""
+    """Return every znode except ZooKeeper's own and the root."""
     for name in client.get_children(path):
         child = f"{path.rstrip('/')}/{name}"
         if child != "/zookeeper":
@@ -93,15 +93,15 @@ WRITES: dict[str, Callable[[KazooClient], object]] = {
 
 
 @pytest.mark.parametrize("what", WRITES)
-def test_a_brokers_session_cannot_write(session: Open, what: str) -> None:
-    """Nor can anybody without a credential."""
+def test_broker_session_cannot_write(session: Open, what: str) -> None:
+    """Nor can a session without a credential."""
     for credential in (BROKER, None):
         with pytest.raises(NoAuthError):
             WRITES[what](session(credential))
 
 
-def test_a_brokers_session_reads_what_nobody_else_may(session: Open) -> None:
-    """Credentials and tokens, by which clients log in at every broker."""
+def test_broker_session_reads_sensitive_znodes(session: Open) -> None:
+    """Credentials and tokens."""
     assert b"consumer_byte_rate" in session(BROKER).get("/config/users/alice")[0]
     assert session(BROKER).get_children("/delegation_token/tokens") == []
     for path in ("/config/users/alice", "/config/brokers", "/delegation_token/tokens"):
@@ -110,8 +110,8 @@ def test_a_brokers_session_reads_what_nobody_else_may(session: Open) -> None:
     assert session(None).get("/brokers/topics/orders")[0]
 
 
-def test_the_rights_of_every_znode_are_kafkas_and_the_brokers_own(session: Open) -> None:
-    """Creator all, everybody reads, less where it is sensitive; two entries are ours."""
+def test_znode_acls_are_those_of_kafka_plus_ours(session: Open) -> None:
+    """Creator all, world read, except for sensitive ones; two entries are ours."""
     client = session(CONTROLLER)
     client.add_auth("digest", BROKER.text)
     seen = set()
@@ -133,24 +133,22 @@ def test_the_rights_of_every_znode_are_kafkas_and_the_brokers_own(session: Open)
     assert {"/brokers/topics/orders/partitions/0/state", "/bridgehead/nodes/1"} <= seen
 
 
-def test_a_controller_that_resigned_leaves_no_session_that_could_write(
-    cluster: Cluster, session: Open
-) -> None:
-    """The next one takes office with the same credential, in a session of its own."""
+def test_resigned_controller_keeps_no_writing_session(cluster: Cluster, session: Open) -> None:
+    """The next one uses the same credential in its own session."""
     cluster.move_controller(2)
     assert cluster.wait_for_controller(other_than=1) == 2
     connection = Connection(cluster.bootstrap_server(1))
-    answer = connection.ask(create_topics_frame(["refunds"])[4:])
+    answer = connection.exchange(create_topics(["refunds"]))
     connection.close()
     assert isinstance(answer, bytes)
-    assert decode_answer(19, 4, answer).topics[0].error_code == 0
+    assert decode_message(19, 4, answer).topics[0].error_code == 0
     owner = session(None).get("/controller")[1].owner_session_id
     holders = {session(None).get(f"/brokers/ids/{n}")[1].owner_session_id for n in (1, 2)}
     assert owner not in holders
 
 
-def test_no_file_but_the_nodes_own_properties_holds_a_password(cluster: Cluster) -> None:
-    """Events, logs and what the supervisor writes about the run."""
+def test_passwords_are_only_in_node_properties(cluster: Cluster) -> None:
+    """Not in events, logs or the run record."""
     files = [file for file in cluster.data_dir.rglob("*") if file.is_file()]
     assert len(files) > 5
     for file in files:
@@ -162,17 +160,17 @@ def test_no_file_but_the_nodes_own_properties_holds_a_password(cluster: Cluster)
             assert b"read-secret" not in content, file
 
 
-def test_a_cluster_with_its_own_zookeeper_needs_to_be_told_nothing_more(tmp_path: Path) -> None:
-    """Credentials are made once; even the root is out of a stranger's reach; it starts again."""
+def test_embedded_zookeeper_needs_no_credentials(tmp_path: Path) -> None:
+    """They are generated once and protect even the root; a restart uses them."""
     for name in ("first", "second"):
         with Cluster(
             brokers=1, data_dir=tmp_path, properties={"zookeeper.set.acl": "true"}
         ) as running:
             connection = Connection(running.bootstrap_server(1))
-            answer = connection.ask(create_topics_frame([name])[4:])
+            answer = connection.exchange(create_topics([name]))
             connection.close()
             assert isinstance(answer, bytes)
-            assert decode_answer(19, 4, answer).topics[0].error_code == 0
+            assert decode_message(19, 4, answer).topics[0].error_code == 0
             stranger = KazooClient(running.zookeeper_connect)
             stranger.start()
             try:

@@ -1,4 +1,4 @@
-"""Over TLS to a ZooKeeper that has no other port, with Kafka's properties: sessions and dumps."""
+"""Sessions and dumps over TLS to a ZooKeeper without a plain-text port."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import trustme
 
-from bench.frames import create_topics_frame, decode_answer
 from bridgehead.cluster import Cluster
-from chaos.connection import Connection
-from chaos.evidence.dump import read_access
 from cluster_model.session_state import ConnectionLostError
+from node.znode_dump import read_access
+from raw_client.blocking import Connection
+from raw_client.codec import create_topics, decode_message
 from tests.integration.tls_zookeeper import STORE_PASSWORD, TlsZooKeeper, tls_zookeeper
 from zookeeper_client.session import ZooKeeperSession
 from zookeeper_client.tls_handler import TlsHandler
@@ -28,7 +28,7 @@ OPEN_S, REFUSED_S = 60.0, 8.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsZooKeeper]:
-    """One server for all, which serves."""
+    """A running server for all tests."""
     with tls_zookeeper(tmp_path_factory.mktemp("tls-zookeeper")) as started:
         asyncio.run(answers(started))
         yield started
@@ -59,16 +59,14 @@ async def session(
 
 def create(cluster: Cluster, broker: int, name: str) -> int:
     connection = Connection(cluster.bootstrap_server(broker))
-    answer = connection.ask(create_topics_frame([name])[4:])
+    answer = connection.exchange(create_topics([name]))
     connection.close()
     assert isinstance(answer, bytes)
-    return int(decode_answer(19, 4, answer).topics[0].error_code)
+    return int(decode_message(19, 4, answer).topics[0].error_code)
 
 
-def test_a_cluster_runs_over_tls_whoever_is_controller(
-    server: TlsZooKeeper, tmp_path: Path
-) -> None:
-    """Its sessions, the one that is expired from outside, and what is written down of the run."""
+def test_cluster_runs_over_tls(server: TlsZooKeeper, tmp_path: Path) -> None:
+    """With each broker as controller, with an expired session, and with the dumps of the run."""
     connect = f"{server.connect}/cluster"
     properties = server.properties("client.p12")
     with Cluster(brokers=2, zookeeper=connect, properties=properties, data_dir=tmp_path) as cluster:
@@ -90,32 +88,38 @@ def test_a_cluster_runs_over_tls_whoever_is_controller(
             assert STORE_PASSWORD.encode() not in file.read_bytes(), file
 
 
-async def refusal(server: TlsZooKeeper, changes: Mapping[str, str], host: str) -> str:
-    """Why a session was not opened."""
-    with pytest.raises(ConnectionLostError) as refused:
+def test_direct_writes_use_tls(server: TlsZooKeeper, tmp_path: Path) -> None:
+    """A broker below the bridge release opens its third session at start."""
+    properties = {**server.properties(), "inter.broker.protocol.version": "3.3"}
+    connect = f"{server.connect}/direct"
+    with Cluster(brokers=1, zookeeper=connect, properties=properties, data_dir=tmp_path) as cluster:
+        assert cluster.status()["brokers"][0]["state"]["writes_directly"]
+
+
+async def session_error(server: TlsZooKeeper, changes: Mapping[str, str], host: str) -> str:
+    """Return why a session could not be opened."""
+    with pytest.raises(ConnectionLostError) as caught:
         async with session(server, {**server.properties(), **changes}, host):
             pass
-    return str(refused.value)
+    return str(caught.value)
 
 
-async def test_a_server_that_is_not_the_one_is_not_spoken_to(
-    server: TlsZooKeeper, tmp_path: Path
-) -> None:
-    """Another authority's, or another host's; and who shows no certificate gets no session."""
+async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path) -> None:
+    """A foreign authority, another host; and a client without certificate gets no session."""
     trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
     stranger = {"zookeeper.ssl.truststore.location": str(tmp_path / "stranger.pem")}
     why, whose, _ = await asyncio.gather(
-        refusal(server, stranger, "127.0.0.1"),
-        refusal(server, {}, "localhost"),
-        refusal(server, {"zookeeper.ssl.keystore.location": ""}, "127.0.0.1"),
+        session_error(server, stranger, "127.0.0.1"),
+        session_error(server, {}, "localhost"),
+        session_error(server, {"zookeeper.ssl.keystore.location": ""}, "127.0.0.1"),
     )
     assert "the TLS handshake failed" in why
     assert "local issuer" in why
     assert "not valid for 'localhost'" in whose
 
 
-def test_what_tls_has_read_already_is_ready(server: TlsZooKeeper) -> None:
-    """A second reply in one record would else lie there until something else comes."""
+def test_data_buffered_by_tls_are_readable(server: TlsZooKeeper) -> None:
+    """A second reply in one TLS record is read without more input."""
     near, far = socket.socketpair()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(server.folder / "client.pem")

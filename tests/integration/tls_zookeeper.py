@@ -1,4 +1,4 @@
-"""A ZooKeeper that speaks nothing but TLS and asks for a certificate: the wheel's jars have it."""
+"""A ZooKeeper, from the wheel's jars, that accepts only TLS with client certificates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
-from bridgehead.cluster.child_process import start_child, stop_child, tethered
+from bridgehead.cluster.child_process import die_with_parent, start_child, stop_child
 from bridgehead.cluster.java import find_java
-from bridgehead.cluster.plan import Ports
+from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import MAIN_CLASS, class_path
 
 _NETTY: Final = (
@@ -29,7 +29,7 @@ STORE_PASSWORD: Final = "store-secret"
 
 
 class TlsZooKeeper:
-    """The server, and what its clients need: `ca.pem`, `client.pem`, `client.p12`."""
+    """The server and its clients' files: `ca.pem`, `client.pem`, `client.p12`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -86,13 +86,13 @@ class TlsZooKeeper:
             "ssl.enabledProtocols=TLSv1.2,TLSv1.3\n"
         )
         java = [str(find_java()), "-Xmx512m", "-XX:+UseSerialGC", "-cp", ":".join([jars, *netty])]
-        command = tethered([*java, MAIN_CLASS, str(configuration)])
+        command = die_with_parent([*java, MAIN_CLASS, str(configuration)])
         return start_child(command, output=self.folder / "zookeeper.out")
 
 
 @contextmanager
 def tls_zookeeper(folder: Path) -> Iterator[TlsZooKeeper]:
-    """Start one; it is asked until it answers by whoever needs it."""
+    """Start one; callers poll it until it answers."""
     server = TlsZooKeeper(folder)
     try:
         yield server

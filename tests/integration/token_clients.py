@@ -1,4 +1,4 @@
-"""Clients that ask for delegation tokens, and clients that log in with one."""
+"""Clients that request delegation tokens, and clients that log in with them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bridgehead.cluster import Cluster
-from bridgehead.kafka_wire.headers import decode_response_header
-from bridgehead.kafka_wire.json_form import decode_body
-from chaos.connection import Connection, request_bytes
-from tests.unit.authentication.clients import ScramClient
+from raw_client.blocking import Connection
+from tests.unit.broker_proxy.authentication.clients import ScramClient
 
 CREATE, RENEW, EXPIRE, DESCRIBE = 38, 39, 40, 41
 _VERSIONS: Final = {CREATE: 3, RENEW: 2, EXPIRE: 2, DESCRIBE: 3, 17: 1, 36: 2, 60: 0, 19: 4}
@@ -31,24 +29,23 @@ class Client:
         self._connection.close()
 
     def ask(self, key: int, body: dict[str, Any]) -> Any:
-        """Return the answer's body; None when the connection was closed."""
+        """Return the response body; None when the connection was closed."""
         return self.ask_version(key, _VERSIONS[key], body)
 
     def ask_version(self, key: int, version: int, body: dict[str, Any]) -> Any:
-        """As `ask`, in a version of one's own choice."""
-        answer = self._connection.ask(request_bytes(key, version, body))
-        if not isinstance(answer, bytes):
+        """As `ask`, in a chosen version."""
+        try:
+            return self._connection.call(key, version, body)
+        except ConnectionError:
             return None
-        _, at = decode_response_header(key, version, answer)
-        return decode_body(key, "response", version, answer[at:])
 
     def log_in(self, user: str) -> Client:
-        """With SASL PLAIN, by the password of the recordings' users."""
+        """Log in with SASL PLAIN and the password of the recordings' users."""
         assert self._connection.log_in(user, f"{user}-secret")
         return self
 
     def log_in_with_token(self, token_id: str, proof: str) -> bool:
-        """With SCRAM-SHA-256 and `tokenauth`; `proof` is the HMAC in base64."""
+        """Log in with SCRAM-SHA-256 and `tokenauth`; `proof` is the HMAC in base64."""
         client = ScramClient(token_id, proof, ",tokenauth=true")
         self.ask(17, {"mechanism": "SCRAM-SHA-256"})
         first = self._authenticate(client.first())
@@ -61,26 +58,26 @@ class Client:
         return self.ask(36, {"authBytes": base64.b64encode(data).decode()})
 
     def create(self, *renewers: str, lifetime_ms: int = -1) -> Any:
-        """Ask for a token of one's own."""
+        """Create a token of this user."""
         named = [{"principalType": "User", "principalName": name} for name in renewers]
         owner = {"ownerPrincipalType": None, "ownerPrincipalName": None}
         return self.ask(CREATE, {**owner, "renewers": named, "maxLifetimeMs": lifetime_ms})
 
     def described(self) -> dict[str, Any]:
-        """Every token that this user may see, by id."""
+        """Return every token that this user may see, by id."""
         answer = self.ask(DESCRIBE, {"owners": None})
         assert answer["errorCode"] == 0
         return {token["tokenId"]: token for token in answer["tokens"]}
 
 
 def logs_in(cluster: Cluster, broker: int, token: Any) -> bool:
-    """Tell whether a token, as CreateDelegationToken answered it, opens a connection."""
+    """Tell whether a created token can log in."""
     with Client(cluster, broker) as client:
         return client.log_in_with_token(token["tokenId"], token["hmac"])
 
 
 def eventually(condition: Callable[[], bool], timeout_s: float = 30) -> bool:
-    """Wait until something is so; brokers learn of tokens from ZooKeeper."""
+    """Wait for a condition; brokers learn of tokens from ZooKeeper."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:

@@ -1,1 +1,1 @@
-"""One file per API: the dataclasses of its request and response, which are its tables."""
+"""One module per API, named after its `ApiKey`: the dataclasses of its request and response."""

@@ -1,8 +1,8 @@
-"""Every admin method of three released clients, put to one cluster: what each is expected to say.
+"""Every admin method of three released clients, with its expected results.
 
-Read first: a file and a class for each client; a method of the class is called like the client's
-own and exercises it. `OUT_OF_SCOPE` says why a method is not exercised: the API that it needs is
-not served, or it asks nothing of a broker. `test_every_admin_method` holds both against the client.
+One file and one class per client; a method of the class has the name of the client's method and
+exercises it. `OUT_OF_SCOPE` gives reasons for the others: an API that is not served, or no request
+at all. `test_every_admin_method` compares both with the client.
 """
 
 from __future__ import annotations

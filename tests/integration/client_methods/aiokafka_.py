@@ -13,7 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource as AiokafkaResource
 from aiokafka.admin.config_resource import ConfigResourceType as AiokafkaResourceType
 
-from tests.integration.client_methods.asking import (
+from tests.integration.client_methods.waiting import (
     Reason,
     T,
     fresh,
@@ -24,7 +24,7 @@ from tests.integration.client_methods.asking import (
 
 
 class Aiokafka:
-    """aiokafka; its answers are its own protocol's."""
+    """aiokafka, which returns responses of its own protocol classes."""
 
     OUT_OF_SCOPE: ClassVar[Mapping[str, Reason]] = {}
     CLIENT = AIOKafkaAdminClient
@@ -80,7 +80,7 @@ class Aiokafka:
     def create_partitions(self) -> None:
         name = self.topic()
         self.run(self.admin.create_partitions({name: aiokafka.admin.NewPartitions(3)}))
-        until(lambda: self.described(name), lambda told: len(told) == 3)
+        until(lambda: self.described(name), lambda result: len(result) == 3)
 
     def describe_cluster(self) -> None:
         assert len(self.run(self.admin.describe_cluster())["brokers"]) == 3

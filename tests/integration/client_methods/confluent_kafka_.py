@@ -10,7 +10,7 @@ import confluent_kafka.admin as confluent
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from tests.integration.client_methods.asking import (
+from tests.integration.client_methods.waiting import (
     OFFSET_COMMIT,
     WITHIN_S,
     Reason,
@@ -21,7 +21,7 @@ from tests.integration.client_methods.asking import (
 
 
 class Confluent:
-    """confluent-kafka (librdkafka): everything is a future."""
+    """confluent-kafka (librdkafka), which returns futures."""
 
     OUT_OF_SCOPE: ClassVar[Mapping[str, Reason]] = {
         "alter_consumer_group_offsets": OFFSET_COMMIT,
@@ -51,7 +51,9 @@ class Confluent:
 
     def list_topics(self) -> None:
         name = self.topic()
-        until(lambda: self.admin.list_topics(timeout=WITHIN_S).topics, lambda told: name in told)
+        until(
+            lambda: self.admin.list_topics(timeout=WITHIN_S).topics, lambda result: name in result
+        )
 
     def delete_topics(self) -> None:
         name = self.topic()
@@ -68,21 +70,21 @@ class Confluent:
     def describe_topics(self) -> None:
         name = self.topic()
         wanted = confluent_kafka.TopicCollection([name])
-        told = self.admin.describe_topics(wanted)[name].result(WITHIN_S)
-        assert sorted(node.id for node in told.partitions[0].replicas) == [1, 2, 3]
+        result = self.admin.describe_topics(wanted)[name].result(WITHIN_S)
+        assert sorted(node.id for node in result.partitions[0].replicas) == [1, 2, 3]
 
     def describe_cluster(self) -> None:
-        told = self.admin.describe_cluster().result(WITHIN_S)
-        assert (told.controller.id, len(told.nodes)) == (1, 3)
+        result = self.admin.describe_cluster().result(WITHIN_S)
+        assert (result.controller.id, len(result.nodes)) == (1, 3)
 
     def cluster_id(self) -> None:
-        told = self.admin.describe_cluster().result(WITHIN_S)
-        assert self.admin.cluster_id(WITHIN_S) == told.cluster_id
+        result = self.admin.describe_cluster().result(WITHIN_S)
+        assert self.admin.cluster_id(WITHIN_S) == result.cluster_id
 
     def configs(self, name: str) -> dict[str, str]:
         resource = confluent.ConfigResource("topic", name)
-        told = self.admin.describe_configs([resource])[resource].result(WITHIN_S)
-        return {key: entry.value for key, entry in told.items()}
+        result = self.admin.describe_configs([resource])[resource].result(WITHIN_S)
+        return {key: entry.value for key, entry in result.items()}
 
     def describe_configs(self) -> None:
         assert self.configs(self.topic())["cleanup.policy"] == "delete"
@@ -104,8 +106,8 @@ class Confluent:
     def elect_leaders(self) -> None:
         partition = confluent_kafka.TopicPartition(self.topic(), 0)
         preferred = confluent_kafka.ElectionType.PREFERRED
-        told = self.admin.elect_leaders(preferred, [partition]).result(WITHIN_S)
-        (error,) = told.values()
+        result = self.admin.elect_leaders(preferred, [partition]).result(WITHIN_S)
+        (error,) = result.values()
         assert error.code() == 84
 
     def list_offsets(self) -> None:
@@ -115,19 +117,19 @@ class Confluent:
 
     def delete_records(self) -> None:
         partition = confluent_kafka.TopicPartition(self.topic(), 0, 0)
-        told = self.admin.delete_records([partition])[partition].result(WITHIN_S)
-        assert told.low_watermark == 0
+        result = self.admin.delete_records([partition])[partition].result(WITHIN_S)
+        assert result.low_watermark == 0
 
     def list_groups(self) -> None:
         assert self.admin.list_groups(timeout=WITHIN_S) == []
 
     def list_consumer_groups(self) -> None:
-        told = self.admin.list_consumer_groups().result(WITHIN_S)
-        assert (told.valid, told.errors) == ([], [])
+        result = self.admin.list_consumer_groups().result(WITHIN_S)
+        assert (result.valid, result.errors) == ([], [])
 
     def describe_consumer_groups(self) -> None:
-        told = self.admin.describe_consumer_groups(["g"])["g"].result(WITHIN_S)
-        assert told.state is confluent_kafka.ConsumerGroupState.DEAD
+        result = self.admin.describe_consumer_groups(["g"])["g"].result(WITHIN_S)
+        assert result.state is confluent_kafka.ConsumerGroupState.DEAD
 
     def delete_consumer_groups(self) -> None:
         with pytest.raises(KafkaException) as refused:
@@ -135,21 +137,21 @@ class Confluent:
         assert refused.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
 
     def list_consumer_group_offsets(self) -> None:
-        asked = [confluent_kafka.ConsumerGroupTopicPartitions("g")]
-        told = self.admin.list_consumer_group_offsets(asked)["g"].result(WITHIN_S)
-        assert told.topic_partitions == []
+        groups = [confluent_kafka.ConsumerGroupTopicPartitions("g")]
+        result = self.admin.list_consumer_group_offsets(groups)["g"].result(WITHIN_S)
+        assert result.topic_partitions == []
 
     def alter_user_scram_credentials(self) -> None:
         user = fresh("user")
         kind = confluent.ScramCredentialInfo(confluent.ScramMechanism.SCRAM_SHA_256, 4096)
         made = confluent.UserScramCredentialUpsertion(user, kind, b"secret")
         self.admin.alter_user_scram_credentials([made])[user].result(WITHIN_S)
-        told = self.admin.describe_user_scram_credentials([user])[user].result(WITHIN_S)
-        assert [info.iterations for info in told.scram_credential_infos] == [4096]
+        result = self.admin.describe_user_scram_credentials([user])[user].result(WITHIN_S)
+        assert [info.iterations for info in result.scram_credential_infos] == [4096]
 
     def describe_user_scram_credentials(self) -> None:
         with pytest.raises(KafkaException) as refused:
-            self.admin.describe_user_scram_credentials(["nobody"])["nobody"].result(WITHIN_S)
+            self.admin.describe_user_scram_credentials(["missing"])["missing"].result(WITHIN_S)
         assert refused.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
 
     def acl(self, kind: Any) -> Any:
@@ -173,7 +175,7 @@ class Confluent:
         self.refused(self.admin.create_acls([acl])[acl])
 
     def describe_acls(self) -> None:
-        # This client keeps to itself that there is no authorizer.
+        # This client hides that there is no authorizer.
         found = self.admin.describe_acls(self.acl(confluent.AclBindingFilter)).result(WITHIN_S)
         assert found == []
 

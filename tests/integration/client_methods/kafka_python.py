@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient
 from kafka.structs import TopicPartition
 
 from broker_proxy.routing import SHIPPED
-from tests.integration.client_methods.asking import (
+from tests.integration.client_methods.waiting import (
     CLIENT_METRICS,
     DESCRIBE_QUORUM,
     DESCRIBE_TOPIC_PARTITIONS,
@@ -83,7 +83,7 @@ class KafkaPython:
     def create_partitions(self) -> None:
         name = self.topic(1)
         self.admin.create_partitions({name: 3})
-        until(lambda: self.described(name), lambda told: len(told) == 3)
+        until(lambda: self.described(name), lambda result: len(result) == 3)
 
     def delete_topics(self) -> None:
         name = self.topic()
@@ -98,8 +98,8 @@ class KafkaPython:
         assert sorted(partition["replica_nodes"]) == [1, 2, 3]
 
     def describe_cluster(self) -> None:
-        told = self.admin.describe_cluster()
-        assert (told["controller_id"], len(told["brokers"])) == (1, 3)
+        result = self.admin.describe_cluster()
+        assert (result["controller_id"], len(result["brokers"])) == (1, 3)
 
     def alter_configs(self) -> None:
         name = self.topic()
@@ -135,24 +135,24 @@ class KafkaPython:
 
     def elect_leaders(self) -> None:
         name = self.topic()
-        told = self.admin.elect_leaders(0, {name: [0]}, raise_errors=False)
-        assert "84" in str(told) or "ElectionNotNeeded" in str(told)
+        result = self.admin.elect_leaders(0, {name: [0]}, raise_errors=False)
+        assert "84" in str(result) or "ElectionNotNeeded" in str(result)
 
     def alter_replica_log_dirs(self) -> None:
         name = self.topic()
-        told = self.admin.alter_replica_log_dirs({(name, 0, 2): "/logs-b"})
-        assert list(told.values()) == [kafka.errors.NoError]
+        result = self.admin.alter_replica_log_dirs({(name, 0, 2): "/logs-b"})
+        assert list(result.values()) == [kafka.errors.NoError]
 
     def describe_log_dirs(self) -> None:
-        told = self.admin.describe_log_dirs()
-        assert sorted(broker["broker"] for broker in told) == [1, 2, 3]
-        paths = {each["log_dir"] for broker in told for each in broker["log_dirs"]}
+        result = self.admin.describe_log_dirs()
+        assert sorted(broker["broker"] for broker in result) == [1, 2, 3]
+        paths = {each["log_dir"] for broker in result for each in broker["log_dirs"]}
         assert paths == {"/logs-a", "/logs-b"}
 
     def delete_records(self) -> None:
         partition = TopicPartition(self.topic(), 0)
-        told = self.admin.delete_records({partition: 0})
-        assert told[partition]["low_watermark"] == 0
+        result = self.admin.delete_records({partition: 0})
+        assert result[partition]["low_watermark"] == 0
 
     def list_partition_offsets(self) -> None:
         partition = TopicPartition(self.topic(), 0)
@@ -178,18 +178,18 @@ class KafkaPython:
 
     def describe_groups(self) -> None:
         unavailable = kafka.errors.CoordinatorNotAvailableError
-        told = soon(lambda: self.admin.describe_groups(["g"]), unavailable)
-        assert "Dead" in str(told)
+        result = soon(lambda: self.admin.describe_groups(["g"]), unavailable)
+        assert "Dead" in str(result)
 
     def delete_groups(self) -> None:
         unavailable = kafka.errors.CoordinatorNotAvailableError
-        told = soon(lambda: self.admin.delete_groups(["g"]), unavailable)
-        assert told == {"g": "GroupIdNotFoundError"}
+        result = soon(lambda: self.admin.delete_groups(["g"]), unavailable)
+        assert result == {"g": "GroupIdNotFoundError"}
 
     def list_group_offsets(self) -> None:
         unavailable = kafka.errors.CoordinatorNotAvailableError
-        told = soon(lambda: self.admin.list_group_offsets({"g": None}), unavailable)
-        assert told == {"g": {}}
+        result = soon(lambda: self.admin.list_group_offsets({"g": None}), unavailable)
+        assert result == {"g": {}}
 
     def delete_group_offsets(self) -> None:
         unavailable = kafka.errors.CoordinatorNotAvailableError
@@ -201,13 +201,13 @@ class KafkaPython:
         mechanism = kafka.admin.ScramMechanism.SCRAM_SHA_256
         user = fresh("user")
         made = kafka.admin.UserScramCredentialUpsertion(user, mechanism, "secret", iterations=4096)
-        told = self.admin.alter_user_scram_credentials([made])
-        assert list(told) == [user]
+        result = self.admin.alter_user_scram_credentials([made])
+        assert list(result) == [user]
         assert user in str(self.admin.describe_user_scram_credentials([user]))
 
     def describe_user_scram_credentials(self) -> None:
-        told = self.admin.describe_user_scram_credentials(["nobody"])
-        assert "nobody" in str(told)
+        result = self.admin.describe_user_scram_credentials(["missing"])
+        assert "nobody" in str(result)
 
     def describe_features(self) -> None:
         assert self.admin.describe_features() == {}
@@ -230,10 +230,10 @@ class KafkaPython:
         self.refused(lambda: self.admin.delete_acls([self.acl(kafka.admin.ACLFilter)]))
 
     def refused(self, ask: Callable[[], Any]) -> None:
-        """Without an authorizer, raised or told: by the client's own choice."""
+        """Without an authorizer: an exception or an error code, depending on the client."""
         expected = kafka.errors.SecurityDisabledError
         try:
-            told = str(ask())
+            result = str(ask())
         except expected:
             return
-        assert expected.__name__ in told
+        assert expected.__name__ in result

@@ -1,1 +1,1 @@
-"""What each API answers, as literal tables: one file an API, read in `tables.TABLES`."""
+"""Requests and expected responses as literal tables: one module per API, listed in `tables`."""

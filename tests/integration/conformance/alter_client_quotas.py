@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
 
 def quota(*entity: tuple[str, str | None], dry: bool = False, **values: float) -> dict[str, Any]:
@@ -23,62 +23,52 @@ def quota(*entity: tuple[str, str | None], dry: bool = False, **values: float) -
 
 
 def altered(code: int, text: str | None) -> dict[str, Any]:
-    """An answer of one entity."""
+    """A response with one entity."""
     return {"entries": [{"errorCode": code, "errorMessage": text}]}
 
 
-TABLE = Table(
-    49,
-    "3.9",
-    (
-        Case("of a user", quota(("user", "u-{n}"), producer_byte_rate=1e6), altered(0, None)),
-        Case("of a client", quota(("client-id", "c-{n}"), request_percentage=50), altered(0, None)),
-        Case(
-            "of both",
-            quota(("user", "u-{n}"), ("client-id", "c-{n}"), consumer_byte_rate=5),
-            altered(0, None),
-        ),
-        Case(
-            "of nobody special",
-            quota(("user", None), consumer_byte_rate=5, dry=True),
-            altered(0, None),
-        ),
-        Case("dry run", quota(("user", "u-{n}"), producer_byte_rate=1, dry=True), altered(0, None)),
-        Case(
-            "no entity",
-            quota(producer_byte_rate=1),
-            altered(42, "Invalid empty client quota entity"),
-        ),
-        Case(
-            "unknown type",
-            quota(("planet", "x"), producer_byte_rate=1),
-            altered(42, "Unhandled client quota entity type: planet"),
-        ),
-        Case(
-            "empty user",
-            quota(("user", ""), producer_byte_rate=1),
-            altered(42, "Empty user not supported"),
-        ),
-        Case(
-            "unknown key",
-            quota(("user", "u"), speed=1),
-            altered(42, "Invalid configuration key speed"),
-        ),
-        Case(
-            "a fraction",
-            quota(("user", "u"), producer_byte_rate=1.5),
-            altered(42, "Configuration producer_byte_rate must be a LONG value"),
-        ),
-        Case(
-            "ip and user",
-            quota(("ip", "127.0.0.1"), ("user", "u"), connection_creation_rate=1),
-            altered(42, "Invalid quota entity combination, IP entity should not be used with…"),
-        ),
-        Case(
-            "no ip",
-            quota(("ip", "1.2.3.400"), connection_creation_rate=1),
-            altered(42, "1.2.3.400 is not a valid IP or resolvable host."),
-        ),
-        Case("nothing asked", {"entries": [], "validateOnly": False}, {"entries": []}),
+CASES = (
+    Case("of a user", quota(("user", "u-{n}"), producer_byte_rate=1e6), altered(0, None)),
+    Case("of a client", quota(("client-id", "c-{n}"), request_percentage=50), altered(0, None)),
+    Case(
+        "of both",
+        quota(("user", "u-{n}"), ("client-id", "c-{n}"), consumer_byte_rate=5),
+        altered(0, None),
     ),
+    Case(
+        "default of users", quota(("user", None), consumer_byte_rate=5, dry=True), altered(0, None)
+    ),
+    Case("dry run", quota(("user", "u-{n}"), producer_byte_rate=1, dry=True), altered(0, None)),
+    Case(
+        "no entity", quota(producer_byte_rate=1), altered(42, "Invalid empty client quota entity")
+    ),
+    Case(
+        "unknown type",
+        quota(("planet", "x"), producer_byte_rate=1),
+        altered(42, "Unhandled client quota entity type: planet"),
+    ),
+    Case(
+        "empty user",
+        quota(("user", ""), producer_byte_rate=1),
+        altered(42, "Empty user not supported"),
+    ),
+    Case(
+        "unknown key", quota(("user", "u"), speed=1), altered(42, "Invalid configuration key speed")
+    ),
+    Case(
+        "a fraction",
+        quota(("user", "u"), producer_byte_rate=1.5),
+        altered(42, "Configuration producer_byte_rate must be a LONG value"),
+    ),
+    Case(
+        "ip and user",
+        quota(("ip", "127.0.0.1"), ("user", "u"), connection_creation_rate=1),
+        altered(42, "Invalid quota entity combination, IP entity should not be used with…"),
+    ),
+    Case(
+        "no ip",
+        quota(("ip", "1.2.3.400"), connection_creation_rate=1),
+        altered(42, "1.2.3.400 is not a valid IP or resolvable host."),
+    ),
+    Case("empty request", {"entries": [], "validateOnly": False}, {"entries": []}),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table, Topic
+from tests.integration.conformance.case import Case, Topic
 
 UNKNOWN = "The partition does not exist."
 
@@ -16,55 +16,48 @@ def reassign(replicas: list[int] | None, name: str = "{topic}", partition: int =
 
 
 def reassigned(code: int, text: str | None, name: str = "{topic}", partition: int = 0) -> Any:
-    """An answer for one partition."""
-    told = {"partitionIndex": partition, "errorCode": code, "errorMessage": text}
-    responses = [{"name": name, "partitions": [told]}]
+    """A response for one partition."""
+    result = {"partitionIndex": partition, "errorCode": code, "errorMessage": text}
+    responses = [{"name": name, "partitions": [result]}]
     return {"errorCode": 0, "errorMessage": "", "responses": responses}
 
 
-TABLE = Table(
-    45,
-    "3.12",
-    (
-        Case("moved", reassign([3]), reassigned(0, None), topic=Topic()),
-        Case("grown", reassign([1, 2, 3]), reassigned(0, None), topic=Topic()),
-        Case(
-            "nobody",
-            reassign([]),
-            reassigned(39, "Empty replica list specified in partition reassignment."),
-            topic=Topic(),
-        ),
-        Case(
-            "a broker twice",
-            reassign([3, 3]),
-            reassigned(39, "Duplicate replica ids in…"),
-            topic=Topic(),
-        ),
-        Case(
-            "a negative broker",
-            reassign([-3]),
-            reassigned(39, "Invalid broker id in…"),
-            topic=Topic(),
-        ),
-        Case(
-            "an unknown broker",
-            reassign([9]),
-            reassigned(39, "Replica assignment has brokers…"),
-            topic=Topic(),
-        ),
-        Case(
-            "nothing to cancel",
-            reassign(None),
-            reassigned(85, "No partition reassignment is in progress."),
-            topic=Topic(),
-        ),
-        Case("unknown", reassign([3], "none-{n}"), reassigned(3, UNKNOWN, "none-{n}")),
-        Case(
-            "unknown partition",
-            reassign([3], partition=9),
-            reassigned(3, UNKNOWN, partition=9),
-            topic=Topic(),
-        ),
-        Case("nothing asked", {"timeoutMs": 1, "topics": []}, {"errorCode": 0, "responses": []}),
+CASES = (
+    Case("moved", reassign([3]), reassigned(0, None), topic=Topic()),
+    Case("grown", reassign([1, 2, 3]), reassigned(0, None), topic=Topic()),
+    Case(
+        "no replicas",
+        reassign([]),
+        reassigned(39, "Empty replica list specified in partition reassignment."),
+        topic=Topic(),
     ),
+    Case(
+        "a broker twice",
+        reassign([3, 3]),
+        reassigned(39, "Duplicate replica ids in…"),
+        topic=Topic(),
+    ),
+    Case(
+        "a negative broker", reassign([-3]), reassigned(39, "Invalid broker id in…"), topic=Topic()
+    ),
+    Case(
+        "an unknown broker",
+        reassign([9]),
+        reassigned(39, "Replica assignment has brokers…"),
+        topic=Topic(),
+    ),
+    Case(
+        "nothing to cancel",
+        reassign(None),
+        reassigned(85, "No partition reassignment is in progress."),
+        topic=Topic(),
+    ),
+    Case("unknown", reassign([3], "none-{n}"), reassigned(3, UNKNOWN, "none-{n}")),
+    Case(
+        "unknown partition",
+        reassign([3], partition=9),
+        reassigned(3, UNKNOWN, partition=9),
+        topic=Topic(),
+    ),
+    Case("empty request", {"timeoutMs": 1, "topics": []}, {"errorCode": 0, "responses": []}),
 )

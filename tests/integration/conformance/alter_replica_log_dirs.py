@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table, Topic
+from tests.integration.conformance.case import Case, Topic
 
 
 def moves(path: str, name: str, *partitions: int) -> dict[str, Any]:
@@ -13,25 +13,18 @@ def moves(path: str, name: str, *partitions: int) -> dict[str, Any]:
 
 
 def moved(name: str, *codes: tuple[int, int]) -> dict[str, Any]:
-    """An answer for one topic."""
+    """A response for one topic."""
     partitions = [{"partitionIndex": index, "errorCode": code} for index, code in codes]
     return {"results": [{"topicName": name, "partitions": partitions}]}
 
 
-TABLE = Table(
-    34,
-    "3.1",
-    (
-        Case("moved", moves("/logs-b", "{topic}", 0), moved("{topic}", (0, 0)), topic=Topic()),
-        Case("not moved", moves("/logs-a", "{topic}", 0), moved("{topic}", (0, 0)), topic=Topic()),
-        Case("nowhere", moves("/none", "{topic}", 0), moved("{topic}", (0, 57)), topic=Topic()),
-        Case("unknown", moves("/logs-b", "none-{n}", 0), moved("none-{n}", (0, 3))),
-        Case(
-            "unknown partition",
-            moves("/logs-b", "{topic}", 9),
-            moved("{topic}", (9, 3)),
-            topic=Topic(),
-        ),
-        Case("nothing asked", {"dirs": []}, {"results": []}),
+CASES = (
+    Case("moved", moves("/logs-b", "{topic}", 0), moved("{topic}", (0, 0)), topic=Topic()),
+    Case("not moved", moves("/logs-a", "{topic}", 0), moved("{topic}", (0, 0)), topic=Topic()),
+    Case("nowhere", moves("/none", "{topic}", 0), moved("{topic}", (0, 57)), topic=Topic()),
+    Case("unknown", moves("/logs-b", "none-{n}", 0), moved("none-{n}", (0, 3))),
+    Case(
+        "unknown partition", moves("/logs-b", "{topic}", 9), moved("{topic}", (9, 3)), topic=Topic()
     ),
+    Case("empty request", {"dirs": []}, {"results": []}),
 )

@@ -1,10 +1,10 @@
-"""The shape of the tables, and how a row becomes requests and is held against answers.
+"""Conformance cases: how a row becomes requests and is compared with responses.
 
-Read first: a case is asked in every version that it names, once through a broker that forwards and
-once through the controller. Strings may hold `{n}`, which is another one for each asking and of
-one length, `{topic}`, which is a topic made for that asking with `Topic`, `{mine}` and `{other}`,
-which are keys that the asked broker and another one coordinate. Fields that a version lacks are
-left out of the request, and out of what is expected.
+A case is sent in every version that it names, once to a broker that forwards and once to the
+controller. Strings may contain placeholders: `{n}` is unique for each request and of constant
+length, `{topic}` is the topic that `Topic` creates for the request, `{mine}` and `{other}` are keys
+that the receiving broker and another one coordinate. Fields that a version lacks are omitted from
+the request and from the expected response.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bridgehead.kafka_wire.codec import decode_response, encode_response
 from bridgehead.kafka_wire.headers import decode_response_header
 from bridgehead.kafka_wire.schema import Array, fields_of
 from broker_proxy.coordinators import partition_of
-from chaos.fidelity import FREE
+from fidelity.replay import FREE
 
-# Two keys of one length; of two partitions of an internal topic each has one.
+# Two keys of equal length, one in each of the two partitions of an internal topic.
 KEYS: Final = ("coordinated-g", "coordinated-h")
-# Who leads the two partitions of both internal topics.
+# The leaders of the two partitions of both internal topics.
 COORDINATORS: Final = (1, 2)
 ALL: Final = range(100)
 CLOSED: Final = "closed"
@@ -31,7 +31,7 @@ CLOSED: Final = "closed"
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic that is there before the case is asked; the asked broker leads every partition."""
+    """A topic created before the request; the receiving broker leads every partition."""
 
     partitions: int = 1
     replicas: int = 1
@@ -40,29 +40,20 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row. `answer` names what is looked at: other fields must only be the same both ways."""
+    """A row. Fields that `answer` does not name must only be equal on both ways."""
 
     name: str
     body: Mapping[str, Any]
     answer: Mapping[str, Any] | str  # or CLOSED
     versions: range = ALL
     topic: Topic | None = None
-    # What a KIP drafted otherwise for this row, if one did: docs/kips.md. Else it holds there too.
+    # How a KIP's draft differs, if it does (docs/kips.md); else the row applies to drafted, too.
     drafted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """One API's cases. `source` is where kafka-semantics has them."""
-
-    key: int
-    source: str
-    cases: tuple[Case, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """One case in one version through one broker's listener. `number` makes its names its own."""
+class CaseRequest:
+    """One case in one version to one broker. `number` makes its names unique."""
 
     case: Case
     key: int
@@ -73,28 +64,23 @@ class Asking:
 
     @property
     def marker(self) -> str:
-        """What `{n}` stands for: of one length for all askings."""
+        """The value of `{n}`."""
         return f"{self.number:05d}"
 
     @property
     def topic_name(self) -> str:
-        """What `{topic}` stands for."""
+        """The value of `{topic}`."""
         return f"there-{self.marker}"
 
     @property
     def names(self) -> Mapping[str, str]:
-        """What each placeholder stands for."""
+        """The value of each placeholder."""
         mine = next(key for key in KEYS if COORDINATORS[partition_of(key, 2)] == self.broker)
         (other,) = set(KEYS) - {mine}
-        return {
-            "{n}": self.marker,
-            "{topic}": self.topic_name,
-            "{mine}": mine,
-            "{other}": other,
-        }
+        return {"{n}": self.marker, "{topic}": self.topic_name, "{mine}": mine, "{other}": other}
 
     def filled(self, value: Any) -> Any:
-        """Return a row's value with this asking's names."""
+        """Return a row's value with placeholders replaced."""
         if isinstance(value, str):
             for placeholder, name in self.names.items():
                 value = value.replace(placeholder, name)
@@ -129,7 +115,9 @@ def _build(kind: Any, value: Any, version: int) -> Any:
 
 
 def lacking(expected: Any, got: Any, place: str = "answer") -> str | None:
-    """Say where an answer lacks what is expected; what the version has not is not expected."""
+    """Return the first difference from the expected fields; None if there is none.
+
+    Fields that the version lacks are not compared."""
     if isinstance(expected, Mapping):
         if not isinstance(got, Mapping):
             return f"{place} is {got!r}"
@@ -151,16 +139,16 @@ def lacking(expected: Any, got: Any, place: str = "answer") -> str | None:
     return None if got == expected else f"{place} is {got!r}, not {expected!r}"
 
 
-def comparable_bytes(asking: Asking, answer: bytes) -> tuple[int, bytes]:
-    """Return an answer's length, and its bytes without names, ids and times of its own."""
-    key, version = asking.key, asking.version
+def comparable_bytes(request: CaseRequest, answer: bytes) -> tuple[int, bytes]:
+    """Return a response's length, and its bytes without unique names, ids and times."""
+    key, version = request.key, request.version
     if key == 18 and answer[4:6] == b"\0\x23":
-        version = 0  # ApiVersions answers an unsupported version in version 0.
+        version = 0  # the response to an unsupported version of ApiVersions
     _, at = decode_response_header(key, version, answer)
     message = decode_response(key, version, answer, at)
     again = encode_response(key, version, message)
-    assert again == answer[at:], "the answer is not as this codec writes it"
-    return len(answer), encode_response(key, version, _without_own(message, asking.names))
+    assert again == answer[at:], "the response is not as this codec writes it"
+    return len(answer), encode_response(key, version, _without_own(message, request.names))
 
 
 def _without_own(value: Any, names: Mapping[str, str]) -> Any:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-TABLE = Table(
-    69,
-    "3.14",
-    (
-        Case(
-            "groups",
-            {"groupIds": ["g", ""]},
-            {
-                "groups": [
-                    {"groupId": group, "errorCode": 35, "errorMessage": None, "members": []}
-                    for group in ("g", "")
-                ]
-            },
-        ),
-        Case("none asked", {"groupIds": []}, {"groups": []}),
+CASES = (
+    Case(
+        "groups",
+        {"groupIds": ["g", ""]},
+        {
+            "groups": [
+                {"groupId": group, "errorCode": 35, "errorMessage": None, "members": []}
+                for group in ("g", "")
+            ]
+        },
     ),
+    Case("empty request", {"groupIds": []}, {"groups": []}),
 )

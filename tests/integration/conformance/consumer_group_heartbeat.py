@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-TABLE = Table(
-    68,
-    "3.14",
-    (Case("beat", {"groupId": "g", "memberId": "m"}, {"errorCode": 35, "errorMessage": None}),),
-)
+CASES = (Case("beat", {"groupId": "g", "memberId": "m"}, {"errorCode": 35, "errorMessage": None}),)

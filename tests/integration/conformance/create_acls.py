@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
 NO_AUTHORIZER = "No Authorizer is configured."
 ACL = {
@@ -19,15 +19,11 @@ ACL = {
 
 
 def refused(count: int) -> list[dict[str, Any]]:
-    """What each creation and each filter is told."""
+    """The result of each creation or filter."""
     return [{"errorCode": 54, "errorMessage": NO_AUTHORIZER}] * count
 
 
-TABLE = Table(
-    30,
-    "3.8",
-    (
-        Case("one", {"creations": [ACL]}, {"results": refused(1)}),
-        Case("two", {"creations": [ACL, {**ACL, "operation": 4}]}, {"results": refused(2)}),
-    ),
+CASES = (
+    Case("one", {"creations": [ACL]}, {"results": refused(1)}),
+    Case("two", {"creations": [ACL, {**ACL, "operation": 4}]}, {"results": refused(2)}),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
 NOT_ISSUED = {
     "errorCode": 64,
@@ -16,22 +16,15 @@ NOT_ISSUED = {
     "tokenId": "",
     "hmac": "",
 }
-TABLE = Table(
-    38,
-    "3.11",
-    (
-        Case(
-            "for oneself",
-            {"ownerPrincipalType": None, "ownerPrincipalName": None, "maxLifetimeMs": -1},
-            NOT_ISSUED,
-        ),
-        Case(
-            "with a renewer",
-            {
-                "renewers": [{"principalType": "User", "principalName": "bob"}],
-                "maxLifetimeMs": 1_000,
-            },
-            NOT_ISSUED,
-        ),
+CASES = (
+    Case(
+        "for oneself",
+        {"ownerPrincipalType": None, "ownerPrincipalName": None, "maxLifetimeMs": -1},
+        NOT_ISSUED,
+    ),
+    Case(
+        "with a renewer",
+        {"renewers": [{"principalType": "User", "principalName": "bob"}], "maxLifetimeMs": 1_000},
+        NOT_ISSUED,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table, Topic
+from tests.integration.conformance.case import Case, Topic
 
 LARGER_FACTOR = "Replication factor: 4 larger than available brokers: 3."
 BOTH = (
@@ -41,161 +41,148 @@ def topic(
     }
 
 
-def told(code: int, text: str | None, name: str = "new-{n}", **more: Any) -> dict[str, Any]:
-    """An answer of one topic."""
+def result(code: int, text: str | None, name: str = "new-{n}", **more: Any) -> dict[str, Any]:
+    """A response with one topic."""
     return {"topics": [{"name": name, "errorCode": code, "errorMessage": text, **more}]}
 
 
-REFUSED = {"numPartitions": -1, "replicationFactor": -1, "configs": []}
+NO_DETAILS = {"numPartitions": -1, "replicationFactor": -1, "configs": []}
 
 
 def refused(code: int, text: str, name: str = "new-{n}") -> dict[str, Any]:
-    """An answer that says no: nothing is told of the topic."""
-    return told(code, text, name, **REFUSED)
+    """A response with an error, which has no other fields of the topic."""
+    return result(code, text, name, **NO_DETAILS)
 
 
-TABLE = Table(
-    19,
-    "3.3",
-    (
-        Case("created", body(topic()), told(0, None, numPartitions=1, replicationFactor=1)),
-        Case(
-            "defaults",
-            body(topic(partitions=-1, replicas=-1)),
-            told(0, None, numPartitions=1),
-            drafted="KIP-4: numbers or an assignment must be defined",
+CASES = (
+    Case("created", body(topic()), result(0, None, numPartitions=1, replicationFactor=1)),
+    Case(
+        "defaults",
+        body(topic(partitions=-1, replicas=-1)),
+        result(0, None, numPartitions=1),
+        drafted="KIP-4: numbers or an assignment must be defined",
+    ),
+    Case(
+        "assigned",
+        body(topic(assignments={0: [1, 2], 1: [2, 3]})),
+        result(0, None, numPartitions=2, replicationFactor=2),
+    ),
+    Case("with configs", body(topic(retention_ms="1000")), result(0, None, numPartitions=1)),
+    Case("empty request", body(), {"topics": []}),
+    Case("no time", body(topic(), timeout=0), result(7, None)),
+    Case("negative time", body(topic(), timeout=-1), result(7, None)),
+    Case("dry run", body(topic(), dry=True), result(0, None), range(1, 8)),
+    Case(
+        "dry run of a wrong one",
+        body(topic(partitions=0), dry=True),
+        refused(37, "Number of partitions must be larger than 0."),
+        range(1, 8),
+    ),
+    Case(
+        "exists",
+        body(topic("{topic}")),
+        refused(36, "Topic '{topic}' already exists.", "{topic}"),
+        topic=Topic(),
+    ),
+    Case(
+        "exists, dry run",
+        body(topic("{topic}"), dry=True),
+        refused(36, "Topic '{topic}' already exists.", "{topic}"),
+        range(1, 8),
+        Topic(),
+    ),
+    Case(
+        "twice",
+        body(topic(), topic()),
+        {
+            "topics": [{"errorCode": 42, "errorMessage": "Found multiple entries for this topic."}]
+            * 2
+        },
+        drafted="KIP-4: a topic that comes twice has a single code",
+    ),
+    Case(
+        "one good, one bad",
+        body(topic("a-{n}"), topic("b-{n}", partitions=-2)),
+        {
+            "topics": [
+                {"name": "a-{n}", "errorCode": 0, "errorMessage": None},
+                {"name": "b-{n}", "errorCode": 37},
+            ]
+        },
+    ),
+    Case(
+        "no partitions",
+        body(topic(partitions=0)),
+        refused(37, "Number of partitions must be larger than 0."),
+    ),
+    Case(
+        "no replicas",
+        body(topic(replicas=0)),
+        refused(38, "Replication factor must be larger than 0."),
+    ),
+    Case("too many replicas", body(topic(replicas=4)), refused(38, LARGER_FACTOR)),
+    Case(
+        "empty name",
+        body(topic("")),
+        refused(17, "Topic name is invalid: the empty string is not allowed", ""),
+    ),
+    Case(
+        "illegal name",
+        body(topic("a/b")),
+        refused(
+            17,
+            "Topic name is invalid: 'a/b' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'",
+            "a/b",
         ),
-        Case(
-            "assigned",
-            body(topic(assignments={0: [1, 2], 1: [2, 3]})),
-            told(0, None, numPartitions=2, replicationFactor=2),
+    ),
+    Case("dot", body(topic(".")), refused(17, "Topic name is invalid: '.' is not allowed", ".")),
+    Case(
+        "long name",
+        body(topic("x" * 250)),
+        refused(
+            17,
+            f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max "
+            "allowed length 249",
+            "x" * 250,
         ),
-        Case("with configs", body(topic(retention_ms="1000")), told(0, None, numPartitions=1)),
-        Case("nothing asked", body(), {"topics": []}),
-        Case("no time", body(topic(), timeout=0), told(7, None)),
-        Case("negative time", body(topic(), timeout=-1), told(7, None)),
-        Case("dry run", body(topic(), dry=True), told(0, None), range(1, 8)),
-        Case(
-            "dry run of a wrong one",
-            body(topic(partitions=0), dry=True),
-            refused(37, "Number of partitions must be larger than 0."),
-            range(1, 8),
+    ),
+    Case(
+        "cluster metadata",
+        body(topic("__cluster_metadata")),
+        refused(
+            42, "Creation of internal topic __cluster_metadata is prohibited.", "__cluster_metadata"
         ),
-        Case(
-            "exists",
-            body(topic("{topic}")),
-            refused(36, "Topic '{topic}' already exists.", "{topic}"),
-            topic=Topic(),
-        ),
-        Case(
-            "exists, dry run",
-            body(topic("{topic}"), dry=True),
-            refused(36, "Topic '{topic}' already exists.", "{topic}"),
-            range(1, 8),
-            Topic(),
-        ),
-        Case(
-            "twice",
-            body(topic(), topic()),
-            {
-                "topics": [
-                    {"errorCode": 42, "errorMessage": "Found multiple entries for this topic."}
-                ]
-                * 2
-            },
-            drafted="KIP-4: a topic that comes twice has a single code",
-        ),
-        Case(
-            "one good, one bad",
-            body(topic("a-{n}"), topic("b-{n}", partitions=-2)),
-            {
-                "topics": [
-                    {"name": "a-{n}", "errorCode": 0, "errorMessage": None},
-                    {"name": "b-{n}", "errorCode": 37},
-                ]
-            },
-        ),
-        Case(
-            "no partitions",
-            body(topic(partitions=0)),
-            refused(37, "Number of partitions must be larger than 0."),
-        ),
-        Case(
-            "no replicas",
-            body(topic(replicas=0)),
-            refused(38, "Replication factor must be larger than 0."),
-        ),
-        Case("too many replicas", body(topic(replicas=4)), refused(38, LARGER_FACTOR)),
-        Case(
-            "empty name",
-            body(topic("")),
-            refused(17, "Topic name is invalid: the empty string is not allowed", ""),
-        ),
-        Case(
-            "illegal name",
-            body(topic("a/b")),
-            refused(
-                17,
-                "Topic name is invalid: 'a/b' contains one or more characters other than ASCII "
-                "alphanumerics, '.', '_' and '-'",
-                "a/b",
-            ),
-        ),
-        Case(
-            "dot", body(topic(".")), refused(17, "Topic name is invalid: '.' is not allowed", ".")
-        ),
-        Case(
-            "long name",
-            body(topic("x" * 250)),
-            refused(
-                17,
-                f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max "
-                "allowed length 249",
-                "x" * 250,
-            ),
-        ),
-        Case(
-            "cluster metadata",
-            body(topic("__cluster_metadata")),
-            refused(
-                42,
-                "Creation of internal topic __cluster_metadata is prohibited.",
-                "__cluster_metadata",
-            ),
-        ),
-        Case(
-            "unknown config",
-            body(topic(no_such_thing="1")),
-            refused(40, "Unknown topic config name: no.such.thing"),
-        ),
-        Case(
-            "bad config value",
-            body(topic(retention_ms="long")),
-            refused(
-                40,
-                "Invalid value long for configuration retention.ms: Not a number of type LONG",
-            ),
-        ),
-        Case(
-            "null config value",
-            body(topic(retention_ms=None)),
-            refused(40, "Null value not supported for topic configs: retention.ms"),
-        ),
-        Case("both ways", body(topic(partitions=2, assignments={0: [1]})), refused(42, BOTH)),
-        Case(
-            "uneven assignment",
-            body(topic(assignments={0: [1], 1: [1, 2]})),
-            refused(39, "All partitions should have the same number of replicas"),
-        ),
-        Case(
-            "gap in the assignment",
-            body(topic(assignments={0: [1], 2: [1]})),
-            refused(39, "partitions should be a consecutive 0-based integer sequence"),
-        ),
-        Case(
-            "same broker twice",
-            body(topic(assignments={0: [1, 1]})),
-            refused(39, "Duplicate replica assignment found: …"),
-        ),
+    ),
+    Case(
+        "unknown config",
+        body(topic(no_such_thing="1")),
+        refused(40, "Unknown topic config name: no.such.thing"),
+    ),
+    Case(
+        "bad config value",
+        body(topic(retention_ms="long")),
+        refused(40, "Invalid value long for configuration retention.ms: Not a number of type LONG"),
+    ),
+    Case(
+        "null config value",
+        body(topic(retention_ms=None)),
+        refused(40, "Null value not supported for topic configs: retention.ms"),
+    ),
+    Case("both ways", body(topic(partitions=2, assignments={0: [1]})), refused(42, BOTH)),
+    Case(
+        "uneven assignment",
+        body(topic(assignments={0: [1], 1: [1, 2]})),
+        refused(39, "All partitions should have the same number of replicas"),
+    ),
+    Case(
+        "gap in the assignment",
+        body(topic(assignments={0: [1], 2: [1]})),
+        refused(39, "partitions should be a consecutive 0-based integer sequence"),
+    ),
+    Case(
+        "same broker twice",
+        body(topic(assignments={0: [1, 1]})),
+        refused(39, "Duplicate replica assignment found: …"),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
 NO_AUTHORIZER = "No Authorizer is configured."
 EVERYTHING = {
@@ -20,15 +20,11 @@ OF_ALICE = {**EVERYTHING, "resourceTypeFilter": 2, "principalFilter": "User:alic
 
 
 def refused(count: int) -> list[dict[str, Any]]:
-    """What each creation and each filter is told."""
+    """The result of each creation or filter."""
     return [{"errorCode": 54, "errorMessage": NO_AUTHORIZER}] * count
 
 
-TABLE = Table(
-    31,
-    "3.8",
-    (
-        Case("all", {"filters": [EVERYTHING]}, {"filterResults": refused(1)}),
-        Case("two", {"filters": [EVERYTHING, OF_ALICE]}, {"filterResults": refused(2)}),
-    ),
+CASES = (
+    Case("all", {"filters": [EVERYTHING]}, {"filterResults": refused(1)}),
+    Case("two", {"filters": [EVERYTHING, OF_ALICE]}, {"filterResults": refused(2)}),
 )

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-TABLE = Table(
-    42,
-    "3.20",
-    (
-        Case("none asked", {"groupsNames": []}, {"results": []}),
-        Case(
-            "not met",
-            {"groupsNames": ["{mine}", "{other}", "{mine}"]},
-            {
-                "results": [
-                    {"groupId": "{mine}", "errorCode": 69},
-                    {"groupId": "{other}", "errorCode": 16},
-                ]
-            },
-        ),
+CASES = (
+    Case("empty request", {"groupsNames": []}, {"results": []}),
+    Case(
+        "not met",
+        {"groupsNames": ["{mine}", "{other}", "{mine}"]},
+        {
+            "results": [
+                {"groupId": "{mine}", "errorCode": 69},
+                {"groupId": "{other}", "errorCode": 16},
+            ]
+        },
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table, Topic
+from tests.integration.conformance.case import Case, Topic
 
 
 def deletion(offset: int, name: str = "{topic}", partition: int = 0) -> dict[str, Any]:
@@ -14,33 +14,24 @@ def deletion(offset: int, name: str = "{topic}", partition: int = 0) -> dict[str
 
 
 def deleted(code: int, low: int, name: str = "{topic}", partition: int = 0) -> dict[str, Any]:
-    """An answer for one partition."""
+    """A response for one partition."""
     partitions = [{"partitionIndex": partition, "lowWatermark": low, "errorCode": code}]
     return {"topics": [{"name": name, "partitions": partitions}]}
 
 
-TABLE = Table(
-    21,
-    "3.18",
-    (
-        Case("to the end", deletion(-1), deleted(0, 0), topic=Topic(replicas=3)),
-        Case("to the beginning", deletion(0), deleted(0, 0), topic=Topic()),
-        Case("beyond the end", deletion(1), deleted(1, -1), topic=Topic()),
-        Case("a strange offset", deletion(-2), deleted(1, -1), topic=Topic()),
-        Case("unknown", deletion(0, "none-{n}"), deleted(3, -1, "none-{n}")),
-        Case(
-            "unknown partition",
-            deletion(0, partition=7),
-            deleted(3, -1, partition=7),
-            topic=Topic(),
-        ),
-        Case(
-            "compacted",
-            deletion(0),
-            deleted(44, -1),
-            topic=Topic(configs={"cleanup.policy": "compact"}),
-        ),
-        Case("internal", deletion(0, "__consumer_offsets"), deleted(17, -1, "__consumer_offsets")),
-        Case("nothing asked", {"topics": [], "timeoutMs": 1}, {"topics": []}),
+CASES = (
+    Case("to the end", deletion(-1), deleted(0, 0), topic=Topic(replicas=3)),
+    Case("to the beginning", deletion(0), deleted(0, 0), topic=Topic()),
+    Case("beyond the end", deletion(1), deleted(1, -1), topic=Topic()),
+    Case("a strange offset", deletion(-2), deleted(1, -1), topic=Topic()),
+    Case("unknown", deletion(0, "none-{n}"), deleted(3, -1, "none-{n}")),
+    Case("unknown partition", deletion(0, partition=7), deleted(3, -1, partition=7), topic=Topic()),
+    Case(
+        "compacted",
+        deletion(0),
+        deleted(44, -1),
+        topic=Topic(configs={"cleanup.policy": "compact"}),
     ),
+    Case("internal", deletion(0, "__consumer_offsets"), deleted(17, -1, "__consumer_offsets")),
+    Case("empty request", {"topics": [], "timeoutMs": 1}, {"topics": []}),
 )

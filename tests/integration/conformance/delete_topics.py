@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table, Topic
+from tests.integration.conformance.case import Case, Topic
 
 OLD, NEW = range(6), range(6, 7)
 UNKNOWN_ID = "bWlzc2luZyBtaXNzaW5nIA"
@@ -13,7 +13,7 @@ NOT_THERE = "KIP-4: a topic that is not there is an invalid one"
 
 
 def body(*names: str, timeout: int = 10_000) -> dict[str, Any]:
-    """A request that every version can make."""
+    """A request for versions below 6."""
     return {
         "topicNames": list(names),
         "topics": [{"name": name, "topicId": bytes(16)} for name in names],
@@ -22,12 +22,12 @@ def body(*names: str, timeout: int = 10_000) -> dict[str, Any]:
 
 
 def by_id(name: str | None, topic_id: bytes) -> dict[str, Any]:
-    """A request of the newest version."""
+    """A request for version 6."""
     return {"topics": [{"name": name, "topicId": topic_id}], "timeoutMs": 10_000}
 
 
-def told(*codes: tuple[str, int]) -> dict[str, Any]:
-    """Codes by name; the text is never set."""
+def result(*codes: tuple[str, int]) -> dict[str, Any]:
+    """Codes by name; the message is never set."""
     return {
         "responses": [
             {"name": name, "errorCode": code, "errorMessage": None} for name, code in codes
@@ -35,40 +35,36 @@ def told(*codes: tuple[str, int]) -> dict[str, Any]:
     }
 
 
-TABLE = Table(
-    20,
-    "3.4",
-    (
-        Case("deleted", body("{topic}"), told(("{topic}", 0)), topic=Topic(partitions=2)),
-        Case("no time", body("{topic}", timeout=0), told(("{topic}", 7)), topic=Topic()),
-        Case("nothing asked", body(), {"responses": []}),
-        Case("unknown", body("none-{n}"), told(("none-{n}", 3)), drafted=NOT_THERE),
-        Case("empty name", body(""), told(("", 3)), drafted=NOT_THERE),
-        Case("illegal name", body("bad name"), told(("bad name", 3)), drafted=NOT_THERE),
-        Case(
-            "one good, one bad",
-            body("{topic}", "none-{n}"),
-            told(("{topic}", 0), ("none-{n}", 3)),
-            topic=Topic(),
-            drafted=NOT_THERE,
-        ),
-        Case(
-            "unknown id",
-            by_id(None, b"missing missing "),
-            {"responses": [{"name": None, "topicId": UNKNOWN_ID, "errorCode": 100}]},
-            NEW,
-        ),
-        Case(
-            "neither name nor id",
-            by_id(None, bytes(16)),
-            {"responses": [{"name": None, "topicId": NO_ID, "errorCode": 29}]},
-            NEW,
-        ),
-        Case(
-            "name and id",
-            by_id("none-{n}", b"missing missing "),
-            {"responses": [{"name": "none-{n}", "errorCode": 42, "errorMessage": None}]},
-            NEW,
-        ),
+CASES = (
+    Case("deleted", body("{topic}"), result(("{topic}", 0)), topic=Topic(partitions=2)),
+    Case("no time", body("{topic}", timeout=0), result(("{topic}", 7)), topic=Topic()),
+    Case("empty request", body(), {"responses": []}),
+    Case("unknown", body("none-{n}"), result(("none-{n}", 3)), drafted=NOT_THERE),
+    Case("empty name", body(""), result(("", 3)), drafted=NOT_THERE),
+    Case("illegal name", body("bad name"), result(("bad name", 3)), drafted=NOT_THERE),
+    Case(
+        "one good, one bad",
+        body("{topic}", "none-{n}"),
+        result(("{topic}", 0), ("none-{n}", 3)),
+        topic=Topic(),
+        drafted=NOT_THERE,
+    ),
+    Case(
+        "unknown id",
+        by_id(None, b"missing missing "),
+        {"responses": [{"name": None, "topicId": UNKNOWN_ID, "errorCode": 100}]},
+        NEW,
+    ),
+    Case(
+        "neither name nor id",
+        by_id(None, bytes(16)),
+        {"responses": [{"name": None, "topicId": NO_ID, "errorCode": 29}]},
+        NEW,
+    ),
+    Case(
+        "name and id",
+        by_id("none-{n}", b"missing missing "),
+        {"responses": [{"name": "none-{n}", "errorCode": 42, "errorMessage": None}]},
+        NEW,
     ),
 )

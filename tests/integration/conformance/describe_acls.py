@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
 EVERYTHING = {
     "resourceTypeFilter": 1,
@@ -19,6 +19,4 @@ NOT_DESCRIBED = {
     "errorMessage": "No Authorizer is configured on the broker",
     "resources": [],
 }
-TABLE = Table(
-    29, "3.8", (Case("all", EVERYTHING, NOT_DESCRIBED), Case("some", OF_ALICE, NOT_DESCRIBED))
-)
+CASES = (Case("all", EVERYTHING, NOT_DESCRIBED), Case("some", OF_ALICE, NOT_DESCRIBED))

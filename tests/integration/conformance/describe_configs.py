@@ -1,10 +1,10 @@
-"""DescribeConfigs of topics; what a broker says of itself is its own."""
+"""DescribeConfigs of topics."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table, Topic
+from tests.integration.conformance.case import Case, Topic
 
 TOPIC, BROKER_TYPE, LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 HERE = Topic(configs={"retention.ms": "1000", "cleanup.policy": "compact"})
@@ -17,7 +17,7 @@ def body(
     synonyms: bool = False,
     documentation: bool = False,
 ) -> dict[str, Any]:
-    """A request of one resource."""
+    """A request with one resource."""
     return {
         "resources": [{"resourceType": kind, "resourceName": name, "configurationKeys": keys}],
         "includeSynonyms": synonyms,
@@ -25,10 +25,10 @@ def body(
     }
 
 
-def told(
+def result(
     code: int, text: str | None, name: str = "{topic}", kind: int = TOPIC, **more: Any
 ) -> dict[str, Any]:
-    """An answer of one resource."""
+    """A response with one resource."""
     result = {"errorCode": code, "errorMessage": text, "resourceType": kind, "resourceName": name}
     return {"results": [{**result, **more}]}
 
@@ -46,67 +46,61 @@ RETENTION = {
 }
 INVALID = "This most likely occurs because of a request being malformed by the client library…"
 
-TABLE = Table(
-    32,
-    "3.7",
-    (
-        Case("all", body(), told(0, ""), topic=HERE),
-        Case("one", body(keys=["retention.ms"]), told(0, "", configs=[RETENTION]), topic=HERE),
-        Case(
-            "with synonyms",
-            body(keys=["cleanup.policy"], synonyms=True),
-            told(
-                0,
-                "",
-                configs=[
-                    {
-                        "name": "cleanup.policy",
-                        "value": "compact",
-                        "synonyms": [
-                            {"name": "cleanup.policy", "value": "compact", "source": 1},
-                            {"name": "log.cleanup.policy", "value": "delete", "source": 5},
-                        ],
-                        "configType": 7,
-                    }
-                ],
-            ),
-            range(1, 5),
-            HERE,
+CASES = (
+    Case("all", body(), result(0, ""), topic=HERE),
+    Case("one", body(keys=["retention.ms"]), result(0, "", configs=[RETENTION]), topic=HERE),
+    Case(
+        "with synonyms",
+        body(keys=["cleanup.policy"], synonyms=True),
+        result(
+            0,
+            "",
+            configs=[
+                {
+                    "name": "cleanup.policy",
+                    "value": "compact",
+                    "synonyms": [
+                        {"name": "cleanup.policy", "value": "compact", "source": 1},
+                        {"name": "log.cleanup.policy", "value": "delete", "source": 5},
+                    ],
+                    "configType": 7,
+                }
+            ],
         ),
-        Case("with documentation", body(documentation=True), told(0, ""), range(3, 5), HERE),
-        Case("no keys", body(keys=[]), told(0, ""), topic=HERE),
-        Case("unknown key", body(keys=["no.such"]), told(0, "", configs=[]), topic=HERE),
-        Case("nothing asked", {"resources": []}, {"results": []}),
-        Case("unknown topic", body("none-{n}"), told(3, "", "none-{n}", configs=[])),
-        Case(
-            "illegal name", body("a/b"), told(17, "Topic name is invalid: 'a/b' contains…", "a/b")
-        ),
-        Case("default of brokers", body("", kind=BROKER_TYPE), told(0, "", "", BROKER_TYPE)),
-        Case(
-            "broker without a number",
-            body("x", kind=BROKER_TYPE),
-            told(42, "Broker id must be an integer, but it is: x", "x", BROKER_TYPE),
-        ),
-        Case(
-            "logger without a broker",
-            body("", kind=LOGGER),
-            told(42, "Broker id must not be empty", "", LOGGER),
-        ),
-        Case(
-            "client metrics",
-            body("m", kind=CLIENT_METRICS),
-            told(
-                42,
-                "Config type client-metrics is only supported on KRaft clusters",
-                "m",
-                CLIENT_METRICS,
-            ),
-        ),
-        Case(
-            "client metrics without a name",
-            body("", kind=CLIENT_METRICS),
-            told(42, "Client metrics subscription name must not be empty", "", CLIENT_METRICS),
-        ),
-        Case("unknown type", body("x", kind=55), told(42, INVALID, "x", 55)),
+        range(1, 5),
+        HERE,
     ),
+    Case("with documentation", body(documentation=True), result(0, ""), range(3, 5), HERE),
+    Case("no keys", body(keys=[]), result(0, ""), topic=HERE),
+    Case("unknown key", body(keys=["no.such"]), result(0, "", configs=[]), topic=HERE),
+    Case("empty request", {"resources": []}, {"results": []}),
+    Case("unknown topic", body("none-{n}"), result(3, "", "none-{n}", configs=[])),
+    Case("illegal name", body("a/b"), result(17, "Topic name is invalid: 'a/b' contains…", "a/b")),
+    Case("default of brokers", body("", kind=BROKER_TYPE), result(0, "", "", BROKER_TYPE)),
+    Case(
+        "broker without a number",
+        body("x", kind=BROKER_TYPE),
+        result(42, "Broker id must be an integer, but it is: x", "x", BROKER_TYPE),
+    ),
+    Case(
+        "logger without a broker",
+        body("", kind=LOGGER),
+        result(42, "Broker id must not be empty", "", LOGGER),
+    ),
+    Case(
+        "client metrics",
+        body("m", kind=CLIENT_METRICS),
+        result(
+            42,
+            "Config type client-metrics is only supported on KRaft clusters",
+            "m",
+            CLIENT_METRICS,
+        ),
+    ),
+    Case(
+        "client metrics without a name",
+        body("", kind=CLIENT_METRICS),
+        result(42, "Client metrics subscription name must not be empty", "", CLIENT_METRICS),
+    ),
+    Case("unknown type", body("x", kind=55), result(42, INVALID, "x", 55)),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
 DEAD = {
     "groupId": "{mine}",
@@ -13,27 +13,17 @@ DEAD = {
     "members": [],
     "authorizedOperations": -2147483648,
 }
-TABLE = Table(
-    15,
-    "3.20",
-    (
-        Case("none asked", {"groups": []}, {"groups": []}),
-        Case(
-            "not met",
-            {"groups": ["{mine}", "{other}", "{mine}"]},
-            {
-                "groups": [
-                    DEAD,
-                    {**DEAD, "groupId": "{other}", "errorCode": 16, "groupState": ""},
-                    DEAD,
-                ]
-            },
-        ),
-        Case(
-            "operations",
-            {"groups": ["{mine}", "{other}"], "includeAuthorizedOperations": True},
-            {"groups": [{"authorizedOperations": 328}, {"authorizedOperations": -2147483648}]},
-            range(3, 6),
-        ),
+CASES = (
+    Case("empty request", {"groups": []}, {"groups": []}),
+    Case(
+        "not met",
+        {"groups": ["{mine}", "{other}", "{mine}"]},
+        {"groups": [DEAD, {**DEAD, "groupId": "{other}", "errorCode": 16, "groupState": ""}, DEAD]},
+    ),
+    Case(
+        "operations",
+        {"groups": ["{mine}", "{other}"], "includeAuthorizedOperations": True},
+        {"groups": [{"authorizedOperations": 328}, {"authorizedOperations": -2147483648}]},
+        range(3, 6),
     ),
 )

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table, Topic
+from tests.integration.conformance.case import Case, Topic
 
 DIRECTORIES = [{"errorCode": 0, "logDir": path} for path in ("/logs-a", "/logs-b")]
-TABLE = Table(
-    35,
-    "3.1",
-    (
-        Case(
-            "a topic",
-            {"topics": [{"topic": "{topic}", "partitions": [0, 1, 9]}]},
-            {
-                "errorCode": 0,
-                "results": [
-                    {
-                        "logDir": "/logs-a",
-                        "topics": [
-                            {
-                                "name": "{topic}",
-                                "partitions": [
-                                    {"partitionIndex": index, "isFutureKey": False}
-                                    for index in (0, 1)
-                                ],
-                            }
-                        ],
-                    },
-                    {"logDir": "/logs-b", "topics": []},
-                ],
-            },
-            topic=Topic(partitions=2, replicas=2),
-        ),
-        Case("nothing asked", {"topics": []}, {"results": DIRECTORIES}),
-        Case(
-            "unknown",
-            {"topics": [{"topic": "none-{n}", "partitions": [0]}]},
-            {"errorCode": 0, "results": DIRECTORIES},
-        ),
+CASES = (
+    Case(
+        "a topic",
+        {"topics": [{"topic": "{topic}", "partitions": [0, 1, 9]}]},
+        {
+            "errorCode": 0,
+            "results": [
+                {
+                    "logDir": "/logs-a",
+                    "topics": [
+                        {
+                            "name": "{topic}",
+                            "partitions": [
+                                {"partitionIndex": index, "isFutureKey": False} for index in (0, 1)
+                            ],
+                        }
+                    ],
+                },
+                {"logDir": "/logs-b", "topics": []},
+            ],
+        },
+        topic=Topic(partitions=2, replicas=2),
+    ),
+    Case("empty request", {"topics": []}, {"results": DIRECTORIES}),
+    Case(
+        "unknown",
+        {"topics": [{"topic": "none-{n}", "partitions": [0]}]},
+        {"errorCode": 0, "results": DIRECTORIES},
     ),
 )

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-TABLE = Table(
-    65,
-    "3.1",
-    (
-        Case(
-            "not met",
-            {"transactionalIds": ["{mine}", "{other}", ""]},
-            {
-                "transactionStates": [
-                    {"transactionalId": "{mine}", "errorCode": 105, "topics": []},
-                    {"transactionalId": "{other}", "errorCode": 16, "topics": []},
-                    {"transactionalId": "", "errorCode": 42, "topics": []},
-                ]
-            },
-        ),
-        Case("none asked", {"transactionalIds": []}, {"transactionStates": []}),
+CASES = (
+    Case(
+        "not met",
+        {"transactionalIds": ["{mine}", "{other}", ""]},
+        {
+            "transactionStates": [
+                {"transactionalId": "{mine}", "errorCode": 105, "topics": []},
+                {"transactionalId": "{other}", "errorCode": 16, "topics": []},
+                {"transactionalId": "", "errorCode": 42, "topics": []},
+            ]
+        },
     ),
+    Case("empty request", {"transactionalIds": []}, {"transactionStates": []}),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table, Topic
+from tests.integration.conformance.case import Case, Topic
 
 
 def election(partitions: Any, kind: int = 0, timeout: int = 5_000) -> dict[str, Any]:
@@ -18,53 +18,45 @@ def of(name: str, *partitions: int) -> list[dict[str, Any]]:
 
 
 def elected(name: str, *results: tuple[int, int, str | None]) -> dict[str, Any]:
-    """An answer for one topic."""
-    told = [
+    """A response for one topic."""
+    result = [
         {"partitionId": index, "errorCode": code, "errorMessage": text}
         for index, code, text in results
     ]
-    return {"errorCode": 0, "replicaElectionResults": [{"topic": name, "partitionResult": told}]}
+    return {"errorCode": 0, "replicaElectionResults": [{"topic": name, "partitionResult": result}]}
 
 
 NOT_NEEDED = "Leader election not needed for topic partition."
 UNKNOWN = "The partition does not exist."
-TABLE = Table(
-    43,
-    "3.13",
-    (
-        Case(
-            "not needed",
-            election(of("{topic}", 0)),
-            elected("{topic}", (0, 84, NOT_NEEDED)),
-            topic=Topic(replicas=2),
-        ),
-        Case(
-            "unclean, not needed",
-            election(of("{topic}", 0), kind=1),
-            elected("{topic}", (0, 84, NOT_NEEDED)),
-            range(1, 3),
-            Topic(replicas=2),
-        ),
-        Case(
-            "no time",
-            election(of("{topic}", 0), timeout=0),
-            elected("{topic}", (0, 84, NOT_NEEDED)),
-            topic=Topic(),
-        ),
-        Case("unknown", election(of("none-{n}", 0)), elected("none-{n}", (0, 3, UNKNOWN))),
-        Case(
-            "unknown partition",
-            election(of("{topic}", 9)),
-            elected("{topic}", (9, 3, UNKNOWN)),
-            topic=Topic(),
-        ),
-        Case("nothing asked", election([]), {"errorCode": 0, "replicaElectionResults": []}),
-        Case(
-            "unknown type",
-            election(of("{topic}", 0), kind=5),
-            {"errorCode": -1},
-            range(1, 3),
-            Topic(),
-        ),
+CASES = (
+    Case(
+        "not needed",
+        election(of("{topic}", 0)),
+        elected("{topic}", (0, 84, NOT_NEEDED)),
+        topic=Topic(replicas=2),
+    ),
+    Case(
+        "unclean, not needed",
+        election(of("{topic}", 0), kind=1),
+        elected("{topic}", (0, 84, NOT_NEEDED)),
+        range(1, 3),
+        Topic(replicas=2),
+    ),
+    Case(
+        "no time",
+        election(of("{topic}", 0), timeout=0),
+        elected("{topic}", (0, 84, NOT_NEEDED)),
+        topic=Topic(),
+    ),
+    Case("unknown", election(of("none-{n}", 0)), elected("none-{n}", (0, 3, UNKNOWN))),
+    Case(
+        "unknown partition",
+        election(of("{topic}", 9)),
+        elected("{topic}", (9, 3, UNKNOWN)),
+        topic=Topic(),
+    ),
+    Case("empty request", election([]), {"errorCode": 0, "replicaElectionResults": []}),
+    Case(
+        "unknown type", election(of("{topic}", 0), kind=5), {"errorCode": -1}, range(1, 3), Topic()
     ),
 )

@@ -4,71 +4,59 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
 INVALID: Final = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
 )
 OLD, NEW = range(4), range(4, 7)
-NOBODY = {"nodeId": -1, "host": "", "port": -1}
+NO_COORDINATOR = {"nodeId": -1, "host": "", "port": -1}
 
 
 def keys(*names: str, kind: int = 0) -> dict[str, Any]:
-    """A request of one key, or of many where the version has room."""
+    """A request with one key, or with many in newer versions."""
     return {"key": names[0] if names else "", "keyType": kind, "coordinatorKeys": list(names)}
 
 
 def whole(code: int, text: str) -> dict[str, Any]:
-    """The answer of the older versions when there is no coordinator."""
-    return {**NOBODY, "errorCode": code, "errorMessage": text}
+    """The response of older versions without a coordinator."""
+    return {**NO_COORDINATOR, "errorCode": code, "errorMessage": text}
 
 
 def each(code: int, text: str, *names: str) -> dict[str, Any]:
-    """The answer of the newer ones."""
-    nobody = {**NOBODY, "errorCode": code, "errorMessage": text}
-    return {"coordinators": [{"key": name, **nobody} for name in names]}
+    """The response of newer versions."""
+    unknown = {**NO_COORDINATOR, "errorCode": code, "errorMessage": text}
+    return {"coordinators": [{"key": name, **unknown} for name in names]}
 
 
-TABLE = Table(
-    10,
-    "3.19",
-    (
-        Case(
-            "found",
-            keys("coordinated-g"),
-            {"errorCode": 0, "errorMessage": "NONE", "nodeId": 1},
-            OLD,
-        ),
-        Case(
-            "of a transaction",
-            keys("coordinated-h", kind=1),
-            {"errorCode": 0, "nodeId": 2},
-            range(1, 4),
-        ),
-        Case(
-            "all found",
-            keys("g", "h", "g"),
-            {
-                "coordinators": [
-                    {
-                        "key": key,
-                        "nodeId": node,
-                        "errorCode": 0,
-                        "errorMessage": "",
-                    }
-                    for key, node in (("g", 2), ("h", 1), ("g", 2))
-                ]
-            },
-            NEW,
-        ),
-        Case("none asked", keys(), {"coordinators": []}, NEW),
-        Case("empty group", keys(""), {"errorCode": 0, "coordinators": [{"errorCode": 0}]}),
-        Case("unknown type", keys("g", kind=9), whole(42, INVALID), range(1, 4)),
-        Case("unknown type of many", keys("g", "h", kind=9), each(42, INVALID, "g", "h"), NEW),
-        Case("negative type", keys("g", kind=-1), each(42, INVALID, "g"), NEW),
-        Case("share group too early", keys("g", kind=2), whole(42, INVALID), range(1, 4)),
-        Case("share group still too early", keys("g", kind=2), each(42, "", "g"), range(4, 6)),
-        Case("share group", keys("g", kind=2), each(15, "", "g"), range(6, 7)),
+CASES = (
+    Case(
+        "found", keys("coordinated-g"), {"errorCode": 0, "errorMessage": "NONE", "nodeId": 1}, OLD
     ),
+    Case(
+        "of a transaction",
+        keys("coordinated-h", kind=1),
+        {"errorCode": 0, "nodeId": 2},
+        range(1, 4),
+    ),
+    Case(
+        "all found",
+        keys("g", "h", "g"),
+        {
+            "coordinators": [
+                {"key": key, "nodeId": node, "errorCode": 0, "errorMessage": ""}
+                for key, node in (("g", 2), ("h", 1), ("g", 2))
+            ]
+        },
+        NEW,
+    ),
+    Case("empty request", keys(), {"coordinators": []}, NEW),
+    Case("empty group", keys(""), {"errorCode": 0, "coordinators": [{"errorCode": 0}]}),
+    Case("unknown type", keys("g", kind=9), whole(42, INVALID), range(1, 4)),
+    Case("unknown type of many", keys("g", "h", kind=9), each(42, INVALID, "g", "h"), NEW),
+    Case("negative type", keys("g", kind=-1), each(42, INVALID, "g"), NEW),
+    Case("share group too early", keys("g", kind=2), whole(42, INVALID), range(1, 4)),
+    Case("share group still too early", keys("g", kind=2), each(42, "", "g"), range(4, 6)),
+    Case("share group", keys("g", kind=2), each(15, "", "g"), range(6, 7)),
 )

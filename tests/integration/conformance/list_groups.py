@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import ALL, Case, Table
+from tests.integration.conformance.case import ALL, Case
 
-TABLE = Table(
-    16,
-    "3.20",
-    (
-        Case("all", {}, {"errorCode": 0, "groups": []}),
-        Case("filtered", {"statesFilter": ["Stable"]}, {"errorCode": 0, "groups": []}, ALL),
-        Case("unknown state", {"statesFilter": ["bogus"]}, {"errorCode": 0, "groups": []}),
-        Case("unknown type", {"typesFilter": ["bogus"]}, {"errorCode": 0, "groups": []}),
-    ),
+CASES = (
+    Case("all", {}, {"errorCode": 0, "groups": []}),
+    Case("filtered", {"statesFilter": ["Stable"]}, {"errorCode": 0, "groups": []}, ALL),
+    Case("unknown state", {"statesFilter": ["bogus"]}, {"errorCode": 0, "groups": []}),
+    Case("unknown type", {"typesFilter": ["bogus"]}, {"errorCode": 0, "groups": []}),
 )

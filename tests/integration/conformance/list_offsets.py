@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import ALL, Case, Table, Topic
+from tests.integration.conformance.case import ALL, Case, Topic
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 
@@ -31,7 +31,7 @@ def offsets(timestamp: int, name: str = "{topic}", partition: int = 0) -> dict[s
 
 
 def found(code: int, offset: int, old: list[int], name: str = "{topic}", partition: int = 0) -> Any:
-    """An answer for one partition."""
+    """A response for one partition."""
     return {
         "topics": [
             {
@@ -50,19 +50,15 @@ def found(code: int, offset: int, old: list[int], name: str = "{topic}", partiti
     }
 
 
-TABLE = Table(
-    2,
-    "3.18",
-    (
-        Case("latest", offsets(LATEST), found(0, 0, [0]), topic=Topic()),
-        Case("earliest", offsets(EARLIEST), found(0, 0, [0]), topic=Topic()),
-        Case("unknown", offsets(LATEST, "none-{n}"), found(3, -1, [], "none-{n}")),
-        Case(
-            "unknown partition",
-            offsets(LATEST, partition=7),
-            found(3, -1, [], partition=7),
-            topic=Topic(),
-        ),
-        Case("nothing asked", {**offsets(LATEST), "topics": []}, {"topics": []}, ALL),
+CASES = (
+    Case("latest", offsets(LATEST), found(0, 0, [0]), topic=Topic()),
+    Case("earliest", offsets(EARLIEST), found(0, 0, [0]), topic=Topic()),
+    Case("unknown", offsets(LATEST, "none-{n}"), found(3, -1, [], "none-{n}")),
+    Case(
+        "unknown partition",
+        offsets(LATEST, partition=7),
+        found(3, -1, [], partition=7),
+        topic=Topic(),
     ),
+    Case("empty request", {**offsets(LATEST), "topics": []}, {"topics": []}, ALL),
 )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-TABLE = Table(
-    66,
-    "3.1",
-    (
-        Case("all", {}, {"errorCode": 0, "unknownStateFilters": [], "transactionStates": []}),
-        Case(
-            "unknown states",
-            {"stateFilters": ["Ongoing", "ongoing", "bogus"]},
-            {"errorCode": 0, "unknownStateFilters": ["ongoing", "bogus"], "transactionStates": []},
-        ),
-        Case("by producer", {"producerIdFilters": [1]}, {"errorCode": 0, "transactionStates": []}),
+CASES = (
+    Case("all", {}, {"errorCode": 0, "unknownStateFilters": [], "transactionStates": []}),
+    Case(
+        "unknown states",
+        {"stateFilters": ["Ongoing", "ongoing", "bogus"]},
+        {"errorCode": 0, "unknownStateFilters": ["ongoing", "bogus"], "transactionStates": []},
     ),
+    Case("by producer", {"producerIdFilters": [1]}, {"errorCode": 0, "transactionStates": []}),
 )

@@ -4,100 +4,96 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import ALL, Case, Table, Topic
+from tests.integration.conformance.case import ALL, Case, Topic
 
-NOT_ASKED = -2147483648
+NOT_REQUESTED = -2147483648
 UNKNOWN_ID = "bWlzc2luZyBtaXNzaW5nIA"
 
 
 def body(*names: str | None, topic_id: bytes = bytes(16), **more: bool) -> dict[str, Any]:
-    """A request that creates nothing where it can say so."""
+    """A request that creates no topics, in versions with that field."""
     topics = [{"name": name, "topicId": topic_id} for name in names]
     return {"topics": topics, "allowAutoTopicCreation": False, **more}
 
 
-def told(*topics: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """An answer of three brokers."""
+def result(*topics: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A response with three brokers."""
     brokers = [{"nodeId": broker, "rack": f"rack-{broker}"} for broker in (2, 3, 1)]
     return {"brokers": brokers, "controllerId": 1, "topics": list(topics), **more}
 
 
 def whole_failure(code: int, *names: str) -> dict[str, Any]:
-    """What is told when the request as a whole fails."""
+    """The response when the whole request fails."""
     topics = [{"errorCode": code, "name": name, "partitions": []} for name in names]
     return {"brokers": [], "clusterId": None, "controllerId": -1, "topics": topics}
 
 
-TABLE = Table(
-    3,
-    "3.16",
-    (
-        Case(
-            "a topic",
-            body("{topic}"),
-            told(
-                {
-                    "errorCode": 0,
-                    "name": "{topic}",
-                    "isInternal": False,
-                    "partitions": [
-                        {"errorCode": 0, "partitionIndex": 0, "offlineReplicas": []},
-                        {"errorCode": 0, "partitionIndex": 1, "offlineReplicas": []},
-                    ],
-                    "topicAuthorizedOperations": NOT_ASKED,
-                },
-                clusterAuthorizedOperations=NOT_ASKED,
-            ),
-            topic=Topic(partitions=2, replicas=2),
+CASES = (
+    Case(
+        "a topic",
+        body("{topic}"),
+        result(
+            {
+                "errorCode": 0,
+                "name": "{topic}",
+                "isInternal": False,
+                "partitions": [
+                    {"errorCode": 0, "partitionIndex": 0, "offlineReplicas": []},
+                    {"errorCode": 0, "partitionIndex": 1, "offlineReplicas": []},
+                ],
+                "topicAuthorizedOperations": NOT_REQUESTED,
+            },
+            clusterAuthorizedOperations=NOT_REQUESTED,
         ),
-        Case("none", body(), told(), range(1, 13)),
-        Case("a topic twice", body("{topic}", "{topic}"), told({"name": "{topic}"}), topic=Topic()),
-        Case(
-            "unknown",
-            body("none-{n}"),
-            told({"errorCode": 3, "name": "none-{n}", "isInternal": False, "partitions": []}),
-            range(4, 13),
-        ),
-        Case(
-            "illegal name",
-            body("a/b"),
-            told({"errorCode": 17, "name": "a/b", "isInternal": False, "partitions": []}),
-            ALL,
-        ),
-        Case("empty name", body(""), told({"errorCode": 17, "name": "", "partitions": []}), ALL),
-        Case(
-            "known first",
-            body("none-{n}", "{topic}"),
-            told({"errorCode": 0, "name": "{topic}"}, {"errorCode": 3, "name": "none-{n}"}),
-            range(4, 13),
-            Topic(),
-        ),
-        Case(
-            "operations on topics",
-            body("{topic}", includeTopicAuthorizedOperations=True),
-            told({"name": "{topic}", "topicAuthorizedOperations": 3576}),
-            range(8, 13),
-            Topic(),
-        ),
-        Case(
-            "operations on the cluster",
-            body(includeClusterAuthorizedOperations=True),
-            told(clusterAuthorizedOperations=8096),
-            range(8, 11),
-        ),
-        Case(
-            "unknown id",
-            body(None, topic_id=b"missing missing "),
-            told({"errorCode": 100, "name": None, "topicId": UNKNOWN_ID, "partitions": []}),
-            range(12, 13),
-        ),
-        Case(
-            "an id too early",
-            body("", topic_id=b"missing missing "),
-            whole_failure(42, ""),
-            range(10, 12),
-        ),
-        Case("a null name", body(None), whole_failure(42, ""), range(10, 12)),
-        Case("neither name nor id", body(None), whole_failure(-1, ""), range(12, 13)),
+        topic=Topic(partitions=2, replicas=2),
     ),
+    Case("none", body(), result(), range(1, 13)),
+    Case("a topic twice", body("{topic}", "{topic}"), result({"name": "{topic}"}), topic=Topic()),
+    Case(
+        "unknown",
+        body("none-{n}"),
+        result({"errorCode": 3, "name": "none-{n}", "isInternal": False, "partitions": []}),
+        range(4, 13),
+    ),
+    Case(
+        "illegal name",
+        body("a/b"),
+        result({"errorCode": 17, "name": "a/b", "isInternal": False, "partitions": []}),
+        ALL,
+    ),
+    Case("empty name", body(""), result({"errorCode": 17, "name": "", "partitions": []}), ALL),
+    Case(
+        "known first",
+        body("none-{n}", "{topic}"),
+        result({"errorCode": 0, "name": "{topic}"}, {"errorCode": 3, "name": "none-{n}"}),
+        range(4, 13),
+        Topic(),
+    ),
+    Case(
+        "operations on topics",
+        body("{topic}", includeTopicAuthorizedOperations=True),
+        result({"name": "{topic}", "topicAuthorizedOperations": 3576}),
+        range(8, 13),
+        Topic(),
+    ),
+    Case(
+        "operations on the cluster",
+        body(includeClusterAuthorizedOperations=True),
+        result(clusterAuthorizedOperations=8096),
+        range(8, 11),
+    ),
+    Case(
+        "unknown id",
+        body(None, topic_id=b"missing missing "),
+        result({"errorCode": 100, "name": None, "topicId": UNKNOWN_ID, "partitions": []}),
+        range(12, 13),
+    ),
+    Case(
+        "an id too early",
+        body("", topic_id=b"missing missing "),
+        whole_failure(42, ""),
+        range(10, 12),
+    ),
+    Case("a null name", body(None), whole_failure(42, ""), range(10, 12)),
+    Case("neither name nor id", body(None), whole_failure(-1, ""), range(12, 13)),
 )

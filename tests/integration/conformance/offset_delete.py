@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-TABLE = Table(
-    47,
-    "3.20",
-    (
-        Case("empty group", {"groupId": ""}, {"errorCode": 24, "topics": []}),
-        Case("not met", {"groupId": "{mine}"}, {"errorCode": 69, "topics": []}),
-        Case("elsewhere", {"groupId": "{other}"}, {"errorCode": 16, "topics": []}),
-        Case(
-            "with topics",
-            {"groupId": "{mine}", "topics": [{"name": "t", "partitions": [{"partitionIndex": 0}]}]},
-            {"errorCode": 69, "topics": []},
-        ),
+CASES = (
+    Case("empty group", {"groupId": ""}, {"errorCode": 24, "topics": []}),
+    Case("not met", {"groupId": "{mine}"}, {"errorCode": 69, "topics": []}),
+    Case("elsewhere", {"groupId": "{other}"}, {"errorCode": 16, "topics": []}),
+    Case(
+        "with topics",
+        {"groupId": "{mine}", "topics": [{"name": "t", "partitions": [{"partitionIndex": 0}]}]},
+        {"errorCode": 69, "topics": []},
     ),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-ASKED = [{"name": "t", "partitionIndexes": [0, 7]}]
+REQUESTED = [{"name": "t", "partitionIndexes": [0, 7]}]
 
 
 def offsets(code: int) -> list[dict[str, Any]]:
-    """What is told of the partitions asked for."""
+    """The results of the requested partitions."""
     partitions = [
         {
             "partitionIndex": index,
@@ -25,45 +25,41 @@ def offsets(code: int) -> list[dict[str, Any]]:
 
 
 def of_groups(*groups: str) -> dict[str, Any]:
-    """A request of the versions that ask for many."""
-    return {"groups": [{"groupId": group, "topics": ASKED} for group in groups]}
+    """A request with several groups."""
+    return {"groups": [{"groupId": group, "topics": REQUESTED} for group in groups]}
 
 
-TABLE = Table(
-    9,
-    "3.20",
-    (
-        Case("of ZooKeeper", {"groupId": "g", "topics": ASKED}, {"topics": offsets(3)}, range(1)),
-        Case("no topics", {"groupId": "g", "topics": []}, {"topics": []}, range(1)),
-        Case(
-            "not met",
-            {"groupId": "{mine}", "topics": ASKED},
-            {"topics": offsets(0), "errorCode": 0},
-            range(1, 8),
-        ),
-        Case(
-            "elsewhere",
-            {"groupId": "{other}", "topics": ASKED},
-            {"topics": [], "errorCode": 16},
-            range(1, 8),
-        ),
-        Case(
-            "all that is committed",
-            {"groupId": "{mine}", "topics": None},
-            {"topics": [], "errorCode": 0},
-            range(2, 8),
-        ),
-        Case("no groups", {"groups": []}, {"groups": []}, range(8, 10)),
-        Case(
-            "many groups",
-            of_groups("{mine}", "{other}"),
-            {
-                "groups": [
-                    {"groupId": "{mine}", "topics": offsets(0), "errorCode": 0},
-                    {"groupId": "{other}", "topics": [], "errorCode": 16},
-                ]
-            },
-            range(8, 10),
-        ),
+CASES = (
+    Case("of ZooKeeper", {"groupId": "g", "topics": REQUESTED}, {"topics": offsets(3)}, range(1)),
+    Case("no topics", {"groupId": "g", "topics": []}, {"topics": []}, range(1)),
+    Case(
+        "not met",
+        {"groupId": "{mine}", "topics": REQUESTED},
+        {"topics": offsets(0), "errorCode": 0},
+        range(1, 8),
+    ),
+    Case(
+        "elsewhere",
+        {"groupId": "{other}", "topics": REQUESTED},
+        {"topics": [], "errorCode": 16},
+        range(1, 8),
+    ),
+    Case(
+        "all that is committed",
+        {"groupId": "{mine}", "topics": None},
+        {"topics": [], "errorCode": 0},
+        range(2, 8),
+    ),
+    Case("no groups", {"groups": []}, {"groups": []}, range(8, 10)),
+    Case(
+        "many groups",
+        of_groups("{mine}", "{other}"),
+        {
+            "groups": [
+                {"groupId": "{mine}", "topics": offsets(0), "errorCode": 0},
+                {"groupId": "{other}", "topics": [], "errorCode": 16},
+            ]
+        },
+        range(8, 10),
     ),
 )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-TABLE = Table(
-    36,
-    "11",
-    (
-        Case(
-            "no login",
-            {"authBytes": b"x"},
-            {
-                "errorCode": 34,
-                "errorMessage": "SaslAuthenticate request received after successful authentication",
-            },
-        ),
+CASES = (
+    Case(
+        "no login",
+        {"authBytes": b"x"},
+        {
+            "errorCode": 34,
+            "errorMessage": "SaslAuthenticate request received after successful authentication",
+        },
     ),
 )

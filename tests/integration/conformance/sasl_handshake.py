@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
-TABLE = Table(
-    17, "11", (Case("no login", {"mechanism": "PLAIN"}, {"errorCode": 34, "mechanisms": []}),)
-)
+CASES = (Case("no login", {"mechanism": "PLAIN"}, {"errorCode": 34, "mechanisms": []}),)

@@ -1,94 +1,17 @@
-"""Every table: the one list that is asked."""
+"""The cases of every served API: `CASES` of the module that is named after its `ApiKey`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Final
 
-from tests.integration.conformance import (
-    alter_client_quotas,
-    alter_configs,
-    alter_partition_reassignments,
-    alter_replica_log_dirs,
-    alter_user_scram_credentials,
-    api_versions,
-    consumer_group_describe,
-    consumer_group_heartbeat,
-    create_acls,
-    create_delegation_token,
-    create_partitions,
-    create_topics,
-    delete_acls,
-    delete_groups,
-    delete_records,
-    delete_topics,
-    describe_acls,
-    describe_client_quotas,
-    describe_cluster,
-    describe_configs,
-    describe_delegation_token,
-    describe_groups,
-    describe_log_dirs,
-    describe_producers,
-    describe_transactions,
-    describe_user_scram_credentials,
-    elect_leaders,
-    expire_delegation_token,
-    find_coordinator,
-    incremental_alter_configs,
-    list_groups,
-    list_offsets,
-    list_partition_reassignments,
-    list_transactions,
-    metadata,
-    offset_delete,
-    offset_fetch,
-    renew_delegation_token,
-    sasl_authenticate,
-    sasl_handshake,
-    update_features,
-)
-from tests.integration.conformance.case import Table
+from bridgehead.kafka_wire.api_key import ApiKey
+from broker_proxy.routing import SHIPPED
+from tests.integration.conformance.case import Case
 
-TABLES: Final[tuple[Table, ...]] = (
-    alter_client_quotas.TABLE,
-    alter_configs.TABLE,
-    alter_partition_reassignments.TABLE,
-    alter_replica_log_dirs.TABLE,
-    alter_user_scram_credentials.TABLE,
-    api_versions.TABLE,
-    consumer_group_describe.TABLE,
-    consumer_group_heartbeat.TABLE,
-    create_acls.TABLE,
-    create_delegation_token.TABLE,
-    create_partitions.TABLE,
-    create_topics.TABLE,
-    delete_acls.TABLE,
-    delete_groups.TABLE,
-    delete_records.TABLE,
-    delete_topics.TABLE,
-    describe_acls.TABLE,
-    describe_client_quotas.TABLE,
-    describe_cluster.TABLE,
-    describe_configs.TABLE,
-    describe_delegation_token.TABLE,
-    describe_groups.TABLE,
-    describe_log_dirs.TABLE,
-    describe_producers.TABLE,
-    describe_transactions.TABLE,
-    describe_user_scram_credentials.TABLE,
-    elect_leaders.TABLE,
-    expire_delegation_token.TABLE,
-    find_coordinator.TABLE,
-    incremental_alter_configs.TABLE,
-    list_groups.TABLE,
-    list_offsets.TABLE,
-    list_partition_reassignments.TABLE,
-    list_transactions.TABLE,
-    metadata.TABLE,
-    offset_delete.TABLE,
-    offset_fetch.TABLE,
-    renew_delegation_token.TABLE,
-    sasl_authenticate.TABLE,
-    sasl_handshake.TABLE,
-    update_features.TABLE,
-)
+# Only the controller opens an Envelope; tests/data/client_envelopes.jsonl.gz covers brokers.
+_KEYS: Final = sorted(map(ApiKey, set(SHIPPED) - {ApiKey.ENVELOPE}), key=lambda key: key.name)
+CASES: Final[Mapping[ApiKey, tuple[Case, ...]]] = {
+    key: import_module(f"{__package__}.{key.name.lower()}").CASES for key in _KEYS
+}

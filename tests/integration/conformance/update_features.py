@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.conformance.case import Case, Table
+from tests.integration.conformance.case import Case
 
 
 def update(name: str, level: int = 1, downgrade: bool = False, upgrade_type: int = 1) -> Any:
-    """A request of one feature."""
+    """A request with one feature."""
     feature = {
         "feature": name,
         "maxVersionLevel": level,
@@ -19,7 +19,7 @@ def update(name: str, level: int = 1, downgrade: bool = False, upgrade_type: int
 
 
 def updated(name: str, text: str) -> dict[str, Any]:
-    """An answer that refuses one feature."""
+    """A response with an error for one feature."""
     return {
         "errorCode": 0,
         "errorMessage": None,
@@ -27,27 +27,21 @@ def updated(name: str, text: str) -> dict[str, Any]:
     }
 
 
-TABLE = Table(
-    57,
-    "3.13",
-    (
-        Case(
-            "nothing asked", {"timeoutMs": 1, "featureUpdates": []}, {"errorCode": 0, "results": []}
+CASES = (
+    Case("empty request", {"timeoutMs": 1, "featureUpdates": []}, {"errorCode": 0, "results": []}),
+    Case("without a name", update(""), updated("", "Feature name can not be empty.")),
+    Case(
+        "unknown",
+        update("no-such"),
+        updated(
+            "no-such",
+            "Could not apply finalized feature update because the provided feature is not "
+            "supported.",
         ),
-        Case("without a name", update(""), updated("", "Feature name can not be empty.")),
-        Case(
-            "unknown",
-            update("no-such"),
-            updated(
-                "no-such",
-                "Could not apply finalized feature update because the provided feature is not "
-                "supported.",
-            ),
-        ),
-        Case(
-            "deleted",
-            update("no-such", 0, True, 2),
-            updated("no-such", "Can not delete non-existing finalized feature."),
-        ),
+    ),
+    Case(
+        "deleted",
+        update("no-such", 0, True, 2),
+        updated("no-such", "Can not delete non-existing finalized feature."),
     ),
 )

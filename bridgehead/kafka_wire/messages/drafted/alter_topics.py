@@ -1,7 +1,6 @@
 """AlterTopics of KIP-4, key 10001, version 0; not flexible.
 
-The KIP gives it no key; ours is out of Kafka's reach. -1 means not defined, and so does an empty
-assignment.
+The KIP assigns no key; ours is far above Kafka's. -1 and an empty assignment mean not defined.
 """
 
 from __future__ import annotations

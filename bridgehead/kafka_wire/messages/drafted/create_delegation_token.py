@@ -1,4 +1,4 @@
-"""CreateDelegationToken v3 of KIP-590: the body of v2, on another way. KIP-373's owner came later."""
+"""CreateDelegationToken v3 of KIP-590: the body of v2, without KIP-373's owner."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""CreateTopics with KIP-590's flag: a broker has an internal topic created past the policy.
+"""CreateTopics with KIP-590's flag: brokers create internal topics without policy checks.
 
-The flag is a tagged field, so it begins with the first flexible version. KIP-590 §Internal
-CreateTopicsRequest Routing says that there would be one, not what it looks like.
+KIP-590 §Internal CreateTopicsRequest Routing requires a flag without defining it. Here it is a
+tagged field, so it begins with the first flexible version.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Envelope, key 58, version 0 of KIP-590's draft: six fields. Flexible.
 
-Its Header and ApiMessage are bytes here, since a broker relays them unread. Between our brokers
-Envelopes have a channel of their own (proto/envelope.proto), with these six fields and more.
+Header and ApiMessage are bytes, since a broker relays them unparsed. Between our brokers Envelopes
+use a gRPC channel (proto/envelope.proto) with these six fields and more.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class ListAclsRequest:
 
 @dataclass(slots=True)
 class Acl:
-    """One rule."""
+    """An ACL without its resource."""
 
     acl_principal: str = wire(STRING)
     acl_permission_type: int = wire(INT8)

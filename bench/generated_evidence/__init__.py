@@ -1,0 +1,1 @@
+"""Generates evidence of any size: consistent except for planted violations."""

@@ -1,0 +1,54 @@
+"""The subcommands of `bridgehead`. To add one: a file here and a line in COMMANDS or GROUPS."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import bridgehead
+from bridgehead.cli import controller, modules, node, status, up, upgrade, zookeeper
+from bridgehead.cli.options import say
+
+
+def version() -> None:
+    """Print the version."""
+    say(f"bridgehead {bridgehead.__version__}")
+
+
+COMMANDS = (
+    *(up.up, status.status, status.down, status.logs, upgrade.upgrade, modules.judge),
+    version,
+)
+GROUPS = (
+    ("node", node.app),
+    ("controller", controller.app),
+    ("zookeeper", zookeeper.app),
+    ("evidence", modules.evidence_app),
+    ("demo", modules.demo_app),
+    ("pipeline", modules.pipeline_app),
+)
+
+
+def build_app() -> typer.Typer:
+    """Return the command with all its subcommands."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        help="Kafka's bridge release (KIP-590) on one laptop.",
+    )
+
+    @app.callback()
+    def options(
+        debug: Annotated[
+            bool, typer.Option("--debug", help="Show stack traces of errors.")
+        ] = False,
+    ) -> None:
+        """`main` evaluates --debug."""
+
+    for command in COMMANDS:
+        app.command()(command)
+    for name, group in GROUPS:
+        app.add_typer(group, name=name)
+    return app

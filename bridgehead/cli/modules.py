@@ -1,0 +1,138 @@
+"""Commands that run a module of the application tree: `judge`, `evidence`, `demo`, `pipeline`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bridgehead.cli.options import JsonOption, run_module
+
+evidence_app = typer.Typer(no_args_is_help=True, help="Seal and import the evidence of runs.")
+demo_app = typer.Typer(
+    no_args_is_help=True, help="Run a demonstration on its own cluster; takes a few seconds."
+)
+
+DataDir = Annotated[
+    Path, typer.Option(help="The folder of the cluster; replaces that of an earlier demo.")
+]
+pipeline_app = typer.Typer(
+    no_args_is_help=True, help="Compute tables, verdicts and a report with Spark."
+)
+
+
+def judge(
+    evidence: Annotated[Path, typer.Argument(metavar="DIR", help="A cluster's folder.")],
+    *,
+    json_output: JsonOption = False,
+) -> None:
+    """Judge a cluster's runs. Exit 0: all properties hold; 1: one fails; 2: undecided."""
+    from bridgehead.cluster.errors import ClusterError
+
+    if not evidence.is_dir():
+        raise ClusterError(f"{evidence} is not a folder: give the --data-dir of the cluster.")
+    run_module("judge", str(evidence), *(["--json"] if json_output else []))
+
+
+@evidence_app.command()
+def kafka(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder for the run.")],
+    *,
+    logs: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="[ID=]FOLDER",
+            help="A real broker's log folder, with kafka-request.log; once for each broker.",
+        ),
+    ],
+    zookeeper_logs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="The transaction log folder of a ZooKeeper member."),
+    ] = None,
+) -> None:
+    """Import a real Kafka's logs as a sealed run, for `bridgehead pipeline run`."""
+    options = [part for each in logs for part in ("--logs", str(each))]
+    options += [part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each))]
+    run_module("judge.evidence", "kafka", str(folder), *options)
+
+
+@evidence_app.command()
+def seal(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of a cluster or of one run.")
+    ],
+    *,
+    zookeeper_logs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--zookeeper-logs",
+            metavar="FOLDER",
+            help="Transaction log folder of an external ZooKeeper; once for each member.",
+        ),
+    ] = None,
+) -> None:
+    """Write a run's manifest. `down` does this; use it for a run whose supervisor was killed."""
+    from bridgehead.cluster.data_directory import DataDirectory
+    from bridgehead.cluster.errors import ClusterError
+
+    if not folder.is_dir():
+        raise ClusterError(f"{folder} is not a folder: give the --data-dir of the cluster.")
+    for root in (folder, folder.parent.parent):
+        if DataDirectory(root).is_claimed():
+            raise ClusterError(f"A cluster is running in {root}: `bridgehead down` seals its run.")
+    options = [
+        part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each.resolve()))
+    ]
+    run_module("judge.evidence", "seal", str(folder), *options)
+
+
+@demo_app.command()
+def policies() -> None:
+    """A user's own topic policy: what it allows and rejects, and what happens when it hangs."""
+    run_module("demo.policies")
+
+
+@demo_app.command()
+def dialects() -> None:
+    """The KIPs as drafted beside Kafka as shipped, on one cluster."""
+    run_module("demo.dialects")
+
+
+@demo_app.command()
+def authorization(*, data_dir: DataDir = Path(".demo-authorization")) -> None:
+    """ACLs, a forged Envelope, and a broker with the wrong certificate."""
+    run_module("demo.authorization", "--data-dir", str(data_dir))
+
+
+@pipeline_app.command()
+def run(
+    *,
+    evidence: Annotated[
+        Path, typer.Option(metavar="DIR", help="A cluster's folder, or one sealed run.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for tables and report.")],
+    master: Annotated[
+        str, typer.Option(help="Spark's master: local[*] or spark://HOST:PORT.")
+    ] = "local[*]",
+    driver_host: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST",
+            help="This host's name for Spark workers on other hosts; the driver listens there.",
+        ),
+    ] = "127.0.0.1",
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A Spark setting; may be repeated."),
+    ] = None,
+    memory: Annotated[str, typer.Option(help="Memory of the driver and of executors.")] = "4g",
+    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
+) -> None:
+    """Judge sealed runs. Exit 0: all properties hold; 1: one fails; 2: undecided."""
+    run_module(
+        *("pipeline", "run", "--evidence", str(evidence), "--out", str(out)),
+        *("--master", master, "--driver-host", driver_host, "--memory", memory),
+        *(f"--conf={each}" for each in conf or []),
+        *(["--debug"] if debug else []),
+    )

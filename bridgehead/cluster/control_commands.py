@@ -1,0 +1,275 @@
+"""The commands of the supervisor's control socket, one function each.
+
+A message is `{"command": NAME, ...}`; the result is an object. Errors are one sentence. To add a
+command: a function here, a line in COMMANDS, and a method of `ClusterClient`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.node_process import NodeProcess
+from bridgehead.cluster.running_cluster import RunningCluster, wait_until
+from bridgehead.cluster.upgrade import ENVELOPE, LEVEL
+
+Message = dict[str, Any]
+
+_MOVE_TIMEOUT_S = 30.0
+_START_TIMEOUT_S = 60.0
+
+
+async def execute(cluster: RunningCluster, message: Message) -> Message:
+    """Execute one command.
+
+    Raises:
+        ClusterError: it cannot be done; the message says why.
+        ControlError: a node answered with an error, or not at all.
+    """
+    command = COMMANDS.get(str(message.get("command")))
+    if command is None:
+        raise ClusterError(f"The command {message.get('command')!r} is unknown.")
+    return await command(cluster, message)
+
+
+async def _status(cluster: RunningCluster, _: Message) -> Message:
+    states = await cluster.node_states()
+    ready = {node.id: _ready(node) for node in cluster.nodes.values()}
+    controller = await cluster.active_controller() or {}
+    zookeeper = cluster.zookeeper
+    problem = cluster.zookeeper_problem(states.values()) if cluster.phase == "ready" else None
+    return {
+        "phase": "degraded" if problem else cluster.phase,
+        "data_dir": str(cluster.directory.root),
+        "zookeeper_connect": cluster.settings.zookeeper_connect
+        or (zookeeper.connect if zookeeper is not None else ""),
+        "zookeeper_pid": zookeeper.pid() if zookeeper is not None else None,
+        "zookeeper_problem": problem,
+        "cluster_id": cluster.document.get("cluster_id"),
+        "controller_id": controller.get("id"),
+        "controller_epoch": controller.get("controller_epoch"),
+        "brokers": [
+            {
+                "id": node.id,
+                "condition": node.condition,
+                "pid": node.pid,
+                "listeners": ready[node.id].get("listeners", {}),
+                "metrics_url": ready[node.id].get("metrics_url"),
+                "log": str(node.log),
+                "state": states[node.id],
+            }
+            for node in cluster.nodes.values()
+        ],
+    }
+
+
+async def _node_start(cluster: RunningCluster, message: Message) -> Message:
+    """Start a broker; return when it serves and knows the controller, like `up`."""
+    node = _node(cluster, message)
+    cluster.record.note_ends([node])
+    node.start()
+
+    async def serves() -> bool:
+        if node.ready() is None:
+            return False
+        state = await node.state()
+        return state is not None and state.get("controller_id") is not None
+
+    async def late() -> str:
+        lacks = "did not serve" if node.ready() is None else "did not find the controller"
+        return f"Broker {node.id} {lacks} within {_START_TIMEOUT_S:.0f} s: see {node.log}."
+
+    await wait_until(serves, _START_TIMEOUT_S, late)
+    await cluster.write_document()
+    return {"id": node.id, "pid": node.pid, "listeners": _ready(node)["listeners"]}
+
+
+async def _node_restart(cluster: RunningCluster, message: Message) -> Message:
+    """Stop a broker and start it with other properties; return when all know each other."""
+    node = _running_node(cluster, message)
+    properties = dict(message.get("properties", {}))
+    if unknown := set(properties) - {ENVELOPE, LEVEL}:
+        raise ClusterError(f"A restart cannot change {', '.join(sorted(unknown))}.")
+    began = asyncio.get_running_loop().time()
+    await _node_stop(cluster, message)
+    node.plan.properties.update(properties)
+    started = await _node_start(cluster, message)
+
+    async def late() -> str:
+        return (
+            f"Broker {node.id} serves, but the brokers did not all find each other within "
+            f"{_START_TIMEOUT_S:.0f} s: see {node.log}."
+        )
+
+    await wait_until(cluster.is_complete, _START_TIMEOUT_S, late)
+    await cluster.write_document()
+    seconds = asyncio.get_running_loop().time() - began
+    return {**started, "seconds": seconds, "controller_id": cluster.document["controller_id"]}
+
+
+async def _node_stop(cluster: RunningCluster, message: Message) -> Message:
+    node = _running_node(cluster, message)
+    pid = node.pid
+    cluster.record.fault_injected("stop", node.id)
+    await asyncio.to_thread(node.stop)
+    return {"id": node.id, "pid": pid}
+
+
+async def _node_kill(cluster: RunningCluster, message: Message) -> Message:
+    return _kill(cluster, _running_node(cluster, message))
+
+
+async def _controller_kill(cluster: RunningCluster, _: Message) -> Message:
+    return _kill(cluster, await _controller_node(cluster))
+
+
+def _kill(cluster: RunningCluster, node: NodeProcess) -> Message:
+    pid = node.pid
+    cluster.record.fault_injected("kill", node.id)
+    node.kill()
+    return {"id": node.id, "pid": pid}
+
+
+async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
+    """Start the embedded members that have exited; return when all members serve."""
+    zookeeper = cluster.zookeeper
+    if zookeeper is None:
+        raise ClusterError("The cluster uses an external ZooKeeper: start it where it runs.")
+    exited = list(zookeeper.exits())
+    if not exited:
+        raise ClusterError(f"ZooKeeper is running already, as pid {zookeeper.pid()}.")
+    for member_id in exited:
+        await asyncio.to_thread(zookeeper.start_member, member_id)
+
+    async def late() -> str:
+        return f"ZooKeeper did not serve within {_START_TIMEOUT_S:.0f} s: see {zookeeper.folder}."
+
+    await wait_until(lambda: asyncio.to_thread(zookeeper.is_serving), _START_TIMEOUT_S, late)
+    await cluster.write_document()
+    return {"connect": zookeeper.connect, "pids": [zookeeper.pid(each) for each in exited]}
+
+
+async def _controller_show(cluster: RunningCluster, _: Message) -> Message:
+    controller = await cluster.active_controller()
+    shown = controller or {}
+    return {
+        "controller_id": shown.get("id"),
+        "controller_epoch": shown.get("controller_epoch"),
+        "state": controller,
+    }
+
+
+async def _controller_freeze(cluster: RunningCluster, message: Message) -> Message:
+    seconds = float(message.get("seconds", 5.0))
+    node = await _controller_node(cluster)
+    cluster.record.fault_injected("freeze", node.id)
+    node.freeze()
+    cluster.thaw_later(node, seconds)
+    return {"id": node.id, "pid": node.pid, "seconds": seconds}
+
+
+async def _controller_expire(cluster: RunningCluster, _: Message) -> Message:
+    node = await _controller_node(cluster)
+    cluster.record.fault_injected("expire", node.id)
+    await node.command({"command": "expire", "session": "controller"})
+    return {"id": node.id, "pid": node.pid}
+
+
+async def _controller_move(cluster: RunningCluster, message: Message) -> Message:
+    """Pin every node to the target, have the active controller resign, wait, then unpin.
+
+    In a cluster with a pinned controller the pin moves to the target. Otherwise the controller
+    would move back immediately.
+    """
+    target = _running_node(cluster, message)
+    current = await _controller_node(cluster)
+    nodes = cluster.nodes.values()
+    running = [node for node in nodes if node.is_running() and node.condition != "frozen"]
+    moved = current.id != target.id
+    pinned = cluster.pinned
+
+    async def is_active() -> bool:
+        controller = await cluster.active_controller()
+        return controller is not None and controller["id"] == target.id
+
+    async def late() -> str:
+        return f"Broker {target.id} did not become controller within {_MOVE_TIMEOUT_S:.0f} s."
+
+    try:
+        if moved:
+            await _pin(running, target.id)
+            await current.command({"command": "resign"})
+            await wait_until(is_active, _MOVE_TIMEOUT_S, late)
+        if pinned is not None:
+            pinned = target.id
+            cluster.pin(pinned)
+    finally:
+        await _pin(running, pinned)
+    return {"id": target.id, "from": current.id, "moved": moved}
+
+
+async def _pin(nodes: list[NodeProcess], controller_id: int | None) -> None:
+    message = {"command": "stand_for", "controller_id": controller_id}
+    results = await asyncio.gather(
+        *(node.command(message) for node in nodes if node.is_running()), return_exceptions=True
+    )
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def _controller_node(cluster: RunningCluster) -> NodeProcess:
+    """Return the active controller; of several that claim to be, the one with the highest epoch."""
+    states = await cluster.node_states()
+    active = [
+        state
+        for state in states.values()
+        if state and (state.get("is_controller") or state.get("office") == "suspended")
+    ]
+    if not active:
+        raise ClusterError(
+            "There is no active controller: try again when `bridgehead status` shows one."
+        )
+    latest = max(active, key=lambda state: int(state.get("controller_epoch") or 0))
+    return cluster.nodes[int(latest["id"])]
+
+
+def _node(cluster: RunningCluster, message: Message) -> NodeProcess:
+    node = cluster.nodes.get(int(message.get("id", 0)))
+    if node is None:
+        known = ", ".join(str(node_id) for node_id in cluster.nodes)
+        raise ClusterError(f"There is no broker {message.get('id')}: the brokers are {known}.")
+    return node
+
+
+def _running_node(cluster: RunningCluster, message: Message) -> NodeProcess:
+    node = _node(cluster, message)
+    if not node.is_running():
+        raise ClusterError(
+            f"Broker {node.id} is not running: start it with `bridgehead node start {node.id}`."
+        )
+    return node
+
+
+def _ready(node: NodeProcess) -> Message:
+    try:
+        return node.ready() or {}
+    except ClusterError:
+        return {}
+
+
+COMMANDS: dict[str, Callable[[RunningCluster, Message], Awaitable[Message]]] = {
+    "status": _status,
+    "node_start": _node_start,
+    "node_restart": _node_restart,
+    "node_stop": _node_stop,
+    "node_kill": _node_kill,
+    "zookeeper_start": _zookeeper_start,
+    "controller_show": _controller_show,
+    "controller_kill": _controller_kill,
+    "controller_freeze": _controller_freeze,
+    "controller_expire": _controller_expire,
+    "controller_move": _controller_move,
+}

@@ -1,0 +1,29 @@
+"""Runs a program that dies with its parent: `die_with_parent.py PARENT_PID COMMAND...`.
+
+Requests SIGKILL at the parent's death from Linux, which a Java server cannot do itself, and then
+replaces itself by COMMAND under the same pid. On other systems it only runs COMMAND; the next `up`
+stops what a killed supervisor left running. Uses the standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> None:
+    """Tie this process to its parent `arguments[0]` and execute `arguments[1:]`."""
+    parent, command = int(arguments[0]), arguments[1:]
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:  # it died before prctl
+        sys.exit(1)
+    os.execv(command[0], command)  # noqa: S606
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

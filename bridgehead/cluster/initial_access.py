@@ -1,0 +1,221 @@
+"""Creates users and ACLs in a cluster that has just started, through its own APIs.
+
+The requests use the principal of a super user and a node's control socket, which only the owner of
+the data directory can open; so the first user needs no password. Returns when every broker knows
+all of them: a user can log in anywhere once the cluster is ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from bridgehead.cluster.access_plan import (
+    AccessPlan,
+    PlannedAcl,
+    PlannedUser,
+    certificate_hosts,
+    certificate_properties,
+)
+from bridgehead.cluster.control_socket import ControlError
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.settings import ClusterSettings
+from bridgehead.kafka_wire.api_key import ApiKey
+
+_CREATE_ACLS: Final = (ApiKey.CREATE_ACLS, 3)
+_DESCRIBE_ACLS: Final = (ApiKey.DESCRIBE_ACLS, 3)
+_ALTER_USER_SCRAM_CREDENTIALS: Final = (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0)
+_ANY: Final = 1
+_MECHANISMS: Final = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
+_ITERATIONS: Final = 4096
+_TIMEOUT_S: Final = 30.0
+_POLL_S: Final = 0.02
+
+
+class CommandedNode(Protocol):
+    """A node with a control socket: a child process, or one in another container."""
+
+    id: int
+
+    @property
+    def log(self) -> Path:
+        """The node's log, for error messages."""
+        ...
+
+    async def command(self, message: dict[str, Any], *, timeout_s: float = 10.0) -> dict[str, Any]:
+        """Execute a command. Raises ControlError."""
+        ...
+
+
+def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSettings:
+    """Generate the planned certificates in `folder`; return the settings that refer to them.
+
+    Raises:
+        ClusterError: existing certificates cannot be used. OSError: the folder cannot be written.
+    """
+    names = settings.access.certificates
+    if names is None:
+        return settings
+    from bridgehead.cluster.certificates import Authority  # imports cryptography, which is slow
+
+    try:
+        authority = Authority(folder)
+        brokers = authority.issue_brokers(certificate_hosts(settings.properties))
+        for name in names:
+            authority.issue_user(name)
+    except ValueError as error:
+        raise ClusterError(
+            f"{folder} contains certificates that cannot be used: remove it to generate new ones."
+        ) from error
+    made = certificate_properties(str(brokers), str(authority.certificate_file))
+    return dataclasses.replace(settings, properties={**made, **settings.properties})
+
+
+async def apply_access(nodes: Sequence[CommandedNode], plan: AccessPlan) -> None:
+    """Create users and ACLs; return when every node knows them.
+
+    Raises:
+        ClusterError: the cluster rejected them.
+    """
+    if not plan.acls and not any(user.mechanisms for user in plan.users):
+        return
+    try:
+        salts = await _set_passwords(nodes[0], plan)
+        await _create_acls(nodes[0], plan)
+        deadline = asyncio.get_running_loop().time() + _TIMEOUT_S
+        for node in nodes:
+            while not await _knows(node, plan, salts):
+                if asyncio.get_running_loop().time() > deadline:
+                    raise ClusterError(
+                        f"Broker {node.id} did not learn of all users and ACLs within "
+                        f"{_TIMEOUT_S:.0f} s: see {node.log}."
+                    )
+                await asyncio.sleep(_POLL_S)
+    except ControlError as error:
+        raise ClusterError(f"Users and ACLs could not be created: {error}") from error
+
+
+async def _set_passwords(node: CommandedNode, plan: AccessPlan) -> Mapping[str, Mapping[str, str]]:
+    """Return the new salts in base64, by user and mechanism."""
+    upsertions = [
+        _upsertion(user, mechanism) for user in plan.users for mechanism in user.mechanisms
+    ]
+    if not upsertions:
+        return {}
+    body = {"deletions": [], "upsertions": upsertions}
+    answer = await _ask(node, _ALTER_USER_SCRAM_CREDENTIALS, body, plan.principal)
+    _check(answer["results"], "user")
+    names = {number: name for name, (number, _) in _MECHANISMS.items()}
+    salts: dict[str, dict[str, str]] = {}
+    for each in upsertions:
+        salts.setdefault(each["name"], {})[names[each["mechanism"]]] = each["salt"]
+    return salts
+
+
+def _upsertion(user: PlannedUser, mechanism: str) -> dict[str, Any]:
+    number, hash_name = _MECHANISMS[mechanism]
+    salt = secrets.token_bytes(24)
+    salted = hashlib.pbkdf2_hmac(hash_name, user.password.encode(), salt, _ITERATIONS)
+    return {
+        "name": user.name,
+        "mechanism": number,
+        "iterations": _ITERATIONS,
+        "salt": _text(salt),
+        "saltedPassword": _text(salted),
+    }
+
+
+async def _create_acls(node: CommandedNode, plan: AccessPlan) -> None:
+    if not plan.acls:
+        return
+    body = {"creations": [_creation(acl) for acl in plan.acls]}
+    answer = await _ask(node, _CREATE_ACLS, body, plan.principal)
+    _check(answer["results"], "ACL")
+
+
+def _creation(acl: PlannedAcl) -> dict[str, Any]:
+    return {
+        "resourceType": acl.resource_type,
+        "resourceName": acl.resource_name,
+        "resourcePatternType": acl.pattern_type,
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": acl.operation,
+        "permissionType": acl.permission,
+    }
+
+
+async def _knows(
+    node: CommandedNode, plan: AccessPlan, salts: Mapping[str, Mapping[str, str]]
+) -> bool:
+    if salts:
+        known = await node.command({"command": "scram_salts", "users": sorted(salts)})
+        if known["salts"] != salts:
+            return False
+    return not plan.acls or set(plan.acls) <= await _acls(node, plan.principal)
+
+
+async def _acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
+    body = {
+        "resourceTypeFilter": _ANY,
+        "resourceNameFilter": None,
+        "patternTypeFilter": _ANY,
+        "principalFilter": None,
+        "hostFilter": None,
+        "operation": _ANY,
+        "permissionType": _ANY,
+    }
+    answer = await _ask(node, _DESCRIBE_ACLS, body, principal)
+    _check([answer], "ACL")
+    return {
+        PlannedAcl(
+            acl["principal"],
+            acl["host"],
+            acl["operation"],
+            acl["permissionType"],
+            resource["resourceType"],
+            resource["resourceName"],
+            resource["patternType"],
+        )
+        for resource in answer["resources"]
+        for acl in resource["acls"]
+    }
+
+
+async def _ask(
+    node: CommandedNode, api: tuple[int, int], body: dict[str, Any], principal: str
+) -> dict[str, Any]:
+    from bridgehead.kafka_wire import decode_body, encode_body  # most clusters create no users
+
+    key, version = api
+    answer = await node.command(
+        {
+            "command": "request",
+            "asker": principal,
+            "api_key": key,
+            "api_version": version,
+            "body": _text(encode_body(key, "request", version, body)),
+        },
+        timeout_s=_TIMEOUT_S,
+    )
+    return decode_body(key, "response", version, base64.b64decode(answer["body"]))
+
+
+def _check(results: Sequence[Mapping[str, Any]], what: str) -> None:
+    for result in results:
+        if result["errorCode"]:
+            name = f" {result['user']}" if "user" in result else ""
+            raise ClusterError(
+                f"The cluster rejected the {what}{name} of its file with error "
+                f"{result['errorCode']}: {result['errorMessage'] or 'no message'}."
+            )
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,251 @@
+"""Plans the properties and ports of each node: one `server.properties` serves every broker.
+
+Names, protocols and security of `listeners` come from the user's file. Ports are free ones, or
+count up from the base port: first all brokers' first listeners, then their second ones. `broker.id`
+counts from 1 and `broker.rack` defaults to `rack-ID`. A single node's properties are used as given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from bridgehead.cluster.broker_certificates import channel_folder, files_of, makes_certificates
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.settings import ClusterSettings
+
+DEFAULT_BASE_PORT = 9092
+DEFAULT_METRICS_PORT = 9404
+DEFAULT_ZOOKEEPER_PORT = 2181
+LOOPBACK = "127.0.0.1"
+
+# Below Linux's range for outgoing connections: a killed node must find its port free when it
+# restarts.
+_FREE_PORT_FIRST = 20_000
+_FREE_PORT_LAST = 31_999
+_LISTENER_PATTERN = re.compile(r"([A-Za-z0-9_-]+)://(\[[^\]]*\]|[^:/\[\]]*):(\d+)")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Listener:
+    """One entry of `listeners`: `NAME://host:port`."""
+
+    name: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return Kafka's notation."""
+        return f"{self.name}://{self.host}:{self.port}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodePlan:
+    """One node: its id and the contents of its .properties file."""
+
+    id: int
+    properties: dict[str, str]
+
+
+class Ports:
+    """Allocates free ports, each only once.
+
+    A chosen port stays reserved while this object lives, so that two clusters that start at the
+    same time never choose the same one.
+    """
+
+    def __init__(self, is_free: Callable[[str, int], bool] | None = None) -> None:
+        """`is_free(host, port)` replaces the check of this machine's ports."""
+        self._given: set[int] = set()
+        self._reserved: list[socket.socket] = []
+        self._replaced = is_free
+        self._is_free = is_free or port_is_free
+
+    def demand(self, host: str, port: int) -> int:
+        """Allocate `port`.
+
+        Raises:
+            ClusterError: it is in use.
+        """
+        if port in self._given or not self._is_free(host, port):
+            raise ClusterError(
+                f"Port {port} is in use: stop the process that listens there, choose another "
+                "--base-port, or use --ports auto."
+            )
+        self._given.add(port)
+        return port
+
+    def prefer(self, host: str, port: int) -> int:
+        """Allocate `port` if it is free, else another one."""
+        if port not in self._given and self._is_free(host, port):
+            self._given.add(port)
+            return port
+        return self.choose(host)
+
+    def choose(self, host: str = LOOPBACK) -> int:
+        """Allocate a free port outside the range of outgoing connections."""
+        span = _FREE_PORT_LAST - _FREE_PORT_FIRST + 1
+        for _ in range(2 * span):
+            port = _FREE_PORT_FIRST + secrets.randbelow(span)
+            if port not in self._given and (self._replaced or self._reserve)(host, port):
+                self._given.add(port)
+                return port
+        raise ClusterError(f"No port between {_FREE_PORT_FIRST} and {_FREE_PORT_LAST} is free.")
+
+    def _reserve(self, host: str, port: int) -> bool:
+        """Bind the port without listening; False when another socket is bound to it.
+
+        Binding without SO_REUSEADDR fails if another process has reserved the port. The option is
+        set afterwards, so that the server for which the port was chosen can bind and listen.
+        """
+        bound = _socket(host)
+        try:
+            bound.bind((host.strip("[]"), port))
+        except OSError:
+            bound.close()
+            return False
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.append(bound)
+        return True
+
+
+def port_is_free(host: str, port: int) -> bool:
+    """Return whether a server could listen at `host`:`port` now."""
+    with _socket(host) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), port))
+        except OSError:
+            return False
+        return True
+
+
+def _socket(host: str) -> socket.socket:
+    return socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+
+
+def parse_listeners(value: str, key: str = "listeners") -> tuple[Listener, ...]:
+    """Parse Kafka's `listeners`: `NAME://host:port,...`.
+
+    Raises:
+        ClusterError: an entry has another form, or a name occurs twice.
+    """
+    listeners = []
+    for entry in filter(None, (part.strip() for part in value.split(","))):
+        match = _LISTENER_PATTERN.fullmatch(entry)
+        if match is None:
+            raise ClusterError(f"`{key}`: {entry!r} is not of the form NAME://host:port.")
+        listeners.append(Listener(match[1].upper(), match[2], int(match[3])))
+    names = [listener.name for listener in listeners]
+    if not listeners or len(set(names)) < len(names):
+        raise ClusterError(f"`{key}`: {value!r} must name at least one listener, and none twice.")
+    return tuple(listeners)
+
+
+def plan_nodes(
+    settings: ClusterSettings,
+    ports: Ports,
+    *,
+    zookeeper_connect: str,
+    run_id: str,
+    evidence: Path | None = None,
+) -> tuple[NodePlan, ...]:
+    """Return the properties of every node, with all ports. `evidence` is the run's folder.
+
+    Raises:
+        ClusterError: a required port is in use, or `listeners` is malformed.
+    """
+    certificates = channel_folder(settings)
+    shape = parse_listeners(settings.properties.get("listeners", "PLAINTEXT://:0"))
+    advertised = _advertised_hosts(settings)
+    base_port = settings.base_port or shape[0].port or DEFAULT_BASE_PORT
+    folder = evidence or settings.data_dir.resolve() / "evidence" / f"run={run_id}"
+    given: list[list[Listener]] = [[] for _ in range(settings.brokers)]
+    for position, listener in enumerate(shape):
+        for index in range(settings.brokers):
+            host = listener.host or LOOPBACK
+            counted = base_port + position * settings.brokers + index
+            if "listeners" in settings.node_properties.get(index + 1, {}):
+                continue
+            if counted > 65535:
+                raise ClusterError(f"Port {counted} is above 65535: choose a lower --base-port.")
+            port = ports.choose(host) if settings.ports_auto else ports.demand(host, counted)
+            given[index].append(dataclasses.replace(listener, host=host, port=port))
+    return tuple(
+        NodePlan(
+            index + 1,
+            {
+                **settings.properties,
+                **_own_properties(settings, index, given[index], advertised, ports),
+                **(_certificates(certificates, index + 1) if makes_certificates(settings) else {}),
+                "zookeeper.connect": zookeeper_connect,
+                "bridgehead.run.id": run_id,
+                "bridgehead.evidence.dir": str(folder / f"node={index + 1}"),
+                **settings.node_properties.get(index + 1, {}),
+            },
+        )
+        for index in range(settings.brokers)
+    )
+
+
+def _certificates(folder: Path, broker_id: int) -> dict[str, str]:
+    files = files_of(folder, broker_id)
+    return {
+        "bridgehead.grpc.certificate": str(files.certificate),
+        "bridgehead.grpc.key": str(files.key),
+        "bridgehead.grpc.authority": str(files.authority),
+    }
+
+
+def _own_properties(
+    settings: ClusterSettings,
+    index: int,
+    listeners: list[Listener],
+    advertised: dict[str, str],
+    ports: Ports,
+) -> dict[str, str]:
+    node = index + 1
+    metrics_port = (
+        ports.choose()
+        if settings.ports_auto
+        else ports.prefer(LOOPBACK, DEFAULT_METRICS_PORT + index)
+    )
+    own = {
+        "broker.id": str(node),
+        "broker.rack": settings.properties.get("broker.rack", f"rack-{node}"),
+        "zookeeper.session.timeout.ms": settings.properties.get(
+            "zookeeper.session.timeout.ms", "6000"
+        ),
+        "bridgehead.grpc.listener": f"{LOOPBACK}:0",
+        "bridgehead.metrics.listener": f"{LOOPBACK}:{metrics_port}",
+    }
+    if settings.controller is not None:
+        own["bridgehead.controller.pinned"] = str(settings.controller)
+    if listeners:
+        own["listeners"] = ",".join(str(listener) for listener in listeners)
+        own["advertised.listeners"] = ",".join(
+            str(dataclasses.replace(listener, host=_reachable(listener, advertised)))
+            for listener in listeners
+        )
+    else:  # listeners of this node only: the shared advertised names have other ports
+        own["advertised.listeners"] = ",".join(
+            str(dataclasses.replace(listener, host=_reachable(listener, {})))
+            for listener in parse_listeners(settings.node_properties[node]["listeners"])
+        )
+    return own
+
+
+def _advertised_hosts(settings: ClusterSettings) -> dict[str, str]:
+    value = settings.properties.get("advertised.listeners")
+    if not value:
+        return {}
+    return {entry.name: entry.host for entry in parse_listeners(value, "advertised.listeners")}
+
+
+def _reachable(listener: Listener, advertised: dict[str, str]) -> str:
+    host = advertised.get(listener.name) or listener.host
+    return LOOPBACK if host in ("0.0.0.0", "[::]", "") else host  # noqa: S104 - never bound

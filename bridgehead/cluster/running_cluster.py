@@ -1,0 +1,177 @@
+"""The nodes of a running cluster, its evidence, and the contents of cluster.json."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from bridgehead.cluster.data_directory import DataDirectory, write_json
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.node_process import NodeProcess
+from bridgehead.cluster.run_record import RunRecord
+from bridgehead.cluster.settings import ClusterSettings
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
+from bridgehead.cluster.zookeeper_credentials import embedded_chroot
+
+Announce = Callable[[str], None]
+_POLL_S = 0.02
+
+
+async def wait_until(
+    condition: Callable[[], Awaitable[object]], timeout_s: float, late: Callable[[], Awaitable[str]]
+) -> None:
+    """Return once `condition` returns a true value.
+
+    Raises:
+        ClusterError: `timeout_s` passed first; `late` returns the message.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    while not await condition():
+        if asyncio.get_running_loop().time() > deadline:
+            raise ClusterError(await late())
+        await asyncio.sleep(_POLL_S)
+
+
+class RunningCluster:
+    """The processes of one cluster, from the first start on."""
+
+    def __init__(self, settings: ClusterSettings, announce: Announce) -> None:
+        """`announce` prints a sentence for the user."""
+        self.settings = settings
+        self.announce = announce
+        self.directory = DataDirectory(settings.data_dir)
+        self.nodes: dict[int, NodeProcess] = {}
+        self.zookeeper: EmbeddedZooKeeper | None = None
+        self.record = RunRecord(self.directory.root, settings, announce)
+        self.pinned = settings.controller
+        """The broker that is controller whenever it runs; None: any broker."""
+        self.phase = "starting"
+        self.document: dict[str, Any] = {}
+        """The contents of cluster.json; empty until the cluster is ready."""
+        self._thaws: set[asyncio.Task[None]] = set()
+
+    @property
+    def zookeeper_connect(self) -> str:
+        """`zookeeper.connect` of the nodes."""
+        if self.settings.zookeeper_connect is not None:
+            return self.settings.zookeeper_connect
+        embedded = self.zookeeper
+        return embedded.connect + embedded_chroot(self.settings) if embedded is not None else ""
+
+    def zookeeper_problem(self, states: Iterable[dict[str, Any] | None]) -> str | None:
+        """Return in a sentence why ZooKeeper does not work; None: it does.
+
+        `states` are those of the nodes: they report when ZooKeeper does not answer.
+        """
+        exits = self.zookeeper.exits() if self.zookeeper is not None else {}
+        if exits:
+            return f"{' '.join(exits.values())} `bridgehead zookeeper start` starts it again."
+        known = [state.get("zookeeper_answers", True) for state in states if state is not None]
+        if known and not any(known):
+            return "ZooKeeper has answered no broker for longer than the session timeout."
+        return None
+
+    async def node_states(self) -> dict[int, dict[str, Any] | None]:
+        """Return every node's status, queried in parallel; None for a node that does not answer."""
+        states = await asyncio.gather(*(node.state() for node in self.nodes.values()))
+        return dict(zip(self.nodes, states, strict=True))
+
+    async def active_controller(self) -> dict[str, Any] | None:
+        """Return the active controller's status if every node that answers names it; else None."""
+        states = await self.node_states()
+        named = {state.get("controller_id") for state in states.values() if state is not None}
+        controller_id = named.pop() if len(named) == 1 else None
+        if controller_id is None:
+            return None
+        state = states.get(int(controller_id))
+        return state if state is not None and state.get("is_controller") else None
+
+    async def is_complete(self) -> bool:
+        """Return whether the wanted controller is active and every node knows every other.
+
+        A broker that registers while the controller loads its state becomes known a moment after
+        the controller is active, and gets no replicas until then.
+        """
+        controller = await self.active_controller()
+        if controller is None or self.pinned not in (None, controller["id"]):
+            return False
+        expected = set(self.nodes)
+        return all(
+            state is not None and expected <= set(state.get("brokers", expected))
+            for state in (await self.node_states()).values()
+        )
+
+    async def write_document(self) -> None:
+        """Write cluster.json from the current state of the nodes."""
+        controller = await self.active_controller()
+        states = [state for state in (await self.node_states()).values() if state]
+        brokers = []
+        for node in self.nodes.values():
+            ready = node.ready() if node.is_running() else None
+            if ready is not None:
+                own = {key: ready[key] for key in ("listeners", "metrics_url")}
+                brokers.append({"id": node.id, "pid": node.pid, **own})
+        cluster_ids = [state["cluster_id"] for state in states if state.get("cluster_id")]
+        self.document = {
+            "cluster_id": cluster_ids[0] if cluster_ids else None,
+            "bootstrap_servers": ",".join(
+                next(iter(broker["listeners"].values())) for broker in brokers
+            ),
+            "zookeeper_connect": self.zookeeper_connect,
+            "controller_id": controller["id"] if controller is not None else None,
+            "evidence_dir": str(self.record.folder),
+            "brokers": brokers,
+            "zookeeper": self._zookeeper_document(),
+        }
+        write_json(self.directory.cluster_json, self.document)
+
+    def _zookeeper_document(self) -> dict[str, Any] | None:
+        if self.zookeeper is None:
+            return None
+        members = [
+            {"id": member.id, "pid": self.zookeeper.pid(member.id), "data_dir": str(member.folder)}
+            for member in self.zookeeper.members
+        ]
+        result = {"pid": members[0]["pid"], "data_dir": members[0]["data_dir"]}
+        return result if len(members) == 1 else {**result, "members": members}
+
+    def pin(self, controller_id: int) -> None:
+        """Start nodes with this pinned controller from now on."""
+        self.pinned = controller_id
+        for node in self.nodes.values():
+            node.plan.properties["bridgehead.controller.pinned"] = str(controller_id)
+
+    def thaw_later(self, node: NodeProcess, seconds: float) -> None:
+        """Resume a frozen node after `seconds`."""
+
+        async def thaw() -> None:
+            await asyncio.sleep(seconds)
+            node.thaw()
+            self.record.fault_healed("freeze", node.id)
+            self.announce(f"Broker {node.id} resumes after {seconds:g} s.")
+
+        task = asyncio.create_task(thaw())
+        self._thaws.add(task)
+        task.add_done_callback(self._thaws.discard)
+
+    async def stop(self) -> None:
+        """Stop the nodes, then ZooKeeper, and seal the evidence."""
+        for task in self._thaws:
+            task.cancel()
+        for node in self.nodes.values():
+            node.request_stop()
+        await asyncio.gather(*(asyncio.to_thread(node.stop) for node in self.nodes.values()))
+        self.record.note_ends(self.nodes.values())
+        kept = self.settings.keep_evidence
+        exits = self.zookeeper.exits() if self.zookeeper is not None else {}
+        if kept and self.nodes and not exits:
+            await self.record.dump(self.zookeeper_connect, "final")
+        elif kept and self.nodes:
+            self.announce("ZooKeeper could not be dumped (final): it has exited.")
+        if self.zookeeper is not None:
+            await asyncio.to_thread(self.zookeeper.stop if kept else self.zookeeper.kill)
+        if kept:
+            await self.record.seal()
+        self.record.close()
+        self.directory.cluster_json.unlink(missing_ok=True)

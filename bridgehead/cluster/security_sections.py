@@ -1,0 +1,226 @@
+"""The sections `listeners:`, `users:` and `acls:` of a cluster's file.
+
+`merge_into` translates them into Kafka's properties; `access` returns what can only be created once
+the cluster runs: SCRAM passwords, ACLs and certificates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from bridgehead.authorizer import Operation, ResourceType
+from bridgehead.cluster.access_plan import AccessPlan, PlannedAcl, PlannedUser
+from bridgehead.cluster.broker_certificates import INTER_BROKER_USER
+from bridgehead.cluster.errors import ClusterError
+
+_PACKAGE: Final = "org.apache.kafka.common.security"
+_MODULES: Final = {
+    "PLAIN": f"{_PACKAGE}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_PACKAGE}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_PACKAGE}.scram.ScramLoginModule",
+    "OAUTHBEARER": f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
+}
+AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+_PASSWORD_MECHANISMS: Final[tuple[Mechanism, ...]] = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+def _protocol_alone(value: object) -> object:
+    return {"protocol": value} if isinstance(value, str) else value
+
+
+def _password_alone(value: object) -> object:
+    return {"password": value} if isinstance(value, str) else value
+
+
+class ListenerSection(BaseModel):
+    """One of `listeners:`, by name. A plain string is the protocol."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    protocol: Protocol
+    host: str = "127.0.0.1"
+    mechanisms: list[Mechanism] = list(_PASSWORD_MECHANISMS)
+    client_auth: Literal["none", "requested", "required"] = "none"
+
+
+class UserSection(BaseModel):
+    """One of `users:`, by name. A plain string is the password."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    password: SecretStr | None = None
+    mechanisms: list[Mechanism] = list(_PASSWORD_MECHANISMS)
+    super: bool = False
+
+
+class AclSection(BaseModel):
+    """One of `acls:`. `resource`: `topic:orders`, `cluster`, `topic:*`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    principal: Annotated[str, Field(pattern=r"^[^:]+:.+$")]
+    operations: list[str]
+    resource: str
+    pattern: Literal["literal", "prefixed"] = "literal"
+    permission: Literal["allow", "deny"] = "allow"
+    host: str = "*"
+
+
+Listener = Annotated[ListenerSection, BeforeValidator(_protocol_alone)]
+User = Annotated[UserSection, BeforeValidator(_password_alone)]
+
+
+class SecuritySections(BaseModel):
+    """The three sections of a cluster's file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    listeners: dict[str, Listener] = Field(default_factory=dict)
+    users: dict[str, User] = Field(default_factory=dict)
+    acls: list[AclSection] | None = None
+
+    def merge_into(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return `given` and the properties of the sections; `given` takes precedence.
+
+        Raises:
+            ClusterError: they contradict each other.
+        """
+        if self.listeners and "listeners" in given:
+            raise ClusterError(
+                "`listeners` is set twice: as a section and in `properties`. Remove one."
+            )
+        own: dict[str, str] = {}
+        if self.listeners:
+            own["listeners"] = ",".join(
+                f"{name}://{each.host}:0" for name, each in self.listeners.items()
+            )
+            own["listener.security.protocol.map"] = ",".join(
+                f"{name}:{each.protocol}" for name, each in self.listeners.items()
+            )
+        for name, each in self.listeners.items():
+            own |= self._listener_properties(name, each)
+        supers = [f"User:{name}" for name, each in self.users.items() if each.super]
+        if supers or self.acls is not None:
+            own["authorizer.class.name"] = AUTHORIZER
+            listed = given.get("super.users", "").strip()
+            everybody = [*supers, *([listed] if listed else []), self._brokers(given)]
+            given = {**given, "super.users": ";".join(dict.fromkeys(everybody))}
+        return {**own, **given}
+
+    def _brokers(self, given: Mapping[str, str]) -> str:
+        """Return the brokers' principal, which must be allowed to forward."""
+        name = given.get(INTER_BROKER_USER, "broker")
+        if name in self.users and not self.users[name].super:
+            raise ClusterError(
+                f"User {name!r} has the name of the brokers' principal, User:{name}: set another "
+                f"one in {INTER_BROKER_USER}."
+            )
+        return f"User:{name}"
+
+    def _listener_properties(self, name: str, each: ListenerSection) -> dict[str, str]:
+        prefix, own = f"listener.name.{name.lower()}", {}
+        if each.protocol.startswith("SASL"):
+            own[f"{prefix}.sasl.enabled.mechanisms"] = ",".join(each.mechanisms)
+            for mechanism in each.mechanisms:
+                options = self._passwords() if mechanism == "PLAIN" else {}
+                own[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = format_jaas(
+                    _MODULES[mechanism], options
+                )
+        if each.protocol.endswith("SSL"):
+            own[f"{prefix}.ssl.client.auth"] = each.client_auth
+        return own
+
+    def _passwords(self) -> dict[str, str]:
+        return {
+            f"user_{name}": each.password.get_secret_value()
+            for name, each in self.users.items()
+            if each.password is not None and "PLAIN" in each.mechanisms
+        }
+
+    def access(self, properties: Mapping[str, str]) -> AccessPlan:
+        """Return what to create once the cluster serves, given its `properties`.
+
+        Raises:
+            ClusterError: an ACL is malformed, or no super user can create it.
+        """
+        users = tuple(
+            PlannedUser(
+                name,
+                each.password.get_secret_value(),
+                tuple(mechanism for mechanism in each.mechanisms if mechanism.startswith("SCRAM")),
+            )
+            for name, each in self.users.items()
+            if each.password is not None
+        )
+        acls = tuple(_acl(each, word) for each in self.acls or () for word in each.operations)
+        supers = [each.strip() for each in properties.get("super.users", "").split(";")]
+        # The brokers do not count: somebody must be able to manage the ACLs.
+        people = [each for each in supers if each not in ("", self._brokers(properties))]
+        principal = people[0] if people else "User:ANONYMOUS"
+        needs_right = bool(acls or any(user.mechanisms for user in users))
+        if (
+            needs_right
+            and properties.get("authorizer.class.name")
+            and principal == "User:ANONYMOUS"
+        ):
+            raise ClusterError(
+                "No super user can create users and ACLs: add `super: true` to one of `users:`, or "
+                "set `super.users`."
+            )
+        return AccessPlan(users, acls, principal, self._certificates(properties))
+
+    def _certificates(self, properties: Mapping[str, str]) -> tuple[str, ...] | None:
+        """Return the users who get a certificate; None where the user provides certificates."""
+        tls = [each for each in self.listeners.values() if each.protocol.endswith("SSL")]
+        if not tls or any(name.startswith("ssl.keystore.") for name in properties):
+            return None
+        wanted = any(each.client_auth != "none" for each in tls)
+        return tuple(self.users) if wanted else ()
+
+
+def format_jaas(module: str, options: Mapping[str, str]) -> str:
+    """Return a value for Kafka's `sasl.jaas.config`."""
+    parts = [module, "required"]
+    for key, value in options.items():
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        parts.append(f'{key}="{escaped}"')
+    return " ".join(parts) + ";"
+
+
+# Kafka's codes.
+_RESOURCES: Final = {name: code for code, name in enumerate(get_args(ResourceType), 2)}
+_OPERATIONS: Final = {name: code for code, name in enumerate(("ALL", *get_args(Operation)), 2)}
+_PERMISSIONS: Final = {"deny": 2, "allow": 3}
+_PATTERNS: Final = {"literal": 3, "prefixed": 4}
+_CLUSTER: Final = "kafka-cluster"
+
+
+def _acl(section: AclSection, operation: str) -> PlannedAcl:
+    kind, _, name = section.resource.partition(":")
+    resource_type = _number(_RESOURCES, kind, "resource")
+    if kind.upper() == "CLUSTER":
+        name = _CLUSTER
+    if not name:
+        raise ClusterError(
+            f"`acls`: {section.resource!r} names no resource: write, for example, topic:orders."
+        )
+    return PlannedAcl(
+        section.principal,
+        section.host,
+        _number(_OPERATIONS, operation, "operation"),
+        _PERMISSIONS[section.permission],
+        resource_type,
+        name,
+        _PATTERNS[section.pattern],
+    )
+
+
+def _number(numbers: Mapping[str, int], word: str, what: str) -> int:
+    number = numbers.get(word.upper().replace("-", "_"))
+    if number is None:
+        known: Iterable[str] = (each.lower() for each in numbers)
+        raise ClusterError(
+            f"`acls`: {word!r} is not a valid {what}: use one of {', '.join(known)}."
+        )
+    return number

@@ -1,0 +1,252 @@
+"""How a response reports an error that fails the whole request: one shape per API.
+
+The table in `apis` builds each API's shape out of `whole`, a response with one code, and `per`, a
+response with a code for each element of the request. Fields that a shape does not name keep the
+default of the schema, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.java_order import (
+    NAMES_MAX,
+    hash_map_order,
+    java_hash,
+    topic_partition_hash,
+)
+from bridgehead.kafka_wire.schema import Array, Wire, fields_of
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The error of a whole request. `version` is the version of the request."""
+
+    version: int
+    error: ErrorCode
+    message: str | None
+
+    @property
+    def is_not_controller(self) -> bool:
+        """True for NOT_CONTROLLER, which some of Kafka's handlers report in a way of their own."""
+        return self.error is ErrorCode.NOT_CONTROLLER
+
+
+# From response class, request and failure to the response. None where this version of the response
+# has no field for an error of the whole request.
+ErrorShape = Callable[[type[Any], Any, Failure], Any]
+# The error message that Kafka sends for a failure.
+Text = Callable[[Failure], str | None]
+# The elements of a request: structs, or names and numbers.
+Elements = Callable[[Any], Iterable[Any]]
+
+
+def given_text(failure: Failure) -> str | None:
+    """Return the message of the failure."""
+    return failure.message
+
+
+def default_text(failure: Failure) -> str:
+    """Return the default message of the error code."""
+    return failure.error.default_text
+
+
+def no_text(_failure: Failure) -> None:
+    """Return null."""
+
+
+def default_when_not_controller(failure: Failure) -> str | None:
+    """Return the message of the failure; the default message for NOT_CONTROLLER."""
+    return failure.error.default_text if failure.is_not_controller else failure.message
+
+
+def empty_when_not_controller(failure: Failure) -> str | None:
+    """Return the message of the failure; for NOT_CONTROLLER Kafka leaves the schema's default."""
+    return "" if failure.is_not_controller else failure.message
+
+
+def whole(text: Text = given_text, **constants: Any) -> ErrorShape:
+    """One code for the whole response. `constants` replace defaults of the schema."""
+    return lambda response, _request, failure: _struct(response, failure, text, constants)
+
+
+@dataclass(frozen=True, slots=True)
+class Per:
+    """A response with one element in its list `into` for each element of the request.
+
+    Every struct of the response gets the error code and the message, if it has fields for them.
+    """
+
+    elements: Elements
+    copied: Mapping[str, str]  # field of the response's element to field of the request's
+    into: str
+    nested: Per | None
+    text: Text
+    constants: Mapping[str, Any]
+
+    def __call__(self, response: type[Any], request: Any, failure: Failure) -> Any:
+        """Return the response; see ErrorShape."""
+        results = {self.into: self._results(response, request, failure, self.text)}
+        return _struct(response, failure, self.text, results)
+
+    def _results(
+        self, parent: type[Any], requested: Any, failure: Failure, text: Text
+    ) -> list[Any]:
+        kind = _fields(parent)[self.into].type
+        assert isinstance(kind, Array)
+        assert isinstance(kind.of, type)
+        results = []
+        for each in self.elements(requested):
+            is_struct = not isinstance(each, str | int)
+            values = dict(self.constants)
+            for field, source in self.copied.items():
+                values[field] = getattr(each, source) if is_struct else each
+            if self.nested is not None:
+                values[self.nested.into] = self.nested._results(kind.of, each, failure, text)
+            results.append(_struct(kind.of, failure, text, values))
+        return results
+
+
+def per(
+    elements: str | Elements,
+    copied: str = "",
+    *,
+    into: str = "",
+    nested: Per | None = None,
+    text: Text = given_text,
+    **constants: Any,
+) -> Per:
+    """Build a `Per`.
+
+    Args:
+        elements: the request's list, by its name or by a function of the request.
+        copied: fields that are copied from the request's element, separated by spaces; "a=b" where
+            the response calls it `a` and the request `b`. A name or number becomes the one field.
+        into: the response's list, where it has another name than the request's.
+        nested: the same for a list within each element.
+        text: the error message.
+        constants: fields of the response's element that differ from the schema's defaults.
+    """
+    pairs = (each.partition("=") for each in copied.split())
+    fields = {field: source or field for field, _, source in pairs}
+    if not isinstance(elements, str):
+        return Per(elements, fields, into, nested, text, constants)
+    requested = lambda request: getattr(request, elements) or ()  # noqa: E731
+    return Per(requested, fields, into or elements, nested, text, constants)
+
+
+def since(version: int, shape: ErrorShape, before: ErrorShape | None = None) -> ErrorShape:
+    """`shape` from `version` on, `before` in older versions."""
+
+    def build(response: type[Any], request: Any, failure: Failure) -> Any:
+        chosen = shape if failure.version >= version else before
+        return chosen(response, request, failure) if chosen is not None else None
+
+    return build
+
+
+def not_controller_as_whole(shape: ErrorShape) -> ErrorShape:
+    """`shape`; for NOT_CONTROLLER one code and no elements."""
+    as_whole = whole(default_text)
+    return lambda response, request, failure: (as_whole if failure.is_not_controller else shape)(
+        response, request, failure
+    )
+
+
+def not_controller_in_elements(shape: ErrorShape) -> ErrorShape:
+    """`shape`; NOT_CONTROLLER is the code of the elements and not of the response."""
+
+    def build(response: type[Any], request: Any, failure: Failure) -> Any:
+        answer = shape(response, request, failure)
+        if failure.is_not_controller:
+            answer.error_code = ErrorCode.NONE
+        return answer
+
+    return build
+
+
+_TABLES: dict[type[Any], Mapping[str, Wire]] = {}
+
+
+def _fields(struct: type[Any]) -> Mapping[str, Wire]:
+    if struct not in _TABLES:
+        _TABLES[struct] = {each.name: each for each in fields_of(struct)}
+    return _TABLES[struct]
+
+
+def _struct(target: type[Any], failure: Failure, text: Text, values: Mapping[str, Any]) -> Any:
+    common: dict[str, Any] = {}
+    if "error_code" in _fields(target):
+        common["error_code"] = failure.error
+    if "error_message" in _fields(target):
+        common["error_message"] = text(failure)
+    return target(**common, **values)
+
+
+# Elements of requests in which Kafka does not just follow one list.
+
+
+def metadata_topics(request: Any) -> Iterable[Any]:
+    """Return the topics; one that is requested by id has the name ""."""
+    return [replace(topic, name=topic.name or "") for topic in request.topics or ()]
+
+
+def moved_topics(request: Any) -> Iterable[Any]:
+    """Return the topics of AlterReplicaLogDirs, directory by directory. Nothing is merged."""
+    return [topic for directory in request.dirs for topic in directory.topics]
+
+
+def scram_users(request: Any) -> Iterable[str]:
+    """Return the users of AlterUserScramCredentials, sorted and each once."""
+    return sorted({change.name for change in (*request.deletions, *request.upsertions)})
+
+
+def altered_topics(request: Any) -> Iterable[str]:
+    """Return the topics of the drafted AlterTopics, each once."""
+    return dict.fromkeys(topic.topic for topic in request.topics)
+
+
+def fetched_groups(request: Any) -> Iterable[str]:
+    """Return the groups of OffsetFetch 8+, each once, in the order of Kafka's hash table.
+
+    Beyond NAMES_MAX groups in the order of the request.
+    """
+    distinct = list(dict.fromkeys(group.group_id for group in request.groups))
+    if len(distinct) > NAMES_MAX:
+        return distinct
+    hashes = {group_id: java_hash(group_id) for group_id in distinct}
+    return hash_map_order(hashes, capacity=len(request.groups))
+
+
+class FetchedTopic(NamedTuple):
+    """A topic of OffsetFetch and its partitions, each once."""
+
+    name: str
+    partitions: list[int]
+
+
+def fetched_topics(request: Any) -> Iterable[FetchedTopic]:
+    """Return the topics of OffsetFetch 0 and 1 as Kafka's two hash tables order them.
+
+    The first holds every partition with its topic, the second the results of each topic. Beyond
+    NAMES_MAX topics in the order of the request.
+    """
+    requested: dict[str, dict[int, None]] = {}
+    for topic in request.topics or ():
+        requested.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    if len(requested) > NAMES_MAX:
+        return [FetchedTopic(name, list(each)) for name, each in requested.items() if each]
+    hashes = {name: java_hash(name) for name in requested}
+    partition_hashes = {
+        (name, partition): topic_partition_hash(hashes[name], partition)
+        for name, partitions in requested.items()
+        for partition in partitions
+    }
+    by_topic: dict[str, list[int]] = {}
+    for name, partition in hash_map_order(partition_hashes):
+        by_topic.setdefault(name, []).append(partition)
+    names = hash_map_order({name: hashes[name] for name in by_topic})
+    return [FetchedTopic(name, by_topic[name]) for name in names]

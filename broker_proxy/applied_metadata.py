@@ -1,0 +1,225 @@
+"""How far this broker has applied the cluster's metadata, and when it may answer reads.
+
+Topics come with the controller's updates, configs and the like with ZooKeeper's notifications.
+A zxid is applied when both are applied up to it. By default none of this is used: writes wait
+for the controller alone and reads are answered immediately, as in Kafka.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Container
+from typing import Final
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.codec import encode_request
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.headers import RequestHeader, encode_request_header
+from bridgehead.kafka_wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+)
+from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.forwarding import Forwarded
+from broker_proxy.forwarding_retry import Step
+from cluster_model.client import Client
+from cluster_model.session_state import ConnectionLostError
+
+# Polling interval for what has no notification.
+_POLL_EVERY_S: Final = 0.02
+_CANNOT_REPORT_ZXID: Final = (
+    "bridgehead.metadata.reads=controller: the active controller cannot report its metadata zxid "
+    "(an old release). This broker answers no reads until a controller that can is active. Finish "
+    "the upgrade, or set bridgehead.metadata.reads=local until then."
+)
+_log = logging.getLogger(__name__)
+
+
+class AppliedMetadata:
+    """Tracks the highest applied zxid."""
+
+    def __init__(
+        self, catch_up: Callable[[], Awaitable[None]], on_applied: Callable[[int], None]
+    ) -> None:
+        """`catch_up` returns when all notifications that ZooKeeper holds are applied."""
+        self._catch_up = catch_up
+        self._on_applied = on_applied
+        self._applied = 0
+        self._then: Callable[[], None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._moved = asyncio.Event()
+        self.zxid = 0
+
+    def cache_applied(self, zxid: int, then: Callable[[], None]) -> None:
+        """Note that the metadata cache is at `zxid`.
+
+        `then` is called once the notifications are applied, too. An update that changes only
+        the live brokers has the zxid of the update before it.
+        """
+        self._applied, self._then = max(self._applied, zxid), then
+        if self._task is None:
+            self._task = asyncio.create_task(self._follow())
+
+    async def _follow(self) -> None:
+        try:
+            while self._then is not None:
+                target, then, self._then = self._applied, self._then, None
+                try:
+                    await self._catch_up()
+                except ConnectionLostError:
+                    self._then = self._then or then
+                    await asyncio.sleep(_POLL_EVERY_S)
+                    continue
+                then()
+                self.zxid = target
+                moved, self._moved = self._moved, asyncio.Event()
+                moved.set()
+                self._on_applied(target)
+        finally:
+            self._task = None
+
+    async def wait_for(self, zxid: int) -> None:
+        """Wait until `zxid` is applied."""
+        while self.zxid < zxid:
+            await self._moved.wait()
+
+    def stop(self) -> None:
+        """Stop tracking."""
+        if self._task is not None:
+            self._task.cancel()
+
+
+class Membership:
+    """Whether the controller includes this broker when it waits for every live broker.
+
+    A new registration counts only after an update that arrives later lists this broker as alive:
+    until then writes may have been answered without it.
+    """
+
+    def __init__(self, broker_id: int, hears_zookeeper: Callable[[], bool]) -> None:
+        """`hears_zookeeper`: ZooKeeper was heard within two thirds of the session timeout."""
+        self._broker_id = broker_id
+        self._hears_zookeeper = hears_zookeeper
+        self._is_registered = False
+        self._is_listed = False
+        self.generation = 0  # of the registration; updates belong to the one in which they arrive
+
+    def registered(self) -> None:
+        """Start a new registration."""
+        self.generation += 1
+        self._is_registered, self._is_listed = True, False
+
+    def lost(self) -> None:
+        """End the registration."""
+        self._is_registered = self._is_listed = False
+
+    def update_applied(self, live: Container[int], generation: int) -> None:
+        """Apply an update that lists the live brokers."""
+        if generation == self.generation and self._is_registered:
+            self._is_listed = self._broker_id in live
+
+    @property
+    def is_current(self) -> bool:
+        """True while every answered write is applied here."""
+        return self._is_listed and self._hears_zookeeper()
+
+
+class ReadGate:
+    """Holds reads back until their response cannot be stale."""
+
+    def __init__(
+        self,
+        applied_metadata: AppliedMetadata,
+        *,
+        membership: Membership | None,
+        newest: Callable[[], Awaitable[int]] | None,
+        timeout_s: float,
+    ) -> None:
+        """`membership` is set when writes wait for all brokers, `newest` when reads ask first."""
+        self._metadata = applied_metadata
+        self._membership = membership
+        self._newest = newest
+        self._timeout_s = timeout_s
+        self._is_warned = False  # about a controller that cannot report its zxid
+
+    async def pass_through(self) -> bool:
+        """Wait at most `request.timeout.ms`; False when the read must not be answered."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                if self._newest is not None:
+                    await self._metadata.wait_for(await self._newest())
+                    self._is_warned = False
+                # ZooKeeper's return has no notification.
+                while self._membership is not None and not self._membership.is_current:  # noqa: ASYNC110
+                    await asyncio.sleep(_POLL_EVERY_S)
+        except ApiError as rejection:
+            if rejection.error is ErrorCode.UNSUPPORTED_VERSION and not self._is_warned:
+                self._is_warned = True
+                _log.warning(_CANNOT_REPORT_ZXID)
+            return False
+        except TimeoutError:
+            return False
+        return True
+
+
+class NewestZxid:
+    """Asks the controller for its image's zxid; concurrent reads share a request.
+
+    A read that arrives while a request is in flight waits for the next one: the response of the
+    earlier request may be older than what the client has already seen.
+    """
+
+    def __init__(
+        self,
+        forward: Callable[[ClientRequest, bytes], Awaitable[Forwarded]],
+        broker: Client,
+        *,
+        request_prefix: str,
+    ) -> None:
+        self._forward = forward
+        self._broker = broker
+        self._prefix = request_prefix
+        self._numbers = itertools.count(1)
+        self._running: asyncio.Task[int] | None = None
+        self._next: asyncio.Task[int] | None = None
+
+    async def __call__(self) -> int:
+        """Return the zxid of the controller's image at some moment after the call.
+
+        Raises:
+            ApiError: REQUEST_TIMED_OUT when no controller answered in time,
+                UNSUPPORTED_VERSION when the active one cannot report its zxid.
+        """
+        if self._next is None:
+            self._next = asyncio.create_task(self._after(self._running))
+        return await asyncio.shield(self._next)
+
+    async def _after(self, running: asyncio.Task[int] | None) -> int:
+        if running is not None:
+            await asyncio.wait([running])
+        self._running, self._next = self._next, None
+        return await self._ask()
+
+    async def _ask(self) -> int:
+        """Send ListPartitionReassignments for no topic, which reads nothing and keeps its order."""
+        number = next(self._numbers)
+        header = RequestHeader(
+            ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
+        )
+        message = ListPartitionReassignmentsRequest(topics=[])
+        request = ClientRequest(
+            request_id=f"{self._prefix}.newest.{number}",
+            header=header,
+            header_bytes=encode_request_header(header),
+            body=encode_request(header.api_key, header.api_version, message),
+            connection=ClientConnectionInfo("", self._broker),
+            client=self._broker,
+            received_ns=0,
+        )
+        forwarded = await self._forward(request, request.body)
+        if forwarded.step in (Step.UNKNOWN_SERVER_ERROR, Step.CLOSE):  # an Envelope error
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        if forwarded.step is not Step.RELAY or not forwarded.zxid:  # zxid 0: no decision was made
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
+        return forwarded.zxid

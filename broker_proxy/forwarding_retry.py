@@ -1,0 +1,47 @@
+"""What the broker does after each reply to an Envelope. KIP-590 §EnvelopeResponse Handling. Pure.
+
+The full table of docs/kafka/forwarding.md#outcomes-at-the-forwarding-broker; the forwarding manager
+executes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Final
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from envelope.messages import EnvelopeReply
+
+
+class Step(Enum):
+    """What the forwarding broker does next."""
+
+    RELAY = auto()  # return the inner response to the client, unread
+    RETRY = auto()  # find the controller and send the same Envelope again
+    UNKNOWN_SERVER_ERROR = auto()  # in the API's own shape; the reason is logged
+    CLOSE = auto()  # so that the client negotiates versions again
+    TIMED_OUT = auto()  # REQUEST_TIMED_OUT in the API's own shape; the outcome is unknown
+
+
+_STEPS: Final[Mapping[int, Step]] = {
+    ErrorCode.NONE: Step.RELAY,
+    ErrorCode.NOT_CONTROLLER: Step.RETRY,
+    ErrorCode.UNSUPPORTED_VERSION: Step.CLOSE,
+    ErrorCode.REQUEST_TIMED_OUT: Step.TIMED_OUT,
+}
+
+
+def after_reply(reply: EnvelopeReply, *, now_s: float, deadline_s: float) -> Step:
+    """Return the step after a reply; unlisted errors become UNKNOWN_SERVER_ERROR."""
+    step = _STEPS.get(reply.error_code, Step.UNKNOWN_SERVER_ERROR)
+    if step is Step.RETRY and now_s >= deadline_s:
+        return Step.TIMED_OUT
+    if step is Step.RELAY and reply.response_data is None:
+        return Step.UNKNOWN_SERVER_ERROR
+    return step
+
+
+def after_broken_channel(*, now_s: float, deadline_s: float) -> Step:
+    """Return the step after a lost connection: the same Envelope again, same identity."""
+    return Step.TIMED_OUT if now_s >= deadline_s else Step.RETRY

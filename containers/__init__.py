@@ -1,1 +1,0 @@
-"""Images, what runs inside them, and what builds them where no registry is reachable."""

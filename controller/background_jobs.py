@@ -1,0 +1,185 @@
+"""The controller's background jobs, in steps small enough not to delay requests.
+
+A job is a generator. Each step reads the current image and yields the records of one multi, which
+the loop commits before anything else; so a job never works on a stale image. An empty list only
+lets the loop continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from cluster_model.elections import react_to_live_brokers
+from cluster_model.image import MetadataImage, Topic
+from cluster_model.reassignments import (
+    PartitionAssignment,
+    complete,
+    join,
+    reassigned,
+    reassignments,
+)
+from cluster_model.records import (
+    DeletionMarkerRemovalRecord,
+    PartitionRecord,
+    Record,
+    TokenRemovalRecord,
+    TopicIdRecord,
+    TopicRemovalRecord,
+)
+
+ImageNow = Callable[[], MetadataImage]
+Job = Iterator[list[Record]]
+UncleanElection = Callable[[MetadataImage, str], bool]
+# A new partition takes up to three operations, so these fit in one multi.
+_PARTITIONS_PER_MULTI: Final = 160
+# Bounds a step over healthy partitions to some 10 ms.
+_TOPICS_PER_STEP: Final = 50
+# Each takes two operations: deletion of the znode, and a notification.
+_TOKENS_PER_MULTI: Final = 200
+
+
+def elect_leaders(image_now: ImageNow, names: Iterable[str], unclean: UncleanElection) -> Job:
+    """Adapt leaders and ISRs to the live brokers (docs/kafka/partitions.md#leader-elections).
+
+    Also writes the partition states that a failed controller did not write.
+    """
+    records: list[Record] = []
+    for count, name in enumerate(names):
+        partition = 0
+        while (topic := image_now().topics.get(name)) is not None:
+            partition = _react(image_now(), topic, partition, records, unclean)
+            if len(records) < _PARTITIONS_PER_MULTI:
+                break
+            yield records
+            records = []
+        if count % _TOPICS_PER_STEP == _TOPICS_PER_STEP - 1:
+            yield records
+            records = []
+    if records:
+        yield records
+
+
+def _react(
+    image: MetadataImage,
+    topic: Topic,
+    first: int,
+    records: list[Record],
+    unclean: UncleanElection,
+) -> int:
+    """Add the records of partitions from `first` on, up to a multi; return the next partition."""
+    if topic.name in image.deletions:
+        return len(topic.states)
+    live, epoch = image.brokers, image.controller_epoch
+    allowed = unclean(image, topic.name)
+    for partition in range(first, len(topic.states)):
+        after = react_to_live_brokers(
+            topic.states[partition],
+            topic.assignment[partition],
+            live,
+            controller_epoch=epoch,
+            unclean=allowed,
+        )
+        if after is not None:
+            records.append(PartitionRecord(topic.name, partition, after))
+            if len(records) >= _PARTITIONS_PER_MULTI:
+                return partition + 1
+    return len(topic.states)
+
+
+def write_partition_states(image_now: ImageNow, records: Iterable[Record]) -> Job:
+    """Write the partition states of a new topic that was too large for one multi."""
+    batch: list[Record] = []
+    for record in records:
+        assert isinstance(record, PartitionRecord)
+        topic = image_now().topics.get(record.topic)
+        if topic is None or topic.states[record.partition].partition_epoch >= 0:
+            continue
+        batch.append(record)
+        if len(batch) >= _PARTITIONS_PER_MULTI:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def may_be_deleted(image: MetadataImage, topic: Topic) -> bool:
+    """True if every replica is on a live broker and no reassignment runs, as in Kafka."""
+    if topic.adding or topic.removing:
+        return False
+    return all(broker in image.brokers for replicas in topic.assignment for broker in replicas)
+
+
+def delete_topics(image_now: ImageNow, names: Iterable[str]) -> Job:
+    """Delete the marked topics that may be deleted."""
+    for name in names:
+        image = image_now()
+        topic = image.topics.get(name)
+        if topic is not None and name in image.deletions and may_be_deleted(image, topic):
+            yield [TopicRemovalRecord(name)]
+
+
+def complete_reassignments(image_now: ImageNow, names: Iterable[str]) -> Job:
+    """Advance reassignments as far as the live brokers allow (docs/kafka/partitions.md).
+
+    First the new replicas join the ISR, then another multi removes the old ones. A reassignment
+    to a dead broker continues when the brokers change.
+    """
+    for name in names:
+        topic = image_now().topics.get(name)
+        if topic is None or not (topic.adding or topic.removing):
+            continue
+        while records := _joining(image_now(), name):
+            yield records
+        while records := _leaving(image_now(), name):
+            yield records
+        yield from delete_topics(image_now, [name])  # A deletion waits for the reassignment.
+
+
+def _joining(image: MetadataImage, name: str) -> list[Record]:
+    topic, records = image.topics.get(name), list[Record]()
+    for partition in reassignments(topic) if topic is not None else ():
+        assert topic is not None
+        state, assignment = topic.states[partition], PartitionAssignment.of(topic, partition)
+        after = join(state, assignment, image.brokers, image.controller_epoch)
+        if after is not None and len(records) < _PARTITIONS_PER_MULTI:
+            records.append(PartitionRecord(name, partition, after))
+    return records
+
+
+def _leaving(image: MetadataImage, name: str) -> list[Record]:
+    topic = image.topics.get(name)
+    changes: dict[int, PartitionAssignment] = {}
+    states: list[Record] = []
+    for partition in reassignments(topic) if topic is not None else ():
+        assert topic is not None
+        state, assignment = topic.states[partition], PartitionAssignment.of(topic, partition)
+        if assignment.is_complete(state, image.brokers) and len(states) < _PARTITIONS_PER_MULTI:
+            after = complete(state, assignment, image.brokers, image.controller_epoch)
+            changes[partition] = PartitionAssignment(assignment.target)
+            states.append(PartitionRecord(name, partition, after))
+    return [reassigned(topic, changes), *states] if topic is not None and states else []
+
+
+def remove_expired_tokens(image_now: ImageNow, now_ms: int) -> Job:
+    """Remove the delegation tokens that have expired by now (docs/kafka/delegation-tokens.md)."""
+    gone = sorted(t.token_id for t in image_now().tokens.values() if t.is_expired(now_ms))
+    for start in range(0, len(gone), _TOKENS_PER_MULTI):
+        tokens = image_now().tokens
+        batch = gone[start : start + _TOKENS_PER_MULTI]
+        # A request may have removed some since; a renewal does not revive an expired token.
+        yield [TokenRemovalRecord(token_id) for token_id in batch if token_id in tokens]
+
+
+def repair_topics(
+    image_now: ImageNow,
+    orphan_markers: Iterable[str],
+    without_id: Iterable[str],
+    new_topic_id: Callable[[], bytes],
+) -> Job:
+    """Remove deletion markers without a topic, and add missing topic ids."""
+    for name in orphan_markers:
+        yield [DeletionMarkerRemovalRecord(name)]
+    for name in without_id:
+        if name in image_now().topics:
+            yield [TopicIdRecord(name, new_topic_id())]

@@ -1,0 +1,201 @@
+"""One request in the controller, from its Envelope to its reply; and its elements in multis."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.headers import RequestHeader
+from cluster_model.acls import AclSet
+from cluster_model.authorization import BindAuthorize
+from cluster_model.client import Client
+from cluster_model.direct_writes import WRITTEN_BY_BROKERS
+from cluster_model.records import AssignmentRecord, Record
+from controller.apis.base import AdminApi, Decided, Outcome, RandomSource, RequestContext, Wait
+from controller.mutation_quotas import Charges
+from controller.policy_check import PolicyCheck, PolicyCheckKey
+from controller.store.outcomes import RequestOutcomes
+from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
+from envelope.messages import EnvelopeReply, RequestIdentity
+from event_log.events import ExecutionStarted, RequestDecided
+
+# The fence, the commit counter and the outcomes' znode precede the effects.
+_EFFECTS_MAX = OPERATIONS_MAX - 3
+# Size of one outcome in its znode, without its texts.
+_OUTCOME_BYTES = 160
+# Decisions of a request that conflicts with external writes, before its API's conflict error.
+_DECISIONS_MAX: Final = 20
+NOT_CONTROLLER: Final = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
+TOO_LARGE: Final = Outcome(ErrorCode.INVALID_REQUEST, "The request is too large for ZooKeeper.")
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class PendingRequest:
+    """A request until its reply. `outcomes` grows until every element has one."""
+
+    identity: RequestIdentity
+    request_id: str
+    header: RequestHeader
+    client: Client
+    api: AdminApi
+    request: Any
+    random: RandomSource
+    deadline_s: float
+    reply: asyncio.Future[EnvelopeReply]
+    made_by_broker: bool = False  # the broker's own request, not a client's
+    body_sha256: str | None = None  # of the request's bytes, unless they contain a secret
+    denial: str | None = None  # replaces the text of authorization errors: see quirks
+    resolvable: frozenset[str] = frozenset()  # host names of the request that have an address
+    context: RequestContext = field(init=False)  # of the latest decision
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    uncommitted: set[str] = field(default_factory=set)  # decided in this round
+    without_effect: set[str] = field(default_factory=set)  # decided in this round, no records
+    charges: Charges = field(default_factory=Charges)
+    wait: Wait = field(default_factory=Wait)
+    zxid: int = 0
+    image_zxid: int = 0
+    # Results of policy checks, and the random draws that led to them.
+    verdicts: dict[PolicyCheckKey, tuple[PolicyCheck, ApiError | None]] = field(
+        default_factory=dict
+    )
+    draws: list[tuple[Any, Any]] = field(default_factory=list)
+    decided_s: float = 0.0  # time of the latest decision; 0: none yet
+    waiting_since_s: float = 0.0  # start of the wait for the image or other brokers; 0: none
+    response: Any = None  # the response message
+    conflicts: int = 0  # with external writes
+
+    def may_retry_conflict(self) -> bool:
+        """Count a conflict; True: decide the element again, False: reject it."""
+        self.conflicts += 1
+        return self.header.api_key in WRITTEN_BY_BROKERS and self.conflicts < _DECISIONS_MAX
+
+    def new_context(
+        self, bind_authorize: BindAuthorize, acls: AclSet, now_ms: int
+    ) -> RequestContext:
+        """Build the context of a decision on these ACLs at this time."""
+        key, version, *_ = self.header
+        self.context = RequestContext(
+            request_id=self.request_id,
+            api_key=key,
+            api_version=version,
+            client=self.client,
+            authorize=bind_authorize(self.client.requester(key, version), acls),
+            random=self.random,
+            now_ms=now_ms,
+            resolvable=self.resolvable,
+            made_by_broker=self.made_by_broker,
+        )
+        return self.context
+
+
+def execution_started(pending: PendingRequest, epoch: int, image_zxid: int) -> ExecutionStarted:
+    """Return the event of a decision: the client it is made for, and the image it is made on."""
+    client = pending.client
+    return ExecutionStarted(
+        request_id=pending.request_id,
+        identity=pending.identity,
+        epoch=epoch,
+        image_zxid=image_zxid,
+        api_key=pending.header.api_key,
+        api_version=pending.header.api_version,
+        client_id=client.client_id,
+        principal=str(client.principal),
+        token_authenticated=client.principal.token_authenticated,
+        client_host=client.host,
+        listener=client.listener_name,
+        security_protocol=client.security_protocol,
+        body_sha256=pending.body_sha256,
+    )
+
+
+def request_decided(
+    pending: PendingRequest,
+    elements: list[tuple[str, int]],
+    *,
+    epoch: int,
+    zxid: int,
+    answer_sha256: str | None,
+    error: ErrorCode = ErrorCode.NONE,
+) -> RequestDecided:
+    """Return the event of a response."""
+    return RequestDecided(
+        request_id=pending.request_id,
+        identity=pending.identity,
+        api_key=pending.header.api_key,
+        principal=str(pending.client.principal),
+        epoch=epoch,
+        image_zxid=pending.image_zxid,
+        zxid=zxid,
+        elements=elements,
+        unchanged=sorted(pending.without_effect),
+        error=int(error),
+        validate_only=bool(getattr(pending.request, "validate_only", False)),
+        answer_sha256=answer_sha256,
+    )
+
+
+class Entry(NamedTuple):
+    """One element that has effects. All its operations go into the same multi."""
+
+    pending: PendingRequest
+    decided: Decided
+    operations: Sequence[bytes]
+
+
+def fits_in_multi(operations: Sequence[bytes], decided: Decided) -> bool:
+    """False for an element larger than a multi: ZooKeeper would close the connection."""
+    size = sum(map(len, operations)) + _outcome_bytes(decided)
+    return len(operations) <= _EFFECTS_MAX and size <= MULTI_BYTES_MAX
+
+
+def split_into_multis(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """Fill multis up to the store's limits, in order. Every entry must satisfy fits_in_multi()."""
+    multi: list[Entry] = []
+    operations = size = 0
+    for entry in entries:
+        more = len(entry.operations)
+        bytes_more = sum(map(len, entry.operations)) + _outcome_bytes(entry.decided)
+        if multi and (operations + more > _EFFECTS_MAX or size + bytes_more > MULTI_BYTES_MAX):
+            yield multi
+            multi, operations, size = [], 0, 0
+        multi.append(entry)
+        operations += more
+        size += bytes_more
+    if multi:
+        yield multi
+
+
+def _outcome_bytes(decided: Decided) -> int:
+    texts = len(decided.element) + len(decided.outcome.message or "")
+    return _OUTCOME_BYTES + 2 * texts  # JSON escapes some characters with a backslash.
+
+
+def outcomes_of(multi: Sequence[Entry]) -> list[RequestOutcomes]:
+    """Group the elements of a multi by request."""
+    grouped: dict[RequestIdentity, tuple[str, dict[str, Outcome]]] = {}
+    for pending, decided, _ in multi:
+        _, elements = grouped.setdefault(pending.identity, (pending.request_id, {}))
+        elements[decided.element] = decided.outcome
+    return [RequestOutcomes(identity, *each) for identity, each in grouped.items()]
+
+
+def error_codes(
+    outcomes: Mapping[str, Outcome], unfinished: frozenset[str]
+) -> list[tuple[str, int]]:
+    """Return each element and its error code in the response."""
+    late = int(ErrorCode.REQUEST_TIMED_OUT)
+    return [(e, late if e in unfinished else int(o.error)) for e, o in outcomes.items()]
+
+
+def starts_reassignment(record: AssignmentRecord) -> bool:
+    """True if the record adds or removes replicas."""
+    return bool(record.adding or record.removing)
+
+
+def topics_of(records: Iterable[Record]) -> set[str]:
+    """Return the names of the topics that the records change."""
+    named = (getattr(r, "topic", None) or getattr(r, "name", None) for r in records)
+    return {name for name in named if name is not None}

@@ -1,0 +1,172 @@
+"""Policy checks: the arguments of policies, from a decision and its image. Pure.
+
+An API attaches a check to each element that a policy may reject, whether or not one is configured.
+A check is built only if one is: a topic may have many partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bridgehead.policy import (
+    AlterTopicRequest,
+    CreateTopicRequest,
+    DeleteTopicRequest,
+    KafkaPrincipal,
+    RequestedTopicState,
+    TopicState,
+)
+from cluster_model.image import MetadataImage, Topic
+from cluster_model.principal import ANONYMOUS
+from cluster_model.principal import KafkaPrincipal as Principal
+from cluster_model.reassignments import PartitionAssignment
+from cluster_model.records import Replicas
+from cluster_model.topic_names import INTERNAL_TOPICS
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTopicConfigs(AlterTopicRequest):
+    """An alteration of configs; `requested` are the entries of the request (KIP-133)."""
+
+    requested: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterBrokerConfigs:
+    """Configs of a broker, which only KIP-133's policy sees. `name`: "" for the cluster default."""
+
+    name: str
+    requested: Mapping[str, str | None]
+
+
+PolicyCheck = CreateTopicRequest | AlterTopicRequest | DeleteTopicRequest | AlterBrokerConfigs
+MakePolicyCheck = Callable[[], PolicyCheck]
+
+
+class PolicyCheckKey(NamedTuple):
+    """Identifies a check within its request."""
+
+    kind: str
+    name: str
+
+
+def key_of(check: PolicyCheck) -> PolicyCheckKey:
+    """Return a check's key."""
+    name = check.name if isinstance(check, AlterBrokerConfigs) else check.topic
+    return PolicyCheckKey(type(check).__name__, name)
+
+
+def policy_principal(principal: Principal) -> KafkaPrincipal | None:
+    """Return the principal as policies see it: None for an unauthenticated client."""
+    if principal == ANONYMOUS:
+        return None
+    return KafkaPrincipal(principal.type, principal.name)
+
+
+def creation(
+    principal: Principal,
+    name: str,
+    assignment: Sequence[Replicas],
+    configs: Mapping[str, str],
+    generated: bool,
+) -> CreateTopicRequest:
+    """Return the check of a new topic; `configs` are those of the request."""
+    return CreateTopicRequest(
+        name,
+        policy_principal(principal),
+        _requested(name, assignment, configs, generated, deleted=False),
+    )
+
+
+def alteration(
+    principal: Principal,
+    name: str,
+    image: MetadataImage,
+    assignment: Sequence[Replicas],
+    generated: bool,
+) -> AlterTopicRequest:
+    """Return the check of added partitions or other replicas."""
+    configs = image.config("topics", name)
+    deleted = name in image.deletions
+    return AlterTopicRequest(
+        name, policy_principal(principal), _requested(name, assignment, configs, generated, deleted)
+    )
+
+
+def topic_configs(
+    principal: Principal,
+    name: str,
+    image: MetadataImage,
+    configs: Mapping[str, str],
+    requested: Mapping[str, str | None],
+) -> AlterTopicConfigs:
+    """Return the check of altered configs; `configs` is the whole new set."""
+    assignment = targets(image.topics[name])
+    state = _requested(name, assignment, configs, True, name in image.deletions)
+    return AlterTopicConfigs(name, policy_principal(principal), state, requested)
+
+
+def deletion(principal: Principal, name: str) -> DeleteTopicRequest:
+    """Return the check of a deletion."""
+    return DeleteTopicRequest(name, policy_principal(principal))
+
+
+def _requested(
+    name: str,
+    assignment: Sequence[Replicas],
+    configs: Mapping[str, str],
+    generated: bool,
+    deleted: bool,
+) -> RequestedTopicState:
+    return RequestedTopicState(
+        num_partitions=len(assignment),
+        replication_factor=len(assignment[0]) if assignment else 0,
+        replicas_assignments=dict(enumerate(assignment)),
+        configs=dict(configs),
+        marked_for_deletion=deleted,
+        internal=name in INTERNAL_TOPICS,
+        generated_replica_assignments=generated,
+    )
+
+
+def targets(topic: Topic) -> list[Replicas]:
+    """Return a topic's replicas; of a partition under reassignment, the target replicas."""
+    if not topic.adding and not topic.removing:
+        return list(topic.assignment)
+    return [PartitionAssignment.of(topic, p).target for p in range(len(topic.assignment))]
+
+
+class ImageClusterState:
+    """A controller's image as policies see it. See bridgehead.policy.ClusterState."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._image = image
+
+    def topic_state(self, topic_name: str) -> TopicState | None:
+        """See ClusterState."""
+        topic = self._image.topics.get(topic_name)
+        if topic is None:
+            return None
+        assignment = targets(topic)
+        return TopicState(
+            num_partitions=len(assignment),
+            replication_factor=len(assignment[0]) if assignment else 0,
+            replicas_assignments=dict(enumerate(assignment)),
+            configs=dict(self._image.config("topics", topic_name)),
+            marked_for_deletion=topic_name in self._image.deletions,
+            internal=topic_name in INTERNAL_TOPICS,
+        )
+
+    def topics(self, include_internal: bool, include_marked_for_deletion: bool) -> AbstractSet[str]:
+        """See ClusterState."""
+        names = set(self._image.topics)
+        if not include_internal:
+            names -= INTERNAL_TOPICS
+        return names if include_marked_for_deletion else names - self._image.deletions
+
+    def cluster_size(self) -> int:
+        """See ClusterState."""
+        return len(self._image.brokers)

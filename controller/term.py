@@ -1,0 +1,175 @@
+"""One term of the active controller: its loop, and the background work that surrounds it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+from cluster_model.session_state import ConnectionLostError
+from cluster_model.znode_operations import Create
+from cluster_model.znodes import FeatureZnode
+from controller.background_jobs import (
+    Job,
+    complete_reassignments,
+    delete_topics,
+    elect_leaders,
+    remove_expired_tokens,
+    repair_topics,
+)
+from controller.handle_envelope import EnvelopeHandler
+from controller.loop import ControllerLoop
+from controller.loop_ports import LoopCallbacks
+from controller.mutation_quotas import MutationQuotas
+from controller.notifications import purge_notifications
+from controller.outcome_pruning import OutcomePruner
+from controller.publish import Publisher
+from controller.services import Services, Settings
+from controller.store.load import Loaded, load, load_brokers
+from controller.store.port import Fence
+from controller.store.zookeeper import ZooKeeperStore
+
+_PRUNE_EVERY_S: Final = 1.0
+_PURGE_EVERY_S: Final = 60.0
+_RETRY_S: Final = 0.1
+
+
+class Term:
+    """Runs the loop, the background jobs and the periodic work of one controller epoch."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        services: Services,
+        store: ZooKeeperStore,
+        fence: Fence,
+        loaded: Loaded,
+        envelopes: EnvelopeHandler,
+        publisher: Publisher,
+    ) -> None:
+        self.fence = fence
+        self._services = services
+        self._store = store
+        self._loaded = loaded
+        self._publisher = publisher
+        self._token_check_interval_s = settings.token_check_interval_ms / 1000
+        self._pruner = OutcomePruner(settings.request_timeout_ms + settings.session_timeout_ms)
+        self._sweep: Job | None = None
+        self._has_ended = False
+        self.loop = ControllerLoop(
+            store=store,
+            fence=fence,
+            image=replace(loaded.image, zxid=fence.zxid),
+            outcomes=loaded.outcomes,
+            callbacks=LoopCallbacks(
+                publish=publisher.publish,
+                reload=self._reload,
+                encode_response=envelopes.encode_response,
+                encode_error_response=envelopes.encode_error_response,
+                bind_authorize=services.bind_authorize,
+                now_s=services.now_s,
+                now_ms=services.now_ms,
+            ),
+            log=services.log,
+            quotas=MutationQuotas(
+                settings.mutation_quota_samples, settings.mutation_quota_window_s
+            ),
+            policies=services.policies,
+            waits_for_brokers=settings.waits_for_brokers,
+        )
+
+    async def start(self) -> None:
+        """Queue the background jobs, and publish the full image to every broker."""
+        loop, loaded = self.loop, self._loaded
+        if not loaded.has_feature_znode:
+            await loop.commit_operations([Create(FeatureZnode.path, FeatureZnode.content)])
+        new_id = self._services.new_topic_id
+        loop.start_job(
+            repair_topics(lambda: loop.image, loaded.orphan_markers, loaded.without_id, new_id)
+        )
+        self._start_sweep()
+        self._publisher.activate(loop.image)
+        # Brokers may have changed since they were loaded; this also sets the watch.
+        self.brokers_changed()
+        self._remove_expired_tokens()
+        self._repeat(self._token_check_interval_s, self._remove_expired_tokens)
+        self._repeat(_PRUNE_EVERY_S, lambda: loop.schedule(self._prune_outcomes))
+        self._repeat(_PURGE_EVERY_S, lambda: loop.schedule(self._purge_notifications))
+
+    def end(self) -> None:
+        """Complete every pending request with NOT_CONTROLLER; stop publishing."""
+        self._has_ended = True
+        self._publisher.deactivate()
+        self.loop.end()
+
+    def brokers_changed(self) -> None:
+        """/brokers/ids may have changed, or its watch is gone."""
+        self.loop.schedule(self._refresh_brokers)
+
+    async def _refresh_brokers(self) -> None:
+        loop = self.loop
+        try:
+            await self._store.children("/brokers/ids", self.brokers_changed)
+            brokers = await load_brokers(self._store.read, invalid=[])
+        except ConnectionLostError:
+            self._retry(self.brokers_changed)
+            return
+        if brokers != loop.image.brokers:
+            loop.replace_brokers(replace(loop.image, brokers=brokers))
+            self._start_sweep()
+
+    def _reload(self) -> None:
+        """ZooKeeper differs from the image: replace the image."""
+        self.loop.schedule(self._load_again)
+
+    async def _load_again(self) -> None:
+        loop = self.loop
+        try:
+            loaded = await load(self._store.read, self.fence.epoch)
+        except ConnectionLostError:
+            self._retry(self._reload)
+            return
+        before, loop.image = loop.image, replace(loaded.image, zxid=loop.image.zxid)
+        changed = frozenset(before.topics) | frozenset(loop.image.topics)
+        self._publisher.publish(loop.image, changed)
+        self._start_sweep()
+
+    def _start_sweep(self) -> None:
+        """Restart the jobs that depend on the live brokers, over all topics."""
+        loop = self.loop
+        if self._sweep is not None:
+            loop.stop_job(self._sweep)
+        names = sorted(loop.image.topics)
+        # A reassignment can only proceed after its partition has a leader.
+        self._sweep = chain(
+            elect_leaders(lambda: loop.image, names, self._services.unclean_election),
+            complete_reassignments(lambda: loop.image, names),
+        )
+        loop.start_job(self._sweep)
+        loop.start_job(delete_topics(lambda: loop.image, sorted(loop.image.deletions)))
+
+    def _remove_expired_tokens(self) -> None:
+        now_ms = self._services.now_ms()
+        self.loop.start_job(remove_expired_tokens(lambda: self.loop.image, now_ms))
+
+    async def _prune_outcomes(self) -> None:
+        await self._pruner.run(self.loop, self._services.now_s())
+
+    async def _purge_notifications(self) -> None:
+        with contextlib.suppress(ConnectionLostError):  # The next round tries again.
+            await purge_notifications(self._store.read, self.loop, self._services.now_ms())
+
+    def _retry(self, action: Callable[[], None]) -> None:
+        """After a reconnect this succeeds; after the loss of the session the term has ended."""
+        asyncio.get_running_loop().call_later(_RETRY_S, action)
+
+    def _repeat(self, interval_s: float, action: Callable[[], None]) -> None:
+        def run() -> None:
+            if not self._has_ended:
+                action()
+                self._repeat(interval_s, action)
+
+        asyncio.get_running_loop().call_later(interval_s, run)

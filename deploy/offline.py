@@ -1,0 +1,214 @@
+"""`python -m deploy.offline`: builds base image and wheels from Debian and Python packages only.
+
+Uses no image registry: `debootstrap` builds the base, `pip download` fetches the wheels. PySpark is
+published as source, so its wheel is built here and its line of the lock gets that wheel's digest;
+every other line keeps the reviewed digest. The wheels are kept under build/ and go into their own
+image, so that later builds do not send half a gigabyte. Unchanged inputs are not built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+WHEELHOUSE = CHECKOUT / "build" / "wheelhouse"
+RELEASE = "bookworm"
+PYTHON = "3.11"  # of that release; pip downloads wheels for it
+PACKAGES = "python3,python3-venv,ca-certificates"
+BASE = f"bridgehead-base:{RELEASE}"
+WHEELS = f"bridgehead-wheels:{RELEASE}"
+MADE_FROM = "bridgehead.made-from"  # the label of an image's inputs
+# Useless in a container, and a third of the base's size.
+NOT_NEEDED = (
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/info",
+)
+SOURCE_ONLY = ("pyspark",)
+CANNOT_BUILD = 2  # exit status: this machine lacks something
+ROOM_NEEDED = 6 << 30  # bytes, for images and intermediate files
+
+
+class CannotBuildError(Exception):
+    """Something that the build needs is missing. The text is one sentence with the remedy."""
+
+
+def run(*command: str | Path) -> str:
+    """Run a command and return its output.
+
+    Raises:
+        CannotBuildError: it is not installed, or it failed; with the end of its output.
+    """
+    try:
+        done = subprocess.run(
+            [str(part) for part in command], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError as missing:
+        raise CannotBuildError(
+            f"{command[0]} is missing: apt-get install debootstrap docker.io, and start dockerd."
+        ) from missing
+    if done.returncode:
+        output = (done.stderr or done.stdout).strip().splitlines()[-5:]
+        raise CannotBuildError(
+            f"`{' '.join(map(str, command[:4]))} …` failed: {' / '.join(output)}"
+        )
+    return done.stdout
+
+
+def say(sentence: str) -> None:
+    """Print one line of progress and flush it."""
+    sys.stdout.write(sentence + "\n")
+    sys.stdout.flush()
+
+
+def make_root(archive: Path) -> None:
+    """Build Debian's root file system with debootstrap."""
+    say("Building a root file system with debootstrap (about a minute) ...")
+    root = archive.parent / "root"
+    run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, root)
+    for each in NOT_NEEDED:
+        shutil.rmtree(root / each, ignore_errors=True)
+        (root / each).mkdir()
+    run("tar", "--create", "--file", archive, "--directory", root, ".")
+
+
+def make_base_and_wheels() -> None:
+    """Build base and wheels in parallel, if missing: one computes, the other downloads."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as both:
+        archive = Path(folder) / "root.tar"
+        there = bool(run("docker", "images", "--quiet", BASE).strip())
+        say(f"{BASE} exists.") if there else None
+        wheels = both.submit(make_wheelhouse)
+        if not there:
+            make_root(archive)
+            run("docker", "import", archive, BASE)
+        wheels.result()
+
+
+def try_engine() -> None:
+    """Run a container with the settings of ours: network, published port, limits, no rights.
+
+    Raises:
+        CannotBuildError: the engine lacks iptables, cgroups or space.
+    """
+    root = Path(run("docker", "info", "--format={{.DockerRootDir}}").strip())
+    if root.is_dir() and shutil.disk_usage(root).free < ROOM_NEEDED:
+        raise CannotBuildError(
+            f"{root} has less than {ROOM_NEEDED >> 30} GB of free space: free some."
+        )
+    name = f"bridgehead-trial-{secrets.token_hex(4)}"
+    try:
+        run("docker", "network", "create", name)
+        options = (f"--name={name}", f"--network={name}", "--publish=127.0.0.1::80", "--memory=64m")
+        run("docker", "run", "--rm", "--read-only", "--cap-drop=ALL", *options, BASE, "true")
+    except CannotBuildError as error:
+        raise CannotBuildError(f"the engine answers but runs no container: {error}") from None
+    finally:
+        for remove in (("rm", "--force", "--volumes"), ("network", "rm")):
+            subprocess.run(["docker", *remove, name], capture_output=True, check=False)
+
+
+def make_wheels_image() -> None:
+    """Build the image of the wheels on top of the base, unless it is up to date."""
+    digest = (WHEELHOUSE / "offline").read_text()
+    base = run("docker", "images", "--quiet", "--no-trunc", BASE).strip()
+    made_from = f"{base} {digest}"
+    label = f'{{{{index .Config.Labels "{MADE_FROM}"}}}}'
+    is_there = run("docker", "images", "--quiet", WHEELS).strip()
+    if is_there and run("docker", "inspect", f"--format={label}", WHEELS).strip() == made_from:
+        say(f"{WHEELS} exists.")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        description = Path(folder) / "Dockerfile"
+        description.write_text(f"FROM {BASE}\nCOPY . /wheels\n")
+        run(*("docker", "build", "--quiet", f"--label={MADE_FROM}={made_from}"),
+            *("--tag", WHEELS, "--file", description, WHEELHOUSE))  # fmt: skip
+
+
+def locked_again(lock: str, digests: dict[str, str]) -> str:
+    """Return the lock with the digests of locally built wheels instead of their sources'.
+
+    Raises:
+        CannotBuildError: the lock has no such package.
+    """
+    for name, digest in digests.items():
+        entry = re.compile(rf"^({re.escape(name)}==\S+)((?: \\\n    --hash=\S+)+)$", re.MULTILINE)
+        lock, count = entry.subn(rf"\1 \\\n    --hash=sha256:{digest}", lock)
+        if count != 1:
+            raise CannotBuildError(f"the lock does not name {name} exactly once.")
+    return lock
+
+
+def make_wheelhouse(locks: Sequence[str] = ("node", "tools")) -> None:
+    """Download or build every wheel of the locks, unless they are up to date."""
+    texts = {name: (CHECKOUT / f"requirements/{name}.lock").read_text() for name in locks}
+    digest = hashlib.sha256("".join(texts.values()).encode()).hexdigest()
+    marker = WHEELHOUSE / "offline"
+    if marker.is_file() and marker.read_text() == digest:
+        say("The wheels are up to date.")
+        return
+    shutil.rmtree(WHEELHOUSE, ignore_errors=True)
+    WHEELHOUSE.mkdir(parents=True)
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+    say("Downloading the wheels (half a gigabyte, most of it Spark) ...")
+    made: dict[str, str] = {}
+    for name, text in texts.items():
+        ready = WHEELHOUSE / f"{name}.download"
+        ready.write_text(without(text, SOURCE_ONLY))
+        run(*pip, "download", "--only-binary=:all:", f"--python-version={PYTHON}", "--no-deps",
+            "--require-hashes", "--dest", WHEELHOUSE, "--requirement", ready)  # fmt: skip
+        ready.write_text(only(text, SOURCE_ONLY))
+        if ready.read_text():
+            run(*pip, "wheel", "--require-hashes", "--no-deps", "--wheel-dir", WHEELHOUSE,
+                "--requirement", ready)  # fmt: skip
+        ready.unlink()
+    for name in SOURCE_ONLY:
+        (wheel,) = WHEELHOUSE.glob(f"{name}-*.whl")
+        made[name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    for name, text in texts.items():
+        here = {each: made[each] for each in made if f"\n{each}==" in f"\n{text}"}
+        (WHEELHOUSE / f"{name}.lock").write_text(locked_again(text, here))
+    marker.write_text(digest)
+
+
+def _entries(lock: str) -> list[tuple[str, str]]:
+    found = re.findall(r"^(([A-Za-z0-9._-]+)==\S+(?: \\\n    --hash=\S+)+)$", lock, re.MULTILINE)
+    return [(name, entry) for entry, name in found]
+
+
+def without(lock: str, names: Sequence[str]) -> str:
+    """Return the lock's entries without some packages."""
+    return "".join(f"{entry}\n" for name, entry in _entries(lock) if name not in names)
+
+
+def only(lock: str, names: Sequence[str]) -> str:
+    """Return the lock's entries of some packages."""
+    return "".join(f"{entry}\n" for name, entry in _entries(lock) if name in names)
+
+
+def main() -> int:
+    """Build what is missing; return the exit status."""
+    try:
+        make_base_and_wheels()
+        try_engine()
+        make_wheels_image()
+    except CannotBuildError as error:
+        sys.stderr.write(f"The images cannot be built here: {error}\n")
+        return CANNOT_BUILD
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

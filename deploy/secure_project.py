@@ -1,0 +1,88 @@
+"""The one-shot services of a secured compose project.
+
+Before the first node starts, `write_secrets` generates properties and certificates from a cluster's
+file. After the last one, `main` creates users and ACLs through the nodes' control sockets, which
+are in volumes of this project.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from bridgehead.cluster.access_plan import certificate_properties
+from bridgehead.cluster.certificates import Authority
+from bridgehead.cluster.cluster_file import load_settings
+from bridgehead.cluster.control_socket import ask
+from bridgehead.cluster.data_directory import write_private
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.initial_access import apply_access
+from bridgehead.cluster.properties import format_properties
+
+SECRETS = Path("/secrets")
+PROPERTIES = "node.properties"
+DONE = Path("/tmp/users-are-set-up")  # noqa: S108 - private to this container
+# Set by compose, which knows the addresses.
+_ADDRESSES = ("listeners", "listener.security.protocol.map", "advertised.listeners")
+
+
+def write_secrets(cluster_file: Path, folder: Path, hosts: list[str], user: str) -> None:
+    """Write the nodes' properties and certificates below `folder`, readable by the owner only.
+
+    `user` is the principal of the brokers; it becomes a super user.
+
+    Raises:
+        ClusterError: the file is wrong. OSError: the folder cannot be written.
+    """
+    settings = load_settings(folder, config=cluster_file)
+    properties = {k: v for k, v in settings.properties.items() if k not in _ADDRESSES}
+    if settings.access.certificates is not None:
+        authority = Authority(folder / "tls")
+        brokers = authority.issue_brokers(["127.0.0.1", "localhost", *hosts])
+        for name in settings.access.certificates:
+            authority.issue_user(name)
+        made = certificate_properties(str(brokers), str(authority.certificate_file))
+        properties = {**made, **properties}
+    supers = [each for each in properties.get("super.users", "").split(";") if each]
+    if "authorizer.class.name" in properties and f"User:{user}" not in supers:
+        properties["super.users"] = ";".join([*supers, f"User:{user}"])
+    write_private(folder / PROPERTIES, format_properties(properties).encode())
+
+
+class RunningNode:
+    """A node in another container, with its control socket in a shared volume."""
+
+    def __init__(self, broker_id: int, folder: Path) -> None:
+        self.id = broker_id
+        self.log = folder / "control.sock"
+
+    async def command(self, message: dict[str, Any], *, timeout_s: float = 10.0) -> dict[str, Any]:
+        """Execute a command. Raises ControlError."""
+        return await ask(self.log, message, timeout_s=timeout_s)
+
+
+def main() -> int:
+    """Create the users and ACLs of BRIDGEHEAD_CLUSTER_FILE; return the exit status."""
+    try:
+        settings = load_settings(SECRETS, config=Path(os.environ["BRIDGEHEAD_CLUSTER_FILE"]))
+        brokers = range(1, int(os.environ.get("BRIDGEHEAD_BROKERS") or 3) + 1)
+        nodes = [RunningNode(each, Path(f"/nodes/{each}")) for each in brokers]
+        asyncio.run(apply_access(nodes, settings.access))
+    except (ClusterError, OSError) as error:
+        sys.stderr.write(f"Users and ACLs cannot be created: {error}\n")
+        return 2
+    sys.stdout.write("Users and ACLs are created.\n")
+    sys.stdout.flush()
+    # `up --wait` waits for a healthy service, so this one runs until it is stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    DONE.touch()
+    while True:
+        signal.pause()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""`python -m deploy.submitter`: seals the run of a compose project and judges it with Spark.
+
+The brokers have stopped, ZooKeeper still runs. The service dumps its contents, collects the logs of
+its members (/datalog/1, /datalog/2 …) and runs the pipeline on the project's Spark. A sealed run is
+judged unchanged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from bridgehead.application import module_command, module_environment
+from deploy.prepare_run import EVIDENCE
+from deploy.spark import MASTER
+from event_log.evidence import FINAL_DUMP, MANIFEST, RUN
+from judge.evidence.reading import EvidenceError
+from judge.evidence.run_lookup import seal_now
+from node.znode_dump import DumpError, dump
+
+LOGS = Path("/datalog")
+TABLES = Path("/tables")
+_REGISTERED = re.compile(r'"path": ?"/brokers/ids/(\d+)"')
+
+
+def seal(run: Path, connect: str, logs: Path = LOGS) -> None:
+    """Dump ZooKeeper, collect its logs and write the manifest.
+
+    Raises:
+        EvidenceError: brokers still run, or evidence cannot be read. DumpError: see dump.
+    """
+    asyncio.run(dump(connect, run, "final"))
+    registered = sorted(_REGISTERED.findall((run / FINAL_DUMP).read_text(encoding="utf-8")))
+    if registered:
+        raise EvidenceError(
+            f"Brokers {', '.join(registered)} are still registered: stop them first "
+            "(docker compose stop kafka-1 kafka-2 kafka-3), and wait until the ZooKeeper sessions "
+            "of killed ones expire."
+        )
+    members = sorted(path for path in logs.iterdir() if path.is_dir())
+    manifest = seal_now(run, [str(member) for member in members])
+    for hole in manifest.zookeeper.holes:
+        sys.stdout.write(f"{hole}\n")
+
+
+def main() -> int:
+    """Seal, run the pipeline, and return its exit status; 2 when there is nothing to judge."""
+    run = EVIDENCE / f"run={os.environ.get('KAFKA_BRIDGEHEAD_RUN_ID') or 'compose'}"
+    os.umask(0o077)
+    try:
+        if not (run / RUN).is_file():
+            raise EvidenceError(f"{run} contains no run: start the cluster first.")
+        if not (run / MANIFEST).is_file():
+            seal(run, os.environ["KAFKA_ZOOKEEPER_CONNECT"])
+    except (DumpError, EvidenceError, OSError) as error:
+        sys.stderr.write(f"There is nothing to judge: {error}\n")
+        return 2
+    # An address: `docker compose run` gives the container no name in the network.
+    host = socket.gethostbyname(socket.gethostname())
+    command = module_command(
+        *("pipeline", "run", f"--evidence={run}", f"--out={TABLES}"),
+        *(f"--master={os.environ.get('SPARK_MASTER') or MASTER}", f"--driver-host={host}"),
+        f"--memory={os.environ['SPARK_MEMORY']}",
+    )
+    return subprocess.run(command, env=module_environment(), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""Every property that a run is judged by: what it states, what counts as a row, how a row is named.
+
+Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read this registry. They
+must agree on the verdict, the rows judged, and the key and sentence of every violation. Both have
+one module for each property, named like it. Data only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+# How a client may read an error code. All other codes are a definite no.
+OK_CODES: Final = frozenset({0})
+# -1 UNKNOWN_SERVER_ERROR, 7 REQUEST_TIMED_OUT (KIP-4: it may finish later), 13 NETWORK_EXCEPTION,
+# 41 NOT_CONTROLLER (an earlier attempt of the same Envelope may have been executed).
+INFO_CODES: Final = frozenset({-1, 7, 13, 41})
+# A client that retries may get these because of its own earlier success: 3 UNKNOWN_TOPIC,
+# 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge them in a client's history.
+RETRY_CODES: Final = frozenset({3, 36, 37})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertySpec:
+    """One property. Two judges found the same violations when their keys are equal."""
+
+    id: str
+    name: str
+    statement: str
+    witnesses: tuple[str, ...]  # that it needs: commits, events, clients
+    row: str  # what is counted as one
+    key: str  # form of a violation's key
+    gap_blocks_pass: bool = True  # a gap in a witness could hide a violation
+    gap_blocks_fail: bool = False  # a gap in a witness could explain a violation
+    violated: str = "FAIL"  # the verdict after a violation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One counter-example. `rows` are the evidence for it, in order.
+
+    Each is `zxid/<zxid>`, `event/<node>/<boot>/<seq>`, `file/<path>` or `znode<path>`.
+    """
+
+    property: str
+    key: str
+    rows: tuple[str, ...]
+    sentence: str
+
+
+def violation_order(violation: Violation) -> tuple[int, str, str]:
+    """Sort key of violations of one property; the first one's sentence explains the verdict."""
+    return len(violation.key), violation.key, violation.sentence
+
+
+PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
+    PropertySpec(
+        id="W1",
+        name="single_writer",
+        statement="every metadata write is made by the session that holds the controller epoch",
+        witnesses=("commits",),
+        row="applied transactions with a write of role admin, except those that W6 allows a broker",
+        key="<zxid>",
+        gap_blocks_fail=True,  # the gap may hold the election
+    ),
+    PropertySpec(
+        id="W2",
+        name="every_write_is_fenced",
+        statement="every metadata write is in a transaction that checks the controller epoch",
+        witnesses=("commits",),
+        row="applied transactions with a write of role admin, except those that W6 allows a broker",
+        key="<zxid>",
+    ),
+    PropertySpec(
+        id="W3",
+        name="no_zombie_effect",
+        statement="a process that is no longer the controller has no effect",
+        witnesses=("commits", "events"),
+        row="admin transactions of known processes, acknowledged decisions, images of brokers",
+        key="zxid/<zxid> or <node>/<boot>/<seq>",
+    ),
+    PropertySpec(
+        id="W4",
+        name="epochs_step_by_one",
+        statement="each election raises the epoch by one and creates /controller together",
+        witnesses=("commits",),
+        row="applied transactions that create /controller or set /controller_epoch",
+        key="<zxid>",
+        gap_blocks_fail=True,
+    ),
+    PropertySpec(
+        id="W5",
+        name="controller_znode_belongs_to_owner",
+        statement="only its owner deletes /controller: when its session ends, or checking the "
+        "epoch",
+        witnesses=("commits",),
+        row="applied operations that create or delete /controller",
+        key="<zxid>",
+    ),
+    PropertySpec(
+        id="W6",
+        name="only_controllers_write",
+        statement="controllers write metadata, brokers their registration and, below the bridge "
+        "release, direct writes; other sessions write nothing",
+        witnesses=("commits", "events"),
+        row="applied transactions with a write below the chroot, except ends of sessions",
+        key="<zxid>",
+        gap_blocks_fail=True,  # the gap may hold the session's owner
+    ),
+    PropertySpec(
+        id="D1",
+        name="acknowledged_write_is_kept",
+        statement="an acknowledged write is committed before its response, and is kept",
+        witnesses=("commits", "events", "clients"),
+        row="acknowledged elements of responses and of clients, znodes of the final dump",
+        key="<request id>/<element>, <op id>/<element> or znode<path>",
+        gap_blocks_fail=True,
+    ),
+    PropertySpec(
+        id="D2",
+        name="rejected_write_has_no_effect",
+        statement="a rejected write has no effect",
+        witnesses=("commits", "events", "clients"),
+        row="rejected elements of responses and of clients",
+        key="<request id>/<element> or <op id>/<element>",
+    ),
+    PropertySpec(
+        id="D3",
+        name="at_most_once",
+        statement="no element of a request is committed twice",
+        witnesses=("commits",),
+        row="elements with a committed outcome",
+        key="<broker>/<incarnation>/<sequence>/<element>",
+    ),
+    PropertySpec(
+        id="D4",
+        name="unknown_outcome_is_resolved",
+        statement="a write without a definite response took effect once or not at all",
+        witnesses=("commits", "events", "clients"),
+        row="write requests and operations of clients without a definite response",
+        key="<request id> or <op id>",
+    ),
+    PropertySpec(
+        id="D5",
+        name="error_code_matches_state",
+        statement="an error code agrees with the state of the topic that other requests left",
+        witnesses=("commits", "events"),
+        row="elements of CreateTopics, DeleteTopics and CreatePartitions whose error code depends "
+        "on whether the topic exists",
+        key="<request id>/<element>",
+        gap_blocks_fail=True,
+    ),
+    PropertySpec(
+        id="F1",
+        name="principal_is_preserved",
+        statement="the controller decides for the principal, host and listener that the broker saw",
+        witnesses=("events",),
+        row="executions with a request_received",
+        key="<node>/<boot>/<seq> of the execution",
+    ),
+    PropertySpec(
+        id="F2",
+        name="bytes_are_preserved",
+        statement="the controller decides the bytes that the client sent, and the broker relays "
+        "the bytes that the controller sent",
+        witnesses=("events",),
+        row="executions of requests with a digest, and relayed responses with a digest",
+        key="<node>/<boot>/<seq> of the execution or of the forward_answered",
+        gap_blocks_fail=True,  # the gap may hold the decision that was relayed
+    ),
+    PropertySpec(
+        id="F5",
+        name="not_controller_is_not_relayed",
+        statement="no client gets NOT_CONTROLLER for a forwarded request",
+        witnesses=("events",),
+        row="responses to requests of route FORWARD",
+        key="<request id>",
+    ),
+    PropertySpec(
+        id="F7",
+        name="replayed_envelope_acts_once",
+        statement="an Envelope that arrives more than once has one effect and one outcome",
+        witnesses=("commits", "events"),
+        row="identities whose Envelope arrived more than once",
+        key="<broker>/<incarnation>/<sequence>/<element>",
+    ),
+    PropertySpec(
+        id="A1",
+        name="no_unauthorized_effect",
+        statement="every committed change was authorized by the ACLs at the time of the decision",
+        witnesses=("commits", "events"),
+        row="committed elements of requests with a known principal, in runs with an authorizer",
+        key="<request id>/<element>",
+        gap_blocks_fail=True,  # the gap may hold the ACL that allowed it
+    ),
+    PropertySpec(
+        id="R2",
+        name="image_is_monotonic",
+        statement="the zxid of an image never decreases",
+        witnesses=("events",),
+        row="image_advanced events",
+        key="<node>/<boot>/<seq>",
+        gap_blocks_pass=False,
+    ),
+    PropertySpec(
+        id="K1",
+        name="metrics_equal_events",
+        statement="every counter that a node reports equals the number of its events",
+        witnesses=("events",),
+        row="counters in metrics_snapshot events",
+        key="<node>/<boot>/<seq>/<counter>",
+        gap_blocks_fail=True,
+    ),
+    PropertySpec(
+        id="K2",
+        name="flows_are_conserved",
+        statement="every request gets one response, or its connection was lost",
+        witnesses=("events",),
+        row="requests received, and forwarding attempts",
+        key="<request id> or <request id>/<attempt>",
+        gap_blocks_fail=True,
+    ),
+    PropertySpec(
+        id="K3",
+        name="log_is_complete",
+        statement="every boot has all its events up to its end, written by one process",
+        witnesses=("events", "clients"),
+        row="boots",
+        key="<node>/<boot>/<seq>",
+    ),
+    PropertySpec(
+        id="K6",
+        name="lines_are_conserved",
+        statement="every sealed line was read and is accounted for",
+        witnesses=(),
+        row="files with lines",
+        key="<path>",
+        gap_blocks_pass=False,
+    ),
+    PropertySpec(
+        id="T1",
+        name="faults_take_effect",
+        statement="each fault had an effect and was healed; clients worked all the while",
+        witnesses=("events", "clients"),
+        row="faults of a scenario",
+        key="<node>/<boot>/<seq>",
+        gap_blocks_fail=True,
+        violated="NODATA",  # a scenario without effect proves nothing
+    ),
+)

@@ -1,0 +1,53 @@
+"""The rights that writes require: A1 compares committed changes with them. Data only.
+
+Written independently of the authorizer that is judged. Operations and resource types are spelled as
+in the znodes of ACLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+Right = tuple[str, str, str]  # operation, resource type, resource name
+
+CLUSTER: Final = "kafka-cluster"
+# By API key: operation and resource type, one of which suffices. A Topic is the element itself; a
+# Config is the Topic of an element `2:<topic>`, and the Cluster for all other elements.
+RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
+    19: (("Create", "Cluster"), ("Create", "Topic")),  # CreateTopics
+    20: (("Delete", "Topic"),),  # DeleteTopics
+    30: (("Alter", "Cluster"),),  # CreateAcls
+    31: (("Alter", "Cluster"),),  # DeleteAcls
+    33: (("AlterConfigs", "Config"),),  # AlterConfigs
+    37: (("Alter", "Topic"),),  # CreatePartitions
+    43: (("Alter", "Cluster"),),  # ElectLeaders
+    44: (("AlterConfigs", "Config"),),  # IncrementalAlterConfigs
+    45: (("Alter", "Cluster"),),  # AlterPartitionReassignments
+    49: (("AlterConfigs", "Cluster"),),  # AlterClientQuotas
+    51: (("Alter", "Cluster"),),  # AlterUserScramCredentials
+    57: (("Alter", "Cluster"),),  # UpdateFeatures
+    10001: (("Alter", "Cluster"),),  # AlterTopics
+    10003: (("Alter", "Cluster"),),  # AlterAcls, which also requires all other cluster operations
+}
+# CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken: a token belongs to its owner.
+WITHOUT_ACLS: Final = (38, 39, 40)
+TOPIC_CONFIG: Final = "2:"
+TOPIC_BY_ID: Final = "id:"  # the element of a topic whose name the request does not have
+
+
+def required_rights(api_key: int, element: str) -> tuple[Right, ...] | None:
+    """Return the rights of which one suffices; () for an unknown API, None if no ACL decides."""
+    rights = RIGHTS.get(api_key, ())
+    by_id = element.startswith(TOPIC_BY_ID) and rights and rights[0][1] == "Topic"
+    if api_key in WITHOUT_ACLS or by_id:
+        return None
+    return tuple(_right(operation, resource, element) for operation, resource in rights)
+
+
+def _right(operation: str, resource: str, element: str) -> Right:
+    if resource == "Topic":
+        return operation, "Topic", element
+    if resource == "Config" and element.startswith(TOPIC_CONFIG):
+        return operation, "Topic", element.removeprefix(TOPIC_CONFIG)
+    return operation, "Cluster", CLUSTER

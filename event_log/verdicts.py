@@ -1,0 +1,158 @@
+"""The rules that turn counts and gaps into verdicts. Pure; both judges call them.
+
+The verdict on one property is the first that applies:
+
+1. NODATA   a witness that the property needs is out of reach: the run has no such files
+2. NODATA   the property does not apply: A1 without an authorizer, T1 outside scenarios
+3. FAIL     a violation was found (T1: NODATA). UNKNOWN instead where `gap_blocks_fail` is true and
+            a needed witness has a gap: the missing evidence could explain the violation
+4. UNKNOWN  a needed witness has a gap and `gap_blocks_pass` is true: the missing evidence could
+            hold a violation
+5. NODATA   there was nothing to judge
+6. PASS
+
+CRASHED means that the judge itself failed. The verdict on a run is the worst among the properties
+that decide: those that the run's manifest expects. A run that expects none in particular is decided
+by all properties except those that are NODATA by rule 2 or 5; if none is left, it is NODATA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from event_log.evidence import COMMITS, FIRST_DUMP, Manifest, RunDescription
+from event_log.properties import PropertySpec
+
+
+class Verdict(StrEnum):
+    """Worst first. Only PASS is green."""
+
+    FAIL = "FAIL"  # a violation was found
+    UNKNOWN = "UNKNOWN"  # the evidence has gaps
+    HANG = "HANG"  # a time limit was exceeded
+    NODATA = "NODATA"  # there was nothing to judge
+    CRASHED = "CRASHED"  # the judge failed
+    PASS = "PASS"  # noqa: S105  # not a password
+
+
+# By kind of file. The witness of all other kinds is `commits`.
+WITNESSES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("node", "harness"), "events"),
+    "client": "clients",
+    **dict.fromkeys(("kafka_request", "kafka_authorizer"), "kafka"),
+}
+NOTHING_TO_JUDGE: Final = "the run has nothing of this kind"
+NO_AUTHORIZER: Final = "the run has no authorizer"
+NO_SCENARIO: Final = "the run is no scenario: no fault was injected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRow:
+    """The verdict on one property. `decides`: it counts for the verdict on the run."""
+
+    property: str
+    name: str
+    verdict: Verdict
+    judged: int
+    violations: int
+    decides: bool
+    why: str  # the first violation's sentence, the first gap, or what is missing; "" for PASS
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The rows of one property that were judged, and the first violation's sentence."""
+
+    judged: int = 0
+    violations: int = 0
+    sentence: str = ""
+    crash: str = ""  # the judge's own error
+
+
+def witness_of(file_kind: str) -> str:
+    """Return the witness that a kind of file belongs to."""
+    return WITNESSES.get(file_kind, "commits")
+
+
+def out_of_reach(manifest: Manifest) -> dict[str, str]:
+    """Return a sentence for each witness of which the run has no files."""
+    found = {}
+    if not any(each.kind == "node" for each in manifest.files):
+        found["events"] = "the run has no events of any node"
+    if not manifest.zookeeper.logs:
+        found["commits"] = "ZooKeeper's transaction logs are out of reach"
+    return found
+
+
+def manifest_gaps(manifest: Manifest, missing: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield witness and sentence of each gap known before any line is read.
+
+    Args:
+        manifest: of the run.
+        missing: paths of files that the manifest names and that do not exist.
+    """
+    if manifest.zookeeper.logs:
+        named = {each.path for each in manifest.files}
+        absent = [f"{name} is missing" for name in (COMMITS, FIRST_DUMP) if name not in named]
+        yield from (("commits", gap) for gap in [*manifest.zookeeper.holes, *absent])
+    for each in sorted(manifest.files, key=lambda file: file.path):
+        if each.path in missing:
+            yield witness_of(each.kind), f"{each.path} is missing"
+
+
+def inapplicable(spec: PropertySpec, run: RunDescription) -> str:
+    """Return why a property does not apply to a run; "" if it does."""
+    if spec.id == "A1" and run.super_users is None:
+        return NO_AUTHORIZER
+    if spec.id == "T1" and run.scenario is None:
+        return NO_SCENARIO
+    return ""
+
+
+def verdict_row(
+    spec: PropertySpec, manifest: Manifest, count: Count, gaps: Mapping[str, str]
+) -> VerdictRow:
+    """Return the verdict on one property; `gaps` are the first gap of each witness."""
+    absent = out_of_reach(manifest)
+    unreachable = next((absent[each] for each in spec.witnesses if each in absent), "")
+    gap = next((gaps[each] for each in spec.witnesses if each in gaps), "")
+    verdict, why = Verdict.PASS, ""
+    if count.crash:
+        verdict, why = Verdict.CRASHED, f"the judge crashed: {count.crash}"
+    elif reason := unreachable or inapplicable(spec, manifest.run):
+        verdict, why = Verdict.NODATA, reason
+    elif count.violations and not (gap and spec.gap_blocks_fail):
+        verdict, why = Verdict(spec.violated), count.sentence
+    elif gap and (count.violations or spec.gap_blocks_pass):
+        verdict, why = Verdict.UNKNOWN, gap
+    elif not count.judged:
+        verdict, why = Verdict.NODATA, NOTHING_TO_JUDGE
+    if manifest.run.expected is not None:
+        decides = spec.id in manifest.run.expected
+    else:
+        decides = verdict != Verdict.NODATA or bool(unreachable or count.violations)
+    return VerdictRow(
+        property=spec.id,
+        name=spec.name,
+        verdict=verdict,
+        judged=count.judged,
+        violations=count.violations,
+        decides=decides,
+        why=why,
+    )
+
+
+def worst(rows: Iterable[VerdictRow]) -> Verdict:
+    """Return the verdict on a run: the worst among the rows that decide."""
+    found = {row.verdict for row in rows if row.decides}
+    return next((each for each in Verdict if each in found), Verdict.NODATA)
+
+
+def exit_code(*verdicts: Verdict) -> int:
+    """Return 0 if all runs passed, 1 if one failed or hung, 2 if the rest is uncertain."""
+    if any(each in (Verdict.FAIL, Verdict.HANG) for each in verdicts):
+        return 1
+    return 0 if verdicts and set(verdicts) == {Verdict.PASS} else 2

@@ -1,0 +1,137 @@
+"""Runs brokers of a real Apache Kafka 3.9.1 on a ZooKeeper, for comparison.
+
+Needs Java 17 to 23 and Kafka's jars in BRIDGEHEAD_KAFKA_JARS, by default where `make kafka-jars`
+puts them. `why_not` returns the reason if something is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+from bridgehead.cluster.child_process import die_with_parent, start_child
+from bridgehead.cluster.node_plan import Ports
+
+_JARS = "~/.cache/bridgehead/kafka-3.9.1"
+_POLL_S = 0.05
+
+
+def why_not() -> str | None:
+    """Return why no real Kafka can be started here; None if one can."""
+    if not list(jars().glob("kafka_2.13-3.9.1.jar")):
+        return f"{jars()} has no kafka_2.13-3.9.1.jar (see BRIDGEHEAD_KAFKA_JARS)"
+    if shutil.which("java") is None:
+        return "there is no java on the PATH"
+    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or not 17 <= int(version[1]) <= 23:
+        return f"Kafka 3.9.1 needs Java 17 to 23 on the PATH; java -version says {said!r}"
+    return None
+
+
+def jars() -> Path:
+    """Return the folder of Kafka's jars, which may be missing."""
+    return Path(os.environ.get("BRIDGEHEAD_KAFKA_JARS", _JARS)).expanduser()
+
+
+@contextmanager
+def kafka_brokers(
+    folder: Path,
+    zookeeper_connect: str,
+    ids: tuple[int, ...],
+    *,
+    forwarding: bool = False,
+    one_by_one: bool = False,
+    properties: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
+    """Run brokers; yield their bootstrap servers once all accept connections.
+
+    `forwarding`: forward admin writes to the ZooKeeper-elected controller in Envelopes. A 3.9
+    broker does that in migration mode; no migration starts, because nothing listens at
+    the quorum's address.
+    `properties`: for every broker.
+    """
+    ports = Ports()
+    addresses: list[str] = []
+    with ExitStack() as running:
+        started = []
+        for broker_id in ids:
+            address = f"127.0.0.1:{ports.choose()}"
+            addresses.append(address)
+            own = _properties(folder, broker_id, address) | dict(properties)
+            own["zookeeper.connect"] = zookeeper_connect
+            if forwarding:
+                own |= _forwarding(ports.choose())
+            started.append(_start(folder / str(broker_id), own))
+            running.callback(_end, started[-1])
+            if one_by_one:
+                _wait_for(address, started[-1], time.monotonic() + 90)
+        deadline = time.monotonic() + 90
+        for address, process in zip(addresses, started, strict=True):
+            _wait_for(address, process, deadline)
+        yield ",".join(addresses)
+
+
+def data_of(folder: Path, broker_id: int) -> Path:
+    """Return where a broker in this folder keeps its logs."""
+    return folder / str(broker_id) / "data"
+
+
+def _properties(folder: Path, broker_id: int, address: str) -> dict[str, str]:
+    return {
+        "broker.id": str(broker_id),
+        "listeners": f"PLAINTEXT://{address}",
+        "log.dirs": str(data_of(folder, broker_id)),
+        "zookeeper.session.timeout.ms": "6000",
+        "broker.rack": f"rack-{broker_id}",
+    }
+
+
+def _forwarding(unused_port: int) -> dict[str, str]:
+    return {
+        "zookeeper.metadata.migration.enable": "true",
+        "controller.quorum.voters": f"3000@127.0.0.1:{unused_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    }
+
+
+def _start(folder: Path, properties: dict[str, str]) -> subprocess.Popen[bytes]:
+    folder.mkdir(parents=True)
+    file = folder / "server.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    command = [
+        str(shutil.which("java")),
+        "-Xmx512m",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{jars()}/*",
+    ]
+    return start_child(
+        die_with_parent([*command, "kafka.Kafka", str(file)]), output=folder / "kafka.out"
+    )
+
+
+def _wait_for(address: str, process: subprocess.Popen[bytes], deadline: float) -> None:
+    host, _, port = address.rpartition(":")
+    while True:
+        assert process.poll() is None, f"Kafka ended with status {process.returncode}"
+        assert time.monotonic() < deadline, f"Kafka does not listen at {address}"
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(_POLL_S)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()

@@ -1,0 +1,113 @@
+"""`python -m judge DIR`: judge the evidence of one run.
+
+Prints one line for each property: its verdict, the number of rows judged, and the first violations.
+DIR is a cluster's data directory (its last run is judged) or the folder of one run. Exit code: 0 if
+all properties hold, 1 if one fails, 2 if the evidence does not suffice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from event_log.properties import PROPERTY_SPECS
+from event_log.verdicts import Verdict, exit_code, worst
+from judge.evidence.reading import Evidence, EvidenceError
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import Judgement, judge
+
+_SHOWN_MAX = 5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge one folder; return the exit code."""
+    parser = argparse.ArgumentParser(prog="bridgehead judge", description=__doc__)
+    parser.add_argument(
+        "folder", type=Path, help="a cluster's data directory, or the folder of a run"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    options = parser.parse_args(arguments)
+    try:
+        evidence = read_run(options.folder)
+    except (EvidenceError, OSError) as error:
+        print(error, file=sys.stderr)
+        return exit_code(Verdict.NODATA)
+    judgements = judge(History(evidence))
+    verdict = worst(each.row for each in judgements)
+    if options.json:
+        print(json.dumps(_document(judgements, verdict, evidence), indent=2))
+    else:
+        _print(judgements, verdict, evidence)
+    return exit_code(verdict)
+
+
+def _document(
+    judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
+) -> dict[str, object]:
+    run = evidence.manifest.run
+    return {
+        "run_id": run.run_id,
+        "scenario": run.scenario,
+        "seed": run.seed,
+        "sealed": not evidence.unsealed,
+        "verdict": verdict,
+        "properties": [
+            {**asdict(row), "violations": [asdict(violation) for violation in violations]}
+            for row, violations in judgements
+        ],
+        "holes": {witness: gaps for witness, gaps in evidence.gaps.items() if gaps},
+        "files": [
+            {
+                "path": account.path,
+                "lines": account.lines,
+                "accepted": account.accepted,
+                "quarantined": len(account.quarantined),
+                "duplicates": account.duplicates,
+                "blank": account.blank,
+                "cut": account.cut,
+            }
+            for account in evidence.accounts
+        ],
+    }
+
+
+def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence) -> None:
+    statements = {spec.id: spec.statement for spec in PROPERTY_SPECS}
+    for row, violations in judgements:
+        verdict_shown = row.verdict if row.decides else f"({row.verdict})"
+        print(
+            f"{verdict_shown:10}{row.property:4}{row.name:38}{row.judged:8} judged   "
+            f"{statements[row.property]}"
+        )
+        sentences = [violation.sentence for violation in violations]
+        if row.why and row.why not in sentences[:1]:
+            sentences.insert(0, row.why)
+        _print_some(sentences, "              ")
+    for witness, gaps in evidence.gaps.items():
+        _print_some(gaps, f"evidence: {witness}: ")
+    cut = sum(account.cut for account in evidence.accounts)
+    if cut:
+        print(f"evidence: a kill cut off the last line of {cut} files")
+    if evidence.unsealed:
+        print(
+            "evidence: this run is not sealed: `bridgehead down` seals it if its cluster runs, "
+            "`bridgehead evidence seal` if not."
+        )
+    run_id = evidence.manifest.run.run_id
+    print(f"{verdict:10}run {run_id}; verdicts in parentheses do not decide")
+
+
+def _print_some(sentences: Sequence[str], prefix: str) -> None:
+    for sentence in sentences[:_SHOWN_MAX]:
+        print(f"{prefix}{sentence}")
+    if len(sentences) > _SHOWN_MAX:
+        print(f"{prefix}... and {len(sentences) - _SHOWN_MAX} more (--json)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

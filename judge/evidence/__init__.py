@@ -1,0 +1,1 @@
+"""Seals and reads the evidence of a run."""

@@ -1,0 +1,62 @@
+"""`python -m judge.evidence seal DIR | kafka DIR`: seal runs, import Kafka's logs. Exit 0 or 2."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from event_log.evidence import MANIFEST
+from judge.evidence.kafka_logs import gather_kafka
+from judge.evidence.reading import EvidenceError
+from judge.evidence.run_lookup import find_runs, seal_now
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Seal a run, or import the logs of a Kafka; return the exit code."""
+    parser = argparse.ArgumentParser(prog="bridgehead evidence", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    sealing = commands.add_parser("seal")
+    sealing.add_argument("folder", type=Path)
+    sealing.add_argument("--zookeeper-logs", action="append", default=[])
+    kafka = commands.add_parser("kafka")
+    kafka.add_argument("folder", type=Path)
+    kafka.add_argument("--logs", action="append", required=True)
+    kafka.add_argument("--zookeeper-logs", action="append", default=[])
+    options = parser.parse_args(arguments)
+    os.umask(0o077)  # the transaction log holds SCRAM keys
+    try:
+        if options.command == "kafka":
+            print(gather_kafka(options.folder, options.logs, options.zookeeper_logs))
+        else:
+            _seal(options.folder, options.zookeeper_logs)
+    except EvidenceError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _seal(folder: Path, log_folders: list[str]) -> None:
+    """Seal every unsealed run; with logs named, seal the last run again."""
+    runs = find_runs(folder)
+    chosen = [run for run in runs if not (run / MANIFEST).is_file()]
+    if log_folders or folder in runs:
+        chosen = runs[-1:]
+    for run in chosen:
+        manifest = seal_now(run, log_folders or None)
+        lines = sum(file.lines for file in manifest.files)
+        print(f"{run}: {len(manifest.files)} files, {lines} lines.")
+        for gap in manifest.zookeeper.holes:
+            print(f"  {gap}")
+        if not manifest.zookeeper.logs:
+            print(
+                "  ZooKeeper's transaction logs are out of reach: name them with --zookeeper-logs."
+            )
+    if not chosen:
+        print("All runs are sealed.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

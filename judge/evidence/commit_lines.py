@@ -1,0 +1,92 @@
+"""Decoded transactions as commit lines: paths without the chroot, roles, outcomes, no secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from event_log.commits import (
+    DIRECT_WRITERS,
+    CommitLine,
+    CommitOperation,
+    CommitOutcome,
+    content_digest,
+    content_text,
+    role_of,
+)
+from judge.transaction_log import LoggedOperation, Transaction
+
+OUTCOMES: Final = "/bridgehead/outcomes/"
+_WITH_DATA: Final = ("create", "set")
+
+
+class OutcomeContentError(Exception):
+    """An outcome znode cannot be read. Its text names the znode."""
+
+
+def below(chroot: str, path: str) -> str | None:
+    """Return the path without the chroot; None outside the chroot."""
+    if not path.startswith(f"{chroot}/") or path.startswith("/zookeeper/"):
+        return None
+    return path[len(chroot) :]
+
+
+def commit_line(transaction: Transaction, chroot: str = "") -> CommitLine:
+    """Return the line of one transaction.
+
+    Raises:
+        OutcomeContentError: an outcome znode of an applied transaction cannot be read.
+    """
+    line = CommitLine(
+        zxid=transaction.zxid,
+        session=f"0x{transaction.session:x}",
+        time_ms=transaction.time_ms,
+        kind=transaction.kind,
+        failed=transaction.failed,
+    )
+    for operation in transaction.operations:
+        if not operation.path:
+            if transaction.failed:
+                line.operations.append(CommitOperation(kind=operation.kind, error=operation.error))
+            continue
+        path = below(chroot, operation.path)
+        if path is None:
+            continue
+        line.operations.append(_operation(operation, path))
+        places = ("create", OUTCOMES), ("set", DIRECT_WRITERS)
+        has_outcomes = any(operation.kind == kind and path.startswith(at) for kind, at in places)
+        if has_outcomes and not transaction.failed:
+            line.outcomes.extend(_outcomes(path, operation.data))
+    return line
+
+
+def _operation(operation: LoggedOperation, path: str) -> CommitOperation:
+    with_data = operation.kind in _WITH_DATA
+    return CommitOperation(
+        kind=operation.kind,
+        path=path,
+        role=role_of(operation.kind, path),
+        version=operation.version,
+        ephemeral=operation.ephemeral,
+        error=operation.error,
+        data=content_text(path, operation.data) if with_data else None,
+        digest=content_digest(operation.data) if with_data else None,
+    )
+
+
+def _outcomes(path: str, data: bytes | None) -> Iterator[CommitOutcome]:
+    try:
+        for entry in json.loads(data or b"{}")["outcomes"]:
+            broker_id, incarnation, sequence = entry["id"]
+            for element, error, *_ in entry["elements"]:
+                yield CommitOutcome(
+                    broker_id=broker_id,
+                    incarnation=incarnation,
+                    sequence=sequence,
+                    request_id=entry["request"],
+                    element=element,
+                    error=error,
+                )
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+        raise OutcomeContentError(f"{path} cannot be read: {wrong!r}") from None

@@ -1,0 +1,52 @@
+"""Imports the logs of a real Kafka as a run: requests, authorizer, ZooKeeper's transactions."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from event_log.evidence import KAFKA_LOGS, RUN, RunDescription
+from judge.evidence.reading import EvidenceError
+from judge.evidence.run_lookup import seal_now
+
+_BROKER: Final = re.compile(r"(?:(?P<id>[A-Za-z0-9_-]+)=)?(?P<folder>.+)")
+RUN_ID: Final = "kafka"
+
+
+def gather_kafka(target: Path, logs: Sequence[str], zookeeper_logs: Sequence[str]) -> str:
+    """Copy the logs into a sealed run below `target`; return a sentence about it.
+
+    `logs` are folders, one for each broker, as `[ID=]FOLDER`; ids default to 1, 2, ... Properties
+    that need what such logs do not have, such as request ids, are NODATA.
+
+    Raises:
+        EvidenceError: a folder has no such log, or the run exists.
+    """
+    run = target / f"run={RUN_ID}"
+    if run.exists():
+        raise EvidenceError(f"{run} exists: name another folder.")
+    copied = 0
+    for number, text in enumerate(logs, start=1):
+        match = _BROKER.fullmatch(text)
+        if match is None:
+            raise EvidenceError(f"{text!r} is not [ID=]FOLDER.")
+        source = Path(match["folder"])
+        found = [p for name in KAFKA_LOGS for p in sorted(source.glob(f"{name}*")) if p.is_file()]
+        if not found:
+            raise EvidenceError(f"{source} has neither {' nor '.join(KAFKA_LOGS)}.")
+        folder = run / f"kafka={match['id'] or number}"
+        folder.mkdir(parents=True)
+        for path in found:
+            shutil.copyfile(path, folder / path.name)
+            copied += 1
+    folders = [str(Path(each).resolve()) for each in zookeeper_logs]
+    described = RunDescription(run_id=RUN_ID, brokers=len(logs), log_folders=folders or None)
+    (run / RUN).write_text(json.dumps(asdict(described)), encoding="utf-8")
+    manifest = seal_now(run, folders or None)
+    lines = sum(file.lines for file in manifest.files)
+    return f"{run}: {copied} logs, {lines} lines; bridgehead pipeline run --evidence {target}"

@@ -1,0 +1,113 @@
+"""Reads lines of JSON: each is accepted, quarantined with every reason, or counted.
+
+JSON is stricter here than in most readers: duplicate keys, integers beyond 64 bits and NaN are
+rejected, because another reader would read them differently (docs/evidence.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from event_log.events import SCHEMA_VERSION
+from judge.evidence.shapes import COMMON, EVENT_SHAPES, faults_of
+
+INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
+
+
+class WrongRunError(Exception):
+    """A line of another run: the whole run is rejected."""
+
+
+class _RejectedError(Exception):
+    """A line that is not valid; the text is the reason."""
+
+
+@dataclass(slots=True)
+class FileAccount:
+    """The counts of one file's lines."""
+
+    path: str
+    lines: int
+    accepted: int = 0
+    blank: int = 0
+    duplicates: int = 0
+    cut: int = 0
+    unknown_fields: int = 0
+    quarantined: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+
+    @property
+    def accounted(self) -> int:
+        """The lines that were accepted, counted or quarantined."""
+        named = self.accepted + self.blank + self.duplicates + self.cut
+        return named + len(self.quarantined)
+
+    def quarantine(self, number: int, reasons: tuple[str, ...]) -> str:
+        """Set a line aside; return the gap that it leaves."""
+        self.quarantined.append((number, reasons))
+        return f"{self.path}:{number} is quarantined: {', '.join(reasons)}"
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise _RejectedError("duplicate_key")
+    return result
+
+
+def _constant(_text: str) -> Any:
+    raise _RejectedError("not_json")
+
+
+def _integer(text: str) -> int:
+    if len(text) > 40:  # Beyond 4,300 digits int() raises a ValueError of its own.
+        raise _RejectedError("overflow")
+    value = int(text)
+    if not INTEGER_MIN <= value <= INTEGER_MAX:
+        raise _RejectedError("overflow")
+    return value
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, strict=True
+)
+
+
+def parse_object(line: bytes) -> dict[str, Any] | str:
+    """Return the object of a line, or the reason to quarantine it."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return "utf8"
+    try:
+        value = _DECODER.decode(text)
+    except _RejectedError as rejected:
+        return str(rejected)
+    except (ValueError, RecursionError):
+        return "not_json"
+    return value if isinstance(value, dict) else "not_an_object"
+
+
+def judge_event(line: Mapping[str, Any], run_id: str) -> tuple[str, ...]:
+    """Return every reason to quarantine a parsed line; () for an event of this run.
+
+    Raises:
+        WrongRunError: the line is another run's.
+    """
+    found = line.get("run_id")
+    if isinstance(found, str) and found != run_id:
+        raise WrongRunError(found)
+    version = line.get("schema_version")
+    if type(version) is int and version > SCHEMA_VERSION:
+        return ("schema_newer",)
+    kind = line.get("kind")
+    if isinstance(kind, str) and kind not in EVENT_SHAPES:
+        return ("unknown_kind", *faults_of(line, COMMON))
+    return faults_of(line, EVENT_SHAPES[kind] if isinstance(kind, str) else COMMON)
+
+
+def has_unknown_fields(line: Mapping[str, Any]) -> bool:
+    """Return whether an event has a field that its kind does not have."""
+    return not line.keys() <= EVENT_SHAPES[line["kind"]].keys()

@@ -1,0 +1,93 @@
+"""Merges the logs of all members of an ensemble into the committed transactions.
+
+Proposals are numbered densely within one of ZooKeeper's epochs. A proposal in a majority of logs is
+committed. One in a minority is *denied* if a member skips it and continues with a later epoch; it
+remains in the log of a deposed leader, so one log alone proves nothing. A proposal that no member
+denies is looked up in the final dump; if it is not there either, it is a gap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.transaction_log import Transaction
+
+_COUNTER = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The committed transactions in order, the number of denied proposals, and gaps."""
+
+    transactions: tuple[Transaction, ...]
+    denied: int
+    gaps: tuple[str, ...]
+
+
+def merge(
+    members: Sequence[Sequence[Transaction]],
+    *,
+    first_zxid: int,
+    final_zxids: Mapping[str, tuple[int, int]] | None = None,
+) -> Merged:
+    """Merge the members' logs, each in the order of its zxids.
+
+    Args:
+        members: one log for each member of the ensemble; empty for a lost log.
+        first_zxid: transactions up to this one are left out.
+        final_zxids: path to (czxid, mzxid) when the run was sealed.
+    """
+    majority = len(members) // 2 + 1
+    logs = [[t.zxid for t in log if t.zxid > first_zxid] for log in members]
+    content: dict[int, Transaction] = {}
+    holders: Counter[int] = Counter()
+    gaps: list[str] = []
+    for log in members:
+        for each in log:
+            if each.zxid <= first_zxid:
+                continue
+            known = content.setdefault(each.zxid, each)
+            if known != each:
+                gaps.append(f"the members' logs disagree about zxid {each.zxid}")
+            holders[each.zxid] += 1
+    committed: list[Transaction] = []
+    denied = 0
+    for zxid in sorted(content):
+        if holders[zxid] >= majority or _is_in(final_zxids, content[zxid]):
+            committed.append(content[zxid])
+        elif any(_denies(log, zxid) for log in logs):
+            denied += 1
+        else:
+            gaps.append(f"the logs do not show whether zxid {zxid} was committed")
+    gaps += _jumps(committed, first_zxid)
+    return Merged(tuple(committed), denied, tuple(gaps))
+
+
+def _is_in(final: Mapping[str, tuple[int, int]] | None, transaction: Transaction) -> bool:
+    if final is None:
+        return False
+    return any(transaction.zxid in final.get(o.path, ()) for o in transaction.operations)
+
+
+def _denies(log: Sequence[int], zxid: int) -> bool:
+    """Return whether a log continues with a later epoch where it should have `zxid`."""
+    at = bisect_left(log, zxid)
+    if at == len(log) or log[at] == zxid:
+        return False
+    return log[at] & _COUNTER == 1 and log[at] >> 32 > zxid >> 32
+
+
+def _jumps(transactions: Sequence[Transaction], first_zxid: int) -> Iterator[str]:
+    """Yield missing transactions: within one of ZooKeeper's epochs zxids are dense from 1."""
+    previous = first_zxid
+    for transaction in transactions:
+        zxid = transaction.zxid
+        if zxid != previous + 1 and zxid & _COUNTER != 1:
+            if previous:
+                yield f"ZooKeeper's log jumps from zxid {previous} to {zxid}"
+            else:
+                yield f"ZooKeeper's log begins at zxid {zxid}"
+        previous = zxid

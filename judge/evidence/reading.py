@@ -1,0 +1,237 @@
+"""Reads a run's folder: every file is checked against the manifest, every line is accounted for.
+
+A file that has changed since the run was sealed, or that the manifest does not name, is an error
+that names it. A file that the manifest names and that does not exist is a gap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from event_log.commits import CommitLine, CommitOperation, CommitOutcome, DumpLine
+from event_log.evidence import (
+    EVENT_SOURCES,
+    FINAL_DUMP,
+    MANIFEST,
+    Manifest,
+    ManifestError,
+    ManifestFile,
+    manifest_from_json,
+)
+from event_log.verdicts import manifest_gaps, witness_of
+from judge.evidence.lines import (
+    FileAccount,
+    WrongRunError,
+    has_unknown_fields,
+    judge_event,
+    parse_object,
+)
+from judge.evidence.shapes import COMMIT_SHAPE, DUMP_SHAPE, faults_of
+
+Event = Mapping[str, Any]
+EventKey = tuple[str, str, int]  # node, boot, seq
+LINE_SHAPES: Final = {"commits": COMMIT_SHAPE, "dump": DUMP_SHAPE}
+
+
+class EvidenceError(Exception):
+    """The folder cannot be judged. Its text is one sentence."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Everything that was read. `gaps` are sentences, by witness."""
+
+    manifest: Manifest
+    events: list[Event] = field(default_factory=list)  # of nodes and of the harness
+    clients: list[Event] = field(default_factory=list)
+    commits: list[CommitLine] = field(default_factory=list)
+    first: dict[str, DumpLine] = field(default_factory=dict)
+    final: dict[str, DumpLine] | None = None
+    gaps: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    accounts: list[FileAccount] = field(default_factory=list)
+    unsealed: bool = False  # read while the run may still go on
+    two_writers: list[EventKey] = field(default_factory=list)
+
+
+def load_manifest(folder: Path) -> Manifest:
+    """Read a sealed run's manifest. Raises EvidenceError."""
+    try:
+        document = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return manifest_from_json(document)
+    except (OSError, ValueError, ManifestError) as error:
+        raise EvidenceError(f"{folder / MANIFEST}: {error}") from None
+
+
+def read_sealed(folder: Path) -> Evidence:
+    """Read a sealed run.
+
+    Raises:
+        EvidenceError: the manifest is invalid, a file has changed, or a line is another run's.
+    """
+    manifest = load_manifest(folder)
+    named = {each.path for each in manifest.files} | {MANIFEST}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in named:
+            raise EvidenceError(f"{name} is not in the manifest: remove it, or seal the run again.")
+    evidence = Evidence(manifest)
+    contents = {each.path: _content(folder, each) for each in manifest.files}
+    missing = {path for path, data in contents.items() if data is None}
+    for witness, gap in manifest_gaps(manifest, missing):
+        evidence.gaps[witness].append(gap)
+    event_files = [each for each in manifest.files if each.kind in EVENT_SOURCES]
+    _read_events(event_files, contents, evidence)
+    if manifest.zookeeper.logs:
+        for file in manifest.files:
+            data = contents[file.path]
+            if file.kind in LINE_SHAPES and data is not None:
+                _read_zookeeper(file, data, evidence)
+    return evidence
+
+
+def _content(folder: Path, file: ManifestFile) -> bytes | None:
+    """Return a file's bytes, which must be those that were sealed; None if it does not exist."""
+    try:
+        data = (folder / file.path).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise EvidenceError(f"{file.path} cannot be read: {error.strerror}.") from None
+    if change := file.change(len(data), hashlib.sha256(data).hexdigest()):
+        raise EvidenceError(f"{file.path} {change}")
+    return data
+
+
+def _read_events(
+    files: Sequence[ManifestFile], contents: Mapping[str, bytes | None], evidence: Evidence
+) -> None:
+    seen: dict[EventKey, Event] = {}
+    run_id = evidence.manifest.run.run_id
+    for file in sorted(files, key=lambda each: each.path):
+        data = contents[file.path]
+        account = FileAccount(file.path, file.lines if data is not None else 0)
+        evidence.accounts.append(account)
+        target = evidence.clients if file.kind == "client" else evidence.events
+        lines = split_lines(data or b"")
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                account.blank += 1
+                continue
+            if number == len(lines) and file.cut and _is_left_open(file, files, seen):
+                account.cut += 1
+                continue
+            event = _event(line, number, account, run_id)
+            if isinstance(event, str):
+                evidence.gaps[witness_of(file.kind)].append(event)
+                continue
+            key = (event["node"], event["boot"], event["seq"])
+            known = seen.setdefault(key, event)
+            if known is event:
+                account.accepted += 1
+                target.append(event)
+            elif known == event:
+                account.duplicates += 1
+            else:
+                account.accepted += 1
+                evidence.two_writers.append(key)
+    _find_missing_events(seen, evidence)
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Return the lines of a file, including a last line without newline."""
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _is_left_open(
+    file: ManifestFile, files: Sequence[ManifestFile], seen: Mapping[EventKey, Event]
+) -> bool:
+    """Return whether this is the last segment of a boot without `stopped`."""
+    boot, _, _ = file.path.rpartition("-")
+    is_last = all(other.path <= file.path for other in files if other.path.startswith(f"{boot}-"))
+    name = boot.rpartition("/events-")[2]
+    stopped = any(e["kind"] == "stopped" for key, e in seen.items() if key[1] == name)
+    return is_last and not stopped
+
+
+def _event(line: bytes, number: int, account: FileAccount, run_id: str) -> Event | str:
+    """Return the event of a line, or a sentence about why it is quarantined."""
+    value = parse_object(line)
+    try:
+        reasons = (value,) if isinstance(value, str) else judge_event(value, run_id)
+    except WrongRunError as error:
+        raise EvidenceError(
+            f"{account.path}:{number} is of run {error}, not of {run_id}: remove the file."
+        ) from None
+    if reasons:
+        return account.quarantine(number, reasons)
+    assert isinstance(value, dict)
+    account.unknown_fields += has_unknown_fields(value)
+    return value
+
+
+def _find_missing_events(seen: Mapping[EventKey, Event], evidence: Evidence) -> None:
+    """Add a gap for each boot with missing numbers, and for each without a recorded end."""
+    boots: dict[tuple[str, str], list[int]] = defaultdict(list)
+    ended = set()
+    for (node, boot, seq), event in seen.items():
+        boots[node, boot].append(seq)
+        if event["kind"] == "stopped":
+            ended.add((node, boot))
+        elif event["kind"] == "node_ended":
+            ended.add((event["ended_node"], event["ended_boot"]))
+    for (node, boot), numbers in sorted(boots.items()):
+        gaps = evidence.gaps["clients" if node.startswith("client-") else "events"]
+        expected = max(numbers) + 1
+        if missing := expected - len(numbers):
+            gaps.append(f"node {node} boot {boot}: {missing} of {expected} events missing")
+        if (node, boot) not in ended:
+            gaps.append(f"node {node} boot {boot}: its end is not recorded")
+
+
+def _read_zookeeper(file: ManifestFile, data: bytes, evidence: Evidence) -> None:
+    """Read a file of commit lines or of a dump."""
+    account = FileAccount(file.path, file.lines)
+    evidence.accounts.append(account)
+    found = []
+    for number, line in enumerate(split_lines(data), start=1):
+        if not line.strip():
+            account.blank += 1
+            continue
+        value = parse_object(line)
+        reasons: tuple[str, ...] = (value,) if isinstance(value, str) else ()
+        if isinstance(value, dict):
+            reasons = faults_of(value, LINE_SHAPES[file.kind])
+        if reasons:
+            evidence.gaps["commits"].append(account.quarantine(number, reasons))
+            continue
+        assert isinstance(value, dict)
+        account.accepted += 1
+        found.append(value)
+    if file.kind == "commits":
+        evidence.commits += map(_commit, found)
+        return
+    dump = {line.path: line for line in (_known(DumpLine, each) for each in found)}
+    if file.path == FINAL_DUMP:
+        evidence.final = dump
+    else:
+        evidence.first = dump
+
+
+def _commit(value: Mapping[str, Any]) -> CommitLine:
+    operations = [_known(CommitOperation, each) for each in value["operations"]]
+    outcomes = [_known(CommitOutcome, each) for each in value["outcomes"]]
+    line: CommitLine = _known(CommitLine, {**value, "operations": operations, "outcomes": outcomes})
+    return line
+
+
+def _known(kind: Any, value: Mapping[str, Any]) -> Any:
+    return kind(**{name: value[name] for name in kind.__dataclass_fields__})

@@ -1,0 +1,319 @@
+"""The evidence, joined: responses with decisions, outcomes with requests, terms with sessions.
+
+A pure view of `judge.evidence.reading.Evidence`. Outcomes come from the transaction log, so a claim
+is checked against an effect and not against another claim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from event_log.commits import DIRECT, WRITES, CommitLine, CommitOperation, CommitOutcome
+from judge.evidence.reading import Event as Event  # re-exported for the properties
+from judge.evidence.reading import Evidence
+
+TOPICS: Final = "/brokers/topics/"
+CONTROLLER: Final = "/controller"
+EPOCH: Final = "/controller_epoch"
+NEVER: Final = 1 << 62
+BRIDGE: Final = (3, 4)  # the first release whose brokers forward
+NONE: Final = 0
+CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
+ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS = 33, 44
+
+Identity = tuple[int, str, int]
+Boot = tuple[str, str]  # node, boot
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A decision on a write request that was relayed to a client, element by element."""
+
+    request_id: str
+    identity: Identity
+    api_key: int
+    elements: tuple[tuple[str, int], ...]
+    unchanged: frozenset[str]
+    error: int
+    image_zxid: int  # of the image that the decision used
+    zxid: int  # of the transaction that the response reports
+    validate_only: bool
+    decided: Event
+    answered: Event
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOperation:
+    """A request of a workload; `elements` is empty if it got no response."""
+
+    op_id: str
+    api_key: int
+    requested: tuple[str, ...]
+    outcome: str  # ok, fail, info
+    elements: tuple[tuple[str, int], ...]
+    invoked: Event
+    completed: Event | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """A topic znode, from its creation to its deletion. `creator` is the request's identity."""
+
+    born: int
+    died: int
+    creator: Identity | None
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One controller's term, from its election to the next one."""
+
+    epoch: int
+    session: str
+    zxid: int
+    until: int  # the next election's zxid
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOwner:
+    """The process that opened a ZooKeeper session, by its own events."""
+
+    node: str
+    boot: str
+    role: str  # broker, controller, direct
+    writes_directly: bool = False  # its process is below the bridge release
+
+
+def identity_of(outcome: CommitOutcome) -> Identity:
+    """Return the identity of the request that an outcome belongs to."""
+    return outcome.broker_id, outcome.incarnation, outcome.sequence
+
+
+def boot_of(event: Event) -> Boot:
+    """Return the process and boot that wrote an event."""
+    return event["node"], event["boot"]
+
+
+def place_of(event: Event) -> str:
+    """Return an event's place as keys of violations have it."""
+    return f"{event['node']}/{event['boot']}/{event['seq']}"
+
+
+def row_of(event: Event) -> str:
+    """Return an event's place as rows of violations have it."""
+    return f"event/{place_of(event)}"
+
+
+def writes_of(commit: CommitLine, *roles: str) -> list[CommitOperation]:
+    """Return the operations of a transaction that wrote a path of one of these roles."""
+    return [o for o in commit.operations if o.kind in WRITES and o.role in roles]
+
+
+class History:
+    """Everything that is judged. Derived views are computed once, on first use."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.run = evidence.manifest.run
+        self.events: Sequence[Event] = evidence.events
+
+    @cached_property
+    def applied(self) -> tuple[CommitLine, ...]:
+        """Transactions of this run that changed something, by zxid."""
+        first = self.evidence.manifest.zookeeper.first_zxid
+        return tuple(c for c in self.evidence.commits if c.zxid > first and not c.failed)
+
+    @cached_property
+    def outcomes(self) -> tuple[tuple[CommitLine, CommitOutcome], ...]:
+        """The outcome of every element of every request, with its transaction."""
+        return tuple((commit, outcome) for commit in self.applied for outcome in commit.outcomes)
+
+    @cached_property
+    def committed(self) -> Mapping[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]:
+        """Outcomes by request and element, by zxid."""
+        found: dict[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]
+        found = defaultdict(list)
+        for commit, outcome in self.outcomes:
+            found[identity_of(outcome), outcome.element].append((commit, outcome))
+        return dict(found)
+
+    @cached_property
+    def of_kind(self) -> Mapping[str, list[Event]]:
+        """Events by kind; empty for a kind that did not occur."""
+        found: dict[str, list[Event]] = defaultdict(list)
+        for event in self.events:
+            found[event["kind"]].append(event)
+        return found
+
+    @cached_property
+    def received(self) -> Mapping[str, Event]:
+        """`request_received` by request id."""
+        return {e["request_id"]: e for e in self.of_kind["request_received"]}
+
+    @cached_property
+    def responses(self) -> tuple[Response, ...]:
+        """Every response that a broker relayed, joined with the decision behind it."""
+        decided: dict[tuple[str, int], Event] = {}
+        for event in self.of_kind["request_decided"]:
+            decided.setdefault((event["request_id"], event["zxid"]), event)
+        found = []
+        for event in self.of_kind["answered"]:
+            decision = decided.get((event["request_id"], event["zxid"]))
+            if decision is not None and not event["closed"] and event["error"] is None:
+                found.append(_response(decision, event))
+        return tuple(found)
+
+    @cached_property
+    def operations(self) -> tuple[ClientOperation, ...]:
+        """The clients' operations: each invocation with its completion."""
+        completed: dict[str, Event] = {}
+        for event in self.evidence.clients:
+            if event["kind"] == "client_completed":
+                completed.setdefault(event["op_id"], event)
+        return tuple(
+            _operation(event, completed.get(event["op_id"]))
+            for event in self.evidence.clients
+            if event["kind"] == "client_invoked"
+        )
+
+    @cached_property
+    def effects(self) -> Mapping[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]]:
+        """Committed successes by API and element, to match operations of clients with."""
+        found: dict[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]] = defaultdict(list)
+        for commit, outcome in self.outcomes:
+            request = self.received.get(outcome.request_id)
+            if request is not None and outcome.error == NONE:
+                found[request["api_key"], outcome.element].append((commit, outcome))
+        return dict(found)
+
+    @cached_property
+    def unique_names(self) -> frozenset[tuple[int, str]]:
+        """API and element of what only one operation requested: any effect is its own."""
+        requested = Counter(
+            (operation.api_key, element)
+            for operation in self.operations
+            for element in operation.requested
+        )
+        return frozenset(name for name, times in requested.items() if times == 1)
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Every controller's term: the one when the run began, then one for each election."""
+        elected: list[tuple[int, str, int]] = []
+        held, epoch = self.evidence.first.get(CONTROLLER), self.evidence.first.get(EPOCH)
+        if held is not None and epoch is not None and held.ephemeral_owner is not None:
+            elected.append((epoch_of(epoch.data), held.ephemeral_owner, held.czxid))
+        for commit in self.applied:
+            created = [o for o in writes_of(commit, "controller") if o.kind == "create"]
+            raised = [o for o in writes_of(commit, "epoch") if o.kind == "set"]
+            if created and raised:
+                elected.append((epoch_of(raised[0].data), commit.session, commit.zxid))
+        ends = [zxid for _, _, zxid in elected[1:]] + [NEVER]
+        return tuple(Term(*each, end) for each, end in zip(elected, ends, strict=False))
+
+    @cached_property
+    def sessions(self) -> Mapping[str, SessionOwner]:
+        """Owners of ZooKeeper sessions, by session."""
+        below = {boot_of(e) for e in self.of_kind["protocol_level"] if is_below(e["level"])}
+        return {
+            e["session"]: SessionOwner(e["node"], e["boot"], e["role"], boot_of(e) in below)
+            for e in self.of_kind["session_opened"]
+        }
+
+    @cached_property
+    def admin_writes(self) -> tuple[tuple[CommitLine, list[CommitOperation]], ...]:
+        """Applied transactions that wrote metadata, with those operations.
+
+        Without the direct writes that W6 allows a broker below the bridge release.
+        """
+        found = []
+        for commit in self.applied:
+            owner = self.sessions.get(commit.session)
+            writes = writes_of(commit, "admin")
+            if writes and not (owner and all(may_write_directly(o, owner) for o in writes)):
+                found.append((commit, writes))
+        return tuple(found)
+
+    @cached_property
+    def topics(self) -> Mapping[str, tuple[Lifetime, ...]]:
+        """The lifetimes of every topic znode, in order."""
+        lives: dict[str, list[Lifetime]] = defaultdict(list)
+        for path, line in self.evidence.first.items():
+            if (name := _topic_of(path)) is not None:
+                lives[name].append(Lifetime(line.czxid, NEVER, None))
+        for commit in self.applied:
+            creators: dict[str, Identity] = {}
+            for outcome in commit.outcomes:
+                if outcome.error == NONE:  # The first success; others only changed the topic.
+                    creators.setdefault(outcome.element, identity_of(outcome))
+            for operation in commit.operations:
+                name = _topic_of(operation.path)
+                if name is None:
+                    continue
+                if operation.kind == "create":
+                    lives[name].append(Lifetime(commit.zxid, NEVER, creators.get(name)))
+                elif operation.kind == "delete" and lives[name]:
+                    last = lives[name][-1]
+                    lives[name][-1] = Lifetime(last.born, commit.zxid, last.creator)
+        return {name: tuple(found) for name, found in lives.items()}
+
+
+def _response(decided: Event, answered: Event) -> Response:
+    broker_id, incarnation, sequence = decided["identity"]
+    return Response(
+        decided["request_id"],
+        (broker_id, incarnation, sequence),
+        decided["api_key"],
+        tuple((element, error) for element, error in decided["elements"]),
+        frozenset(decided["unchanged"]),
+        decided["error"],
+        decided["image_zxid"],
+        decided["zxid"],
+        decided["validate_only"],
+        decided,
+        answered,
+    )
+
+
+def _operation(invoked: Event, completed: Event | None) -> ClientOperation:
+    elements = completed["elements"] if completed is not None else ()
+    return ClientOperation(
+        invoked["op_id"],
+        invoked["api_key"],
+        tuple(invoked["elements"]),
+        completed["outcome"] if completed is not None else "info",
+        tuple((element, error) for element, error in elements),
+        invoked,
+        completed,
+    )
+
+
+def may_write_directly(operation: CommitOperation, owner: SessionOwner) -> bool:
+    """Return whether a broker may write this metadata itself, at its protocol level."""
+    if owner.role != "direct" or not owner.writes_directly:
+        return False
+    return operation.path.startswith(DIRECT)
+
+
+def is_below(level: str) -> bool:
+    """Return whether a level such as `3.3-IV3` is below the bridge release; False if malformed."""
+    found = re.match(r"(\d{1,3})\.(\d{1,3})", level)
+    return found is not None and (int(found[1]), int(found[2])) < BRIDGE
+
+
+def epoch_of(data: Any) -> int:
+    """Return the epoch in a znode's content; -1 if it is not a number."""
+    text = str(data)
+    return int(text) if text.isdecimal() and len(text) < 12 else -1
+
+
+def _topic_of(path: str) -> str | None:
+    if not path.startswith(TOPICS):
+        return None
+    name = path[len(TOPICS) :]
+    return None if "/" in name else name

@@ -1,0 +1,154 @@
+"""D1: an acknowledged write is committed before its response and still exists at the end.
+
+Two independent checks: each acknowledgement must have its committed outcome and its effect; and
+the transactions, replayed over the first dump, must result in the final dump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from typing import Final
+
+from event_log.commits import CommitLine, CommitOutcome
+from event_log.properties import OK_CODES, Violation
+from judge.history import (
+    ALTER_CONFIGS,
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    INCREMENTAL_ALTER_CONFIGS,
+    NONE,
+    TOPICS,
+    History,
+    Response,
+    row_of,
+)
+from judge.properties.violations import violation, zxid_row
+
+TOPIC_RESOURCE, BROKER_RESOURCE = "2", "4"
+# A deletion may join another request's deletion; then this request commits nothing, and D5 judges
+# that the topic is gone.
+JOINS_OTHERS: Final = frozenset({DELETE_TOPICS})
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Judge acknowledgements of brokers, those of clients, and the final dump."""
+    written = {
+        commit.zxid: {operation.path for operation in commit.operations}
+        for commit in history.applied
+    }
+    for response in history.responses:
+        if not response.validate_only:
+            for element, error in response.elements:
+                if error in OK_CODES and element not in response.unchanged:
+                    yield _of_response(response, element, history, written)
+    yield from _of_clients(history)
+    yield from _of_dump(history)
+
+
+def _of_response(
+    response: Response, element: str, history: History, written: Mapping[int, Set[str]]
+) -> Violation | None:
+    """Judge one element; `written` are the paths that each transaction touched."""
+    outcomes = history.committed.get((response.identity, element), [])
+    found = [(commit, outcome) for commit, outcome in outcomes if outcome.error == NONE]
+    wrong = _wrong(response, element, found, history, written)
+    if wrong is None:
+        return None
+    rows = [row_of(response.answered), row_of(response.decided)]
+    rows += [zxid_row(commit.zxid) for commit, _ in found]
+    sentence = f"{response.request_id}: {element} was acknowledged, but {wrong}"
+    return violation("D1", f"{response.request_id}/{element}", rows, sentence)
+
+
+def _wrong(
+    response: Response,
+    element: str,
+    found: list[tuple[CommitLine, CommitOutcome]],
+    history: History,
+    written: Mapping[int, Set[str]],
+) -> str | None:
+    if not found:
+        return None if response.api_key in JOINS_OTHERS else "never committed"
+    if all(commit.zxid > response.zxid for commit, _ in found):
+        return "its commit came later"
+    if response.api_key == CREATE_TOPICS:
+        lives = history.topics.get(element, ())
+        if not any(life.creator == response.identity for life in lives):
+            return "its topic was not created"
+    path = _znode(response.api_key, element)
+    if path is not None and not any(path in written[commit.zxid] for commit, _ in found):
+        return "its commit did not write its znode"
+    return None
+
+
+def _znode(api_key: int, element: str) -> str | None:
+    """Return the znode that the transaction of this element's outcome must write."""
+    if api_key == CREATE_PARTITIONS:
+        return f"{TOPICS}{element}"
+    if api_key not in (ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS):
+        return None
+    resource_type, _, name = element.partition(":")
+    if resource_type == TOPIC_RESOURCE:
+        return f"/config/topics/{name}"
+    if resource_type == BROKER_RESOURCE:
+        return f"/config/brokers/{int(name) if name else '<default>'}"
+    return None  # A broker's log levels are in no znode.
+
+
+def _of_clients(history: History) -> Iterator[Violation | None]:
+    """Judge acknowledgements that clients got, by the names that they used once."""
+    unchanged = {
+        (response.api_key, element)
+        for response in history.responses
+        for element in response.unchanged
+    }
+    for operation in history.operations:
+        for element, error in operation.elements:
+            name = (operation.api_key, element)
+            if error not in OK_CODES or name not in history.unique_names:
+                continue
+            if name in unchanged or operation.api_key in JOINS_OTHERS:
+                continue
+            if name in history.effects:
+                yield None
+                continue
+            assert operation.completed is not None
+            rows = [row_of(operation.invoked), row_of(operation.completed)]
+            sentence = f"{operation.op_id}: {element} was acknowledged, but never committed"
+            yield violation("D1", f"{operation.op_id}/{element}", rows, sentence)
+
+
+def _of_dump(history: History) -> Iterator[Violation | None]:
+    """Judge every znode of the final dump, and every znode that it should have."""
+    evidence = history.evidence
+    final_zxid = evidence.manifest.zookeeper.final_zxid
+    if evidence.final is None or final_zxid is None:
+        return
+    replayed: dict[str, tuple[int, str]] = {
+        path: (line.version, line.digest) for path, line in evidence.first.items()
+    }
+    last = {path: line.mzxid for path, line in evidence.first.items()}
+    for commit in history.applied:
+        if commit.zxid > final_zxid:
+            break
+        for operation in commit.operations:
+            if operation.kind in ("create", "set"):
+                replayed[operation.path] = (operation.version, operation.digest or "")
+                last[operation.path] = commit.zxid
+            elif operation.kind == "delete":
+                replayed.pop(operation.path, None)
+                last[operation.path] = commit.zxid
+    final = {path: (line.version, line.digest) for path, line in evidence.final.items()}
+    for path in sorted(replayed.keys() | final.keys()):
+        expected, found = replayed.get(path), final.get(path)
+        if expected == found:
+            yield None
+            continue
+        sentence = f"{path} differs from the transaction log at the end of the run"
+        if found is None:
+            sentence = f"{path} is missing at the end of the run, but the transaction log has it"
+        elif expected is None:
+            sentence = f"{path} exists at the end of the run, but not in the transaction log"
+        rows = [f"znode{path}", zxid_row(last.get(path, 0))]
+        yield violation("D1", f"znode{path}", rows, sentence)

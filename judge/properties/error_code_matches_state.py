@@ -1,0 +1,83 @@
+"""D5: an error code agrees with the state between the decision's image and the response.
+
+TOPIC_ALREADY_EXISTS: the topic existed, and another request had created it.
+UNKNOWN_TOPIC_OR_PARTITION: it did not exist for the whole time. NONE for a creation: this request
+created it. NONE for a deletion: the topic existed and is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from event_log.properties import Violation
+from judge.history import (
+    CREATE_PARTITIONS,
+    CREATE_TOPICS,
+    DELETE_TOPICS,
+    NONE,
+    History,
+    Lifetime,
+    Response,
+    row_of,
+)
+from judge.properties.violations import violation, zxid_row
+
+UNKNOWN_TOPIC, TOPIC_EXISTS = 3, 36
+# The pairs of API and error code that depend on whether the topic exists.
+_CLAIMS: Final = frozenset(
+    {
+        (CREATE_TOPICS, NONE),
+        (CREATE_TOPICS, TOPIC_EXISTS),
+        (DELETE_TOPICS, UNKNOWN_TOPIC),
+        (DELETE_TOPICS, NONE),
+        (CREATE_PARTITIONS, UNKNOWN_TOPIC),
+    }
+)
+
+
+def _wrong(
+    response: Response, name: str, error: int, lives: tuple[Lifetime, ...], since: int
+) -> str | None:
+    """Judge one element; `since` is the zxid of the state that its code was decided on."""
+    alive = [life for life in lives if life.born <= response.zxid and life.died > since]
+    throughout = [life for life in lives if life.born <= since and life.died > response.zxid]
+    if error == TOPIC_EXISTS:
+        if not alive:
+            return "TOPIC_ALREADY_EXISTS, but did not exist"
+        if all(life.creator == response.identity for life in alive):
+            return "TOPIC_ALREADY_EXISTS, but this request had created it"
+    elif error == UNKNOWN_TOPIC and throughout:
+        return f"UNKNOWN_TOPIC_OR_PARTITION, but existed since zxid {throughout[0].born}"
+    elif response.api_key == CREATE_TOPICS:
+        if not any(life.creator == response.identity for life in alive):
+            return "NONE, but this request did not create it"
+    elif error == NONE and not name.startswith("id:"):
+        if not lives:
+            return "NONE for its deletion, but never existed"
+        if throughout:
+            return "NONE for its deletion, but still existed"
+    return None
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Judge every element of the topic APIs whose code depends on whether the topic exists."""
+    for response in history.responses:
+        if response.validate_only:
+            continue
+        for element, error in response.elements:
+            if (response.api_key, error) not in _CLAIMS:
+                continue
+            # The response to a resend repeats the outcome of the first execution.
+            found = history.committed.get((response.identity, element))
+            committed = found[0][0].zxid if found else response.image_zxid + 1
+            since = min(response.image_zxid, committed - 1)
+            lives = history.topics.get(element, ())
+            wrong = _wrong(response, element, error, lives, since)
+            if wrong is None:
+                yield None
+                continue
+            rows = [row_of(response.answered), row_of(response.decided)]
+            rows += [zxid_row(life.born) for life in lives]
+            sentence = f"{response.request_id}: {element} got {wrong}"
+            yield violation("D5", f"{response.request_id}/{element}", rows, sentence)

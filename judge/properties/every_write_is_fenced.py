@@ -1,0 +1,29 @@
+"""W2: every metadata write is in a transaction that checks the controller epoch.
+
+An applied check required the version at that time, unless it accepts any (-1). One missing check
+shows in any run, without an unlucky timing. Kafka itself does not fence creates, ACLs, quotas and
+tokens (KAFKA-6082 is a bug of this kind).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from event_log.properties import Violation
+from judge.history import EPOCH, History
+from judge.properties.violations import violation, zxid_row
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Judge every applied transaction that writes metadata."""
+    for commit, writes in history.admin_writes:
+        checks = [o for o in commit.operations if o.kind == "check" and o.role == "epoch"]
+        if any(each.version >= 0 for each in checks):
+            yield None
+            continue
+        how = f"with a check of {EPOCH} that accepts any version"
+        sentence = (
+            f"zxid {commit.zxid}: session {commit.session} wrote {writes[0].path} "
+            f"{how if checks else f'without checking {EPOCH}'}"
+        )
+        yield violation("W2", commit.zxid, [zxid_row(commit.zxid)], sentence)

@@ -1,0 +1,132 @@
+"""T1: each fault had an effect and was healed, and clients worked before, during and after it.
+
+A scenario without effect proves nothing, so a violation results in NODATA, not FAIL. That a fault
+had an effect must be visible to another witness than the harness that injected it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from event_log.properties import Violation
+from judge.history import NEVER, Event, History, place_of, row_of
+from judge.properties.violations import extra_violation, violation
+
+# Faults that need no healing.
+NEVER_HEALED: Final = frozenset({"kill", "stop", "expire"})
+
+
+def _was_killed(history: History, fault: Event, _healed: Event | None) -> bool:
+    return any(
+        e["ended_node"] == fault["target"] and e["status"] < 0
+        for e in history.of_kind["node_ended"]
+    )
+
+
+def _was_stopped(history: History, fault: Event, _healed: Event | None) -> bool:
+    return any(e["node"] == fault["target"] for e in history.of_kind["stopped"])
+
+
+def _session_ended(history: History, fault: Event, _healed: Event | None) -> bool:
+    closed = {c.session for c in history.applied if c.kind == "close_session"}
+    return any(
+        owner.node == fault["target"] and session in closed
+        for session, owner in history.sessions.items()
+    )
+
+
+def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
+    """A frozen process writes no events, except while the signal is on its way (a tenth)."""
+    if healed is None:
+        return False
+    since = fault["mono_ns"] + (healed["mono_ns"] - fault["mono_ns"]) // 10
+    return not any(
+        e["node"] == fault["target"] and since < e["mono_ns"] < healed["mono_ns"]
+        for e in history.events
+    )
+
+
+def _nothing_was_committed(history: History, fault: Event, healed: Event | None) -> bool:
+    """A frozen ZooKeeper commits nothing, by the times in its own log."""
+    if healed is None:
+        return False
+    since = fault["wall_ms"] + (healed["wall_ms"] - fault["wall_ms"]) // 10
+    return not any(since < c.time_ms < healed["wall_ms"] for c in history.applied)
+
+
+def _zookeeper_elected(history: History, fault: Event, healed: Event | None) -> bool:
+    """ZooKeeper's members elected another leader: their logs have a new epoch."""
+    until = healed["wall_ms"] if healed is not None else NEVER
+    before = [c.zxid >> 32 for c in history.applied if c.time_ms <= fault["wall_ms"]]
+    during = [c.zxid >> 32 for c in history.applied if fault["wall_ms"] < c.time_ms < until]
+    return bool(before) and max(during, default=0) > max(before)
+
+
+EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
+    "kill": _was_killed,
+    "stop": _was_stopped,
+    "expire": _session_ended,
+    "freeze": _was_silent,
+    "disconnect": _session_ended,
+    "freeze_zookeeper": _nothing_was_committed,
+    "kill_zookeeper_leader": _zookeeper_elected,
+    "freeze_zookeeper_leader": _zookeeper_elected,
+    "disconnect_zookeeper_leader": _zookeeper_elected,
+}
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Judge every fault of a scenario, and the work around them."""
+    faults, healings = (history.of_kind[kind] for kind in ("fault_injected", "fault_healed"))
+    for fault in faults:
+        wrong = _wrong(history, fault, next((h for h in healings if _heals(h, fault)), None))
+        yield violation("T1", place_of(fault), [row_of(fault)], wrong) if wrong else None
+    if faults:
+        for sentence in _missing_work(history, faults, healings):
+            yield extra_violation("T1", place_of(faults[0]), [row_of(faults[0])], sentence)
+
+
+def _wrong(history: History, fault: Event, healed: Event | None) -> str | None:
+    name = f"{fault['action']} of {fault['target']}"
+    has_effect = EFFECTS.get(fault["action"])
+    if has_effect is None:
+        return f"{name}: no witness can show its effect"
+    if healed is None and fault["action"] not in NEVER_HEALED:
+        return f"{name} was not healed"
+    if not has_effect(history, fault, healed):
+        return f"{name} had no effect that another witness shows"
+    return None
+
+
+def _heals(healed: Event, fault: Event) -> bool:
+    same = all(healed[name] == fault[name] for name in ("action", "target"))
+    return same and bool(healed["mono_ns"] >= fault["mono_ns"])
+
+
+def _end_of(fault: Event, healings: Sequence[Event], elected: Sequence[Event]) -> int:
+    """Return when a fault ended: healed, else at the next election, else immediately."""
+    ends = [h["mono_ns"] for h in healings if _heals(h, fault)]
+    ends = ends or [e["mono_ns"] for e in elected if e["mono_ns"] > fault["mono_ns"]]
+    return min(ends, default=int(fault["mono_ns"]))
+
+
+def _missing_work(
+    history: History, faults: Sequence[Event], healings: Sequence[Event]
+) -> Iterator[str]:
+    """Require enough operations before the first fault and after the last, and one in between."""
+    begins = min(e["mono_ns"] for e in faults)
+    ends = max(_end_of(fault, healings, history.of_kind["became_active"]) for fault in faults)
+    required = max(history.run.operations_min, 1)
+    done = [o for o in history.operations if o.outcome == "ok" and o.completed is not None]
+    before = sum(1 for o in done if o.completed and o.completed["mono_ns"] < begins)
+    after = sum(1 for o in done if o.invoked["mono_ns"] > ends)
+    during = any(
+        o.invoked["mono_ns"] <= ends and (o.completed is None or o.completed["mono_ns"] >= begins)
+        for o in history.operations
+    )
+    for count, when in ((before, "before the first fault"), (after, "after the last fault")):
+        if count < required:
+            yield f"{count} of {required} required operations succeeded {when}"
+    if not during:
+        yield "no operation was in progress during the faults"

@@ -1,0 +1,68 @@
+"""K1: every counter that a node reports equals the number of its events before it, in that boot."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from event_log.properties import Violation
+from judge.history import Boot, Event, History, boot_of, place_of, row_of
+from judge.properties.violations import violation
+
+_CLUSTER_AUTHORIZATION_FAILED, _NOT_CONTROLLER = 31, 41
+
+
+def _redirects(event: Event) -> str | None:
+    """Count a request once, however often it is sent, and only if it goes to another process."""
+    if event["kind"] != "forward_sent" or event["local"]:
+        return None
+    return str(event["request_id"])
+
+
+def _is(kind: str, **fields: object) -> Callable[[Event], str | None]:
+    def counts(event: Event) -> str | None:
+        if event["kind"] != kind or any(event[name] != value for name, value in fields.items()):
+            return None
+        return str(event["seq"])
+
+    return counts
+
+
+# By counter: the identity of an event that it counts, None for other events.
+COUNTERS: Final[Mapping[str, Callable[[Event], str | None]]] = {
+    "num_messages_redirected_count": _redirects,
+    "request_forwarding_to_controller_authorization_fail_count": _is(
+        "envelope_refused", error=_CLUSTER_AUTHORIZATION_FAILED
+    ),
+    "not_controller_answers_count": _is("answered", route="NOT_CONTROLLER", error=_NOT_CONTROLLER),
+    "kafka_network_requestmetrics_requests_count": _is("answered"),
+}
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Judge each counter of each snapshot."""
+    boots: dict[Boot, list[Event]] = defaultdict(list)
+    for event in history.events:
+        boots[boot_of(event)].append(event)
+    for events in boots.values():
+        counted: dict[str, set[str]] = {name: set() for name in COUNTERS}
+        for event in sorted(events, key=lambda each: each["seq"]):
+            if event["kind"] == "metrics_snapshot":
+                for name, found in counted.items():
+                    yield _compared(event, name, len(found))
+                continue
+            for name, counts in COUNTERS.items():
+                if (one := counts(event)) is not None:
+                    counted[name].add(one)
+
+
+def _compared(event: Event, name: str, counted: int) -> Violation | None:
+    """Compare a counter, the sum of all its labels, with the number of events."""
+    values: Mapping[str, float] = event["values"]
+    shown = sum(v for key, v in values.items() if key == name or key.startswith(f"{name}{{"))
+    if shown == counted:
+        return None
+    number = int(shown) if float(shown).is_integer() else shown
+    sentence = f"node {event['node']} reports {name} = {number}, but its events add up to {counted}"
+    return violation("K1", f"{place_of(event)}/{name}", [row_of(event)], sentence)

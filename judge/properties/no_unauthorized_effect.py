@@ -1,0 +1,53 @@
+"""A1: every committed change was authorized by the ACLs at the time of the decision.
+
+The principal is the one that the client's broker authenticated, not the one that the controller
+used. A change by an API without known rights (event_log/rights.py) is a violation. A broker below
+the bridge release decides its own writes: it records the zxid of the ACLs that it used, or -1 if
+they changed faster than it read them. Writes with -1 are not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from event_log.properties import Violation
+from event_log.rights import required_rights
+from judge.history import NONE, History, identity_of, row_of
+from judge.properties.reference_authorizer import Access, AclHistory
+from judge.properties.violations import violation, zxid_row
+
+NO_EPOCH: Final = 0  # the epoch in decisions of brokers below the bridge release
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Judge every committed element of a request with a known principal."""
+    acls = AclHistory(history)
+    super_users = history.run.super_users or ()
+    images = {
+        (tuple(e["identity"]), e["epoch"]): e["image_zxid"]
+        for e in history.of_kind["execution_started"]
+    }
+    epochs = {term.session: term.epoch for term in history.terms}
+    for commit, outcome in history.outcomes:
+        received = history.received.get(outcome.request_id)
+        if received is None or outcome.error != NONE:
+            continue
+        rights = required_rights(received["api_key"], outcome.element)
+        image = images.get((identity_of(outcome), epochs.get(commit.session, NO_EPOCH)))
+        if rights is None or image is None or image < 0:
+            continue
+        requester = received["principal"], received["client_host"]
+        allowed = any(acls.allows(Access(*requester, *right), image) for right in rights)
+        if allowed or received["principal"] in super_users:
+            yield None
+            continue
+        reason = f"by API {received['api_key']}, whose rights are not known"
+        if rights:
+            reason = f"without {rights[0][0]} on {rights[0][1]} {rights[0][2]}"
+        sentence = (
+            f"{outcome.request_id}: {received['principal']} changed {outcome.element} at zxid "
+            f"{commit.zxid} {reason}"
+        )
+        key = f"{outcome.request_id}/{outcome.element}"
+        yield violation("A1", key, [row_of(received), zxid_row(commit.zxid)], sentence)

@@ -1,0 +1,31 @@
+"""How a check reports what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from event_log.properties import Violation
+
+
+class ExtraViolation(Violation):
+    """A violation beside the rows judged: it does not count as one of them."""
+
+
+def zxid_row(zxid: int) -> str:
+    """Return a transaction's place as rows of violations have it."""
+    return f"zxid/{zxid}"
+
+
+def listed(zxids: Iterable[int]) -> str:
+    """Return zxids as sentences show them."""
+    return ", ".join(map(str, sorted(zxids)))
+
+
+def violation(of: str, key: object, rows: Iterable[str], sentence: str) -> Violation:
+    """Return one counter-example of the property with this id."""
+    return Violation(property=of, key=str(key), rows=tuple(rows), sentence=sentence)
+
+
+def extra_violation(of: str, key: str, rows: Iterable[str], sentence: str) -> ExtraViolation:
+    """Return one that is not a row of its own."""
+    return ExtraViolation(property=of, key=key, rows=tuple(rows), sentence=sentence)

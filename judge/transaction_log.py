@@ -1,0 +1,215 @@
+"""Decodes ZooKeeper's transaction log, the witness that none of our code writes.
+
+The log has the session of every write, the version that every check required, and rejected multis.
+Layout: a header of 16 bytes, then for each transaction a checksum, a length,
+the record and an end byte; a length of zero is the preallocated tail.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_FILE_HEADER: Final = struct.Struct(">4siq")
+_ENTRY: Final = struct.Struct(">qi")
+_TXN_HEADER: Final = struct.Struct(">qiqqi")
+_unpack_int: Final = struct.Struct(">i").unpack_from
+_MAGIC: Final = b"ZKLG"
+_END_OF_RECORD: Final = 0x42
+# A checksum is an Adler-32 of 32 bits, stored as 64.
+_CHECKSUM_START: Final = bytes(4)
+
+CREATE, DELETE, SET_DATA, SET_ACL, CHECK, MULTI = 1, 2, 5, 7, 13, 14
+CREATE2, RECONFIG, CREATE_CONTAINER, DELETE_CONTAINER, CREATE_TTL = 15, 16, 19, 20, 21
+CREATE_SESSION, CLOSE_SESSION, ERROR = -10, -11, -1
+_CREATES: Final = frozenset({CREATE, CREATE2, CREATE_CONTAINER, CREATE_TTL})
+_DELETES: Final = frozenset({DELETE, DELETE_CONTAINER})
+
+
+class TornLogError(Exception):
+    """A log file is damaged before its end. Its text names the file and the offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedOperation:
+    """One operation. `version`: required by a check, or the result of a set."""
+
+    kind: str  # create, delete, set, check, set_acl, error, other
+    path: str = ""
+    data: bytes | None = None
+    version: int = -1
+    ephemeral: bool = False
+    error: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One transaction. `failed`: a rejected multi, which changed nothing."""
+
+    zxid: int
+    session: int  # unsigned
+    cxid: int
+    time_ms: int
+    kind: str  # multi, create, delete, set, create_session, close_session, error, other
+    operations: tuple[LoggedOperation, ...]
+    failed: bool = False
+
+
+class _Reader:
+    """Reads Jute records from one transaction's bytes."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def number(self) -> int:
+        value: int = _unpack_int(self._data, self._at)[0]
+        self._at += 4
+        return value
+
+    def flag(self) -> bool:
+        self._at += 1
+        return self._data[self._at - 1] != 0
+
+    def buffer(self) -> bytes | None:
+        length: int = _unpack_int(self._data, self._at)[0]
+        start = self._at + 4
+        if length < 0:
+            self._at = start
+            return None
+        self._at = end = start + length
+        if end > len(self._data):
+            raise struct.error("a buffer ends beyond its transaction")
+        return self._data[start:end]
+
+    def text(self) -> str:
+        return (self.buffer() or b"").decode("utf-8", "replace")
+
+    def acl(self) -> None:
+        for _ in range(max(self.number(), 0)):
+            self.number()
+            self.buffer()
+            self.buffer()
+
+    def is_done(self) -> bool:
+        return self._at >= len(self._data)
+
+
+def _operation(kind: int, record: _Reader) -> LoggedOperation:
+    if kind in _CREATES:
+        path, data = record.text(), record.buffer()
+        record.acl()
+        ephemeral = record.flag() if kind in (CREATE, CREATE2) else False
+        return LoggedOperation("create", path, data, 0, ephemeral)
+    if kind in _DELETES:
+        return LoggedOperation("delete", record.text())
+    if kind == SET_DATA:
+        return LoggedOperation("set", record.text(), record.buffer(), record.number())
+    if kind == CHECK:
+        # The log stores the required version plus one.
+        return LoggedOperation("check", record.text(), None, record.number() - 1)
+    if kind == SET_ACL:
+        return LoggedOperation("set_acl", record.text())
+    if kind == ERROR:
+        return LoggedOperation("error", error=record.number())
+    return LoggedOperation("other")
+
+
+def _transaction(data: bytes) -> Transaction:
+    session, cxid, zxid, time_ms, kind = _TXN_HEADER.unpack_from(data)
+    record = _Reader(data[_TXN_HEADER.size :])
+    failed = False
+    name = "other"
+    operations: tuple[LoggedOperation, ...]
+    if kind == MULTI:
+        name = "multi"
+        parts = [(record.number(), record.buffer() or b"") for _ in range(max(record.number(), 0))]
+        operations = tuple(_operation(part, _Reader(body)) for part, body in parts)
+        failed = any(operation.kind == "error" for operation in operations)
+    elif kind == CLOSE_SESSION:
+        name = "close_session"
+        count = record.number() if not record.is_done() else 0
+        operations = tuple(LoggedOperation("delete", record.text()) for _ in range(max(count, 0)))
+    elif kind == CREATE_SESSION:
+        name, operations = "create_session", ()
+    else:
+        operation = _operation(kind, record)
+        name, operations, failed = operation.kind, (operation,), operation.kind == "error"
+    return Transaction(zxid, session & (2**64 - 1), cxid, time_ms, name, operations, failed)
+
+
+def read_log(path: Path) -> Iterator[Transaction]:
+    """Yield the transactions of one log file.
+
+    A record that is cut off at the end of the file is ignored: its server died while writing it.
+
+    Raises:
+        TornLogError: not a log, or damaged before the end.
+    """
+    data = path.read_bytes()
+    if len(data) < _FILE_HEADER.size:
+        return  # The server created the file and has written nothing yet.
+    magic, _, _ = _FILE_HEADER.unpack_from(data)
+    if magic != _MAGIC:
+        raise TornLogError(f"{path.name} is not a transaction log")
+    at = _FILE_HEADER.size
+    while (record := _record_at(data, at)) is not None:
+        try:
+            yield _transaction(record)
+        except (struct.error, IndexError):
+            raise TornLogError(f"{path.name}: a record at {at} cannot be decoded") from None
+        at += _ENTRY.size + len(record) + 1
+    if _is_damaged(data, at):
+        raise TornLogError(f"{path.name}: a damaged record at {at}")
+
+
+def _record_at(data: bytes, at: int) -> bytes | None:
+    """Return the record whose entry begins at `at`; None when there is no intact one."""
+    if at + _ENTRY.size > len(data):
+        return None
+    checksum, length = _ENTRY.unpack_from(data, at)
+    start, end = at + _ENTRY.size, at + _ENTRY.size + length
+    if length <= 0 or end >= len(data) or data[end] != _END_OF_RECORD:
+        return None
+    record = data[start:end]
+    return record if zlib.adler32(record) == checksum else None
+
+
+def _is_damaged(data: bytes, at: int) -> bool:
+    """Return whether the log is damaged at `at`, rather than at its end.
+
+    A log ends with zeros, or with a record that its server was killed while writing. A record with
+    an end byte and a wrong checksum is damaged, and so is anything before an intact record.
+    """
+    if at + _ENTRY.size <= len(data):
+        _, length = _ENTRY.unpack_from(data, at)
+        end = at + _ENTRY.size + length
+        if length > 0 and end < len(data) and data[end] == _END_OF_RECORD:
+            return True
+    used = len(data.rstrip(b"\0"))
+    start = data.find(_CHECKSUM_START, at + 1, used)
+    while start >= 0:
+        if _record_at(data, start) is not None:
+            return True
+        start = data.find(_CHECKSUM_START, start + 1, used)
+    return False
+
+
+def read_transactions(data_dir: Path) -> list[Transaction]:
+    """Return the transactions of one ZooKeeper member, by zxid.
+
+    `data_dir` is ZooKeeper's dataDir (its `version-2` holds the logs).
+    """
+    folder = data_dir / "version-2" if (data_dir / "version-2").is_dir() else data_dir
+    files = sorted(folder.glob("log.*"), key=lambda path: int(path.suffix[1:], 16))
+    seen: dict[int, Transaction] = {}
+    for path in files:
+        for transaction in read_log(path):
+            seen[transaction.zxid] = transaction
+    return [seen[zxid] for zxid in sorted(seen)]

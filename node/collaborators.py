@@ -1,0 +1,23 @@
+"""The constructors of the collaborators that a test build replaces with faulty ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker_proxy.learned_acls import LearnedAcls
+from controller.controller import Controller
+from controller.services import Services, Settings
+from controller.store.zookeeper import ZooKeeperStore
+
+
+@dataclass(frozen=True, slots=True)
+class Collaborators:
+    """Production uses the defaults; `node.seeded_bugs` replaces them."""
+
+    controller: Callable[[Settings, Services], Controller] = Controller
+    store: Callable[..., ZooKeeperStore] = ZooKeeperStore
+    learned_acls: Callable[..., LearnedAcls] = LearnedAcls
+
+
+PRODUCTION = Collaborators()

@@ -1,0 +1,107 @@
+"""State that several parts of a node read while it runs, each value in one place."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from broker_proxy.connection_quotas import ConnectionLimits, ConnectionQuotas
+from broker_proxy.token_cache import Tokens
+from cluster_model.acls import AclSet
+from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.image import MetadataImage
+from cluster_model.records import ConfigResource
+from cluster_model.session_state import SessionState
+from cluster_model.znodes import DEFAULT_ENTITY
+from controller.controller import Controller
+from envelope.messages import Hello
+from node.signals import Signal
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class BrokerState:
+    """This broker as a member of the cluster."""
+
+    broker_id: int
+    incarnation: str
+    cluster_id: str = ""
+    session: SessionState = SessionState.SUSPENDED
+
+    @property
+    def request_prefix(self) -> str:
+        """The prefix of this broker's request ids."""
+        return f"{self.broker_id}.{self.incarnation}"
+
+    def session_changed(self, session: SessionState) -> None:
+        """Take over the state of the broker session."""
+        self.session = session
+
+    def hello(self) -> Hello:
+        """Return the greeting that opens a channel to the controller."""
+        return Hello(self.broker_id, self.incarnation)
+
+
+class BrokerConfigs:
+    """The broker configs in force: the properties file, overridden by ZooKeeper."""
+
+    def __init__(self, config: BrokerConfig, quotas: ConnectionQuotas) -> None:
+        """The limits of `quotas` follow the configs."""
+        self._config = config
+        self._quotas = quotas
+        self._stored: dict[str, Mapping[str, str]] = {}
+        self._effective = EffectiveBrokerConfig.of(config)
+        self.entities = (DEFAULT_ENTITY, str(config.broker_id))
+        self.limits_changed: Signal[()] = Signal()
+
+    def current(self) -> EffectiveBrokerConfig:
+        """Return the configs in force now."""
+        return self._effective
+
+    def store(self, stored: Mapping[str, Mapping[str, str]]) -> None:
+        """Take over what ZooKeeper holds for some of `entities`."""
+        self._stored.update(stored)
+        overrides = (self._stored.get(entity, {}) for entity in self.entities)
+        self._effective = EffectiveBrokerConfig.of(self._config, *overrides)
+        for why in self._effective.ignored:
+            _log.warning("a stored broker config is ignored: %s", why)
+        self._quotas.limits = ConnectionLimits.of(self._effective, self._quotas.listeners)
+        self.limits_changed()
+
+    def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+        """Take over a change that concerns this broker."""
+        if resource.entity_type == "brokers" and resource.entity_name in self.entities:
+            self.store({resource.entity_name: configs})
+
+    def unclean_election(self, image: MetadataImage, topic: str) -> bool:
+        """Return a topic's `unclean.leader.election.enable`."""
+        name = "unclean.leader.election.enable"
+        override = image.config("topics", topic).get(name)
+        if override is not None:
+            return str(override).strip().lower() == "true"
+        return self._effective.value(name) is True
+
+
+class ActiveImage:
+    """The image of this node's controller while it is the active one.
+
+    It is newer than what the broker has learned from ZooKeeper.
+    """
+
+    def __init__(self) -> None:
+        self.controller: Controller | None = None  # set once, when the controller is built
+
+    @property
+    def image(self) -> MetadataImage | None:
+        """Return the image; None on standby."""
+        return None if self.controller is None else self.controller.image
+
+    def tokens(self) -> Tokens | None:
+        """Return the delegation tokens; None on standby."""
+        return None if (image := self.image) is None else image.tokens
+
+    def acls(self) -> AclSet | None:
+        """Return the ACLs; None on standby."""
+        return None if (image := self.image) is None else image.acls

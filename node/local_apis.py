@@ -1,0 +1,188 @@
+"""The APIs that this node's broker answers, by key."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Mapping
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from broker_proxy.apis.alter_configs_split import (
+    AlterConfigsSplit,
+    ConfigChecks,
+    IncrementalAlterConfigsSplit,
+)
+from broker_proxy.apis.alter_replica_log_dirs import AlterReplicaLogDirs
+from broker_proxy.apis.api_versions import ApiVersions
+from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
+from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.delete_records import DeleteRecords
+from broker_proxy.apis.describe_acls import DescribeAcls
+from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
+from broker_proxy.apis.describe_cluster import DescribeCluster
+from broker_proxy.apis.describe_configs import DescribeConfigs
+from broker_proxy.apis.describe_delegation_token import DescribeDelegationToken
+from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
+from broker_proxy.apis.describe_producers import DescribeProducers
+from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
+from broker_proxy.apis.envelope import Envelope
+from broker_proxy.apis.find_coordinator import FindCoordinator
+from broker_proxy.apis.groups import (
+    ConsumerGroupDescribe,
+    ConsumerGroupHeartbeat,
+    DeleteGroups,
+    DescribeGroups,
+    ListGroups,
+    OffsetDelete,
+)
+from broker_proxy.apis.list_acls import ListAcls
+from broker_proxy.apis.list_offsets import ListOffsets
+from broker_proxy.apis.metadata import Metadata
+from broker_proxy.apis.offset_fetch import OffsetFetch
+from broker_proxy.apis.records_policy import RecordsPolicy
+from broker_proxy.apis.sasl import SaslAuthenticate, SaslHandshake
+from broker_proxy.apis.transactions import DescribeTransactions, ListTransactions
+from broker_proxy.auto_topics import AutoTopics
+from broker_proxy.coordinators import Coordinators
+from broker_proxy.log_dirs import LogDirs, log_dirs_of
+from broker_proxy.logger_levels import LoggerLevels
+from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.routing import DIALECTS
+from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_text, quirks_of
+from envelope.messages import RequestIdentity
+from event_log.events import EnvelopeRefused
+from node.config import NodeConfig
+from node.parts import Parts
+
+Answer = Callable[[ClientRequest], Awaitable[bytes | None]]
+
+
+def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
+    """Return every API that the receiving broker answers. `answer` executes a client's Envelope."""
+    config, broker, follower = parts.config, parts.broker, parts.follower
+    cache, watcher, current = broker.cache, broker.watcher, broker.configs.current
+    authorization = parts.security.authorization
+    may = authorization.for_client
+    log_dirs = LogDirs(
+        log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir")),
+        cache,
+        config.broker_id,
+    )
+    view = _cluster_view(config, cache, broker.state.cluster_id)
+    coordinators = Coordinators(cache, config.broker_id)
+    quirks = quirks_of(config.broker.originals)
+    dumped = _dumped if DENIAL_DUMPS_REQUEST in quirks else None
+    records_policy = None
+    if parts.record_policies is not None:
+        records_policy = RecordsPolicy(parts.record_policies, cache, watcher)
+    auto_topics = _auto_topics(parts)
+    creates = config.broker.value("auto.create.topics.enable") is True
+    request_timeout_s = config.broker.int("request.timeout.ms") / 1000
+    apis: tuple[LocalApi, ...] = (
+        Metadata(
+            view,
+            authorize_for=authorization.of_clients,
+            auto_create=auto_topics.create_for_client if creates else None,
+        ),
+        ApiVersions(
+            DIALECTS, lambda: 0, lambda: follower.controller_ranges if config.forwards else {}
+        ),
+        _client_envelopes(parts, answer),
+        SaslHandshake(),
+        SaslAuthenticate(),
+        DescribeCluster(view, authorize_for=authorization.of_clients),
+        DescribeConfigs(current, watcher, cache, LoggerLevels(), may),
+        DeleteRecords(config.broker_id, cache, current, watcher, may, records_policy),
+        AlterReplicaLogDirs(log_dirs, may),
+        DescribeLogDirs(log_dirs, cache, may),
+        FindCoordinator(view, coordinators, auto_topics, may, request_timeout_s),
+        DescribeGroups(coordinators, may),
+        DescribeAcls(authorization.acls, may, authorization.is_on, dumped),
+        ListAcls(authorization.acls, may, authorization.is_on),
+        ListGroups(),
+        DeleteGroups(coordinators, may),
+        OffsetFetch(coordinators, may, quirks),
+        OffsetDelete(coordinators, may),
+        ConsumerGroupDescribe(),
+        ConsumerGroupHeartbeat(),
+        DescribeProducers(config.broker_id, cache, may),
+        DescribeTransactions(coordinators, may),
+        ListTransactions(),
+        ListOffsets(config.broker_id, cache, may, watcher.read_log_times),
+        DescribeClientQuotas(watcher, may),
+        DescribeUserScramCredentials(watcher, may, quirks),
+        DescribeDelegationToken(parts.security.tokens, may),
+    )
+    return {api.api_key: api for api in apis}
+
+
+def build_split_apis(parts: Parts) -> Mapping[int, SplitApi]:
+    """Return the forwarded APIs of which the receiving broker answers a part."""
+    checks = ConfigChecks(
+        parts.broker.configs.current,
+        parts.broker.watcher,
+        LoggerLevels(),
+        parts.security.authorization.for_client,
+    )
+    apis: tuple[SplitApi, ...] = (
+        AlterConfigsSplit(checks, quirks_of(parts.config.broker.originals)),
+        IncrementalAlterConfigsSplit(checks),
+    )
+    return {api.api_key: api for api in apis}
+
+
+def _client_envelopes(parts: Parts, answer: Answer) -> Envelope:
+    config, instruments = parts.config, parts.instruments
+    no_identity = RequestIdentity(config.broker_id, parts.broker.state.incarnation, 0)
+
+    def refused(request: ClientRequest, error: ErrorCode, reason: str) -> None:
+        if error is not ErrorCode.NOT_CONTROLLER:
+            instruments.metrics.envelope_refused()
+        if error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            instruments.metrics.authorization_failed()
+        instruments.log.append(EnvelopeRefused(request.request_id, no_identity, int(error), reason))
+
+    return Envelope(
+        between_brokers=config.listener_for_envelopes,
+        authorize_for=parts.security.authorization.for_client,
+        is_controller=lambda: parts.follower.is_controller,
+        serde=parts.security.serde,
+        execute=answer,
+        refused=refused,
+    )
+
+
+def _auto_topics(parts: Parts) -> AutoTopics:
+    config, follower = parts.config, parts.follower
+    return AutoTopics(
+        parts.broker.forwarding.forward,
+        parts.broker.configs.current,
+        waits=lambda: follower.is_controller or not config.forwards,
+        broker=config.own_client,
+        log=parts.instruments.log,
+    )
+
+
+def _cluster_view(config: NodeConfig, cache: MetadataCache, cluster_id: str) -> ClusterView:
+    return ClusterView(
+        cache,
+        broker_id=config.broker_id,
+        cluster_id=cluster_id,
+        controller_says={
+            each.name: config.own.metadata_controller_id(each.name) for each in config.listeners
+        },
+        choose=random.randrange,
+    )
+
+
+def _dumped(request: ClientRequest) -> str:
+    client = request.client
+    return denial_text(
+        DumpedRequest(
+            request.connection.connection_id,
+            client.listener_name,
+            client.security_protocol,
+            session=f"{random.getrandbits(32):08x}",
+            size=None,
+        ),
+        None,
+    )

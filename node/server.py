@@ -1,0 +1,57 @@
+"""Builds the Kafka listeners of a node. The cluster id must be known."""
+
+from __future__ import annotations
+
+import time
+
+from broker_proxy.admission import Admission
+from broker_proxy.apis.base import LocalApi
+from broker_proxy.dispatch import Dispatcher
+from broker_proxy.logins import Logins
+from broker_proxy.request_log import RequestLog
+from broker_proxy.server import LOGIN_FRAME_BYTES_MAX, KafkaServer, Limits
+from node.local_apis import build_local_apis, build_split_apis
+from node.parts import Parts
+
+
+def build_server(parts: Parts) -> KafkaServer:
+    """Return the server; it has no listeners yet."""
+    config, broker, instruments = parts.config, parts.broker, parts.instruments
+    log, follower, prefix = instruments.log, parts.follower, broker.state.request_prefix
+    local_apis: dict[int, LocalApi] = {}
+    dispatcher = Dispatcher(
+        local_apis=local_apis,
+        split_apis=build_split_apis(parts),
+        forwarding=broker.forwarding,
+        forwarding_enabled=config.forwards,
+        is_controller=lambda: follower.is_controller,
+        image_zxid=lambda: broker.cache.zxid,
+        read_gate=broker.consistency.read_gate(
+            broker.forwarding.forward, config.own_client, prefix
+        ),
+        write_directly=parts.direct.write if parts.direct is not None else None,
+        now_ns=time.monotonic_ns,
+        log=log,
+        metrics=instruments.metrics,
+    )
+    # One of them, Envelope, hands its inner request back to the dispatcher.
+    local_apis |= build_local_apis(parts, dispatcher.handle)
+    wall_ms = instruments.clock.wall_ms
+    return KafkaServer(
+        dispatcher=dispatcher,
+        logins=Logins(log, instruments.metrics, wall_ms),
+        limits=Limits(
+            frame_bytes_max=config.broker.int("socket.request.max.bytes"),
+            idle_ms_max=config.broker.long("connections.max.idle.ms"),
+            login_frame_bytes_max=min(
+                config.broker.int("sasl.server.max.receive.size"), LOGIN_FRAME_BYTES_MAX
+            ),
+            failed_login_delay_ms=config.broker.int("connection.failed.authentication.delay.ms"),
+        ),
+        request_prefix=prefix,
+        log=log,
+        admission=Admission(broker.quotas, broker.rates, time.monotonic),
+        request_log=RequestLog(instruments.request_log, now_ns=time.monotonic_ns, wall_ms=wall_ms),
+        now_s=time.monotonic,
+        now_ns=time.monotonic_ns,
+    )

@@ -1,0 +1,129 @@
+"""T1: each fault had an effect and was healed, and clients worked before, during and after it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pipeline.sql import place_of, row_of
+
+# Faults that need no healing.
+NEVER_HEALED: Final = ("kill", "stop", "expire")
+LEADER_FAULTS: Final = (
+    "kill_zookeeper_leader",
+    "freeze_zookeeper_leader",
+    "disconnect_zookeeper_leader",
+)
+
+_FAULTS: Final = f"""
+WITH scenario AS (SELECT run, greatest(operations_min, 1) AS required FROM runs
+  WHERE scenario IS NOT NULL),
+faults AS (
+  SELECT e.run, e.node, e.boot, e.seq, e.mono_ns, e.wall_ms, e.action, e.target,
+    e.file, e.line_number
+  FROM events e JOIN scenario s ON e.run = s.run WHERE e.kind = 'fault_injected'),
+healings AS (SELECT run, action, target, mono_ns, wall_ms FROM events WHERE kind = 'fault_healed'),
+healed AS (
+  SELECT f.run, f.node, f.boot, f.seq, min(h.mono_ns) AS healed_ns,
+    min(h.wall_ms) AS healed_ms
+  FROM faults f JOIN healings h ON f.run = h.run AND f.action = h.action
+    AND f.target = h.target AND h.mono_ns >= f.mono_ns
+  GROUP BY f.run, f.node, f.boot, f.seq),
+killed AS (SELECT DISTINCT run, ended_node AS target FROM events
+  WHERE kind = 'node_ended' AND status < 0),
+stopped AS (SELECT DISTINCT run, node AS target FROM events WHERE kind = 'stopped'),
+expired AS (SELECT DISTINCT s.run, s.node AS target FROM sessions s JOIN commits c
+  ON s.run = c.run AND s.session = c.session
+  JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
+  WHERE c.kind = 'close_session' AND NOT c.failed),
+frozen AS (
+  SELECT f.run, f.node, f.boot, f.seq, f.target,
+    f.mono_ns + (m.healed_ns - f.mono_ns) DIV 10 AS since, m.healed_ns AS until
+  FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+    AND f.seq = m.seq WHERE f.action = 'freeze'),
+wrote AS (
+  SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM events e JOIN frozen z
+    ON e.run = z.run AND e.node = z.target AND e.mono_ns > z.since AND e.mono_ns < z.until),
+still AS (
+  SELECT f.run, f.node, f.boot, f.seq,
+    f.wall_ms + (m.healed_ms - f.wall_ms) DIV 10 AS since, m.healed_ms AS until
+  FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+    AND f.seq = m.seq WHERE f.action = 'freeze_zookeeper'),
+committed AS (
+  SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq FROM commits c JOIN still z
+    ON c.run = z.run AND c.time_ms > z.since AND c.time_ms < z.until
+  JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid WHERE NOT c.failed),
+led AS (
+  SELECT f.run, f.node, f.boot, f.seq, f.wall_ms AS since, m.healed_ms AS until
+  FROM faults f LEFT JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+    AND f.seq = m.seq WHERE f.action IN {LEADER_FAULTS}),
+epochs AS (
+  SELECT /*+ BROADCAST(l) */ l.run, l.node, l.boot, l.seq,
+    max(CASE WHEN c.time_ms <= l.since THEN shiftright(c.zxid, 32) END) AS before,
+    max(CASE WHEN c.time_ms > l.since AND (l.until IS NULL OR c.time_ms < l.until)
+      THEN shiftright(c.zxid, 32) END) AS during
+  FROM led l JOIN commits c ON l.run = c.run JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
+  WHERE NOT c.failed GROUP BY l.run, l.node, l.boot, l.seq),
+judged AS (
+  SELECT f.*, concat(f.action, ' of ', f.target) AS name, m.healed_ns,
+    CASE f.action WHEN 'kill' THEN k.run IS NOT NULL WHEN 'stop' THEN s.run IS NOT NULL
+      WHEN 'expire' THEN x.run IS NOT NULL
+      WHEN 'disconnect' THEN x.run IS NOT NULL
+      WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL
+      WHEN 'freeze_zookeeper' THEN m.run IS NOT NULL AND q.run IS NULL
+      ELSE if(f.action IN {LEADER_FAULTS}, coalesce(l.during > l.before, false), NULL)
+    END AS has_effect
+  FROM faults f
+  LEFT JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot AND f.seq = m.seq
+  LEFT JOIN killed k ON f.run = k.run AND f.target = k.target
+  LEFT JOIN stopped s ON f.run = s.run AND f.target = s.target
+  LEFT JOIN expired x ON f.run = x.run AND f.target = x.target
+  LEFT JOIN wrote p ON f.run = p.run AND f.node = p.node AND f.boot = p.boot AND f.seq = p.seq
+  LEFT JOIN committed q ON f.run = q.run AND f.node = q.node AND f.boot = q.boot AND f.seq = q.seq
+  LEFT JOIN epochs l ON f.run = l.run AND f.node = l.node AND f.boot = l.boot AND f.seq = l.seq),
+effects AS (
+  SELECT run, {place_of("judged")} AS place, {row_of("judged")} AS row, CASE
+    WHEN has_effect IS NULL THEN concat(name, ': no witness can show its effect')
+    WHEN healed_ns IS NULL AND action NOT IN {NEVER_HEALED} THEN concat(name, ' was not healed')
+    WHEN NOT has_effect THEN concat(name, ' had no effect that another witness shows') END AS wrong
+  FROM judged)"""
+
+_WORK: Final = f"""
+elected AS (
+  SELECT f.run, f.node, f.boot, f.seq, min(e.mono_ns) AS elected_ns
+  FROM faults f JOIN events e ON f.run = e.run AND e.mono_ns > f.mono_ns
+  WHERE e.kind = 'became_active' GROUP BY f.run, f.node, f.boot, f.seq),
+bounds AS (
+  SELECT f.run, min(f.mono_ns) AS begins,
+    max(coalesce(f.healed_ns, w.elected_ns, f.mono_ns)) AS ends,
+    min_by({place_of("f")}, struct(f.file, f.line_number)) AS place
+  FROM judged f LEFT JOIN elected w ON f.run = w.run AND f.node = w.node AND f.boot = w.boot
+    AND f.seq = w.seq GROUP BY f.run),
+work AS (
+  SELECT b.run, max(b.place) AS place, max(s.required) AS required,
+    count_if(o.outcome = 'ok' AND o.completed_ns < b.begins) AS before,
+    count_if(o.outcome = 'ok' AND o.completed_ns IS NOT NULL AND o.invoked_ns > b.ends) AS after,
+    count_if(o.invoked_ns <= b.ends AND coalesce(o.completed_ns >= b.begins, true)) AS during
+  FROM bounds b JOIN scenario s ON b.run = s.run LEFT JOIN operations o ON b.run = o.run
+  GROUP BY b.run),
+lacking AS (
+  SELECT run, place, concat(before, ' of ', required,
+    ' required operations succeeded before the first fault') AS sentence
+  FROM work WHERE before < required
+  UNION ALL
+  SELECT run, place, concat(after, ' of ', required,
+    ' required operations succeeded after the last fault') FROM work WHERE after < required
+  UNION ALL
+  SELECT run, place, 'no operation was in progress during the faults' FROM work
+  WHERE during = 0)"""
+
+INPUTS: Final = (
+    *("silver/events", "silver/sessions", "silver/commits", "gold/operations"),
+    "runs",
+)
+SQL: Final = f"""
+{_FAULTS}, {_WORK}
+SELECT run, CASE WHEN wrong IS NOT NULL THEN place END AS key, array(row) AS rows,
+  wrong AS sentence, 1 AS judged FROM effects
+UNION ALL
+SELECT run, place, array(concat('event/', place)), sentence, 0 FROM lacking
+"""

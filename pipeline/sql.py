@@ -1,0 +1,25 @@
+"""SQL expressions that several tables and checks use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def row_of(alias: str) -> str:
+    """Return SQL for an event's place as rows of violations have it."""
+    return f"concat('event/', {place_of(alias)})"
+
+
+def place_of(alias: str) -> str:
+    """Return SQL for an event's place as keys of violations have it."""
+    return f"concat({alias}.node, '/', {alias}.boot, '/', {alias}.seq)"
+
+
+def zxid_rows(zxids: str) -> str:
+    """Return SQL for an array of zxids as rows of violations have them."""
+    return f"transform({zxids}, z -> concat('zxid/', z))"
+
+
+def listed(codes: Iterable[int]) -> str:
+    """Return numbers for an IN (...)."""
+    return ", ".join(map(str, sorted(codes)))

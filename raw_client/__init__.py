@@ -1,0 +1,1 @@
+"""Kafka clients that send exact bytes: for the harness, benchmarks, demos and tests."""

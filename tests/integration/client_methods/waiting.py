@@ -1,0 +1,60 @@
+"""Shared by the client classes: waiting, fresh names, reasons for unexercised methods."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeVar
+
+from raw_client.blocking import Connection
+
+T = TypeVar("T")
+WITHIN_S: Final = 30.0
+# Why a method is not exercised: the API that it needs, or a text.
+Reason = int | str
+OFFSET_COMMIT, LEAVE_GROUP, WRITE_TXN_MARKERS = 8, 13, 27
+DESCRIBE_QUORUM, CLIENT_METRICS, DESCRIBE_TOPIC_PARTITIONS = 55, 74, 75
+_METADATA, _VERSION = 3, 4
+_numbers = itertools.count()
+
+
+def fresh(prefix: str) -> str:
+    """Return an unused name."""
+    return f"{prefix}-{next(_numbers)}"
+
+
+def until(look: Callable[[], T], is_good: Callable[[T], bool]) -> T:
+    """Poll until the value is good: brokers apply metadata a moment later."""
+    deadline = time.monotonic() + WITHIN_S
+    while not is_good(seen := look()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert is_good(seen), seen
+    return seen
+
+
+def soon(call: Callable[[], T], *transient: type[Exception]) -> T:
+    """Retry while the call raises one of these exceptions."""
+    deadline = time.monotonic() + WITHIN_S
+    while True:
+        try:
+            return call()
+        except transient:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def known_everywhere(bootstrap_servers: str, topic: str, partitions: int) -> None:
+    """Wait until every broker has this many partitions of a topic: clients use any broker."""
+    for address in bootstrap_servers.split(","):
+        with Connection(address) as connection:
+            until(partial(_partitions_at, connection, topic), partial(operator.eq, partitions))
+
+
+def _partitions_at(connection: Connection, topic: str) -> int:
+    body = {"topics": [{"name": topic}], "allowAutoTopicCreation": False}
+    (found,) = connection.call(_METADATA, _VERSION, body)["topics"]
+    return sum(each["errorCode"] == 0 for each in found["partitions"])

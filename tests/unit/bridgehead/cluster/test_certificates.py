@@ -1,0 +1,75 @@
+"""Certificates that are generated for a cluster."""
+
+from __future__ import annotations
+
+import ssl
+import stat
+from pathlib import Path
+
+import pytest
+
+from bridgehead.cluster.certificates import Authority
+
+
+def handshake(server_file: Path, client_file: Path, authority: Path, host: str) -> str:
+    """Return the name that the server sees in a handshake in memory with mutual TLS."""
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(server_file)
+    server_context.verify_mode = ssl.CERT_REQUIRED
+    server_context.load_verify_locations(authority)
+    client_context = ssl.create_default_context(cafile=authority)
+    client_context.load_cert_chain(client_file)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(to_client, to_server, server_hostname=host)
+    server = server_context.wrap_bio(to_server, to_client, server_side=True)
+    sides = [client, server]
+    while sides:
+        side = sides.pop(0)
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            sides.append(side)
+    certificate = server.getpeercert()
+    assert certificate is not None
+    ((_, name),) = certificate["subject"][0]
+    return str(name)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "kafka.example.org"])
+def test_brokers_and_users_authenticate_each_other(tmp_path: Path, host: str) -> None:
+    authority = Authority(tmp_path / "tls")
+    brokers = authority.issue_brokers(["127.0.0.1", "kafka.example.org"])
+    alice = authority.issue_user("alice")
+    assert handshake(brokers, alice, authority.certificate_file, host) == "alice"
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(brokers, alice, authority.certificate_file, "elsewhere.example.org")
+
+
+def test_user_certificate_is_invalid_for_servers(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "tls")
+    alice = authority.issue_user("alice")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(alice, alice, authority.certificate_file, "127.0.0.1")
+
+
+def test_authority_is_kept_and_foreign_ones_are_rejected(tmp_path: Path) -> None:
+    alice = Authority(tmp_path / "tls").issue_user("alice")
+    again = Authority(tmp_path / "tls")
+    brokers = again.issue_brokers(["127.0.0.1"])
+    assert handshake(brokers, alice, again.certificate_file, "127.0.0.1") == "alice"
+    stranger = Authority(tmp_path / "other").issue_user("alice")
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(brokers, stranger, again.certificate_file, "127.0.0.1")
+
+
+def test_files_are_private(tmp_path: Path) -> None:
+    """With any umask; user names are escaped in file names."""
+    authority = Authority(tmp_path / "tls")
+    authority.issue_brokers(["127.0.0.1"])
+    authority.issue_user("../../etc/passwd")
+    authority.issue_brokers(["127.0.0.1"])
+    for path in (tmp_path / "tls").rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+    assert sorted(each.name for each in (tmp_path / "tls" / "users").iterdir()) == [
+        "..%2F..%2Fetc%2Fpasswd.pem"
+    ]

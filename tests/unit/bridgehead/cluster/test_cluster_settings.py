@@ -1,0 +1,58 @@
+"""A cluster's settings: overrides, contradictions and their JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bridgehead.cluster.cluster_file import load_settings
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.settings import (
+    ClusterSettings,
+    parse_overrides,
+    settings_from_json,
+    settings_to_json,
+)
+
+FOLDER = Path("/nowhere/cluster")
+
+
+def test_override_applies_to_all_brokers_or_one() -> None:
+    """`ID:` before the key selects one; other colons belong to the value."""
+    shared, own = parse_overrides(["a=1", "2:a=2", "listeners=PLAINTEXT://h:1", "3:b=x=y"])
+    assert shared == {"a": "1", "listeners": "PLAINTEXT://h:1"}
+    assert own == {2: {"a": "2"}, 3: {"b": "x=y"}}
+
+
+@pytest.mark.parametrize("override", ["a", "=1", "2:=1", "", "2:a"])
+def test_malformed_override_is_rejected(override: str) -> None:
+    with pytest.raises(ClusterError, match="not of the form"):
+        parse_overrides([override])
+
+
+def test_unknown_broker_is_rejected() -> None:
+    with pytest.raises(ClusterError, match="There is no broker 4"):
+        load_settings(FOLDER, brokers=3, controller=4)
+    with pytest.raises(ClusterError, match="There is no broker 9"):
+        load_settings(FOLDER, overrides=["9:a=1"])
+
+
+def test_base_port_and_free_ports_exclude_each_other() -> None:
+    with pytest.raises(ClusterError, match="exclude each other"):
+        load_settings(FOLDER, base_port=9092, ports_auto=True)
+
+
+def test_settings_survive_json() -> None:
+    settings = ClusterSettings(
+        data_dir=FOLDER,
+        brokers=2,
+        base_port=1234,
+        controller=2,
+        zookeeper_connect="h:1/c",
+        properties={"a": "1"},
+        node_properties={2: {"b": "2"}},
+        node_command=("x", "y"),
+    )
+    assert settings_from_json(json.loads(json.dumps(settings_to_json(settings)))) == settings

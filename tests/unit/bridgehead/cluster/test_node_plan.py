@@ -1,0 +1,100 @@
+"""The ports and properties of each node, from one server.properties."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.node_plan import NodePlan, Ports, parse_listeners, plan_nodes
+from bridgehead.cluster.settings import ClusterSettings
+
+
+def plan(*, taken: tuple[int, ...] = (), **settings: object) -> tuple[NodePlan, ...]:
+    ports = Ports(is_free=lambda _host, port: port not in taken)
+    given = ClusterSettings(data_dir=Path("/nowhere"), **settings)  # type: ignore[arg-type]
+    return plan_nodes(given, ports, zookeeper_connect="127.0.0.1:2181/c", run_id="r")
+
+
+def values(plans: tuple[NodePlan, ...], key: str) -> list[str | None]:
+    return [each.properties.get(key) for each in plans]
+
+
+def test_defaults_of_three_brokers() -> None:
+    plans = plan()
+    assert values(plans, "listeners") == [f"PLAINTEXT://127.0.0.1:{9092 + n}" for n in range(3)]
+    assert values(plans, "listeners") == values(plans, "advertised.listeners")
+    assert values(plans, "broker.id") == ["1", "2", "3"]
+    assert values(plans, "broker.rack") == ["rack-1", "rack-2", "rack-3"]
+    assert values(plans, "zookeeper.session.timeout.ms") == ["6000"] * 3
+    assert values(plans, "zookeeper.connect") == ["127.0.0.1:2181/c"] * 3
+    assert values(plans, "bridgehead.controller.pinned") == [None] * 3
+
+
+def test_listener_names_are_used_by_every_broker() -> None:
+    """Hosts are kept; 0.0.0.0 is not advertised."""
+    plans = plan(
+        brokers=2,
+        base_port=19000,
+        properties={
+            "broker.id": "0",
+            "broker.rack": "r",
+            "listeners": "CLIENT://0.0.0.0:9092,DRAFT://:9192",
+        },
+    )
+    assert values(plans, "listeners") == [
+        "CLIENT://0.0.0.0:19000,DRAFT://127.0.0.1:19002",
+        "CLIENT://0.0.0.0:19001,DRAFT://127.0.0.1:19003",
+    ]
+    assert values(plans, "advertised.listeners") == [
+        "CLIENT://127.0.0.1:19000,DRAFT://127.0.0.1:19002",
+        "CLIENT://127.0.0.1:19001,DRAFT://127.0.0.1:19003",
+    ]
+    assert values(plans, "broker.id") == ["1", "2"]
+    assert values(plans, "broker.rack") == ["r", "r"]
+
+
+def test_advertised_hosts_are_kept() -> None:
+    (only,) = plan(
+        brokers=1,
+        properties={"listeners": "A://:1000", "advertised.listeners": "A://broker.example:1000"},
+    )
+    assert only.properties["advertised.listeners"] == "A://broker.example:1000"
+
+
+def test_port_in_use_error_names_the_option() -> None:
+    with pytest.raises(ClusterError, match=r"Port 9093 is in use: .*--ports auto"):
+        plan(taken=(9093,))
+
+
+def test_chosen_ports_are_distinct_and_free() -> None:
+    taken = tuple(range(20_000, 31_990))
+    plans = plan(brokers=3, ports_auto=True, taken=taken)
+    used = [parse_listeners(str(each))[0].port for each in values(plans, "listeners")]
+    used += [
+        int(str(each).rpartition(":")[2]) for each in values(plans, "bridgehead.metrics.listener")
+    ]
+    assert len(set(used)) == 6
+    assert not set(used) & set(taken)
+
+
+def test_properties_of_one_broker_are_used_as_given() -> None:
+    """Its listeners take no port from the sequence."""
+    plans = plan(
+        brokers=2, taken=(9093,), node_properties={2: {"listeners": "X://127.0.0.1:7", "a": "b"}}
+    )
+    assert plans[1].properties["listeners"] == "X://127.0.0.1:7"
+    assert plans[1].properties["advertised.listeners"] == "X://127.0.0.1:7"
+    assert plans[1].properties["a"] == "b"
+    assert "a" not in plans[0].properties
+
+
+def test_every_broker_gets_the_pinned_controller() -> None:
+    assert values(plan(controller=2), "bridgehead.controller.pinned") == ["2", "2", "2"]
+
+
+@pytest.mark.parametrize("value", ["", "PLAINTEXT", "A://h", "A://:1,A://:2", "A://h:x"])
+def test_malformed_listeners_are_rejected(value: str) -> None:
+    with pytest.raises(ClusterError, match="listeners"):
+        parse_listeners(value)

@@ -1,0 +1,77 @@
+"""The two bounces of an upgrade: brokers, order, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.upgrade import BRIDGE, ENVELOPE, LEVEL, plan_bounces, upgrade
+
+
+class Brokers:
+    """A cluster that restarts immediately; broker `fails` does not come back."""
+
+    def __init__(self, count: int = 3, controller: int | None = 2, fails: int = 0) -> None:
+        self.controller, self.fails = controller, fails
+        self.properties = {each: {LEVEL: "3.3", ENVELOPE: "false"} for each in range(1, count + 1)}
+        self.conditions = dict.fromkeys(self.properties, "running")
+        self.restarted: list[tuple[int, str, str]] = []
+
+    def status(self) -> dict[str, Any]:
+        brokers = [
+            {
+                "id": each,
+                "condition": self.conditions[each],
+                "state": {
+                    "envelope_supported": properties_of_node[ENVELOPE] == "true",
+                    "writes_directly": properties_of_node[LEVEL] == "3.3",
+                },
+            }
+            for each, properties_of_node in self.properties.items()
+        ]
+        return {"controller_id": self.controller, "brokers": brokers}
+
+    def restart_node(self, node_id: int, properties: Mapping[str, str]) -> dict[str, Any]:
+        if node_id == self.fails:
+            raise ClusterError(f"Broker {node_id} did not serve within 60 s.")
+        properties_of_node = self.properties[node_id]
+        properties_of_node |= properties
+        self.restarted.append((node_id, properties_of_node[LEVEL], properties_of_node[ENVELOPE]))
+        return {"seconds": 0.5, "pid": 7, "controller_id": self.controller}
+
+
+def test_upgrade_restarts_each_broker_twice_controller_last() -> None:
+    """First the release, then the level; repeated, it does nothing."""
+    brokers = Brokers()
+    said: list[str] = []
+    assert upgrade(brokers, said.append) == 6
+    first, second = brokers.restarted[:3], brokers.restarted[3:]
+    assert first == [(each, "3.3", "true") for each in (1, 3, 2)]
+    assert second == [(each, BRIDGE, "true") for each in (1, 3, 2)]
+    assert [line[:13] for line in said if line.startswith("Bounce")] == [
+        "Bounce 1 of 2",
+        "Bounce 2 of 2",
+    ]
+    assert upgrade(brokers, said.append) == 0
+
+
+def test_interrupted_upgrade_resumes() -> None:
+    """Broker 3 does not come back; the error names the next commands."""
+    brokers = Brokers(fails=3)
+    with pytest.raises(ClusterError, match=r"Bounce 1 stopped at broker 3: .*start 3`.*continues"):
+        upgrade(brokers, lambda _: None)
+    brokers.fails = 0
+    assert [bounce.brokers for bounce in plan_bounces(brokers.status())] == [(3, 2), (1, 3, 2)]
+    assert upgrade(brokers, lambda _: None) == 5
+
+
+def test_upgrade_needs_every_broker_and_a_controller() -> None:
+    brokers = Brokers()
+    brokers.conditions[1] = "killed"
+    with pytest.raises(ClusterError, match=r"Broker 1 is killed: .*`bridgehead node start 1`"):
+        upgrade(brokers, lambda _: None)
+    with pytest.raises(ClusterError, match="There is no active controller"):
+        upgrade(Brokers(controller=None), lambda _: None)

@@ -1,0 +1,90 @@
+"""Failed logins for which Kafka closes the connection without a response.
+
+As Kafka 3.9.1 did: a proof of the wrong length, and a scheme other than Bearer. A message without a
+scheme gets SASL_AUTHENTICATION_FAILED like any wrong credential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from broker_proxy.authentication.authenticator import (
+    Mechanism,
+    Outcome,
+    Refuse,
+    Reply,
+    SaslAuthenticator,
+)
+from broker_proxy.authentication.oauthbearer import OAuthBearerServer
+from broker_proxy.authentication.unsecured_jws import UnsecuredJwsValidator
+from cluster_model.principal import KafkaPrincipal
+from tests.unit.broker_proxy.authentication.clients import (
+    Credentials,
+    ScramClient,
+    answer,
+    authenticate,
+    authenticator,
+    credential,
+    handshake,
+)
+
+FAILED = 58
+
+
+def proven(spoil: Callable[[bytes], bytes]) -> Outcome:
+    """The outcome of a SCRAM login with a changed proof."""
+    login = authenticator(users=Credentials({"alice": credential("pencil")}))
+    login.receive(handshake("SCRAM-SHA-256"), 0)
+    client = ScramClient("alice", "pencil")
+    challenge = answer(login.receive(authenticate(client.first()), 0), 36, 2).auth_bytes
+    return login.receive(authenticate(client.final(challenge, tamper=spoil)), 0)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda _: b"", lambda p: p[:16], lambda p: p[:-1], lambda p: p + b"\0", lambda p: p + p],
+)
+def test_a_proof_of_the_wrong_length_closes_the_connection(spoil: Callable[[bytes], bytes]) -> None:
+    outcome = proven(spoil)
+    assert isinstance(outcome, Refuse)
+    assert outcome.payload is None
+
+
+def test_a_wrong_proof_gets_an_error() -> None:
+    assert answer(proven(lambda proof: bytes(len(proof))), 36, 2).error_code == FAILED
+    assert isinstance(proven(lambda proof: proof), Reply)
+
+
+def borne(text: str) -> Outcome:
+    """The outcome of a first OAUTHBEARER message."""
+    validator = UnsecuredJwsValidator({}, lambda: 0)
+    login = SaslAuthenticator(
+        {"OAUTHBEARER": Mechanism(lambda: OAuthBearerServer(validator))},
+        lambda _, result: KafkaPrincipal("User", result.authorization_id),
+        lambda: 0,
+    )
+    login.receive(handshake("OAUTHBEARER"), 0)
+    return login.receive(authenticate(text.encode()), 0)
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "Bea_rer", "Digest9"])
+def test_a_scheme_other_than_bearer_closes_the_connection(scheme: str) -> None:
+    outcome = borne(f"n,,\1auth={scheme} abc\1\1")
+    assert isinstance(outcome, Refuse)
+    assert outcome.payload is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n,,\1auth=abc\1\1",
+        "n,,\1\1",
+        "n,,\1auth=a-b abc\1\1",
+        "n,,\1AUTH=Bearer abc\1\1",
+        "n,,\1auth=Bearer \1\1",
+    ],
+)
+def test_a_message_without_a_scheme_gets_an_error(text: str) -> None:
+    assert answer(borne(text), 36, 2).error_code == FAILED

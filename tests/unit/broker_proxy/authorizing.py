@@ -1,0 +1,25 @@
+"""Fixed `Authorize` functions for tests that are not about authorization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from broker_proxy.apis.base import AuthorizeFor
+from cluster_model.authorization import Authorize
+
+Rule = Callable[[str, str, str], bool]  # (operation, resource type, resource name)
+
+
+def saying(rule: Rule | bool) -> Authorize:
+    """Return an Authorize that follows the rule and logs nothing."""
+
+    def authorize(operation: str, resource_type: str, name: str, /, **_log: Any) -> bool:
+        return rule if isinstance(rule, bool) else rule(operation, resource_type, name)
+
+    return authorize
+
+
+def saying_to_everybody(rule: Rule | bool) -> AuthorizeFor:
+    """Return an AuthorizeFor that applies the rule to every client."""
+    return lambda request: saying(rule)

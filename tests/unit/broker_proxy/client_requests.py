@@ -1,0 +1,32 @@
+"""Requests of clients, as a broker's APIs receive them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridgehead.kafka_wire.headers import RequestHeader, encode_request_header
+from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from cluster_model.client import Client
+
+
+def a_client(**fields: Any) -> Client:
+    """An anonymous client on listener PLAINTEXT; `fields` are those of Client."""
+    defaults: dict[str, Any] = {
+        "host": "127.0.0.1",
+        "listener_name": "PLAINTEXT",
+        "security_protocol": "PLAINTEXT",
+        "client_id": "c",
+    }
+    return Client(**{**defaults, **fields})
+
+
+def a_request(
+    key: int, version: int, body: bytes = b"", *, request_id: str = "r", **fields: Any
+) -> ClientRequest:
+    """A request of that client; `fields` are those of Client."""
+    client = a_client(**fields)
+    header = RequestHeader(key, version, 9, client.client_id)
+    head = encode_request_header(header)
+    return ClientRequest(
+        request_id, header, head, body, ClientConnectionInfo("c", client), client, 0
+    )

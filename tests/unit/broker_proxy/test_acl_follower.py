@@ -1,0 +1,136 @@
+"""The ACL follower reads every changed pattern and keeps one watch per parent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from bridgehead.authorizer import AccessControlEntry, ResourcePattern
+from broker_proxy.acl_follower import AclFollower
+from broker_proxy.learned_acls import LearnedAcls
+from cluster_model.acl_znodes import AclChangeZnode, AclZnode
+from zookeeper_client.session import ZooKeeperSession
+from zookeeper_client.wire import Read, ReadChildren, Stat, ZnodeData
+
+RULE = AccessControlEntry("User:alice", "*", "READ", "ALLOW")
+STAT = Stat(*[0] * 11)
+
+
+class FakeSession:
+    """Znodes in memory; a watch fires once, at the next child of its parent."""
+
+    def __init__(self) -> None:
+        self.znodes: dict[str, bytes] = {}
+        self.watches: dict[str, list[Callable[[], None]]] = {}
+        self._count = 0
+        self.meanwhile: list[ResourcePattern] = []  # written by others while something is read
+
+    async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
+        if watch is not None:
+            self.watches.setdefault(path, []).append(watch)
+        return self._below(path)
+
+    async def read(self, reads: Sequence[Read]) -> list[Any]:
+        await asyncio.sleep(0)
+        found = [self._found(each) for each in reads]
+        if self.meanwhile:
+            self.write(self.meanwhile.pop(), RULE)
+        return found
+
+    @property
+    def last_zxid(self) -> int:
+        return self._count
+
+    def _below(self, path: str) -> list[str]:
+        return [each[len(path) + 1 :] for each in self.znodes if each.rpartition("/")[0] == path]
+
+    def _found(self, requested: Read) -> Any:
+        if isinstance(requested, ReadChildren):
+            return self._below(requested.path)
+        data = self.znodes.get(requested.path)
+        return None if data is None else ZnodeData(data, STAT)
+
+    def write(self, pattern: ResourcePattern, *rules: AccessControlEntry) -> None:
+        if rules:
+            self.znodes[AclZnode.path(pattern)] = AclZnode.encode(rules)
+        else:
+            del self.znodes[AclZnode.path(pattern)]
+        prefix = AclChangeZnode.prefix(pattern)
+        self.znodes[f"{prefix}{self._count:010}"] = AclChangeZnode.encode(pattern)
+        self._count += 1
+        for watch in self.watches.pop(prefix.rpartition("/")[0], []):
+            watch()
+
+
+async def settled() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> None:
+    fake, learned = FakeSession(), LearnedAcls(lambda _pattern, _version: None)
+    follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def again() -> None:
+        tasks.add(asyncio.ensure_future(follower.follow(session, again)))
+
+    patterns = [
+        ResourcePattern("TOPIC", "PREFIXED" if number % 3 else "LITERAL", f"t{number}")
+        for number in range(20)
+    ]
+    fake.write(patterns[0], RULE)
+    await follower.follow(session, again, connected=True)
+    for pattern in patterns:
+        fake.write(pattern, RULE)
+        await settled()
+        assert learned.acls.entries(pattern) == (RULE,)
+        assert {path: len(each) for path, each in fake.watches.items()} == {
+            AclChangeZnode.literal: 1,
+            AclChangeZnode.extended: 1,
+        }
+    fake.write(patterns[0])
+    await settled()
+    assert learned.acls.entries(patterns[0]) == ()
+    assert len(tasks) == 21  # one reading for each change
+    await follower.follow(session, again, connected=True)  # The old watches may be lost.
+    assert {len(each) for each in fake.watches.values()} == {2}
+
+
+class Notes(LearnedAcls):
+    """Records the zxids at which the ACLs are consistent."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _pattern, _version: None)
+        self.moments: list[int | None] = []
+
+    def acls_are_of(self, zxid: int | None) -> None:
+        super().acls_are_of(zxid)
+        self.moments.append(zxid)
+
+
+async def test_acl_follower_reports_a_zxid_after_reading_concurrent_changes() -> None:
+    fake, learned = FakeSession(), Notes()
+    follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
+    patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(4)]
+    fake.write(patterns[0], RULE)
+    fake.meanwhile = patterns[1:3]
+    await follower.follow(session, None, connected=True)
+    assert all(learned.acls.entries(pattern) == (RULE,) for pattern in patterns[:3])
+    await follower.follow(session, None)
+    fake.write(patterns[3], RULE)
+    await follower.follow(session, None)
+    assert learned.moments == [3, 3, 4]
+    assert learned.acls.entries(patterns[3]) == (RULE,)
+
+
+async def test_acl_follower_applies_acls_without_a_zxid_when_writes_never_stop() -> None:
+    fake, learned = FakeSession(), Notes()
+    follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
+    patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(60)]
+    fake.write(patterns[0], RULE)
+    fake.meanwhile = patterns[1:]
+    await follower.follow(session, None, connected=True)
+    assert learned.moments == [None]
+    assert learned.acls.entries(patterns[0]) == (RULE,)

@@ -1,0 +1,238 @@
+"""Automatic creation of topics: principal, request, concurrency, and the client's error."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bridgehead.kafka_wire.codec import decode_request, encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.metadata import Metadata
+from broker_proxy.auto_topics import IN_FLIGHT_MAX, AutoTopics
+from broker_proxy.forwarding import Forwarded
+from broker_proxy.forwarding_retry import Step
+from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.principal import KafkaPrincipal
+from event_log.events import Event, TopicsAutoCreated
+from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.client_requests import a_client, a_request
+from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
+
+ALICE = KafkaPrincipal("User", "alice")
+BROKER = KafkaPrincipal("User", "broker")
+ASKED_FOR, CREATED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
+
+
+class Scene:
+    """AutoTopics of broker 2, with a scripted controller."""
+
+    def __init__(self, *, waits: bool, **properties: str) -> None:
+        self.events: list[Event] = []
+        self.sent: list[tuple[ClientRequest, CreateTopicsRequest]] = []
+        self.error = ErrorCode.NONE
+        self.step = Step.RELAY
+        self.answers = asyncio.Event()
+        self.answers.set()
+        named = {name.replace("_", "."): value for name, value in properties.items()}
+        static = BrokerConfig.from_properties(
+            {"broker.id": "2", "zookeeper.connect": "h:1", **named}
+        )
+        broker = a_client(principal=BROKER, client_id="2")
+        self.topics = AutoTopics(
+            self._forward,
+            lambda: EffectiveBrokerConfig.of(static),
+            waits=lambda: waits,
+            broker=broker,
+            log=self,
+        )
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+
+    def flush(self) -> None:
+        pass
+
+    async def _forward(self, request: ClientRequest, body: bytes) -> Forwarded:
+        header, _ = decode_request_header(request.header_bytes)
+        message = decode_request(19, header.api_version, body)
+        self.sent.append((request, message))
+        await self.answers.wait()
+        if self.step is not Step.RELAY:
+            return Forwarded(self.step, None, 0, None)
+        results = [CreatableTopicResult(t.name, error_code=self.error) for t in message.topics]
+        answer = encode_response(19, header.api_version, CreateTopicsResponse(topics=results))
+        head = encode_response_header(19, header.api_version, header.correlation_id)
+        return Forwarded(Step.RELAY, head + answer, 7, None)
+
+
+def of_alice() -> ClientRequest:
+    return a_request(3, 12, principal=ALICE)
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_forwarding_broker_creates_as_its_client_without_waiting() -> None:
+    scene = Scene(waits=False, num_partitions="4", default_replication_factor="2")
+    scene.answers.clear()
+    assert await scene.topics.create_for_client(of_alice(), ["a", "b"]) == {
+        "a": ASKED_FOR,
+        "b": ASKED_FOR,
+    }
+    await settle()
+    ((request, message),) = scene.sent
+    assert (request.header.api_key, request.header.api_version) == (19, 7)
+    assert (request.header.client_id, request.header.correlation_id) == ("c", 9)
+    assert (request.client.principal, request.request_id) == (ALICE, "r.topics")
+    shapes = [(t.name, t.num_partitions, t.replication_factor, t.configs) for t in message.topics]
+    assert shapes == [("a", 4, 2, []), ("b", 4, 2, [])]
+    assert (message.timeout_ms, message.validate_only) == (30_000, False)
+    assert scene.events == [TopicsAutoCreated("r.topics", "r", "User:alice", ["a", "b"])]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcomes"),
+    [
+        (ErrorCode.REQUEST_TIMED_OUT, CREATED),
+        (ErrorCode.TOPIC_ALREADY_EXISTS, CREATED),
+        (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICATION_FACTOR),
+        (ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION),
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.INVALID_TOPIC_EXCEPTION),
+    ],
+)
+async def test_the_controllers_broker_waits_for_the_outcome(
+    error: ErrorCode, outcomes: ErrorCode
+) -> None:
+    scene = Scene(waits=True)
+    scene.error = error
+    assert await scene.topics.create_for_client(of_alice(), ["a"]) == {"a": outcomes}
+    ((request, message),) = scene.sent
+    assert (request.header.api_version, message.timeout_ms) == (5, 0)
+
+
+@pytest.mark.parametrize(
+    ("step", "outcomes"),
+    [(Step.TIMED_OUT, ASKED_FOR), (Step.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR)],
+)
+async def test_a_creation_without_a_response_is_not_reported_as_created(
+    step: Step, outcomes: ErrorCode
+) -> None:
+    scene = Scene(waits=True)
+    scene.step = step
+    assert await scene.topics.create_for_client(of_alice(), ["a"]) == {"a": outcomes}
+
+
+async def test_a_name_has_one_creation_at_a_time() -> None:
+    scene = Scene(waits=True)
+    scene.answers.clear()
+    first = asyncio.ensure_future(scene.topics.create_for_client(of_alice(), ["a", "a"]))
+    await settle()
+    outcomes = asyncio.ensure_future(scene.topics.create_for_client(of_alice(), ["a", "b"]))
+    await settle()
+    assert [[t.name for t in message.topics] for _, message in scene.sent] == [["a"], ["b"]]
+    scene.answers.set()
+    assert await first == {"a": CREATED}
+    assert await outcomes == {"a": ASKED_FOR, "b": CREATED}
+    await scene.topics.create_for_client(of_alice(), ["a"])
+    assert len(scene.sent) == 3
+
+
+async def test_concurrent_creations_are_bounded() -> None:
+    scene = Scene(waits=False)
+    scene.answers.clear()
+    names = [f"t{n}" for n in range(IN_FLIGHT_MAX + 5)]
+    assert set((await scene.topics.create_for_client(of_alice(), names)).values()) == {ASKED_FOR}
+    assert (await scene.topics.create_for_client(of_alice(), ["more"])) == {"more": ASKED_FOR}
+    await settle()
+    assert [len(message.topics) for _, message in scene.sent] == [IN_FLIGHT_MAX]
+
+
+async def test_a_forwarding_broker_waits_for_the_outcome_in_the_drafted_dialect() -> None:
+    scene = Scene(waits=False)
+    request = a_request(3, 12, principal=ALICE, dialect="drafted")
+    scene.error = ErrorCode.INVALID_REPLICATION_FACTOR
+    refused = {"a": ErrorCode.INVALID_REPLICATION_FACTOR}
+    assert await scene.topics.create_for_client(request, ["a"]) == refused
+    scene.topics.create_internal(request, "__consumer_offsets")
+    assert not await scene.topics.internal_created("__consumer_offsets")
+    scene.error = ErrorCode.NONE
+    scene.topics.create_internal(request, "__consumer_offsets")
+    assert await scene.topics.internal_created("__consumer_offsets")
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_internal_topics_are_created_as_the_broker_with_their_own_configs(
+    waits: bool,
+) -> None:
+    scene = Scene(waits=waits, offsets_topic_num_partitions="5", transaction_state_log_min_isr="1")
+    for name in ("__consumer_offsets", "__transaction_state", "__consumer_offsets"):
+        scene.topics.create_internal(of_alice(), name)
+    await settle()
+    requests = [request for request, _ in scene.sent]
+    assert [r.client.principal for r in requests] == [BROKER, BROKER]
+    assert [r.header.client_id for r in requests] == ["2", "2"]
+    topics = [topic for _, message in scene.sent for topic in message.topics]
+    assert [(t.name, t.num_partitions, t.replication_factor) for t in topics] == [
+        ("__consumer_offsets", 5, 3),
+        ("__transaction_state", 50, 3),
+    ]
+    assert [{c.name: c.value for c in topic.configs} for topic in topics] == [
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": "104857600",
+        },
+        {
+            "unclean.leader.election.enable": "false",
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": "1",
+            "segment.bytes": "104857600",
+        },
+    ]
+
+
+async def test_metadata_creates_no_topic_without_create() -> None:
+    may = saying_to_everybody(lambda what, _type, name: what != "CREATE" or name == "allowed")
+
+    scene, broker = Scene(waits=True), CoordinatingBroker()
+    broker.create("there", (1,))
+    api = Metadata(broker.view, authorize_for=may, auto_create=scene.topics.create_for_client)
+    names = ("there", "allowed", "denied")
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
+    request.allow_auto_topic_creation = True
+    answer = await broker.ask(api, 12, request)
+    assert {t["name"]: t["errorCode"] for t in answer["topics"]} == {
+        "there": 0,
+        "allowed": 5,
+        "denied": 29,
+    }
+    assert [[t.name for t in message.topics] for _, message in scene.sent] == [["allowed"]]
+
+
+async def test_a_concurrently_created_topic_keeps_the_error_of_its_creation() -> None:
+    """As in Kafka, whose response was built before."""
+    scene, broker = Scene(waits=True), CoordinatingBroker()
+
+    async def create(request: ClientRequest, names: list[str]) -> dict[str, ErrorCode]:
+        outcomes = dict(await scene.topics.create_for_client(request, names))
+        broker.create("new", (1,))
+        return outcomes
+
+    api = Metadata(broker.view, auto_create=create)  # type: ignore[arg-type]
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
+    request.allow_auto_topic_creation = True
+    for expected in (CREATED, ErrorCode.NONE):
+        (topic,) = (await broker.ask(api, 12, request))["topics"]
+        assert topic["errorCode"] == expected

@@ -1,0 +1,360 @@
+"""The dispatcher: responses that are relayed, replaced, merged or omitted, and their events."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.codec import decode_response, encode_request, encode_response
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.headers import (
+    decode_response_header,
+    encode_response_header,
+)
+from bridgehead.kafka_wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from bridgehead.kafka_wire.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.dispatch import Dispatcher
+from broker_proxy.forwarding import ForwardingManager, Target
+from envelope.messages import Envelope, EnvelopeReply
+from envelope.principal_serde import DefaultPrincipalSerde
+from event_log.events import Answered, Event, RequestReceived
+from metrics.node_metrics import NodeMetrics
+from tests.unit.broker_proxy.client_requests import a_request
+
+DESCRIBE_CLUSTER = encode_request(60, 0, DescribeClusterRequest())
+EMPTY = EnvelopeReply(0, b"", 0)
+
+
+@dataclass
+class Memory:
+    """An event log in memory."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+
+    def flush(self) -> None:
+        pass
+
+
+@dataclass
+class FixedLink:
+    """Gives every Envelope the same reply."""
+
+    answer: EnvelopeReply
+    sent: list[Envelope] = field(default_factory=list)
+
+    def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
+        self.sent.append(envelope)
+        future: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
+        future.set_result(self.answer)
+        return future
+
+
+class DescribesCluster:
+    """A local API that returns or raises `end`."""
+
+    api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_CLUSTER
+
+    def __init__(self, end: Any) -> None:
+        self._end = end
+
+    async def handle(self, request: ClientRequest, message: Any) -> Any:
+        if isinstance(self._end, Exception):
+            raise self._end
+        return self._end
+
+
+class KeepsFirst:
+    """A split API that answers the first resource and forwards the others."""
+
+    api_key: ClassVar[ApiKey] = ApiKey.ALTER_CONFIGS
+
+    async def split(self, request: ClientRequest, message: Any) -> tuple[Any, Any | None]:
+        if message.resources[0].resource_name == "faulty":
+            raise RuntimeError("a fault in a split")
+        rest = message.resources[1:]
+        return message.resources[0].resource_name, (
+            AlterConfigsRequest(resources=rest) if rest else None
+        )
+
+    def merge(self, request: ClientRequest, message: Any, local: Any, forwarded: Any | None) -> Any:
+        here = AlterConfigsResourceResponse(resource_type=4, resource_name=local, error_code=42)
+        there = forwarded.responses if forwarded else []
+        return AlterConfigsResponse(responses=[here, *there])
+
+
+@dataclass
+class Broker:
+    """A dispatcher over a link with a fixed reply."""
+
+    link_answer: EnvelopeReply = EMPTY
+    local: Any = None
+    is_controller: bool = False
+    forwarding_enabled: bool = True
+    read_gate: Any = None
+    log: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        self.link = FixedLink(self.link_answer)
+        self.metrics = NodeMetrics(CollectorRegistry(), now_s=time.monotonic)
+        manager = ForwardingManager(
+            broker_id=1,
+            incarnation="i",
+            serde=DefaultPrincipalSerde(),
+            request_timeout_ms=100,
+            log=self.log,
+            now_s=time.monotonic,
+            redirected=self.metrics.message_redirected,
+        )
+        manager.set_target(Target(self.link, 3, self.is_controller))
+        self.dispatcher = Dispatcher(
+            local_apis={60: DescribesCluster(self.local)},
+            split_apis={33: KeepsFirst()},
+            forwarding=manager,
+            forwarding_enabled=self.forwarding_enabled,
+            is_controller=lambda: self.is_controller,
+            image_zxid=lambda: 42,
+            now_ns=time.monotonic_ns,
+            log=self.log,
+            metrics=self.metrics,
+            read_gate=self.read_gate,
+        )
+
+    def last(self) -> Answered:
+        event = self.log.events[-1]
+        assert isinstance(event, Answered)
+        return event
+
+    def counts(self) -> Mapping[str, float]:
+        return self.metrics.snapshot()
+
+
+def _request(key: int, version: int, body: bytes) -> ClientRequest:
+    return a_request(key, version, body, request_id="1.b.1.1.9", client_id="client")
+
+
+def _create(version: int = 5) -> ClientRequest:
+    message = CreateTopicsRequest(topics=[CreatableTopic(name="orders", num_partitions=1)])
+    return _request(19, version, encode_request(19, version, message))
+
+
+def _codes(answer: bytes, version: int = 5) -> list[tuple[str, int, str | None]]:
+    correlation_id, at = decode_response_header(19, version, answer)
+    assert correlation_id == 9
+    response = decode_response(19, version, answer, at)
+    return [(t.name, t.error_code, t.error_message) for t in response.topics]
+
+
+async def test_the_inner_response_is_relayed_unchanged() -> None:
+    response = CreateTopicsResponse(topics=[CreatableTopicResult(name="orders", error_code=36)])
+    inner = encode_response_header(19, 5, 9) + encode_response(19, 5, response)
+    broker = Broker(EnvelopeReply(0, inner, 1234))
+    assert await broker.dispatcher.handle(_create()) == inner
+    assert (broker.last().zxid, broker.last().error, broker.last().route) == (1234, None, "FORWARD")
+    assert broker.counts()["num_messages_redirected_count"] == 1
+    assert broker.counts()["num_client_forwarding_to_controller_count"] == 0
+
+
+@pytest.mark.parametrize("key", [33, 39, 40, 44, 51])
+async def test_bodies_that_may_hold_a_secret_have_no_digest(key: int) -> None:
+    """A digest would allow guessing of passwords, HMACs and credentials."""
+    broker = Broker()
+    spec = API_SPECS[key]
+    body = encode_request(key, spec.max_version, spec.request())
+    await broker.dispatcher.handle(_request(key, spec.max_version, body))
+    assert _digest(broker) is None
+    await broker.dispatcher.handle(_create())
+    assert _digest(broker) == hashlib.sha256(_create().body).hexdigest()
+
+
+def _digest(broker: Broker) -> str | None:
+    received = [event for event in broker.log.events if isinstance(event, RequestReceived)]
+    return received[-1].body_sha256
+
+
+@pytest.mark.parametrize(
+    ("outer", "code"), [(31, -1), (97, -1), (42, -1), (7, 7), (41, 7)], ids=lambda c: str(c)
+)
+async def test_an_outer_error_becomes_an_error_in_the_apis_own_shape(outer: int, code: int) -> None:
+    broker = Broker(EnvelopeReply(outer, None, 0))
+    answer = await broker.dispatcher.handle(_create())
+    assert answer is not None
+    assert _codes(answer) == [("orders", code, None)]
+    assert broker.last().error == code
+
+
+async def test_a_malformed_inner_response_is_an_unknown_server_error() -> None:
+    answer = await Broker(EnvelopeReply(0, b"abc", 5)).dispatcher.handle(_create())
+    assert answer is not None
+    assert _codes(answer) == [("orders", -1, None)]
+
+
+async def test_a_version_unknown_to_the_controller_closes_the_connection() -> None:
+    broker = Broker(EnvelopeReply(35, None, 0))
+    assert await broker.dispatcher.handle(_create()) is None
+    assert (broker.last().closed, broker.last().error) == (True, 35)
+
+
+async def test_a_malformed_write_closes_the_connection_and_is_not_forwarded() -> None:
+    broker = Broker()
+    assert await broker.dispatcher.handle(_request(19, 5, _create().body[:-3])) is None
+    assert broker.link.sent == []
+    assert broker.last().closed
+
+
+async def test_an_unserved_api_closes_the_connection() -> None:
+    broker = Broker()
+    assert await broker.dispatcher.handle(_request(7, 1, b"\0\0\0\1")) is None
+    received = broker.log.events[0]
+    assert isinstance(received, RequestReceived)
+    assert (received.route, broker.last().closed) == ("CLOSE", True)
+
+
+class Gate:
+    """A read gate that is open or closed."""
+
+    def __init__(self, *, is_open: bool) -> None:
+        self._is_open = is_open
+
+    async def pass_through(self) -> bool:
+        return self._is_open
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_a_closed_read_gate_closes_the_connection_on_reads_only(is_open: bool) -> None:
+    inner = encode_response_header(19, 5, 9) + encode_response(19, 5, CreateTopicsResponse())
+    broker = Broker(
+        EnvelopeReply(0, inner, 1), DescribeClusterResponse(), read_gate=Gate(is_open=is_open)
+    )
+    answer = await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER))
+    assert (answer is not None, broker.last().closed) == (is_open, not is_open)
+    assert await broker.dispatcher.handle(_create()) == inner
+
+
+async def test_requests_to_the_controller_in_this_process_do_not_count_as_redirected() -> None:
+    inner = encode_response_header(19, 5, 9) + encode_response(19, 5, CreateTopicsResponse())
+    broker = Broker(EnvelopeReply(0, inner, 1), is_controller=True)
+    assert await broker.dispatcher.handle(_create()) == inner
+    assert broker.counts()["num_messages_redirected_count"] == 0
+
+
+async def test_a_broker_without_forwarding_answers_not_controller() -> None:
+    broker = Broker(forwarding_enabled=False)
+    answer = await broker.dispatcher.handle(_create())
+    assert answer is not None
+    assert _codes(answer) == [("orders", 41, "")]
+    assert broker.link.sent == []
+    assert broker.counts()["not_controller_answers_count"] == 1
+    assert broker.last().route == "NOT_CONTROLLER"
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (DescribeClusterResponse(cluster_id="x"), 0),
+        (ApiError(ErrorCode.INVALID_REQUEST, "own words"), 42),
+        (ApiError(ErrorCode.REQUEST_TIMED_OUT), 7),
+        (RuntimeError("a fault"), -1),
+        ("not a message", -1),
+    ],
+)
+async def test_any_exception_of_a_local_api_becomes_a_response(end: Any, code: int) -> None:
+    broker = Broker(local=end)
+    body = DESCRIBE_CLUSTER
+    answer = await broker.dispatcher.handle(_request(60, 0, body))
+    assert answer is not None
+    _, at = decode_response_header(60, 0, answer)
+    assert decode_response(60, 0, answer, at).error_code == code
+    assert broker.last().zxid == 42
+
+
+async def test_an_encoded_response_is_sent_as_it_is() -> None:
+    broker = Broker(local=b"encoded before")
+    answer = await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER))
+    assert answer == encode_response_header(60, 0, 9) + b"encoded before"
+
+
+def _alter(*names: str) -> ClientRequest:
+    resources = [AlterConfigsResource(resource_type=2, resource_name=name) for name in names]
+    return _request(33, 1, encode_request(33, 1, AlterConfigsRequest(resources=resources)))
+
+
+async def _altered(broker: Broker, *names: str) -> list[tuple[str, int]]:
+    answer = await broker.dispatcher.handle(_alter(*names))
+    assert answer is not None
+    _, at = decode_response_header(33, 1, answer)
+    return [(r.resource_name, r.error_code) for r in decode_response(33, 1, answer, at).responses]
+
+
+async def test_a_split_request_forwards_its_rest_and_merges_both_parts() -> None:
+    there = AlterConfigsResponse(
+        responses=[AlterConfigsResourceResponse(resource_type=2, resource_name="b")]
+    )
+    inner = encode_response_header(33, 1, 9) + encode_response(33, 1, there)
+    broker = Broker(EnvelopeReply(0, inner, 88))
+    assert await _altered(broker, "a", "b") == [("a", 42), ("b", 0)]
+    (sent,) = broker.link.sent
+    assert sent.request_header == _alter("a", "b").header_bytes
+    assert sent.request_data == _alter("b").body
+    assert broker.last().zxid == 88
+
+
+async def test_a_split_request_without_a_rest_is_not_forwarded() -> None:
+    broker = Broker()
+    assert await _altered(broker, "a") == [("a", 42)]
+    assert broker.link.sent == []
+    assert broker.counts()["num_messages_redirected_count"] == 0
+
+
+async def test_a_failed_rest_keeps_the_local_results() -> None:
+    assert await _altered(Broker(EnvelopeReply(31, None, 0)), "a", "b") == [("a", 42), ("b", -1)]
+
+
+async def test_an_exception_in_a_split_is_an_unknown_server_error_for_each_resource() -> None:
+    assert await _altered(Broker(), "faulty", "b") == [("faulty", -1), ("b", -1)]
+
+
+async def test_api_versions_in_an_unknown_version_is_answered_in_version_0() -> None:
+    """As a real Kafka does for version -1."""
+    broker = Broker()
+    answer = broker.dispatcher.handle_unsupported(_request(18, 99, b""))
+    assert answer is not None
+    assert answer.hex() == "00000009" + "002300000001001200000004"
+    assert broker.last().error == 35
+    assert broker.dispatcher.handle_unsupported(_request(19, 99, b"")) is None
+    assert broker.last().closed
+
+
+async def test_every_request_has_one_answered_event() -> None:
+    broker = Broker(EnvelopeReply(35, None, 0), local=DescribeClusterResponse())
+    await broker.dispatcher.handle(_create())
+    await broker.dispatcher.handle(_request(60, 0, DESCRIBE_CLUSTER))
+    await broker.dispatcher.handle(_request(10, 0, b""))
+    kinds = [e.kind for e in broker.log.events]
+    assert kinds.count("request_received") == kinds.count("answered") == 3

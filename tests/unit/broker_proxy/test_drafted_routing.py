@@ -1,0 +1,62 @@
+"""Routing on drafted listeners, by KIP-590's and KIP-4's versions."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS, Route
+from broker_proxy.routing import DIALECTS, SHIPPED, route
+
+DRAFTED = DIALECTS["drafted"]
+FORWARD, LOCAL, NOT_CONTROLLER = Route.FORWARD, Route.LOCAL, Route.NOT_CONTROLLER
+# KIP-590 §Protocol Bumps, literally.
+BUMPED = {
+    "AlterConfigs": 2,
+    "IncrementalAlterConfigs": 2,
+    "CreateAcls": 3,
+    "DeleteAcls": 3,
+    "AlterClientQuotas": 1,
+    "CreateDelegationToken": 3,
+    "RenewDelegationToken": 3,
+    "ExpireDelegationToken": 3,
+}
+OF_THE_CONTROLLER = [key for key, way in DRAFTED.items() if way is FORWARD]
+
+
+def way_of(key: int, version: int, *, controller: bool, forwards: bool = True) -> Route | None:
+    return route(
+        key,
+        version,
+        dialect="drafted",
+        forwarding_enabled=forwards,
+        broker_is_controller=controller,
+    )
+
+
+def test_the_version_bumps_are_those_of_the_kip() -> None:
+    bumped = [spec for spec in DRAFTED_SPECS.values() if spec.forwarded_below is not None]
+    assert {spec.name: spec.forwarded_below for spec in bumped} == BUMPED
+    assert all(spec.max_version == spec.forwarded_below for spec in bumped)
+
+
+@pytest.mark.parametrize("key", OF_THE_CONTROLLER)
+def test_bumped_versions_are_not_controller_and_older_ones_are_forwarded(key: int) -> None:
+    """KIP-590's eight APIs; no version of another write API is forwarded (KIP-4)."""
+    bump = DRAFTED_SPECS[key].forwarded_below or 0
+    for version in DRAFTED_SPECS[key].versions:
+        away = way_of(key, version, controller=False)
+        assert away is (FORWARD if version < bump else NOT_CONTROLLER)
+        assert way_of(key, version, controller=True) is FORWARD
+        assert way_of(key, version, controller=False, forwards=False) is NOT_CONTROLLER
+
+
+def test_local_apis_are_local_in_both_dialects() -> None:
+    assert set(SHIPPED) <= set(DRAFTED)
+    for key, way in SHIPPED.items():
+        assert DRAFTED[key] is way
+        if way is LOCAL:
+            assert way_of(key, 0, controller=False) is LOCAL
+
+
+def test_a_clients_envelope_is_local() -> None:
+    assert way_of(58, 0, controller=False) is LOCAL

@@ -1,0 +1,137 @@
+"""FindCoordinator and DescribeGroups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bridgehead.kafka_wire.messages.describe_groups import DescribeGroupsRequest
+from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
+from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.find_coordinator import FindCoordinator
+from broker_proxy.apis.groups import DescribeGroups
+from broker_proxy.coordinators import partition_of
+from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
+
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+NOBODY = {"nodeId": -1, "host": "", "port": -1}
+NOT_AVAILABLE = "The coordinator is not available."
+
+
+class RecordedTopics:
+    """An AutoTopics that records the topics to create."""
+
+    def __init__(self) -> None:
+        self.topics: list[str] = []
+
+    def create_internal(self, request: ClientRequest, name: str) -> None:
+        self.topics.append(name)
+
+
+def an_api(
+    broker: CoordinatingBroker, *, allowed: bool = True
+) -> tuple[FindCoordinator, RecordedTopics]:
+    requested: Any = RecordedTopics()
+    may = saying_to_everybody(allowed)
+    return FindCoordinator(broker.view, broker.coordinators, requested, may, 5.0), requested
+
+
+@pytest.mark.parametrize(
+    ("key", "partitions", "expected"),
+    [
+        ("g", 50, 3),
+        ("h", 5, 4),
+        ("", 50, 0),
+        ("é", 50, 33),
+        ("orders-consumers", 50, 39),
+        ("some-group-7", 50, 30),
+        ("polygenelubricants", 50, 0),
+    ],
+)
+def test_partition_of_a_key_is_the_absolute_java_hash(
+    key: str, partitions: int, expected: int
+) -> None:
+    assert partition_of(key, partitions) == expected
+
+
+@pytest.mark.parametrize("version", range(7))
+async def test_find_coordinator_requests_a_missing_internal_topic(version: int) -> None:
+    broker = CoordinatingBroker()
+    api, requested = an_api(broker)
+    request = FindCoordinatorRequest(key="g", coordinator_keys=["g", "h"])
+    answer = await broker.ask(api, version, request)
+    assert set(requested.topics) == {OFFSETS}
+    if version >= 4:
+        nobody = {**NOBODY, "errorCode": 15, "errorMessage": ""}
+        assert answer["coordinators"] == [{"key": key, **nobody} for key in "gh"]
+    else:
+        text = {"errorMessage": NOT_AVAILABLE} if version else {}
+        results = {key: value for key, value in answer.items() if key != "throttleTimeMs"}
+        assert results == {**NOBODY, "errorCode": 15, **text}
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+@pytest.mark.parametrize(("key_type", "topic"), [(GROUP, OFFSETS), (TRANSACTION, TRANSACTIONS)])
+async def test_find_coordinator_returns_the_leader_of_the_keys_partition(
+    version: int, key_type: int, topic: str
+) -> None:
+    """ "g" is in partition 3 of 4, "h" in partition 0."""
+    broker = CoordinatingBroker()
+    broker.create(topic, (2,), (1,), (1,), (3,))
+    api, requested = an_api(broker)
+    request = FindCoordinatorRequest(key="g", key_type=key_type, coordinator_keys=["g", "h"])
+    answer = await broker.ask(api, version, request)
+    if version >= 4:
+        found = [(c["nodeId"], c["host"], c["port"]) for c in answer["coordinators"]]
+        assert found == [(3, "host3", 9003), (2, "host2", 9002)]
+        assert {(c["errorCode"], c["errorMessage"]) for c in answer["coordinators"]} == {(0, "")}
+    else:
+        assert (answer["nodeId"], answer["host"], answer["port"]) == (3, "host3", 9003)
+        assert (answer["errorCode"], answer["errorMessage"]) == (0, "NONE")
+    assert requested.topics == []
+
+
+async def test_metadata_omits_a_leader_without_the_clients_listener() -> None:
+    broker = CoordinatingBroker()
+    broker.create(OFFSETS, (3,))
+    api, _ = an_api(broker)
+    answer = await broker.ask(api, 6, FindCoordinatorRequest(coordinator_keys=["g"]), "INNER")
+    (found,) = answer["coordinators"]
+    assert (found["errorCode"], found["nodeId"]) == (15, -1)
+
+
+@pytest.mark.parametrize(("version", "code"), [(4, 42), (5, 42), (6, 15)])
+async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None:
+    """As in a Kafka without share groups."""
+    broker = CoordinatingBroker()
+    api, requested = an_api(broker)
+    request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g"])
+    (found,) = (await broker.ask(api, version, request))["coordinators"]
+    assert (found["errorCode"], found["errorMessage"]) == (code, "")
+    assert requested.topics == []
+
+
+@pytest.mark.parametrize(("key_type", "code"), [(GROUP, 30), (TRANSACTION, 53)])
+async def test_find_coordinator_needs_describe_and_creates_nothing_without_it(
+    key_type: int, code: int
+) -> None:
+    broker = CoordinatingBroker()
+    api, requested = an_api(broker, allowed=False)
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"])
+    (found,) = (await broker.ask(api, 6, request))["coordinators"]
+    assert (found["errorCode"], found["nodeId"], requested.topics) == (code, -1, [])
+
+
+async def test_describe_groups_without_describe_hides_the_coordinator() -> None:
+    def may(_operation: str, _type: str, name: str) -> bool:
+        return name == "seen"
+
+    broker = CoordinatingBroker()
+    broker.create(OFFSETS, (1,))
+    request = DescribeGroupsRequest(groups=["hidden", "seen"])
+    api = DescribeGroups(broker.coordinators, saying_to_everybody(may))
+    answer = await broker.ask(api, 5, request)
+    assert [group["errorCode"] for group in answer["groups"]] == [30, 0]

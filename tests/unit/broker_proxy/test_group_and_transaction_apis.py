@@ -1,0 +1,214 @@
+"""OffsetFetch, DescribeProducers and AlterReplicaLogDirs.
+
+Expected values are those of a live Kafka 3.9.1 with ZooKeeper whose groups "g" and "h" had
+coordinators and never a member.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bridgehead.kafka_wire.apis import UNSERVED
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages import (
+    alter_replica_log_dirs,
+    describe_log_dirs,
+    describe_producers,
+    offset_fetch,
+)
+from broker_proxy.apis.alter_replica_log_dirs import AlterReplicaLogDirs
+from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
+from broker_proxy.apis.describe_producers import DescribeProducers
+from broker_proxy.apis.offset_fetch import OffsetFetch
+from broker_proxy.log_dirs import LogDirs
+from broker_proxy.routing import DIALECTS
+from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
+
+KAFKA_LISTS = {*range(52), 56, 57, 58, 60, 61, *range(65, 70)}
+
+
+def a_broker() -> CoordinatingBroker:
+    """Broker 1 coordinates "h", broker 2 "g"; topic t has partitions on 1, on 2, and on both."""
+    broker = CoordinatingBroker()
+    broker.create("__consumer_offsets", (1,), (2,))
+    broker.create("__transaction_state", (1,), (2,))
+    broker.create("t", (1,), (2,), (2, 1))
+    return broker
+
+
+yes, no = saying_to_everybody(True), saying_to_everybody(False)
+
+
+def test_every_api_of_kafka_is_served_or_listed_as_unserved() -> None:
+    table = DIALECTS["shipped"]
+    assert not set(table) & set(UNSERVED)
+    assert set(table) | set(UNSERVED) >= KAFKA_LISTS
+    assert set(table) <= KAFKA_LISTS
+
+
+def offsets_of(group: str, *names: str) -> offset_fetch.OffsetFetchRequest:
+    """Return the same request for all versions; no names request all committed offsets."""
+    old = [offset_fetch.OffsetFetchRequestTopic(name, [0, 7]) for name in names]
+    new = [offset_fetch.OffsetFetchRequestTopics(name, [0, 7]) for name in names]
+    requested = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=new if names else None)
+    return offset_fetch.OffsetFetchRequest(
+        groups=[requested], group_id=group, topics=old if names else None
+    )
+
+
+def told_of(answer: dict[str, Any], version: int) -> tuple[int | None, dict[str, set[Any]]]:
+    """Return the group's error, and the distinct (offset, error) pairs of each topic."""
+    group = answer["groups"][0] if version >= 8 else answer
+    topics = {
+        topic["name"]: {(p["committedOffset"], p["errorCode"]) for p in topic["partitions"]}
+        for topic in group["topics"]
+    }
+    return group.get("errorCode"), topics
+
+
+@pytest.mark.parametrize("version", range(10))
+async def test_offset_fetch_needs_describe_on_group_and_topic(version: int) -> None:
+    broker = a_broker()
+    request = offsets_of("h", "t", "hidden")
+    answer = await broker.ask(OffsetFetch(broker.coordinators, no), version, request)
+    denied = (30, {}) if version >= 2 else (None, {"t": {(-1, 30)}, "hidden": {(-1, 30)}})
+    assert told_of(answer, version) == denied
+    api = OffsetFetch(
+        broker.coordinators, saying_to_everybody(lambda _operation, _type, name: name != "hidden")
+    )
+    _, topics = told_of(await broker.ask(api, version, request), version)
+    assert topics == {"t": {(-1, 0 if version else 3)}, "hidden": {(-1, 29)}}
+
+
+async def test_offset_fetch_v0_fails_for_a_group_without_a_valid_path() -> None:
+    broker = a_broker()
+    api = OffsetFetch(broker.coordinators, yes)
+    topics = [
+        offset_fetch.OffsetFetchRequestTopic("t", [0, 7]),
+        offset_fetch.OffsetFetchRequestTopic("u", []),
+    ]
+    for group, there in (("", -1), ("𝄞", -1), ("a/b", 3)):
+        request = offset_fetch.OffsetFetchRequest(group_id=group, topics=topics)
+        ((topic),) = (await broker.ask(api, 0, request))["topics"]
+        assert [p["errorCode"] for p in topic["partitions"]] == [there, 3]
+
+
+@pytest.mark.parametrize("version", range(10))
+async def test_offset_fetch_omits_empty_topics_and_repeated_partitions(
+    version: int,
+) -> None:
+    broker = a_broker()
+    topics = [("t", []), ("u", [0, 0]), ("u", [1, 0])]
+    request = offset_fetch.OffsetFetchRequest(
+        group_id="h",
+        topics=[offset_fetch.OffsetFetchRequestTopic(*each) for each in topics],
+        groups=[
+            offset_fetch.OffsetFetchRequestGroup(
+                group_id="h",
+                topics=[offset_fetch.OffsetFetchRequestTopics(*each) for each in topics],
+            )
+        ],
+    )
+    answer = await broker.ask(OffsetFetch(broker.coordinators, yes), version, request)
+    ((topic),) = (answer["groups"][0] if version >= 8 else answer)["topics"]
+    assert topic["name"] == "u"
+    assert [each["partitionIndex"] for each in topic["partitions"]] == [0, 1]
+
+
+async def test_describe_producers_answers_for_replicas_of_this_broker() -> None:
+    broker = a_broker()
+    requested = {"t": [0, 1, 2, 9], "none": [0], "bad/name": [0]}
+    topics = [describe_producers.TopicRequest(name, numbers) for name, numbers in requested.items()]
+    request = describe_producers.DescribeProducersRequest(topics=topics)
+    answer = await broker.ask(DescribeProducers(1, broker.cache, yes), 0, request)
+    outcomes = {
+        topic["name"]: [(p["errorCode"], p["errorMessage"]) for p in topic["partitions"]]
+        for topic in answer["topics"]
+    }
+    assert outcomes["t"] == [(0, None), (6, None), (0, None), (3, None)]
+    assert outcomes["none"] == [(3, "This server does not host this topic-partition.")]
+    ((code, text),) = outcomes["bad/name"]
+    assert (code, text.startswith("Topic name is invalid: 'bad/name'")) == (17, True)
+    assert all(not p["activeProducers"] for t in answer["topics"] for p in t["partitions"])
+    answer = await broker.ask(DescribeProducers(1, broker.cache, no), 0, request)
+    assert {p["errorCode"] for t in answer["topics"] for p in t["partitions"]} == {29}
+
+
+def moves(*wanted: tuple[str, str, list[int]]) -> alter_replica_log_dirs.AlterReplicaLogDirsRequest:
+    """Return a request of (directory, topic, partitions)."""
+    return alter_replica_log_dirs.AlterReplicaLogDirsRequest(
+        dirs=[
+            alter_replica_log_dirs.AlterReplicaLogDir(
+                path, [alter_replica_log_dirs.AlterReplicaLogDirTopic(name, partitions)]
+            )
+            for path, name, partitions in wanted
+        ]
+    )
+
+
+def codes_of(answer: dict[str, Any]) -> dict[tuple[str, int], int]:
+    return {
+        (topic["topicName"], p["partitionIndex"]): p["errorCode"]
+        for topic in answer["results"]
+        for p in topic["partitions"]
+    }
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) -> None:
+    broker = a_broker()
+    log_dirs = LogDirs(("/a", "/b"), broker.cache, 1)
+    api = AlterReplicaLogDirs(log_dirs, yes)
+    request = moves(
+        *(("/b", "t", [0, 1, 2, 9]), ("/b", "none", [0]), ("/nowhere", "none", [1])),
+        *(("/a", "t", [2]), ("/a", "without", [])),
+        *(("/nowhere", "n" * 213, [0, 10]), ("/nowhere", "n" * 214, [0])),
+    )
+    answer = await broker.ask(api, version, request)
+    assert "without" not in {topic["topicName"] for topic in answer["results"]}
+    assert codes_of(answer) == {
+        ("t", 0): 0,
+        ("t", 1): 9,
+        ("t", 2): 0,
+        ("t", 9): 3,
+        ("none", 0): 3,
+        ("none", 1): 57,
+        ("n" * 213, 0): 57,
+        ("n" * 213, 10): 17,  # the copy's name would be longer than a file's may be
+        ("n" * 214, 0): 17,
+    }
+    everything = describe_log_dirs.DescribeLogDirsRequest(topics=None)
+    outcomes = await broker.ask(DescribeLogDirs(log_dirs, broker.cache, yes), 4, everything)
+    found = {
+        result["logDir"]: [
+            p["partitionIndex"]
+            for t in result["topics"]
+            if t["name"] == "t"
+            for p in t["partitions"]
+        ]
+        for result in outcomes["results"]
+    }
+    assert found == {"/a": [2], "/b": [0]}
+
+
+async def test_a_recreated_topic_does_not_inherit_moved_replicas() -> None:
+    broker = a_broker()
+    log_dirs = LogDirs(("/a", "/b"), broker.cache, 1)
+    log_dirs.move("t", 0, "/b")
+    broker.delete("t")
+    broker.create("T", (1,))
+    log_dirs.move("T", 0, "/b")
+    broker.create("t", (1,), topic_id=b"another topic id")
+    assert list(log_dirs.replicas("t")) == [(0, "/a")]
+    assert list(log_dirs.replicas("T")) == [(0, "/b")]
+
+
+async def test_alter_replica_log_dirs_needs_alter_on_the_cluster() -> None:
+    broker = a_broker()
+    api = AlterReplicaLogDirs(LogDirs(("/a",), broker.cache, 1), no)
+    with pytest.raises(ApiError) as refused:
+        await broker.ask(api, 2, moves(("/a", "t", [0])))
+    assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -1,0 +1,159 @@
+"""ListOffsets on empty logs, as a live Kafka 3.9.1 answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from immutables import Map
+
+from bridgehead.kafka_wire.codec import decode_response, encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from broker_proxy.apis.list_offsets import ListOffsets
+from broker_proxy.metadata_cache import MetadataCache
+from cluster_model.image import BrokerRegistration, MetadataImage
+from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
+from tests.unit.broker_proxy.authorizing import Rule, saying_to_everybody
+from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.broker_proxy.coordinating_broker import apply_image
+
+MADE_MS = 1_700_000_000_000
+LED, ELSEWHERE, FOLLOWED, UNKNOWN = 0, 1, 2, 9
+EPOCH = 2
+Told = tuple[int, int, int, list[int]]
+
+
+def api(allowed: Rule | bool = True) -> ListOffsets:
+    """Broker 1: it leads partition 0, has no replica of 1, follows broker 2 in 2."""
+    image = MetadataImage(
+        controller_epoch=1, brokers=Map({i: BrokerRegistration(i, i, ()) for i in (1, 2)})
+    )
+    assignment = ((1,), (2,), (2, 1))
+    image = image.replay([TopicRecord("t", b"i" * 16, assignment, {})])
+    states = [PartitionState(replicas[0], EPOCH, replicas, 1, 0) for replicas in assignment]
+    image = image.replay([PartitionRecord("t", p, state) for p, state in enumerate(states)])
+    cache = apply_image(MetadataCache(lambda: None), image)
+    return ListOffsets(1, cache, saying_to_everybody(allowed), times)
+
+
+async def times(logs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """Every log was created at MADE_MS."""
+    return dict.fromkeys(logs, MADE_MS)
+
+
+async def ask(version: int, topics: list[ListOffsetsTopic], api: ListOffsets, **fields: Any) -> Any:
+    request = ListOffsetsRequest(replica_id=fields.pop("replica_id", -1), topics=topics, **fields)
+    answer = await api.handle(a_request(2, version), request)
+    return decode_response(2, version, encode_response(2, version, answer)).topics
+
+
+async def one(
+    version: int,
+    timestamp: int,
+    *,
+    partition: int = LED,
+    epoch: int = -1,
+    offsets_max: int = 1,
+    **fields: Any,
+) -> Told:
+    """Return (error, offset, leader epoch, offsets of version 0) of one partition of `t`."""
+    requested = ListOffsetsPartition(partition, epoch, timestamp, offsets_max)
+    (topic,) = await ask(version, [ListOffsetsTopic("t", [requested])], api(), **fields)
+    (p,) = topic.partitions
+    assert p.timestamp == -1
+    return p.error_code, p.offset, p.leader_epoch, p.old_style_offsets
+
+
+@pytest.mark.parametrize("version", range(1, 10))
+async def test_list_offsets_of_an_empty_log(version: int) -> None:
+    epoch = EPOCH if version >= 4 else -1
+    begins: Told = (0, 0, epoch, [])
+    nothing: Told = (0, -1, -1, [])
+    unsupported: Told = (35, -1, -1, [])
+    assert await one(version, -1) == begins
+    assert await one(version, -2) == begins
+    assert await one(version, -3) == (nothing if version >= 7 else unsupported)
+    assert await one(version, -4) == (begins if version >= 8 else unsupported)
+    assert await one(version, -5) == (nothing if version >= 9 else unsupported)
+    assert await one(version, -6) == unsupported
+    for timestamp in (0, MADE_MS, 10**15):
+        assert await one(version, timestamp) == nothing
+
+
+async def test_list_offsets_v0_returns_the_only_segment() -> None:
+    assert await one(0, -1) == (0, -1, -1, [0])
+    assert await one(0, -2, offsets_max=3) == (0, -1, -1, [0])
+    assert await one(0, -2, offsets_max=0) == (0, -1, -1, [])
+    assert await one(0, -2, offsets_max=-1) == (-1, -1, -1, [])
+    assert await one(0, 10**12) == (0, -1, -1, [])
+    assert await one(0, MADE_MS - 1) == (0, -1, -1, [])
+    assert await one(0, MADE_MS) == (0, -1, -1, [0])
+    assert await one(0, 10**15, offsets_max=5) == (0, -1, -1, [0])
+    assert await one(0, -3) == (35, -1, -1, [])
+
+
+# replica that asks, leader epoch it knows, timestamp -> error, offset, leader epoch
+FOLLOWER = [
+    ((-1, -1, -1), (6, -1, -1)),
+    ((-1, 1, -1), (74, -1, -1)),
+    ((-1, 9, -1), (75, -1, -1)),
+    ((-2, -1, -1), (0, 0, EPOCH)),
+    ((-2, -1, -2), (0, 0, -1)),
+    ((-2, -1, -5), (0, -1, -1)),
+    ((-2, 1, -1), (74, -1, -1)),
+    ((2, -1, -1), (6, -1, -1)),
+    ((2, 9, -1), (75, -1, -1)),
+]
+
+
+@pytest.mark.parametrize(("requested", "results"), FOLLOWER)
+async def test_a_follower_answers_debugging_consumers_only(requested: Any, results: Any) -> None:
+    replica_id, epoch, timestamp = requested
+    answer = await one(9, timestamp, partition=FOLLOWED, epoch=epoch, replica_id=replica_id)
+    assert answer[:3] == results
+
+
+async def test_a_broker_without_a_replica_is_not_leader_or_follower() -> None:
+    for epoch in (-1, 0, 9):
+        assert (await one(9, -1, partition=ELSEWHERE, epoch=epoch))[0] == 6
+        assert (await one(9, -1, partition=UNKNOWN, epoch=epoch))[0] == 3
+
+
+async def test_the_leader_rejects_other_leader_epochs() -> None:
+    assert (await one(4, -1, epoch=EPOCH))[0] == 0
+    assert (await one(4, -1, epoch=EPOCH - 1))[0] == 74
+    assert (await one(4, -1, epoch=-5))[0] == 74
+    assert (await one(4, -1, epoch=EPOCH + 1))[0] == 75
+
+
+async def test_an_invalid_isolation_level_is_an_unknown_server_error() -> None:
+    assert (await one(2, -1, isolation_level=1))[0] == 0
+    assert (await one(2, -1, isolation_level=5))[0] == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.parametrize(("version", "error"), [(0, 0), (1, 42), (9, 42)])
+async def test_a_repeated_partition_is_rejected_from_version_1(version: int, error: int) -> None:
+    requested = ListOffsetsPartition(LED, -1, -1, 1)
+    together = await ask(version, [ListOffsetsTopic("t", [requested, requested])], api())
+    apart = await ask(version, [ListOffsetsTopic("t", [requested])] * 2, api())
+    for topics in (together, apart):
+        assert [p.error_code for topic in topics for p in topic.partitions] == [error] * 2
+
+
+async def test_unauthorized_topics_are_last() -> None:
+    requested = [ListOffsetsPartition(LED, -1, -1)]
+    entries = [ListOffsetsTopic(name, requested) for name in ("secret", "t", "missing")]
+    may = lambda operation, kind, name: name != "secret"  # noqa: E731
+    topics = await ask(9, [*entries, ListOffsetsTopic("t", [])], api(may))
+    assert [(t.name, [p.error_code for p in t.partitions]) for t in topics] == [
+        ("t", [0]),
+        ("missing", [3]),
+        ("t", []),
+        ("secret", [ErrorCode.TOPIC_AUTHORIZATION_FAILED]),
+    ]

@@ -1,0 +1,137 @@
+"""DescribeClientQuotas: which entities a filter finds, strict and loose (docs/kafka/quotas.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ApiError
+from bridgehead.kafka_wire.messages.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
+from cluster_model.entity_names import sanitize
+from cluster_model.records import ConfigResource
+from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.client_requests import a_request
+
+REQUEST = a_request(48, 1)
+RATE = {"consumer_byte_rate": "5"}
+STORED: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("users", "u"): {**RATE, "SCRAM-SHA-256": "secret"},
+    ("users", "only-scram"): {"SCRAM-SHA-256": "secret"},
+    ("users", "only-parent"): {},
+    ("users", "<default>"): RATE,
+    ("users", "%3Cdefault%3E"): RATE,
+    ("users", "u/clients/c"): RATE,
+    ("users", "u/clients/<default>"): RATE,
+    ("clients", "c"): RATE,
+    ("clients", "<default>"): RATE,
+    ("ips", "10.0.0.1"): {"connection_creation_rate": "3"},
+}
+EXACT, DEFAULT, ANY = 0, 1, 2
+Part = tuple[str, int, str | None]
+
+
+class Stored:
+    """The configs in ZooKeeper."""
+
+    def __init__(self, stored: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
+        self._stored = stored
+
+    async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
+        return {ConfigResource(*r): c for r, c in self._stored.items() if r[0] == entity_type}
+
+
+async def found(
+    *parts: Part,
+    strict: bool = False,
+    stored: Mapping[tuple[str, str], Mapping[str, str]] = STORED,
+) -> set[str]:
+    """Return entities as `user/client`: `-` for a missing part, None for the default."""
+    api = DescribeClientQuotas(Stored(stored), saying_to_everybody(True))
+    message = DescribeClientQuotasRequest([ComponentData(*part) for part in parts], strict)
+    answer = await api.handle(REQUEST, message)
+    assert isinstance(answer, DescribeClientQuotasResponse)
+    assert "secret" not in repr(answer)
+    entities = [{p.entity_type: p.entity_name for p in e.entity} for e in answer.entries or ()]
+    return {
+        str(entity["ip"])
+        if "ip" in entity
+        else f"{entity.get('user', '-')}/{entity.get('client-id', '-')}"
+        for entity in entities
+    }
+
+
+OF_USERS = {"u/-", "None/-", "<default>/-"}
+OF_BOTH = {"u/c", "u/None"}
+OF_CLIENTS = {"-/c", "-/None"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "loose", "strict"),
+    [
+        ([], OF_USERS | OF_BOTH | OF_CLIENTS | {"10.0.0.1"}, set()),
+        ([("user", ANY, None)], OF_USERS | OF_BOTH, OF_USERS),
+        ([("user", EXACT, "u")], {"u/-"} | OF_BOTH, {"u/-"}),
+        ([("user", EXACT, "<default>")], {"<default>/-"}, {"<default>/-"}),
+        ([("user", DEFAULT, None)], {"None/-"}, {"None/-"}),
+        ([("client-id", ANY, None)], OF_BOTH | OF_CLIENTS, OF_CLIENTS),
+        ([("client-id", EXACT, "c")], {"u/c", "-/c"}, {"-/c"}),
+        ([("user", ANY, None), ("client-id", ANY, None)], OF_BOTH, OF_BOTH),
+        ([("user", ANY, None), ("client-id", DEFAULT, None)], {"u/None"}, {"u/None"}),
+        ([("ip", ANY, None)], {"10.0.0.1"}, {"10.0.0.1"}),
+        ([("ip", EXACT, "10.0.0.2")], set(), set()),
+    ],
+)
+async def test_a_filter_matches_entities_with_each_named_part(
+    parts: list[Part], loose: set[str], strict: set[str]
+) -> None:
+    assert await found(*parts) == loose
+    assert await found(*parts, strict=True) == strict
+
+
+async def test_a_malformed_stored_quota_fails_the_request_without_its_text() -> None:
+    junk = {("users", "u"): {"consumer_byte_rate": "secret"}}
+    with pytest.raises(ApiError) as refused:
+        await found(stored=junk)
+    assert (refused.value.error, refused.value.message) == (-1, None)
+
+
+@pytest.mark.parametrize("name", ["a b/c%", "ü", "CN=x,O=y", "*", "a+b~c"])
+async def test_stored_names_are_desanitized(name: str) -> None:
+    stored = sanitize(name)
+    entities = {
+        ("users", stored): RATE,
+        ("clients", stored): RATE,
+        ("users", f"{stored}/clients/{stored}"): RATE,
+    }
+    everything = await found(stored=entities)
+    assert everything == {f"{name}/-", f"-/{name}", f"{name}/{name}"}
+    assert await found(("user", EXACT, name), stored=entities) == {f"{name}/-", f"{name}/{name}"}
+    if stored != name:
+        assert await found(("user", EXACT, stored), stored=entities) == set()
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+async def test_an_invalid_znode_name_fails_only_single_entity_filters(
+    name: str,
+) -> None:
+    """Kafka reads that one znode then, and its client rejects the path."""
+    alone: list[list[Part]] = [
+        [("ip", EXACT, name)],
+        [("user", EXACT, name), ("client-id", DEFAULT, None)],
+        [("user", EXACT, "u"), ("client-id", EXACT, name)],
+    ]
+    for parts in alone:
+        with pytest.raises(ApiError) as refused:
+            await found(*parts)
+        assert (refused.value.error, refused.value.message) == (-1, None)
+    for kind in ("user", "client-id"):
+        with pytest.raises(ApiError):
+            await found((kind, EXACT, name), strict=True)
+        assert await found((kind, EXACT, name)) == set()
+    assert await found(("user", EXACT, name), ("client-id", ANY, None)) == set()

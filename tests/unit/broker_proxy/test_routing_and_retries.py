@@ -1,0 +1,81 @@
+"""Routes of requests, and the meaning of Envelope replies."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridgehead.kafka_wire.apis import Route
+from bridgehead.kafka_wire.errors import ErrorCode
+from broker_proxy.forwarding_retry import Step, after_broken_channel, after_reply
+from broker_proxy.routing import route
+from envelope.messages import EnvelopeReply
+
+LOCAL, FORWARD, NOT_CONTROLLER = Route.LOCAL, Route.FORWARD, Route.NOT_CONTROLLER
+READS = [2, 3, 9, 10, *range(15, 19), 21, 29, 32, 34, 35, 36, 41, 42, 47, 48, 50, 58, 60, 61]
+READS += [65, 66, 68, 69]
+WRITES = [19, 20, 30, 31, 33, 37, 38, 39, 40, 43, 44, 45, 46, 49, 51, 57]
+
+
+@pytest.mark.parametrize("forwarding", [True, False])
+@pytest.mark.parametrize("controller", [True, False])
+@pytest.mark.parametrize("key", READS)
+def test_reads_are_local(key: int, controller: bool, forwarding: bool) -> None:
+    assert _route(key, forwarding, controller) is LOCAL
+
+
+@pytest.mark.parametrize(
+    ("forwarding", "controller", "way"),
+    [
+        (True, True, FORWARD),  # in-process: same identity, same outcome
+        (True, False, FORWARD),
+        (False, True, FORWARD),
+        (False, False, NOT_CONTROLLER),
+    ],
+)
+@pytest.mark.parametrize("key", WRITES)
+def test_writes_are_forwarded_or_not_controller(
+    key: int, forwarding: bool, controller: bool, way: Route
+) -> None:
+    assert _route(key, forwarding, controller) is way
+
+
+@pytest.mark.parametrize("key", sorted(set(range(-1, 100)) - set(READS) - set(WRITES)))
+def test_unlisted_apis_have_no_route(key: int) -> None:
+    assert _route(key, True, True) is None
+
+
+def _route(key: int, forwarding: bool, controller: bool) -> Route | None:
+    return route(
+        key, 0, dialect="shipped", forwarding_enabled=forwarding, broker_is_controller=controller
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "data", "step"),
+    [
+        (ErrorCode.NONE, b"inner", Step.RELAY),
+        (ErrorCode.NONE, b"", Step.RELAY),  # whether it parses is seen by whoever relays it
+        (ErrorCode.NONE, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.NOT_CONTROLLER, None, Step.RETRY),
+        (ErrorCode.UNSUPPORTED_VERSION, None, Step.CLOSE),
+        (ErrorCode.REQUEST_TIMED_OUT, None, Step.TIMED_OUT),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.INVALID_REQUEST, None, Step.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, None, Step.UNKNOWN_SERVER_ERROR),
+        (12345, None, Step.UNKNOWN_SERVER_ERROR),
+    ],
+)
+def test_each_outer_error_has_its_step(error: int, data: bytes | None, step: Step) -> None:
+    answer = EnvelopeReply(int(error), data, 0)
+    assert after_reply(answer, now_s=9.9, deadline_s=10.0) is step
+
+
+def test_no_retry_begins_after_the_deadline() -> None:
+    """NOT_CONTROLLER and a broken channel become REQUEST_TIMED_OUT; a response is still relayed."""
+    moved = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
+    assert after_reply(moved, now_s=10.0, deadline_s=10.0) is Step.TIMED_OUT
+    assert after_broken_channel(now_s=10.0, deadline_s=10.0) is Step.TIMED_OUT
+    assert after_broken_channel(now_s=9.9, deadline_s=10.0) is Step.RETRY
+    late = EnvelopeReply(0, b"inner", 7)
+    assert after_reply(late, now_s=11.0, deadline_s=10.0) is Step.RELAY

@@ -1,0 +1,181 @@
+"""Configs of users, clients and ips: the image and the znodes stay consistent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.image import MetadataImage
+from cluster_model.records import ConfigRecord, ConfigResource
+from cluster_model.znode_operations import Create, Delete, Operation, SetData
+from cluster_model.znodes import START_UP_PATHS, ConfigZnode
+from controller.store.load import load
+from controller.store.plan import plan_operations
+from zookeeper_client.wire import Read, ReadData, ReadResult, Stat, ZnodeData
+
+CHANGES = "/config/changes/config_change_"
+STAT = Stat(*[0] * 11)
+
+
+class Tree:
+    """A model of ZooKeeper: creation needs a parent, deletion needs no children."""
+
+    def __init__(self) -> None:
+        self.znodes: dict[str, bytes | None] = dict.fromkeys(
+            ["/config", "/bridgehead/outcomes", *START_UP_PATHS]
+        )
+        self.changes: list[str] = []
+
+    def children(self, path: str) -> list[str]:
+        return [each.rpartition("/")[2] for each in self.znodes if each.rpartition("/")[0] == path]
+
+    def apply(self, operations: Sequence[Operation]) -> None:
+        for operation in operations:
+            match operation:
+                case Create(path, data, _, True):
+                    assert path == CHANGES
+                    self.changes.append(json.loads(data or b"")["entity_path"])
+                case Create(path, data):
+                    assert path not in self.znodes, f"{path} exists"
+                    assert path.rpartition("/")[0] in self.znodes, f"{path} has no parent"
+                    self.znodes[path] = data
+                case SetData(path, data):
+                    assert path in self.znodes, f"no {path}"
+                    self.znodes[path] = data
+                case Delete(path):
+                    assert not self.children(path), f"{path} has children"
+                    del self.znodes[path]
+                case _:
+                    raise AssertionError(operation)
+
+    async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
+        results: list[ReadResult] = []
+        for read in reads:
+            if read.path not in self.znodes:
+                results.append(None)
+            elif isinstance(read, ReadData):
+                results.append(ZnodeData(self.znodes[read.path], STAT))
+            else:
+                results.append(self.children(read.path))
+        return results
+
+    def configs(self) -> set[str]:
+        below = ("/config/users/", "/config/clients/", "/config/ips/")
+        return {path for path in self.znodes if path.startswith(below)}
+
+
+def after(*changes: tuple[str, str, Mapping[str, str]]) -> tuple[Tree, MetadataImage]:
+    """Apply config changes in order."""
+    tree, image = Tree(), MetadataImage()
+    for entity_type, name, configs in changes:
+        record = ConfigRecord(ConfigResource(entity_type, name), configs)
+        tree.apply(plan_operations((record,), image))
+        image = image.replay((record,))
+    return tree, image
+
+
+SOME = {"consumer_byte_rate": "1"}
+NONE: Mapping[str, str] = {}
+USERS = "/config/users"
+
+
+@pytest.mark.parametrize(
+    ("changes", "left"),
+    [
+        # A client below a user creates its parents.
+        ([("users", "u/clients/c", SOME)], ["u", "u/clients", "u/clients/c"]),
+        # Removing the last client removes the parents,
+        ([("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)], []),
+        # unless there is another client
+        (
+            [
+                ("users", "u/clients/c", SOME),
+                ("users", "u/clients/d", SOME),
+                ("users", "u/clients/c", NONE),
+            ],
+            ["u", "u/clients", "u/clients/d"],
+        ),
+        # or the user has configs.
+        (
+            [("users", "u", SOME), ("users", "u/clients/c", SOME), ("users", "u/clients/c", NONE)],
+            ["u"],
+        ),
+        # An empty user with clients is kept until the last client is removed.
+        (
+            [("users", "u", SOME), ("users", "u/clients/c", SOME), ("users", "u", NONE)],
+            ["u", "u/clients", "u/clients/c"],
+        ),
+        (
+            [
+                ("users", "u", SOME),
+                ("users", "u/clients/c", SOME),
+                ("users", "u", NONE),
+                ("users", "u/clients/c", NONE),
+            ],
+            [],
+        ),
+        ([("users", "u", SOME), ("users", "u", NONE)], []),
+        ([("users", "u", NONE)], []),
+        ([("users", "u/clients/c", NONE)], []),
+        ([("users", "<default>/clients/<default>", SOME)], None),
+    ],
+)
+def test_znodes_of_users_equal_kafkas(
+    changes: list[tuple[str, str, Mapping[str, str]]], left: list[str] | None
+) -> None:
+    """As written by Kafka's admin client (docs/kafka/znodes.md#scram-and-quota-values)."""
+    tree, _ = after(*changes)
+    if left is None:
+        left = ["<default>", "<default>/clients", "<default>/clients/<default>"]
+    assert tree.configs() == {f"{USERS}/{name}" for name in left}
+
+
+def test_created_parents_have_no_data_and_emptied_ones_an_empty_config() -> None:
+    tree, _ = after(("users", "u/clients/c", SOME))
+    assert tree.znodes[f"{USERS}/u"] is None
+    assert tree.znodes[f"{USERS}/u/clients"] is None
+    tree, _ = after(("users", "u/clients/c", SOME), ("users", "u", NONE))
+    assert tree.znodes[f"{USERS}/u"] == b'{"version":1,"config":{}}'
+
+
+def test_every_change_is_notified() -> None:
+    """Even one that removes configs from an entity without a znode."""
+    tree, _ = after(("users", "u/clients/c", NONE), ("ips", "10.0.0.1", NONE))
+    assert tree.configs() == set()
+    assert tree.changes == ["users/u/clients/c", "ips/10.0.0.1"]
+
+
+def test_an_empty_clients_znode_is_reused() -> None:
+    """Left behind by another process; a new controller must not create it again."""
+    tree = Tree()
+    tree.znodes |= {f"{USERS}/u": b'{"version":1,"config":{}}', f"{USERS}/u/clients": None}
+    image = asyncio.run(load(tree.read, 1)).image
+    assert dict(image.user_clients) == {"u": frozenset()}
+    record = ConfigRecord(ConfigResource("users", "u/clients/c"), SOME)
+    tree.apply(plan_operations((record,), image))
+    assert tree.configs() == {f"{USERS}/{name}" for name in ("u", "u/clients", "u/clients/c")}
+
+
+ENTITIES = st.sampled_from(
+    [("users", name) for user in "uv" for name in (user, f"{user}/clients/c", f"{user}/clients/d")]
+    + [("clients", "c"), ("ips", "10.0.0.1")]
+)
+
+
+@given(st.lists(st.tuples(ENTITIES, st.sampled_from([SOME, NONE])), max_size=25))
+def test_the_image_equals_the_loaded_znodes(
+    changes: list[tuple[tuple[str, str], Mapping[str, str]]],
+) -> None:
+    tree, image = after(*[(*entity, configs) for entity, configs in changes])
+    loaded = asyncio.run(load(tree.read, 1)).image
+    assert loaded.configs == image.configs
+    assert loaded.user_clients == image.user_clients
+    paths = {ConfigZnode.path(resource) for resource in image.configs}
+    paths |= {f"{USERS}/{user}/clients" for user in image.user_clients}
+    assert tree.configs() == paths
+    assert len(tree.changes) == len(changes)

@@ -1,0 +1,233 @@
+"""Three brokers and a controller in one object: no processes, no I/O, nothing to wait for.
+
+They share one image. A request goes through the same APIs as on a cluster: the local ones, or the
+receiving broker's part, the decision, its records and the response.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+from unittest.mock import Mock
+
+from immutables import Map
+
+from bridgehead.kafka_wire.apis import API_SPECS, Route, error_response
+from bridgehead.kafka_wire.codec import decode_request, encode_request, encode_response
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
+from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.kafka_wire.request_checks import check_request
+from broker_proxy.apis.alter_configs_split import (
+    AlterConfigsSplit,
+    ConfigChecks,
+    IncrementalAlterConfigsSplit,
+)
+from broker_proxy.apis.api_versions import ApiVersions
+from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
+from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.delete_records import DeleteRecords
+from broker_proxy.apis.describe_acls import DescribeAcls
+from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
+from broker_proxy.apis.describe_cluster import DescribeCluster
+from broker_proxy.apis.describe_configs import DescribeConfigs
+from broker_proxy.apis.describe_delegation_token import DescribeDelegationToken
+from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
+from broker_proxy.apis.metadata import Metadata
+from broker_proxy.logger_levels import LoggerLevels
+from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.token_cache import TokenCache
+from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.direct_writes import WRITTEN_BY_BROKERS
+from cluster_model.image import BrokerRegistration, Endpoint, MetadataImage
+from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from cluster_model.records import ConfigResource, Record, TopicRemovalRecord
+from cluster_model.update_metadata import full_parts
+from controller.apis.base import Results, WaitFor
+from controller.background_jobs import complete_reassignments
+from envelope.messages import MetadataUpdate
+from node.admin_apis import build_admin_apis
+from node.authorization import Authorization
+from node.config import read_config
+from raw_client.blocking import CLOSED
+from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.controller.request_contexts import a_context
+
+BROKERS: Final = (1, 2, 3)
+API_VERSIONS: Final = 18
+_UPDATE_METADATA: Final = (6, 8)
+
+
+class _Receiver:
+    """One broker, as far as its APIs depend on it. Reads its configs from the shared image."""
+
+    def __init__(self, cluster: InProcessCluster, broker_id: int, properties: str) -> None:
+        self._cluster = cluster
+        self.config = read_config(
+            f"{properties}\nbroker.id={broker_id}\nzookeeper.connect=127.0.0.1:2181\n"
+        )
+        self.local: dict[int, LocalApi] = {}
+        self.split: dict[int, SplitApi] = {}
+
+    def current(self) -> EffectiveBrokerConfig:
+        """Return the broker's effective configs."""
+        image, broker_id = self._cluster.image, str(self.config.broker_id)
+        return EffectiveBrokerConfig.of(
+            self.config.broker,
+            image.config("brokers", "<default>"),
+            image.config("brokers", broker_id),
+        )
+
+    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+        return self._cluster.image.config(entity_type, entity_name)
+
+    async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
+        found = self._cluster.image.configs.items()
+        return dict(sorted((r, c) for r, c in found if r.entity_type == entity_type))
+
+    def has_topic(self, name: str) -> bool:
+        return name in self._cluster.image.topics
+
+
+class InProcessCluster:
+    """Broker 1 is the active controller. `properties` are those of every broker.
+
+    Without `forwards` the others answer NOT_CONTROLLER, except for what they write themselves.
+    """
+
+    def __init__(self, properties: str, *, forwards: bool = True) -> None:
+        self._forwards = forwards
+        brokers = Map(
+            {i: BrokerRegistration(i, 100 + i, _endpoints(i), f"rack-{i}") for i in BROKERS}
+        )
+        self.image = MetadataImage(zxid=1, controller_epoch=1, brokers=brokers)
+        self._receivers = {i: _Receiver(self, i, properties) for i in BROKERS}
+        controller = self._receivers[1]
+        self._admin = build_admin_apis(controller.config, controller.current)
+        self._authorization = Authorization(
+            controller.config.authorizer, lambda: self.image.acls, Mock()
+        )
+        self._cache = MetadataCache(lambda: None)
+        self._random = random.Random(7)
+        self._now_ms = 1_000_000
+        for receiver in self._receivers.values():
+            self._add_apis(receiver)
+        self._publish()
+
+    def _add_apis(self, receiver: _Receiver) -> None:
+        config, authorization = receiver.config, self._authorization
+        may = authorization.for_client
+        checks = ConfigChecks(receiver.current, receiver, LoggerLevels(), may)
+        splits = (AlterConfigsSplit(checks), IncrementalAlterConfigsSplit(checks))
+        receiver.split = {api.api_key: api for api in splits}
+        view = ClusterView(
+            self._cache,
+            broker_id=config.broker_id,
+            cluster_id="flEykXXSSGupJnOY6sVHZA",
+            controller_says={},
+            choose=lambda count: 0,
+        )
+        tokens = TokenCache(
+            config.token_secret, new_salt=random.randbytes, active_tokens=lambda: self.image.tokens
+        )
+        local: tuple[LocalApi, ...] = (
+            Metadata(view, authorize_for=authorization.of_clients),
+            DescribeCluster(view, authorize_for=authorization.of_clients),
+            DescribeConfigs(receiver.current, receiver, receiver, LoggerLevels(), may),
+            DescribeAcls(lambda: self.image.acls, may, authorization.is_on),
+            DescribeClientQuotas(receiver, may),
+            DescribeUserScramCredentials(receiver, may),
+            DescribeDelegationToken(tokens, may),
+            DeleteRecords(config.broker_id, self._cache, receiver.current, receiver, may),
+        )
+        receiver.local = {api.api_key: api for api in local}
+        served = API_SPECS.keys() & {API_VERSIONS, *receiver.local, *self._admin}
+        receiver.local[API_VERSIONS] = ApiVersions(
+            {"shipped": dict.fromkeys(served, Route.LOCAL)}, lambda: 0
+        )
+
+    def replay(self, *records: Record) -> None:
+        """Put records into the image."""
+        self.image = self.image.replay(records)
+
+    def ask(self, broker: int, user: str | None, frame: bytes) -> bytes | str:
+        """Return the response to a request of a client without its size, or CLOSED."""
+        try:
+            header, at = decode_request_header(frame)
+            key, version = header.api_key, header.api_version
+            message = decode_request(key, version, frame, at)
+            check_request(key, version, message)
+        except WireError:
+            return CLOSED
+        request = a_request(
+            key,
+            version,
+            client_id=header.client_id,
+            principal=KafkaPrincipal("User", user) if user else ANONYMOUS,
+            security_protocol="SASL_PLAINTEXT" if user else "PLAINTEXT",
+        )
+        try:
+            response = asyncio.run(self._respond(self._receivers[broker], request, message))
+        except ApiError as error:
+            response = error_response(key, message, version, error.error, error.message)
+        if not isinstance(response, bytes):
+            response = encode_response(key, version, response)
+        return encode_response_header(key, version, header.correlation_id) + response
+
+    async def _respond(self, receiver: _Receiver, request: ClientRequest, message: Any) -> Any:
+        key = request.header.api_key
+        not_here = receiver.config.broker_id != 1 and key not in WRITTEN_BY_BROKERS
+        if key in receiver.local:
+            return await receiver.local[key].handle(request, message)
+        if not_here and not self._forwards:
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+        if key not in receiver.split:
+            return self._write(request, message)
+        split = receiver.split[key]
+        local, left = await split.split(request, message)
+        forwarded = None if left is None else self._write(request, left)
+        return split.merge(request, message, local, forwarded)
+
+    def _write(self, request: ClientRequest, message: Any) -> Any:
+        """Decide, apply the records, finish what the controller does later, and respond."""
+        key, version, client = request.header.api_key, request.header.api_version, request.client
+        self._now_ms += 100
+        context = a_context(
+            key,
+            version,
+            principal=client.principal,
+            security_protocol=client.security_protocol,
+            authorize=self._authorization.bind(client.requester(key, version), self.image.acls),
+            random=self._random,
+            now_ms=self._now_ms,
+        )
+        api = self._admin[key]
+        decision = api.decide(context, message, self.image, {})
+        outcomes = {decided.element: decided.outcome for decided in decision.elements}
+        for decided in decision.elements:
+            self.replay(*decided.records, *decided.following)
+        waits = decision.wait.what is not WaitFor.NOTHING and decision.wait.timeout_ms <= 0
+        late = frozenset(e for e in decision.wait.topics if waits and outcomes[e].succeeded)
+        self.replay(*(TopicRemovalRecord(name) for name in self.image.deletions))
+        response = api.response(context, message, Results(outcomes, self.image, late))
+        for records in complete_reassignments(lambda: self.image, sorted(self.image.topics)):
+            self.replay(*records)
+        self._publish()
+        return response
+
+    def _publish(self) -> None:
+        self.image = replace(self.image, zxid=self.image.zxid + 1)
+        parts = list(full_parts(self.image, 1))
+        for number, part in enumerate(parts):
+            body = encode_request(*_UPDATE_METADATA, part)
+            last = number == len(parts) - 1
+            update = MetadataUpdate(1, 1, self.image.zxid, body, number == 0, last)
+            assert self._cache.apply(update)
+
+
+def _endpoints(broker_id: int) -> tuple[Endpoint, ...]:
+    names = ("PLAINTEXT", "SASL_PLAINTEXT")
+    return tuple(Endpoint(n, n, "127.0.0.1", 9091 + broker_id) for n in names)

@@ -1,0 +1,271 @@
+"""AlterConfigs, IncrementalAlterConfigs and DescribeConfigs: cases that no recording covers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages import alter_configs as legacy
+from bridgehead.kafka_wire.messages import describe_configs as describe
+from bridgehead.kafka_wire.messages import incremental_alter_configs as incremental
+from broker_proxy.apis.alter_configs_split import (
+    AlterConfigsSplit,
+    ConfigChecks,
+    IncrementalAlterConfigsSplit,
+)
+from broker_proxy.apis.base import ClientRequest, NeverAnsweredError
+from broker_proxy.apis.describe_configs import DescribeConfigs
+from broker_proxy.logger_levels import LoggerLevels
+from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
+from cluster_model.broker_configs.table import BROKER_CONFIGS
+from cluster_model.config_operations import Operation, OperationType, apply_operations
+from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS
+from cluster_model.topic_configs import TOPIC_CONFIGS
+from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
+from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.controller.transcripts import check
+
+SET, DELETE, APPEND, SUBTRACT = OperationType
+
+
+def test_incremental_changes_keep_other_configs_and_replacements_do_not() -> None:
+    """The record has all configs, because the znode is written whole."""
+    check("""
+    > topic a 1 retention.ms=5
+    > set 2:a flush.ms=7
+    2:a: NONE
+      configs topics/a retention.ms=5 flush.ms=7
+    > replace 2:a flush.ms=8
+    2:a: NONE
+      configs topics/a flush.ms=8
+    """)
+
+
+def test_incremental_changes_report_invalid_paths_before_missing_topics() -> None:
+    """Kafka reads the stored configs first."""
+    check("""
+    > set 2:.. flush.ms=7 / 2:a𝄞 flush.ms=7 / 2:a/ flush.ms=7
+    2:..: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=TOPIC, name='..'): Invalid path string "/config/topics/.." caused by relative paths not allowed @16"
+    2:a𝄞: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=TOPIC, name='a𝄞'): Invalid path string "/config/topics/a𝄞" caused by invalid character @16"
+    2:a/: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=TOPIC, name='a/'): Path must not end with / character"
+    > replace 2:.. flush.ms=7
+    2:..: UNKNOWN_TOPIC_OR_PARTITION "The topic '..' does not exist."
+    """)
+
+
+def test_a_dry_run_has_the_outcomes_without_records() -> None:
+    check("""
+    > topic a 1
+    > set 2:a flush.ms=7 / 2:a flush.ms=8 dry
+    2:a: INVALID_REQUEST "Each resource must appear at most once."
+    > set 2:a flush.ms=7 / 2:missing flush.ms=7 dry
+    2:a: NONE
+    2:missing: UNKNOWN_TOPIC_OR_PARTITION "The topic 'missing' does not exist."
+    """)
+
+
+def test_resend_decides_only_uncommitted_elements() -> None:
+    check("""
+    > topic a 1
+    > topic b 1
+    > set 2:a flush.ms=7 / 2:b flush.ms=7 committed=2:a
+    2:b: NONE
+      configs topics/b flush.ms=7
+    """)
+
+
+def test_broker_configs_are_stored_by_id_or_default() -> None:
+    check("""
+    > topic a 1
+    > set 2:a flush.ms=7 / 4:02 log.cleaner.threads=2 / 4: log.cleaner.threads=2
+    2:a: NONE
+      configs topics/a flush.ms=7
+    4:02: NONE
+      configs brokers/2 log.cleaner.threads=2
+    4:: NONE
+      configs brokers/<default> log.cleaner.threads=2
+    """)
+
+
+def test_passwords_are_not_stored_in_clear_text() -> None:
+    """With a secret the error is ours, because encryption is not implemented."""
+    check("""
+    > set 4:1 listener.name.plaintext.ssl.keystore.password=hush
+    4:1: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=BROKER, name='1'): Password encoder secret not configured"
+    > properties password.encoder.secret=s
+    > set 4:1 listener.name.plaintext.ssl.keystore.password=hush
+    4:1: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=BROKER, name='1'): listener.name.plaintext.ssl.keystore.password cannot be changed dynamically yet"
+    """)
+
+
+def test_policies_see_valid_changes_also_in_a_dry_run() -> None:
+    """The whole new state, and the entries of the request."""
+    cluster = check("> topic a 1 retention.ms=5")
+    (valid,) = cluster.decide("set 2:a flush.ms=7 dry").elements
+    (invalid,) = cluster.decide("set 2:a no.such=7 dry").elements
+    assert valid.policy_check is not None
+    requested = valid.policy_check()
+    assert (requested.topic, requested.requested) == ("a", {"flush.ms": "7"})
+    assert requested.requested_state.configs == {"retention.ms": "5", "flush.ms": "7"}
+    assert invalid.policy_check is None
+
+
+def test_the_error_of_a_whole_request_names_every_resource() -> None:
+    api = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
+    response = api.error_response(request_to_set("a", "b"), 1, ErrorCode.NOT_CONTROLLER, "moved")
+    assert [(r.resource_name, r.error_code, r.error_message) for r in response.responses] == [
+        ("a", ErrorCode.NOT_CONTROLLER, "moved"),
+        ("b", ErrorCode.NOT_CONTROLLER, "moved"),
+    ]
+
+
+def request_to_set(*topics: str) -> incremental.IncrementalAlterConfigsRequest:
+    configs = [incremental.AlterableConfig("flush.ms", SET, "7")]
+    resources = [incremental.AlterConfigsResource(2, topic, configs) for topic in topics]
+    return incremental.IncrementalAlterConfigsRequest(resources, False)
+
+
+# What a live Kafka's znode held after each operation on leader.replication.throttled.replicas.
+LIST_STEPS = [
+    (None, APPEND, " 0:1 , 0:2", " 0:1 , 0:2"),
+    (" 0:1 , 0:2", SUBTRACT, "0:1", " 0:1 , 0:2"),
+    (" 0:1 , 0:2", SUBTRACT, " 0:2, 0:1 ", ""),
+    ("", APPEND, "0:1,0:1,0:2", "0:1,0:1,0:2"),
+    ("0:1,0:1,0:2", APPEND, "0:1,,0:3,", "0:1,0:1,0:2,,0:3"),
+    ("0:1,0:1,0:2,,0:3", SUBTRACT, ",0:1", "0:1,0:2,0:3"),
+    ("0:1,0:2,0:3", SUBTRACT, "", "0:1,0:2,0:3"),
+    ("0:1,0:2,0:1", SUBTRACT, "0:1", "0:2,0:1"),
+    ("0:2,0:1", APPEND, "", "0:2,0:1,"),
+]
+
+
+@pytest.mark.parametrize(("stored", "operation", "value", "after"), LIST_STEPS)
+def test_lists_change_as_in_a_live_kafkas_znode(
+    stored: str | None, operation: int, value: str, after: str
+) -> None:
+    """Items are not trimmed, and duplicates stay."""
+    name = "leader.replication.throttled.replicas"
+    before = {} if stored is None else {name: stored}
+    change = [Operation(name, operation, value)]
+    assert apply_operations(before, change, TOPIC_CONFIGS.get) == {name: after}
+
+
+def test_an_append_starts_from_the_default() -> None:
+    """Not from the value in the properties file."""
+    change = [Operation("log.cleanup.policy", APPEND, "compact")]
+    after = apply_operations({}, change, BROKER_CONFIGS.get)
+    assert after == {"log.cleanup.policy": "delete,compact"}
+
+
+class Stored:
+    """No stored configs; topic `a` exists."""
+
+    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+        return {}
+
+    def has_topic(self, name: str) -> bool:
+        return name == "a"
+
+
+def checks(properties: Mapping[str, str], allowed: bool = True) -> ConfigChecks:
+    current = EffectiveBrokerConfig.of(BrokerConfig.from_properties(properties))
+    loggers = LoggerLevels(new_root())
+    return ConfigChecks(lambda: current, Stored(), loggers, saying_to_everybody(allowed))
+
+
+def new_root() -> logging.Logger:
+    """Return a separate root logger, so that tests do not change each other's levels."""
+    root = logging.RootLogger(logging.INFO)
+    root.manager = logging.Manager(root)
+    return root
+
+
+def client_request(version: int = 1) -> ClientRequest:
+    return a_request(44, version)
+
+
+async def test_responses_are_merged_in_the_order_of_the_request() -> None:
+    """A resource missing from the controller's response is an error."""
+    split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}))
+    message = request_to_set("a", "b")
+    message.resources.insert(1, incremental.AlterConfigsResource(99, "x", []))
+    local, left = await split.split(client_request(), message)
+    assert left is not None
+    assert [resource.resource_name for resource in left.resources] == ["a", "b"]
+    row = incremental.AlterConfigsResourceResponse(0, None, 2, "b")
+    merged = split.merge(
+        client_request(), message, local, incremental.IncrementalAlterConfigsResponse(3, [row])
+    )
+    assert merged.throttle_time_ms == 3
+    assert [(each.resource_name, each.error_code) for each in merged.responses] == [
+        ("a", -1),
+        ("x", 42),
+        ("b", 0),
+    ]
+
+
+async def test_a_logger_level_changes_at_the_receiving_broker() -> None:
+    """Not in a dry run. BROKER_LOGGER resources are not forwarded."""
+    loggers = checks({"broker.id": "1"})
+    split = IncrementalAlterConfigsSplit(loggers)
+    configs = [incremental.AlterableConfig("kafka.server.KafkaApis", SET, "TRACE")]
+    resource = incremental.AlterConfigsResource(8, "1", configs)
+    for validate_only, level in ((True, "INFO"), (False, "TRACE")):
+        message = incremental.IncrementalAlterConfigsRequest([resource], validate_only)
+        local, left = await split.split(client_request(), message)
+        assert left is None
+        merged = split.merge(client_request(), message, local, None)
+        assert [row.error_code for row in merged.responses] == [0]
+        assert loggers.loggers.levels()["kafka.server.KafkaApis"] == level
+    loggers.loggers.unset("kafka.server.KafkaApis")
+    assert loggers.loggers.levels()["kafka.server.KafkaApis"] == "INFO"
+
+
+async def test_a_logger_needs_the_right_on_the_cluster() -> None:
+    split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}, allowed=False))
+    resource = incremental.AlterConfigsResource(8, "1", [])
+    message = incremental.IncrementalAlterConfigsRequest([resource], False)
+    local, _ = await split.split(client_request(), message)
+    merged = split.merge(client_request(), message, local, None)
+    assert merged.responses[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def test_a_quirk_leaves_a_duplicate_alter_configs_unanswered() -> None:
+    twice = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, "a", [])] * 2, False)
+    once = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, "a", [])], False)
+    odd = AlterConfigsSplit(checks({"broker.id": "1"}), frozenset({ALTER_CONFIGS_DUPLICATE_HANGS}))
+    await odd.split(client_request(), once)
+    with pytest.raises(NeverAnsweredError):
+        await odd.split(client_request(), twice)
+    local, left = await AlterConfigsSplit(checks({"broker.id": "1"})).split(client_request(), twice)
+    assert left is None
+    assert {answer.error for answer in local if answer} == {ErrorCode.INVALID_REQUEST}
+
+
+async def test_describe_configs_checks_rights_for_each_resource() -> None:
+    """The message of a denial is the default text of its code."""
+    ports = checks({"broker.id": "1"})
+
+    def only_topics(operation: str, resource_type: str, name: str) -> bool:
+        assert operation == "DESCRIBE_CONFIGS"
+        return resource_type == "TOPIC"
+
+    who = saying_to_everybody(only_topics)
+    api = DescribeConfigs(ports.current, Stored(), Stored(), ports.loggers, who)
+    message = describe.DescribeConfigsRequest(
+        [
+            describe.DescribeConfigsResource(4, "1", None),
+            describe.DescribeConfigsResource(2, "a", ["flush.ms"]),
+        ],
+        False,
+        False,
+    )
+    answer = await api.handle(client_request(), message)
+    denied, shown = answer.results
+    error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert (denied.error_code, denied.error_message) == (error, error.default_text)
+    assert [config.name for config in shown.configs] == ["flush.ms"]

@@ -1,0 +1,277 @@
+"""The controller loop: commits, order of publication and reply, conflicts, end of a term."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+import pytest
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.records import ConfigRecord, ConfigResource, Record
+from cluster_model.znode_operations import Create
+from controller.apis.base import DONE, Decided, Decision, Outcome
+from controller.store.outcomes import decode_outcomes
+from controller.store.port import ControllerMovedError, UnknownOutcomeError
+from envelope.messages import EnvelopeReply
+from tests.unit.controller.loop_bench import MemoryStore, Term
+from tests.unit.controller.topic_decisions import create_topics, creation, topic
+
+NOT_CONTROLLER = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
+EXISTS, NONE = "TOPIC_ALREADY_EXISTS", "NONE"
+
+
+def created(*names: str, **fields: Any) -> Any:
+    return creation(*(topic(name) for name in names), **fields)
+
+
+def large(count: int) -> Any:
+    """Topics of 100 partitions: four fill a multi less than twice."""
+    return creation(*(topic(f"large-{n:02}", 100) for n in range(count)), timeout_ms=0)
+
+
+async def test_a_reply_follows_commit_and_publication_and_has_the_zxid_of_the_commit() -> None:
+    term = Term()
+    answer = term.submit(create_topics(), created("orders", timeout_ms=1000))
+    (errors,) = await term.run_until(answer)
+    assert errors == {"orders": NONE}
+    assert term.happened == ["published ['orders']", "answered 1"]
+    assert answer.result().zxid == term.store.zxid == 101
+
+
+async def test_an_outcome_is_in_the_multi_of_its_effects() -> None:
+    term = Term()
+    await term.run_until(term.submit(create_topics(), created("orders", "refunds")))
+    ((marker, *effects),) = term.store.multis
+    assert isinstance(marker, Create)
+    assert marker.path == "/bridgehead/outcomes/0000000001"
+    (entry,) = decode_outcomes(marker.path, marker.data)
+    assert entry.identity == (1, "life", 1)
+    assert {name: outcome.error.name for name, outcome in entry.elements.items()} == {
+        "orders": NONE,
+        "refunds": NONE,
+    }
+    assert {"/brokers/topics/orders", "/brokers/topics/refunds"} <= {o.path for o in effects}
+
+
+async def test_a_round_commits_queued_requests_in_one_multi_each_decided_after_the_last() -> None:
+    term = Term()
+    replies = [term.submit(create_topics(), created(name)) for name in ("a", "b", "a")]
+    assert await term.run_until(*replies) == [{"a": NONE}, {"b": NONE}, {"a": EXISTS}]
+    assert len(term.store.multis) == 1
+
+
+async def test_a_resend_is_answered_and_not_executed_again() -> None:
+    term = Term()
+    await term.run_until(term.submit(create_topics(), created("orders"), sequence=7))
+    again = term.submit(create_topics(), created("orders"), sequence=7)
+    assert await term.run_until(again) == [{"orders": NONE}]
+    assert len(term.store.multis) == 1
+
+
+async def test_a_resend_executes_only_the_uncommitted_elements() -> None:
+    term = Term()
+    await term.run_until(term.submit(create_topics(), created("orders"), sequence=7))
+    rest = term.submit(create_topics(), created("orders", "refunds"), sequence=7)
+    assert await term.run_until(rest) == [{"orders": NONE, "refunds": NONE}]
+    assert "/brokers/topics/refunds" in term.store.znodes
+    assert not any(operation.path == "/brokers/topics/orders" for operation in term.store.multis[1])
+
+
+async def test_a_conflict_fails_its_own_element_only() -> None:
+    term = Term()
+    term.store.znodes["/brokers/topics/taken"] = b"external"
+    mixed = term.submit(create_topics(), created("first", "taken", "last"))
+    other = term.submit(create_topics(), created("other"))
+    errors = await term.run_until(mixed, other)
+    assert errors == [{"first": NONE, "taken": EXISTS, "last": NONE}, {"other": NONE}]
+    assert term.store.znodes["/brokers/topics/taken"] == b"external"
+    assert {f"/brokers/topics/{name}" for name in ("first", "last", "other")} <= set(
+        term.store.znodes
+    )
+    assert "reload" in term.happened
+
+
+async def test_a_rejection_that_depends_on_an_uncommitted_topic_is_decided_again() -> None:
+    term = Term()
+    term.store.znodes["/brokers/topics/taken"] = b"external"
+    replies = [
+        term.submit(create_topics(), created(name)) for name in ("taken", "orders", "orders")
+    ]
+    assert await term.run_until(*replies) == [
+        {"taken": EXISTS},
+        {"orders": NONE},
+        {"orders": EXISTS},
+    ]
+    third = term.happened.index("answered 3")
+    assert "published ['orders']" in term.happened[:third]
+
+
+async def test_after_a_conflict_the_later_multis_are_tried_again() -> None:
+    """The image has exactly the written topics, once each."""
+    term = Term()
+    names = [f"large-{n:02}" for n in range(40)]
+    term.store.znodes["/brokers/topics/large-21"] = b"external"
+    (errors,) = await term.run_until(term.submit(create_topics(), large(40)))
+    assert errors == {n: EXISTS if n == "large-21" else "REQUEST_TIMED_OUT" for n in names}
+    await term.run_until_idle()
+    assert set(term.loop.image.topics) == set(names) - {"large-21"}
+    made = [o.path for multi in term.store.multis for o in multi if isinstance(o, Create)]
+    assert len(made) == len(set(made))
+
+
+@pytest.mark.parametrize("lost", [ControllerMovedError, UnknownOutcomeError])
+async def test_the_end_of_a_term_answers_every_pending_request_not_controller(
+    lost: type[Exception],
+) -> None:
+    """In flight, queued and delayed: the outcome may be a success."""
+    term = Term()
+    waiting = term.submit(create_topics(), creation(topic("vast", 900), timeout_ms=60_000))
+    term.store.unknown_from = 2 if lost is UnknownOutcomeError else None
+    running = asyncio.create_task(term.loop.run())
+    while not term.store.multis:
+        await asyncio.sleep(0)
+    term.store.moved = lost is ControllerMovedError
+    in_flight = term.submit(create_topics(), created("orders"))
+    with pytest.raises(lost):
+        await running
+    queued = term.submit(create_topics(), created("refunds"))
+    term.loop.end()
+    assert [each.result() for each in (waiting, in_flight, queued)] == [NOT_CONTROLLER] * 3
+
+
+async def test_request_gets_not_controller_if_its_multi_is_lost() -> None:
+    term = Term()
+    term.store.unknown_from = 1
+    answer = term.submit(create_topics(), created("orders"))
+    with pytest.raises(UnknownOutcomeError):
+        await term.loop.run()
+    term.loop.end()
+    assert answer.result() == NOT_CONTROLLER
+    assert term.happened == []
+
+
+async def test_a_request_is_not_executed_after_its_deadline() -> None:
+    term = Term()
+    late = term.submit(create_topics(), created("orders"), deadline_s=999.0)
+    await term.run_until(late)
+    assert late.result().error_code == int(ErrorCode.REQUEST_TIMED_OUT)
+    assert term.store.multis == []
+
+
+async def test_without_replies_from_zookeeper_the_response_is_not_controller() -> None:
+    """The request was committed, but another controller may be active."""
+    term = Term()
+    term.store.holds = False
+    answer = term.submit(create_topics(), created("orders"))
+    await term.run_until(answer)
+    assert answer.result() == NOT_CONTROLLER
+    assert "/brokers/topics/orders" in term.store.znodes
+
+
+class Decides:
+    """An API with a given decision; without elements it raises."""
+
+    api_key: ClassVar[ApiKey] = ApiKey.INCREMENTAL_ALTER_CONFIGS
+
+    def __init__(self, *elements: Decided) -> None:
+        self._elements = elements
+
+    def decide(self, *_arguments: Any) -> Decision:
+        if not self._elements:
+            raise ZeroDivisionError
+        return Decision(self._elements)
+
+    def conflict(self, element: str) -> Outcome:
+        return Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, element)
+
+    def response(self, *_arguments: Any) -> Any: ...
+    def error_response(self, *_arguments: Any) -> Any: ...
+
+
+def configured(name: str, value: str) -> Record:
+    return ConfigRecord(ConfigResource("brokers", name), {"key": value})
+
+
+@pytest.mark.parametrize("culprit", [0, 1, 2])
+async def test_a_conflict_is_attributed_to_the_right_element(
+    culprit: int,
+) -> None:
+    """The index counts from the outcomes' znode."""
+    term = Term()
+    term.store.znodes[f"/config/brokers/{culprit}"] = b"external"
+    quiet = [ConfigRecord(ConfigResource("brokers", f"{n}"), {}, notify=False) for n in range(3)]
+    api = Decides(*(Decided(f"{n}", DONE, (record,)) for n, record in enumerate(quiet)))
+    (errors,) = await term.run_until(term.submit(api, None))
+    assert errors == {f"{n}": "UNKNOWN_SERVER_ERROR" if n == culprit else NONE for n in range(3)}
+
+
+async def test_a_fault_in_a_decision_fails_its_own_request_only() -> None:
+    term = Term()
+    broken = term.submit(Decides(), None)
+    fine = term.submit(create_topics(), created("orders"))
+    running = asyncio.create_task(term.loop.run())
+    await asyncio.gather(broken, fine)
+    running.cancel()
+    assert broken.result().response_data == b"UNKNOWN_SERVER_ERROR"
+    assert fine.result().response_data == b'{"orders": "NONE"}'
+
+
+async def test_an_element_larger_than_a_multi_is_rejected_and_not_sent() -> None:
+    term = Term()
+    api = Decides(
+        Decided("vast", DONE, (configured("1", "x" * 900_001),)),
+        Decided("small", DONE, (configured("2", "x"),)),
+    )
+    assert await term.run_until(term.submit(api, None)) == [
+        {"vast": "INVALID_REQUEST", "small": NONE}
+    ]
+    assert "/config/brokers/1" not in term.store.znodes
+    assert "/config/brokers/2" in term.store.znodes
+
+
+async def test_a_reply_waits_for_partitions_beyond_the_first_multi() -> None:
+    term = Term()
+    request = creation(topic("vast", 900), timeout_ms=60_000)
+    assert await term.run_until(term.submit(create_topics(), request)) == [{"vast": NONE}]
+    assert all(state.leader > 0 for state in term.loop.image.topics["vast"].states)
+    assert len(term.store.multis) > 2
+    states = [path for path in term.store.znodes if path.endswith("/state")]
+    assert len(states) == 900
+
+
+async def test_timeout_0_is_answered_request_timed_out_and_the_topic_is_created() -> None:
+    term = Term()
+    request = created("orders", timeout_ms=0)
+    assert await term.run_until(term.submit(create_topics(), request, sequence=3)) == [
+        {"orders": "REQUEST_TIMED_OUT"}
+    ]
+    assert "/brokers/topics/orders" in term.store.znodes
+    again = term.submit(create_topics(), created("orders", timeout_ms=1000), sequence=3)
+    assert await term.run_until(again) == [{"orders": NONE}]
+
+
+async def test_a_background_job_does_not_delay_requests() -> None:
+    term = Term()
+    pieces = ([configured(str(n), "x")] for n in range(100))
+    term.loop.start_job(pieces)
+    running = asyncio.create_task(term.loop.run())
+    while len(term.store.multis) < 3:
+        await asyncio.sleep(0)
+    await term.submit(create_topics(), created("orders"))
+    assert len(term.store.multis) < 10
+    while len(term.store.multis) < 101:
+        await asyncio.sleep(0)
+    running.cancel()
+
+
+async def test_a_conflict_ends_the_job_and_reloads_the_image() -> None:
+    store = MemoryStore()
+    store.znodes["/config/brokers/1"] = b"external"
+    term = Term(store)
+    term.loop.start_job(iter([[configured("1", "x")], [configured("2", "x")]]))
+    await term.run_until(term.submit(create_topics(), created("orders")))
+    await term.run_until_idle()
+    assert term.happened.count("reload") == 1
+    assert "/config/brokers/2" not in store.znodes

@@ -1,0 +1,318 @@
+"""Delegation tokens: rights, lifetimes, znodes and resends."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+)
+from bridgehead.kafka_wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from bridgehead.kafka_wire.messages.renew_delegation_token import RenewDelegationTokenRequest
+from broker_proxy.token_cache import TokenCache
+from cluster_model.delegation_tokens import (
+    DelegationToken,
+    TokenIndex,
+    TokenSecret,
+    can_request_tokens,
+)
+from cluster_model.image import MetadataImage
+from cluster_model.principal import ANONYMOUS, KafkaPrincipal
+from cluster_model.token_znodes import TokenZnode
+from cluster_model.znode_operations import Create, Delete, SetData
+from controller.apis.base import AdminApi, Outcome, Results
+from controller.apis.create_delegation_token import CreateDelegationToken
+from controller.apis.expire_delegation_token import ExpireDelegationToken
+from controller.apis.renew_delegation_token import RenewDelegationToken
+from controller.apis.token_changes import TokenFinder
+from controller.background_jobs import remove_expired_tokens
+from controller.store.outcomes import RequestOutcomes, decode_outcomes, encode_outcomes
+from controller.store.plan import plan_operations
+from envelope.messages import RequestIdentity
+from tests.unit.broker_proxy.authorizing import Rule
+from tests.unit.controller.request_contexts import a_context
+
+KEY, NOW, DAY = "token-master-key", 1_700_000_000_000, 86_400_000
+LONG_MAX = 2**63 - 1
+SECRET = TokenSecret(KEY)
+ALICE, BOB, CAROL = (KafkaPrincipal("User", name) for name in ("alice", "bob", "carol"))
+ZNODES = Path(__file__).parents[2] / "recordings" / "znodes-direct-secured.jsonl.gz"
+
+
+class Cluster:
+    """The decisions of a controller with a manual clock."""
+
+    def __init__(self, secret: TokenSecret | None = SECRET) -> None:
+        finder = TokenFinder(secret)
+        self.apis: Mapping[int, AdminApi] = {
+            38: CreateDelegationToken(secret, 7 * DAY, DAY),
+            39: RenewDelegationToken(finder, DAY),
+            40: ExpireDelegationToken(finder),
+        }
+        self.image, self.now_ms, self.source = MetadataImage(), NOW, random.Random(7)
+        self.outcomes: dict[str, Outcome] = {}
+        self.planned: list[Any] = []
+
+    def ask(
+        self,
+        key: int,
+        request: Any,
+        principal: KafkaPrincipal = ALICE,
+        *,
+        protocol: str = "SASL_SSL",
+        rule: Rule | bool = False,
+        committed: Mapping[str, Outcome] | None = None,
+    ) -> Any:
+        context = a_context(
+            key,
+            2,
+            rule,
+            principal=principal,
+            listener_name="SASL",
+            security_protocol=protocol,
+            random=self.source,
+            now_ms=self.now_ms,
+        )
+        api = self.apis[key]
+        decision = api.decide(context, request, self.image, committed or {})
+        self.outcomes = dict(committed or {}) | {e.element: e.outcome for e in decision.elements}
+        for each in decision.elements:
+            self.planned = plan_operations(each.records, self.image)
+            self.image = self.image.replay(each.records)
+        return api.response(context, request, Results(self.outcomes, self.image))
+
+    def issue(self, principal: KafkaPrincipal = ALICE, *renewers: str, **fields: Any) -> Any:
+        return self.ask(38, creation(*renewers, **fields), principal, rule=True)
+
+    def token(self, token_id: str) -> DelegationToken:
+        return self.image.tokens[token_id]
+
+
+def creation(*renewers: str, **fields: Any) -> CreateDelegationTokenRequest:
+    named = [CreatableRenewers(*each.split(":", 1)) for each in renewers]
+    said = {"owner_principal_type": None, "owner_principal_name": None, "max_lifetime_ms": -1}
+    return CreateDelegationTokenRequest(renewers=named, **{**said, **fields})
+
+
+def renewal(proof: bytes, period_ms: int = -1) -> RenewDelegationTokenRequest:
+    return RenewDelegationTokenRequest(proof, period_ms)
+
+
+def expiry(proof: bytes, period_ms: int = -1) -> ExpireDelegationTokenRequest:
+    return ExpireDelegationTokenRequest(proof, period_ms)
+
+
+def name_of(answer: Any) -> str:
+    return ErrorCode(answer.error_code).name.removeprefix("DELEGATION_TOKEN_")
+
+
+def test_a_token_has_kafkas_times() -> None:
+    """Both lifetimes are limited."""
+    cluster = Cluster()
+    answer = cluster.issue(ALICE, "User:bob")
+    assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (
+        NOW,
+        NOW + DAY,
+        NOW + 7 * DAY,
+    )
+    assert (answer.principal_name, answer.token_requester_principal_name) == ("alice", "alice")
+    assert answer.hmac == SECRET.hmac(answer.token_id)
+    assert len(base64.urlsafe_b64decode(answer.token_id + "==")) == 16
+    assert cluster.token(answer.token_id).renewers == (BOB,)
+    short, long = cluster.issue(max_lifetime_ms=5), cluster.issue(max_lifetime_ms=LONG_MAX)
+    assert (short.expiry_timestamp_ms, short.max_timestamp_ms) == (NOW + 5, NOW + 5)
+    assert long.max_timestamp_ms == cluster.issue(max_lifetime_ms=0).max_timestamp_ms
+
+
+def test_a_token_and_its_notification_are_written_together() -> None:
+    """Create, set or delete, each with a notification of the token's id."""
+    cluster = Cluster()
+    answer = cluster.issue()
+    path, change = TokenZnode.path(answer.token_id), "/delegation_token/token_changes/token_change_"
+    created, told = cluster.planned
+    assert (type(created), created.path) == (Create, path)
+    assert told == Create(change, answer.token_id.encode(), sequential=True)
+    cluster.ask(39, renewal(answer.hmac))
+    assert [type(cluster.planned[0]), cluster.planned[0].path] == [SetData, path]
+    cluster.ask(40, expiry(answer.hmac))
+    assert cluster.planned == [Delete(path), told]
+    assert not cluster.image.tokens
+
+
+@pytest.mark.parametrize(
+    ("protocol", "principal", "allowed"),
+    [
+        ("PLAINTEXT", ALICE, False),
+        ("SSL", ANONYMOUS, False),
+        ("SSL", ALICE, True),
+        ("SASL_PLAINTEXT", ALICE, True),
+        ("SASL_SSL", KafkaPrincipal("User", "alice", token_authenticated=True), False),
+    ],
+)
+def test_token_requests_need_authentication_other_than_a_token(
+    protocol: str, principal: KafkaPrincipal, allowed: bool
+) -> None:
+    assert can_request_tokens(protocol, principal) is allowed
+    answer = Cluster().ask(38, creation(), principal, protocol=protocol)
+    assert name_of(answer) == ("NONE" if allowed else "REQUEST_NOT_ALLOWED")
+
+
+def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
+    """The resource is the whole principal. Kafka's checks in Kafka's order."""
+    cluster, asked = Cluster(), []
+
+    def rule(operation: str, kind: str, name: str) -> bool:
+        asked.append((operation, kind, name))
+        return False
+
+    for_bob = creation("Group:x", owner_principal_type="User", owner_principal_name="bob")
+    answer = cluster.ask(38, for_bob, rule=rule)
+    assert name_of(answer) == "AUTHORIZATION_FAILED"
+    assert asked == [("CREATE_TOKENS", "USER", "User:bob")]
+    assert (answer.principal_name, answer.token_requester_principal_name) == ("bob", "alice")
+    assert (answer.issue_timestamp_ms, answer.token_id, answer.hmac) == (-1, "", b"")
+    assert name_of(cluster.ask(38, for_bob, rule=True)) == "INVALID_PRINCIPAL_TYPE"
+    own = creation(owner_principal_type="User", owner_principal_name="alice")
+    assert name_of(cluster.ask(38, own, rule=rule)) == "NONE"
+    assert len(asked) == 1
+    nobody = creation(owner_principal_type=None, owner_principal_name="bob")
+    assert name_of(cluster.ask(38, nobody)) == "UNKNOWN_SERVER_ERROR"
+
+
+def test_tokens_are_disabled_without_a_secret_key() -> None:
+    """The error of an unauthenticated client comes first."""
+    cluster = Cluster(None)
+    for key, request in ((38, creation()), (39, renewal(b"x")), (40, expiry(b"x"))):
+        assert name_of(cluster.ask(key, request)) == "AUTH_DISABLED"
+        assert name_of(cluster.ask(key, request, protocol="PLAINTEXT")) == "REQUEST_NOT_ALLOWED"
+
+
+def test_only_the_owner_and_renewers_change_a_token() -> None:
+    """Not the requester, if the owner is another."""
+    cluster = Cluster()
+    answer = cluster.issue(
+        CAROL, "User:bob", owner_principal_type="User", owner_principal_name="alice"
+    )
+    for principal, told in ((ALICE, "NONE"), (BOB, "NONE"), (CAROL, "OWNER_MISMATCH")):
+        assert name_of(cluster.ask(39, renewal(answer.hmac, 10), principal)) == told
+        assert name_of(cluster.ask(40, expiry(answer.hmac, 10), principal)) == told
+    for proof in (b"", b"y" * 64, answer.hmac[:-1]):
+        assert name_of(cluster.ask(39, renewal(proof), ALICE)) == "NOT_FOUND"
+
+
+def test_a_renewal_is_limited_by_the_maximum_lifetime() -> None:
+    """A negative period is the default; 0 expires the token; sums overflow as in Java."""
+    cluster = Cluster()
+    answer = cluster.issue()
+    token = answer.token_id
+
+    def renewed(period_ms: int) -> int:
+        told = cluster.ask(39, renewal(answer.hmac, period_ms))
+        assert name_of(told) == "NONE"
+        assert cluster.token(token).expiry_ms == told.expiry_timestamp_ms
+        return int(told.expiry_timestamp_ms) - NOW
+
+    assert [renewed(each) for each in (1000, -1, 30 * DAY, 0)] == [1000, DAY, 7 * DAY, 0]
+    cluster.now_ms += 1
+    assert name_of(cluster.ask(39, renewal(answer.hmac))) == "EXPIRED"
+    other = cluster.issue()
+    assert cluster.ask(39, renewal(other.hmac, LONG_MAX)).expiry_timestamp_ms < 0
+
+
+def test_an_expired_token_can_only_be_removed() -> None:
+    """KAFKA-13771: by a negative period."""
+    cluster = Cluster()
+    answer = cluster.issue(max_lifetime_ms=5)
+    cluster.now_ms += 6
+    assert name_of(cluster.ask(40, expiry(answer.hmac, 10))) == "EXPIRED"
+    removed = cluster.ask(40, expiry(answer.hmac, -1))
+    assert (name_of(removed), removed.expiry_timestamp_ms) == ("NONE", cluster.now_ms)
+    again = cluster.ask(40, expiry(answer.hmac, -1))
+    assert (name_of(again), again.expiry_timestamp_ms) == ("NOT_FOUND", -1)
+
+
+def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
+    """0 expires it now; it stays until its removal by the controller."""
+    cluster = Cluster()
+    answer = cluster.issue()
+    for period_ms, left_ms in ((1000, 1000), (30 * DAY, 7 * DAY), (0, 0)):
+        told = cluster.ask(40, expiry(answer.hmac, period_ms))
+        assert told.expiry_timestamp_ms - NOW == left_ms
+    assert answer.token_id in cluster.image.tokens
+
+
+def test_a_resend_gets_the_same_response_from_the_next_controller() -> None:
+    """From its outcome in ZooKeeper, which has no secret, after the token was removed too."""
+    first = Cluster()
+    made = first.issue(ALICE, "User:bob")
+    identity = RequestIdentity(2, "life", 7)
+    stored = encode_outcomes(5, [RequestOutcomes(identity, "r", first.outcomes)])
+    for form in (made.hmac, base64.b64encode(made.hmac), made.hmac.hex().encode(), KEY.encode()):
+        assert form not in stored
+    ((_, _, committed),) = decode_outcomes("/x", stored)
+    second = Cluster()
+    second.now_ms += 5000
+    again = second.ask(38, creation("User:bob"), committed=committed)
+    assert again == made
+    assert not second.image.tokens
+    removal = first.ask(40, expiry(made.hmac))
+    stored = encode_outcomes(5, [RequestOutcomes(identity, "r", first.outcomes)])
+    ((_, _, committed),) = decode_outcomes("/x", stored)
+    assert second.ask(40, expiry(made.hmac), committed=committed) == removal
+
+
+def test_outcomes_of_an_earlier_release_have_no_times() -> None:
+    text = b'{"epoch":1,"outcomes":[{"id":[1,"x",2],"request":"r","elements":[["t",0,null,null]]}]}'
+    ((_, _, elements),) = decode_outcomes("/x", text)
+    assert elements == {"t": Outcome(ErrorCode.NONE)}
+
+
+def test_a_node_without_the_key_returns_no_hmac() -> None:
+    """Nodes may be configured differently by mistake."""
+    outcome = Outcome(ErrorCode.NONE, times_ms=(1, 2, 3))
+    answer = Cluster(None).ask(38, creation(), committed={"id": outcome})
+    assert (name_of(answer), answer.hmac, answer.token_id) == ("AUTH_DISABLED", b"", "")
+
+
+def test_expired_tokens_are_removed_in_several_multis() -> None:
+    """A token removed in between does not stop the others."""
+    cluster = Cluster()
+    short = sorted(cluster.issue(max_lifetime_ms=5).token_id for _ in range(450))
+    lasting = cluster.issue().token_id
+    removed: list[str] = []
+    for records in remove_expired_tokens(lambda: cluster.image, NOW + 6):
+        assert len(plan_operations(records, cluster.image)) <= 480
+        removed += [each.token_id for each in records]  # type: ignore[union-attr]
+        cluster.image = cluster.image.replay(records)
+        if short[-1] in cluster.image.tokens:
+            cluster.image = cluster.image.replay(
+                [type(records[0])(short[-1])]  # type: ignore[call-arg, arg-type]
+            )
+    assert (removed, set(cluster.image.tokens)) == (short[:-1], {lasting})
+
+
+def test_tokens_are_found_by_hmac_after_changes() -> None:
+    cluster, index = Cluster(), TokenIndex(SECRET)
+    first = cluster.issue()
+    assert index.find(first.hmac, cluster.image.tokens) == cluster.token(first.token_id)
+    second = cluster.issue()
+    for answer in (first, second):
+        assert index.find(answer.hmac, cluster.image.tokens) == cluster.token(answer.token_id)
+    before = cluster.image.tokens
+    cluster.ask(40, expiry(first.hmac))
+    assert index.find(first.hmac, cluster.image.tokens) is None
+    assert index.find(first.hmac, before) is not None
+
+
+def test_secrets_are_in_no_text() -> None:
+    cache = TokenCache(SECRET, new_salt=random.randbytes)
+    shown = repr(SECRET) + str(SECRET) + repr(cache) + repr(Cluster().apis)
+    assert KEY not in shown

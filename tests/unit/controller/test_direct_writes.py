@@ -1,0 +1,180 @@
+"""Direct writes of a broker below the bridge release lose no update of others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages import incremental_alter_configs as incremental
+from cluster_model.acls import NO_ACLS
+from cluster_model.authorization import no_authorizer
+from cluster_model.broker_configs import BrokerConfig
+from cluster_model.image import MetadataImage
+from cluster_model.records import ConfigRecord, ConfigResource
+from cluster_model.znode_operations import Create, Operation, SetData
+from controller.apis.base import DONE, Decided
+from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
+from controller.direct.writer import DirectServices, DirectWriter
+from controller.pending_request import PendingRequest
+from controller.store.plan import plan_operations
+from controller.store.port import ContentConflictError, UnknownOutcomeError
+from event_log.writer import NullEventLog
+from tests.unit.controller.loop_bench import Term
+from tests.unit.controller.request_contexts import a_pending_request
+from tests.unit.controller.test_controller_loop import Decides
+from zookeeper_client.wire import BAD_VERSION, Read, ReadData, ReadResult, Stat, ZnodeData
+
+DEFAULTS = ConfigResource("brokers", "<default>")
+PATH = "/config/brokers/<default>"
+API = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
+
+
+class Znodes:
+    """A session over znodes in a dict. `concurrent`: configs that others set before a write."""
+
+    def __init__(self, **configs: str) -> None:
+        self.znodes: dict[str, tuple[int, bytes]] = {}
+        self.concurrent: list[dict[str, str]] = []
+        self.outcomes: list[Any] = []
+        self.breaks = False
+        self._operations: dict[bytes, Operation] = {}
+        self.put(configs)
+
+    def put(self, configs: dict[str, str]) -> None:
+        version = self.znodes[PATH][0] + 1 if PATH in self.znodes else 0
+        self.znodes[PATH] = version, json.dumps({"version": 1, "config": configs}).encode()
+
+    @property
+    def configs(self) -> dict[str, str]:
+        found: dict[str, str] = json.loads(self.znodes[PATH][1])["config"]
+        return found
+
+    async def read(self, reads: Sequence[Read], /) -> list[ReadResult]:
+        found: list[ReadResult] = []
+        for each in reads:
+            version, data = self.znodes.get(each.path, (-1, b""))
+            stat = Stat(1, 1, 0, 0, version, 0, 0, 0, len(data), 0, 1)
+            is_there = isinstance(each, ReadData) and version >= 0
+            found.append(ZnodeData(data, stat) if is_there else None)
+        return found
+
+    async def last_zxid(self) -> int:
+        return 5
+
+    async def encode(self, operations: Sequence[Operation], /) -> list[bytes]:
+        encoded = [repr(operation).encode() for operation in operations]
+        self._operations |= dict(zip(encoded, operations, strict=True))
+        return encoded
+
+    async def write(self, outcomes: bytes, operations: Sequence[bytes], /) -> int:
+        if self.breaks:
+            raise UnknownOutcomeError
+        if self.concurrent:
+            self.put(self.concurrent.pop())
+        for index, operation in enumerate(self._operations[each] for each in operations):
+            if isinstance(operation, SetData):
+                version, _ = self.znodes[operation.path]
+                if operation.version != version:
+                    raise ContentConflictError(index, BAD_VERSION)
+                self.znodes[operation.path] = version + 1, operation.data
+            else:
+                assert isinstance(operation, Create)
+        self.outcomes.append(json.loads(outcomes))
+        return 6
+
+
+def altering(name: str, value: str) -> PendingRequest:
+    config = incremental.AlterableConfig(name, 0, value)
+    resource = incremental.AlterConfigsResource(4, "", [config])
+    request = incremental.IncrementalAlterConfigsRequest([resource], False)
+    reply = asyncio.get_running_loop().create_future()
+    return a_pending_request(reply, API, request, key=44, version=1, deadline_s=30.0)
+
+
+class Rejects:
+    """A policy that rejects everything."""
+
+    async def evaluate(self, *_check: Any) -> ApiError | None:
+        return ApiError(ErrorCode.POLICY_VIOLATION, "not on a Saturday")
+
+
+def writer(session: Znodes, policies: Rejects | None = None) -> DirectWriter:
+    services = DirectServices(
+        bind_authorize=no_authorizer,
+        acls=lambda: NO_ACLS,
+        acls_zxid=lambda: 4,
+        policies=policies,
+        log=NullEventLog(),
+        now_s=lambda: 0.0,
+        now_ms=lambda: 0,
+    )
+    return DirectWriter(session, services)
+
+
+async def test_a_direct_write_keeps_a_concurrent_change() -> None:
+    """Another broker sets another name between the read and the write."""
+    session = Znodes(**{"log.cleaner.threads": "1"})
+    session.concurrent = [{"log.cleaner.threads": "1", "num.io.threads": "9"}]
+    answer, zxid = await writer(session).write(altering("log.cleaner.threads", "2"))
+    assert [each.error_code for each in answer.responses] == [ErrorCode.NONE]
+    assert zxid == 6
+    assert session.configs == {"log.cleaner.threads": "2", "num.io.threads": "9"}
+
+
+async def test_the_multi_of_a_direct_write_carries_its_outcome() -> None:
+    session = Znodes()
+    await writer(session).write(altering("log.cleaner.threads", "2"))
+    ((entry,),) = [each["outcomes"] for each in session.outcomes]
+    assert (entry["id"], entry["request"]) == ([1, "life", 1], "r")
+    assert [element[:2] for element in entry["elements"]] == [["4:", 0]]
+
+
+async def test_policies_reject_direct_writes() -> None:
+    session = Znodes()
+    answer, _ = await writer(session, Rejects()).write(altering("log.cleaner.threads", "2"))
+    errors = [(each.error_code, each.error_message) for each in answer.responses]
+    assert errors == [(ErrorCode.POLICY_VIOLATION, "not on a Saturday")]
+    assert session.configs == {}
+
+
+async def test_an_unknown_outcome_is_answered_request_timed_out() -> None:
+    session = Znodes()
+    session.breaks = True
+    with pytest.raises(ApiError) as raised:
+        await writer(session).write(altering("log.cleaner.threads", "2"))
+    assert raised.value.error is ErrorCode.REQUEST_TIMED_OUT
+
+
+async def test_the_controller_decides_again_after_a_conflict_with_a_direct_write() -> None:
+
+    class Reloading(Term):
+        def _record(self, event: str) -> None:
+            super()._record(event)
+            if event == "reload":
+                self.loop.schedule(self._reload)
+
+        async def _reload(self) -> None:
+            del self.store.znodes[PATH]  # as if the image had been updated
+
+    term = Reloading()
+    term.store.znodes[PATH] = b"external"
+    record = ConfigRecord(DEFAULTS, {"num.io.threads": "9"})
+    (errors,) = await term.run_until(term.submit(Decides(Decided("4:", DONE, (record,))), None))
+    assert errors == {"4:": "NONE"}
+    assert term.happened.count("reload") == 1
+
+
+def test_a_config_is_written_at_its_known_version() -> None:
+    """Each replayed write raises it; without a known version any version matches."""
+    record = ConfigRecord(DEFAULTS, {"num.io.threads": "9"}, notify=False)
+    known = MetadataImage().with_config(DEFAULTS, {}, 3)
+    assert [o.version for o in plan_operations([record], known)] == [3]  # type: ignore[union-attr]
+    after = known.replay([record])
+    assert [o.version for o in plan_operations([record], after)] == [4]  # type: ignore[union-attr]
+    fresh = MetadataImage().replay([record])
+    assert fresh.config_versions[DEFAULTS] == 0

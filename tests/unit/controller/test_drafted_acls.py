@@ -1,0 +1,160 @@
+"""KIP-4's ListAcls and AlterAcls: rights, filters and the outcome of each action."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bridgehead.authorizer import AccessControlEntry, ResourcePattern
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.drafted.alter_acls import (
+    AclAction,
+    AlterAclsRequest,
+    AlterResourceAcls,
+)
+from bridgehead.kafka_wire.messages.drafted.list_acls import Acl, ListAclsRequest
+from broker_proxy.apis.list_acls import ListAcls
+from cluster_model.acls import AclSet
+from cluster_model.image import MetadataImage
+from cluster_model.principal import KafkaPrincipal
+from cluster_model.records import AclRecord
+from controller.apis.alter_acls import AlterAcls
+from controller.apis.base import Results
+from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.controller.topic_decisions import context
+
+TOPIC, CLUSTER = 2, 4
+DELETE, ADD = 0, 1
+DENY, ALLOW = 2, 3
+READ, WRITE, CREATE = 3, 4, 5
+ORDERS = ResourcePattern("TOPIC", "LITERAL", "orders")
+
+
+def everything_but(*denied: str) -> Any:
+    return lambda operation, kind, name, **_: f"{operation} {kind}" not in denied
+
+
+EVERYTHING = everything_but()
+EVERYTHING_BUT = everything_but("CLUSTER_ACTION CLUSTER")  # so not All
+
+
+def rule(principal: str, operation: Any = "READ", permission: Any = "ALLOW") -> AccessControlEntry:
+    return AccessControlEntry(principal, "*", operation, permission)
+
+
+THERE = AclSet.of(
+    {
+        ORDERS: [rule("User:a"), rule("User:a", "WRITE", "DENY"), rule("User:b")],
+        ResourcePattern("GROUP", "LITERAL", "g"): [rule("User:a")],
+        ResourcePattern("TOPIC", "PREFIXED", "or"): [rule("User:a")],
+    }
+)
+
+
+async def listed(authorize: Any = EVERYTHING, as_: str = "a", **asked: Any) -> Any:
+    """Return (type, name, principal, operation) of the listed ACLs."""
+    api = ListAcls(lambda: THERE, lambda _request: authorize, True)
+    request = a_request(10002, 0, dialect="drafted", principal=KafkaPrincipal("User", as_))
+    answer = await api.handle(request, ListAclsRequest(**asked))
+    return {
+        (each.resource_type, each.resource_name, acl.acl_principal, acl.acl_operation)
+        for each in answer.responses
+        for acl in each.acls
+    }
+
+
+async def test_list_acls_filters_by_principal_and_resource() -> None:
+    """-1 is any type. Only literal patterns."""
+    orders_a = {(2, "orders", "User:a", READ), (2, "orders", "User:a", WRITE)}
+    orders_b, group = {(2, "orders", "User:b", READ)}, {(3, "g", "User:a", READ)}
+    assert await listed() == orders_a | orders_b | group
+    assert await listed(principal="User:a") == orders_a | group
+    assert await listed(resource_type=TOPIC, resource_name="orders") == orders_a | orders_b
+    assert await listed(principal="User:nobody") == set()
+    assert await listed(resource_type=TOPIC, resource_name="nothing") == set()
+
+
+async def test_list_acls_shows_a_client_its_own_allowing_acls() -> None:
+    """Other ACLs need All on the cluster."""
+    own = await listed(EVERYTHING_BUT, principal="User:a")
+    assert own == {(2, "orders", "User:a", READ), (3, "g", "User:a", READ)}
+    for asked in ({}, {"principal": "User:b"}, {"resource_type": TOPIC}):
+        with pytest.raises(ApiError) as refused:
+            await listed(EVERYTHING_BUT, **asked)
+        assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def action(what: int, principal: str = "User:a", operation: int = READ, kind: int = ALLOW) -> Any:
+    return AclAction(what, Acl(principal, kind, "*", operation))
+
+
+def on(name: str, *actions: AclAction, kind: int = TOPIC) -> AlterResourceAcls:
+    return AlterResourceAcls(kind, name, list(actions))
+
+
+def alter(
+    *asked: AlterResourceAcls, authorize: Any = EVERYTHING, has_authorizer: bool = True
+) -> tuple[list[list[int]], AclSet]:
+    """Return the codes by resource and action, and the ACLs afterwards."""
+    api, image = AlterAcls(has_authorizer), MetadataImage(acls=THERE)
+    who = context(0, authorize, dialect="drafted")
+    request = AlterAclsRequest(list(asked))
+    decision = api.decide(who, request, image, {})
+    outcomes = {each.element: each.outcome for each in decision.elements}
+    answer = api.response(who, request, Results(outcomes, image))
+    records = [record for each in decision.elements for record in each.records]
+    codes = [[row.error_code for row in each.results] for each in answer.responses]
+    return codes, image.replay(records).acls
+
+
+def test_alter_acls_deletes_before_it_adds() -> None:
+    codes, after = alter(on("orders", action(ADD), action(ADD, "User:c"), action(DELETE)))
+    assert codes == [[0, 0, 0]]
+    assert after.entries(ORDERS) == (
+        rule("User:a", "WRITE", "DENY"),
+        rule("User:b"),
+        rule("User:a"),
+        rule("User:c"),
+    )
+
+
+def test_alter_acls_rejects_a_duplicate_resource_with_a_single_code() -> None:
+    twice = on("orders", action(DELETE), action(ADD, "User:c"))
+    codes, after = alter(twice, on("new", action(ADD)), twice)
+    assert codes == [[ErrorCode.INVALID_REQUEST], [0]]
+    assert after.entries(ORDERS) == THERE.entries(ORDERS)
+    assert after.entries(ORDERS._replace(name="new")) == (rule("User:a"),)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [action(2), action(ADD, operation=1), action(ADD, operation=99), action(ADD, kind=1)],
+)
+def test_alter_acls_rejects_an_invalid_action_alone(wrong: AclAction) -> None:
+    codes, after = alter(on("new", wrong, action(ADD, "User:c")))
+    assert codes == [[ErrorCode.INVALID_REQUEST, 0]]
+    assert after.entries(ORDERS._replace(name="new")) == (rule("User:c"),)
+
+
+def test_alter_acls_without_effect_writes_nothing() -> None:
+    api, image = AlterAcls(True), MetadataImage(acls=THERE)
+    request = AlterAclsRequest([on("orders", action(ADD), action(DELETE, "User:nobody"))])
+    (decided,) = api.decide(context(0), request, image, {}).elements
+    assert (decided.outcome.succeeded, decided.records) == (True, ())
+
+
+def test_alter_acls_needs_every_operation_on_the_cluster_and_an_authorizer() -> None:
+    denied, _ = alter(on("new", action(ADD)), authorize=EVERYTHING_BUT)
+    assert denied == [[ErrorCode.CLUSTER_AUTHORIZATION_FAILED]]
+    disabled, after = alter(on("new", action(ADD)), has_authorizer=False)
+    assert disabled == [[ErrorCode.SECURITY_DISABLED]]
+    assert after == THERE
+
+
+def test_alter_acls_writes_a_resource_in_one_record() -> None:
+    api, image = AlterAcls(True), MetadataImage(acls=THERE)
+    request = AlterAclsRequest([on("orders", action(DELETE), action(ADD, "User:c"))])
+    (decided,) = api.decide(context(0), request, image, {}).elements
+    (record,) = decided.records
+    assert isinstance(record, AclRecord)

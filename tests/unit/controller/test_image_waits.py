@@ -1,0 +1,123 @@
+"""Responses that wait for conditions of the image."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from cluster_model.image import MetadataImage
+from cluster_model.records import PartitionRecord, PartitionState, TopicRecord, TopicRemovalRecord
+from controller.apis.base import Wait, WaitFor
+from controller.image_waits import ImageWaits
+from controller.pending_request import PendingRequest
+from tests.unit.controller.request_contexts import a_pending_request
+from tests.unit.controller.topic_decisions import ID
+
+OTHER_ID = bytes([8]) * 16
+Waits = Callable[..., PendingRequest]
+LED, OFFLINE = PartitionState(1, 0, (1,), 5, 0), PartitionState(-1, 1, (1,), 5, 1)
+
+
+@pytest.fixture
+def waits() -> Iterator[Waits]:
+    """`waits(WaitFor.X, timeout_ms=...)` returns a request that waits."""
+    loop = asyncio.new_event_loop()
+
+    def make(what: WaitFor = WaitFor.LEADERS, timeout_ms: int = 1000) -> PendingRequest:
+        made = a_pending_request(loop.create_future())
+        made.wait = Wait(what, {}, timeout_ms)
+        return made
+
+    yield make
+    loop.close()
+
+
+def cluster(*names: str) -> MetadataImage:
+    """Topics of two partitions without leaders."""
+    ids = (ID, OTHER_ID)
+    return MetadataImage().replay(
+        TopicRecord(name, topic_id, ((1,), (1,)), {})
+        for name, topic_id in zip(names, ids, strict=False)
+    )
+
+
+def led(image: MetadataImage, name: str, *partitions: int) -> MetadataImage:
+    return image.replay(PartitionRecord(name, partition, LED) for partition in partitions)
+
+
+def test_leaders_are_reached_once_when_every_partition_has_one(waits: Waits) -> None:
+    waiting, request, image = ImageWaits(), waits(), cluster("a")
+    assert waiting.add(request, {"a": "a"}, image)
+    half = led(image, "a", 0)
+    assert waiting.reached(half, {"a"}) == []
+    whole = led(half, "a", 1)
+    assert waiting.reached(whole, {"a"}) == [request]
+    assert waiting.reached(whole, {"a"}) == []
+    assert waiting.give_up(request) is None
+
+
+def test_a_met_condition_needs_no_wait(waits: Waits) -> None:
+    waiting, image = ImageWaits(), led(cluster("a"), "a", 0, 1)
+    assert not waiting.add(waits(), {"a": "a"}, image)
+    assert waiting.drain() == []
+
+
+def test_one_slow_topic_delays_its_own_request_only(waits: Waits) -> None:
+    waiting, both, one, image = ImageWaits(), waits(), waits(), cluster("a", "b")
+    waiting.add(both, {"a": "a", "b": "b"}, image)
+    waiting.add(one, {"a": "a"}, image)
+    image = led(image, "a", 0, 1)
+    assert waiting.reached(image, {"a"}) == [one]
+    assert waiting.give_up(both) == {"b"}
+    assert waiting.reached(led(image, "b", 0, 1), {"b"}) == []
+
+
+def test_a_deletion_waits_for_the_topic_id(waits: Waits) -> None:
+    """A new topic of the same name has another id."""
+    waiting, request, image = ImageWaits(), waits(WaitFor.DELETION), cluster("a")
+    assert waiting.add(request, {"a": ID}, image)
+    assert waiting.reached(image, {"a"}) == []
+    again = image.replay([TopicRemovalRecord("a"), TopicRecord("a", OTHER_ID, ((1,),), {})])
+    assert waiting.reached(again, {"a"}) == [request]
+    assert not waiting.add(waits(WaitFor.DELETION), {"a": ID}, again)
+
+
+def test_an_election_waits_for_its_own_partition_only(waits: Waits) -> None:
+    waiting, request, image = ImageWaits(), waits(WaitFor.ELECTION), cluster("a")
+    assert waiting.add(request, {"a-1": ("a", 1)}, image)
+    assert waiting.reached(led(image, "a", 0), {"a"}) == []
+    assert waiting.reached(led(image, "a", 1), {"a"}) == [request]
+
+
+def test_leaders_waits_for_a_partition_that_lost_its_leader(waits: Waits) -> None:
+    image = led(cluster("a"), "a", 0, 1).replay([PartitionRecord("a", 1, OFFLINE)])
+    waiting = ImageWaits()
+    assert waiting.add(waits(), {"a": "a"}, image)
+
+
+def test_leaders_of_a_deleted_topic_are_never_reached(waits: Waits) -> None:
+    waiting, request, image = ImageWaits(), waits(), cluster("a")
+    waiting.add(request, {"a": "a"}, image)
+    assert waiting.reached(image.replay([TopicRemovalRecord("a")]), {"a"}) == []
+    assert waiting.give_up(request) == {"a"}
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_everything_is_unfinished_without_a_timeout(waits: Waits, timeout_ms: int) -> None:
+    """Kafka answers REQUEST_TIMED_OUT even if the conditions are met."""
+    waiting, image = ImageWaits(), led(cluster("a"), "a", 0, 1)
+    request = waits(timeout_ms=timeout_ms)
+    assert waiting.add(request, {"a": "a"}, image)
+    assert waiting.give_up(request) == {"a"}
+
+
+def test_drain_pops_every_request(waits: Waits) -> None:
+    waiting, image = ImageWaits(), cluster("a", "b")
+    requests = [waits(), waits()]
+    for request, name in zip(requests, ("a", "b"), strict=True):
+        waiting.add(request, {name: name}, image)
+    assert waiting.drain() == requests
+    assert waiting.drain() == []
+    assert waiting.reached(led(image, "a", 0, 1), {"a"}) == []

@@ -1,0 +1,151 @@
+"""Statements of the KIPs about one request and its topics (docs/kips.md)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
+from bridgehead.policy import ClusterState, KafkaPrincipal
+from cluster_model.image import MetadataImage
+from cluster_model.principal import ANONYMOUS
+from cluster_model.principal import KafkaPrincipal as Principal
+from cluster_model.records import TopicRecord
+from controller.apis.alter_acls import AlterAcls
+from controller.apis.base import WaitFor
+from controller.policy_check import ImageClusterState
+from raw_client.codec import decode_json, encode_json
+from tests.unit.controller import test_drafted_acls
+from tests.unit.controller.in_process_cluster import InProcessCluster
+from tests.unit.controller.loop_bench import Term
+from tests.unit.controller.request_contexts import a_context
+from tests.unit.controller.topic_decisions import create_topics, creation, topic, with_topic
+from tests.unit.controller.transcripts import check
+
+
+class Checks:
+    """A policy that allows everything and keeps what it saw."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    async def evaluate(self, check: Any, cluster: ClusterState) -> None:
+        self.seen.append(check)
+
+
+async def test_a_policy_sees_the_principal_or_none_without_authentication() -> None:
+    """KIP-201: null if the session is not authenticated. From an Envelope."""
+    policies = Checks()
+    term = Term(policies=policies)
+    for name, principal in (("a", ANONYMOUS), ("b", Principal("User", "alice"))):
+        request = creation(topic(name), timeout_ms=0)
+        await term.run_until(term.submit(create_topics(), request, principal=principal))
+    assert [each.principal for each in policies.seen] == [None, KafkaPrincipal("User", "alice")]
+
+
+def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
+    """KIP-201's open points: its assignment and factor."""
+    cluster = with_topic("t", ((3, 1, 2), (1, 2)))
+    moving = replace(cluster.topics["t"], adding={0: (3,)}, removing={0: (1, 2)})
+    shown = ImageClusterState(replace(cluster, topics=cluster.topics.set("t", moving)))
+    state = shown.topic_state("t")
+    assert state is not None
+    assert (state.replicas_assignments, state.replication_factor) == ({0: (3,), 1: (1, 2)}, 1)
+
+
+def test_the_replication_factor_of_a_topic_is_that_of_its_first_partition() -> None:
+    """KIP-201, although another partition has more replicas."""
+    state = ImageClusterState(with_topic("t", ((1, 2), (1, 2, 3)))).topic_state("t")
+    assert state is not None
+    assert (state.replication_factor, state.num_partitions) == (2, 2)
+
+
+def test_a_creation_may_fail_after_a_successful_dry_run() -> None:
+    """KIP-108: validate_only does not guarantee that the creation will succeed."""
+    check("""
+    > create t dry
+    t: NONE
+    > topic t 1
+    > create t dry v=7
+    t: TOPIC_ALREADY_EXISTS "Topic 't' already exists."
+    > create t dry v=0 drafted
+    t: TOPIC_ALREADY_EXISTS "Topic 't' already exists."
+    """)
+
+
+def test_deletions_are_not_transactional() -> None:
+    """KIP-4: a topic that cannot be deleted affects no other topic of the request."""
+    check("""
+    > topic a 1
+    > topic b 1
+    > delete a missing b
+    a: NONE
+      mark a
+    missing: UNKNOWN_TOPIC_OR_PARTITION
+    b: NONE
+      mark b
+    waits for DELETION: a (a) b (b)
+    > topic a 1
+    > topic b 1
+    > delete a missing b v=0 drafted
+    a: NONE
+      mark a
+    missing: INVALID_TOPIC_EXCEPTION
+    b: NONE
+      mark b
+    waits for DELETION: a (a) b (b)
+    """)
+
+
+def test_one_request_is_a_batch_with_an_outcome_for_each_topic() -> None:
+    """KIP-4: errors of a config or an assignment concern their topic alone."""
+    check("""
+    > create soon retention.ms=soon / none no.such.config=1 / twice assign=0:1,1 / good / fine dry
+    soon: INVALID_CONFIG "Invalid value soon for configuration retention.ms: Not a number of type LONG"
+    none: INVALID_CONFIG "Unknown topic config name: no.such.config"
+    twice: INVALID_REPLICA_ASSIGNMENT "Duplicate replica assignment found: HashMap(0 -> ArrayBuffer(1, 1))"
+    good: NONE
+    fine: NONE
+    """)
+
+
+def test_numbers_are_placed_over_all_brokers() -> None:
+    """KIP-4: as many partitions and replicas as requested, each broker at most once."""
+    cluster = check("> create t partitions=6 rf=2 dry\nt: NONE")
+    (decided,) = cluster.decide("create t partitions=6 rf=2").elements
+    record = decided.records[0]
+    assert isinstance(record, TopicRecord)
+    assert [len(set(replicas)) for replicas in record.assignment] == [2] * 6
+    assert {broker for replicas in record.assignment for broker in replicas} == {1, 2, 3}
+
+
+def test_metadata_distinguishes_internal_topics() -> None:
+    """KIP-4 §Metadata Schema, from v1 on."""
+    cluster = InProcessCluster("listeners=PLAINTEXT://127.0.0.1:0")
+    names = ("__consumer_offsets", "__transaction_state", "orders", "__mine")
+    sizes = {"numPartitions": 1, "replicationFactor": 1, "assignments": [], "configs": []}
+    created = {"topics": [{"name": name, **sizes} for name in names], "timeoutMs": 9}
+    assert isinstance(
+        cluster.ask(1, None, encode_json(19, 7, {**created, "validateOnly": False})), bytes
+    )
+    response = cluster.ask(1, None, encode_json(3, 1, {"topics": None}))
+    assert isinstance(response, bytes)
+    topics = decode_json(3, 1, response)["topics"]
+    assert {t["name"] for t in topics if t["isInternal"]} == {*names[:2]}
+    assert {t["name"] for t in topics} == {*names}
+
+
+def test_alterations_of_topics_and_acls_do_not_wait() -> None:
+    """KIP-4: AlterTopics is asynchronous, and AlterAcls has no timeout."""
+    check("""
+    > topic t 1
+    > alter t partitions=2 drafted
+    t: NONE
+      assignment t 1 2
+      state t-1 leader=2 isr=2 epochs=0,0
+    """)
+    request = AlterAclsRequest([test_drafted_acls.on("orders", test_drafted_acls.action(1))])
+    context = a_context(10003, 0, dialect="drafted")
+    decision = AlterAcls(True).decide(context, request, MetadataImage(), {})
+    assert decision.elements[0].records
+    assert decision.wait.what is WaitFor.NOTHING

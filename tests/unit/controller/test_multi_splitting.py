@@ -1,0 +1,100 @@
+"""Entries are split into multis within ZooKeeper's limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.apis.base import DONE, Decided
+from controller.pending_request import (
+    Entry,
+    PendingRequest,
+    fits_in_multi,
+    outcomes_of,
+    split_into_multis,
+)
+from controller.store.outcomes import encode_outcomes
+from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
+from envelope.messages import RequestIdentity
+from tests.unit.controller.request_contexts import a_pending_request
+
+FENCE_COUNTER_AND_OUTCOMES = 3
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    made = asyncio.new_event_loop()
+    yield made
+    made.close()
+
+
+def pending(loop: asyncio.AbstractEventLoop, sequence: int = 1) -> PendingRequest:
+    identity = RequestIdentity(1, "life", sequence)
+    return a_pending_request(loop.create_future(), identity=identity)
+
+
+def entry(of: PendingRequest, element: str, operations: int, size: int) -> Entry:
+    return Entry(of, Decided(element, DONE), [b"x" * size] * operations)
+
+
+SIZES = st.tuples(st.integers(1, 300), st.integers(10, 3000))
+
+
+@settings(max_examples=50)
+@given(sizes=st.lists(SIZES, max_size=60))
+def test_multis_contain_every_entry_once_in_order_within_the_limits(
+    loop: asyncio.AbstractEventLoop, sizes: list[tuple[int, int]]
+) -> None:
+    request = pending(loop)
+    entries = [
+        entry(request, f"topic-{n}", operations, size)
+        for n, (operations, size) in enumerate(sizes)
+        if operations * size <= MULTI_BYTES_MAX
+    ]
+    multis = list(split_into_multis(entries))
+    assert [each for multi in multis for each in multi] == entries
+    for multi in multis:
+        effects = [operation for each in multi for operation in each.operations]
+        outcomes = len(encode_outcomes(1, outcomes_of(multi)))
+        assert len(effects) + FENCE_COUNTER_AND_OUTCOMES <= OPERATIONS_MAX
+        # A single large element may exceed ours; ZooKeeper's limit is higher.
+        assert len(multi) == 1 or sum(map(len, effects)) + outcomes <= MULTI_BYTES_MAX
+        assert sum(map(len, effects)) + outcomes < 2**20
+
+
+def test_a_multi_is_filled_before_the_next_one_starts(loop: asyncio.AbstractEventLoop) -> None:
+    room = OPERATIONS_MAX - FENCE_COUNTER_AND_OUTCOMES
+    entries = [entry(pending(loop), f"t{n}", 1, 10) for n in range(room + 1)]
+    assert [len(multi) for multi in split_into_multis(entries)] == [room, 1]
+
+
+def test_no_entries_give_no_multi() -> None:
+    assert list(split_into_multis([])) == []
+
+
+def test_outcomes_of_a_multi_are_grouped_by_request(loop: asyncio.AbstractEventLoop) -> None:
+    one, two = pending(loop, 1), pending(loop, 2)
+    multi = [entry(one, "a", 1, 1), entry(two, "a", 1, 1), entry(one, "b", 1, 1)]
+    grouped = outcomes_of(multi)
+    assert [(each.identity.sequence, list(each.elements)) for each in grouped] == [
+        (1, ["a", "b"]),
+        (2, ["a"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operations", "size", "fits"),
+    [
+        (1, MULTI_BYTES_MAX - 160, True),
+        (1, MULTI_BYTES_MAX, False),
+        (497, 1, True),
+        (498, 1, False),
+    ],
+)
+def test_fits_in_multi_checks_operations_and_bytes(operations: int, size: int, fits: bool) -> None:
+    written = Decided("", DONE)
+    assert fits_in_multi([b"x" * size] * operations, written) is fits

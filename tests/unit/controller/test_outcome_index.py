@@ -1,0 +1,172 @@
+"""Outcomes: their encoding, their index, and when they are pruned."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from cluster_model.znode_operations import Create, Delete, SetData
+from cluster_model.znodes import FloorZnode, OutcomeZnode, ZnodeContentError
+from controller.apis.base import DONE, Outcome
+from controller.outcome_pruning import OutcomePruner
+from controller.store.outcomes import (
+    PRUNED_PER_MULTI_MAX,
+    OutcomeIndex,
+    RequestOutcomes,
+    decode_outcomes,
+    encode_outcomes,
+)
+from envelope.messages import RequestIdentity
+
+PATH = OutcomeZnode.path(1)
+ME, OTHER = (1, "abc"), (2, "def")
+NONE: frozenset[tuple[int, str]] = frozenset()
+EXISTS = Outcome(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'a' already exists.")
+
+
+def ended(sequence: int, of: tuple[int, str] = ME, element: str = "a") -> RequestOutcomes:
+    return RequestOutcomes(RequestIdentity(*of, sequence), "r", {element: DONE})
+
+
+def index(*commits: RequestOutcomes) -> OutcomeIndex:
+    """One commit for each, numbered from 1."""
+    made = OutcomeIndex()
+    for number, outcomes in enumerate(commits, start=1):
+        made.add(number, [outcomes])
+    return made
+
+
+ELEMENTS = st.dictionaries(
+    st.text(max_size=20),
+    st.builds(
+        Outcome,
+        st.sampled_from(ErrorCode),
+        st.none() | st.text(max_size=20),
+        st.none() | st.binary(min_size=16, max_size=16),
+    ),
+    max_size=4,
+)
+
+
+@given(
+    st.lists(
+        st.builds(
+            RequestOutcomes,
+            st.builds(RequestIdentity, st.integers(0, 2**31 - 1), st.text(), st.integers(0, 2**53)),
+            st.text(),
+            ELEMENTS,
+        ),
+        max_size=4,
+    )
+)
+def test_outcomes_survive_encoding(outcomes: list[RequestOutcomes]) -> None:
+    assert decode_outcomes(PATH, encode_outcomes(5, outcomes)) == outcomes
+
+
+def test_outcomes_are_encoded_as_the_judge_reads_them() -> None:
+    outcome = RequestOutcomes(RequestIdentity(1, "abc", 9), "r", {"a": EXISTS})
+    assert json.loads(encode_outcomes(5, [outcome])) == {
+        "epoch": 5,
+        "outcomes": [
+            {
+                "id": [1, "abc", 9],
+                "request": "r",
+                "elements": [["a", 36, "Topic 'a' already exists.", None]],
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("data", [None, b"", b"[]", b"{}", b'{"outcomes":[{}]}', b"\xff"])
+def test_decode_outcomes_rejects_other_content(data: bytes | None) -> None:
+    with pytest.raises(ZnodeContentError):
+        decode_outcomes(PATH, data)
+
+
+def test_lookup_joins_the_multis_of_a_request() -> None:
+    made = index(ended(7, element="a"), ended(7, element="b"))
+    identity = RequestIdentity(*ME, 7)
+    assert made.lookup(identity) == {"a": DONE, "b": DONE}
+    assert made.lookup(RequestIdentity(*OTHER, 7)) == {}
+    assert made.lookup(RequestIdentity(1, "another life", 7)) == {}
+
+
+def test_a_floor_only_rises_and_belongs_to_one_incarnation() -> None:
+    made = OutcomeIndex()
+    made.raise_floor(ME, 5)
+    made.raise_floor(ME, 3)
+    below = [made.is_below_floor(RequestIdentity(*ME, n)) for n in (4, 5)]
+    assert below == [True, False]
+    assert not made.is_below_floor(RequestIdentity(*OTHER, 4))
+
+
+def test_a_commit_is_prunable_when_all_its_requests_are_finished_or_gone() -> None:
+    made = OutcomeIndex()
+    made.add(1, [ended(4), ended(9, OTHER)])
+    assert made.prunable(NONE) == []
+    made.raise_floor(ME, 5)
+    assert made.prunable(NONE) == []
+    assert made.prunable(frozenset({OTHER})) == [1]
+    made.raise_floor(OTHER, 10)
+    assert made.prunable(NONE) == [1]
+
+
+def test_pruning_stores_the_floor_in_the_multi_that_deletes_the_outcomes() -> None:
+    """Otherwise the next controller could execute a late resend."""
+    made = index(ended(1), ended(2), ended(3))
+    made.raise_floor(ME, 3)
+    commits = made.prunable(NONE)
+    assert made.plan_pruning(commits, NONE) == [
+        Delete(OutcomeZnode.path(1)),
+        Delete(OutcomeZnode.path(2)),
+        Create(FloorZnode.path(*ME), b"3"),
+    ]
+    made.pruned(commits, NONE)
+    assert made.lookup(RequestIdentity(*ME, 1)) == {}
+    assert made.lookup(RequestIdentity(*ME, 3)) == {"a": DONE}
+    assert made.is_below_floor(RequestIdentity(*ME, 2))
+
+
+def test_a_stored_floor_is_set_only_after_it_rose() -> None:
+    made = index(ended(1), ended(2), ended(2, element="b"))
+    made.raise_floor(ME, 2)
+    made.pruned(made.prunable(NONE), NONE)
+    made.raise_floor(ME, 3)
+    assert made.plan_pruning([2], NONE)[1:] == [SetData(FloorZnode.path(*ME), b"3")]
+    made.pruned([2], NONE)
+    assert made.plan_pruning([3], NONE) == [Delete(OutcomeZnode.path(3))]
+
+
+def test_the_floor_of_a_vanished_incarnation_is_deleted_with_its_last_outcome() -> None:
+    gone = frozenset({ME})
+    made = index(ended(1), ended(2), ended(9, OTHER))
+    made.raise_floor(ME, 2)
+    made.pruned([1], NONE)
+    assert made.known_incarnations() == {ME, OTHER}
+    floor = Delete(FloorZnode.path(*ME))
+    assert floor not in made.plan_pruning([], gone)
+    assert made.plan_pruning([2], gone) == [Delete(OutcomeZnode.path(2)), floor]
+    made.pruned([2], gone)
+    assert (made.floors, made.stored_floors) == ({}, {})
+    assert made.known_incarnations() == {OTHER}
+
+
+def test_prunable_returns_the_oldest_commits_up_to_a_multi() -> None:
+    made = index(*(ended(n) for n in range(1, PRUNED_PER_MULTI_MAX + 100)))
+    made.raise_floor(ME, 10_000)
+    assert made.prunable(NONE) == list(range(1, PRUNED_PER_MULTI_MAX + 1))
+
+
+def test_an_incarnation_is_gone_after_the_whole_grace_period() -> None:
+    """A registration in between restarts it."""
+    pruner = OutcomePruner(grace_ms=1000)
+    known = {ME, OTHER}
+    assert pruner.gone(known, {OTHER}, 10.0) == NONE
+    assert pruner.gone(known, {OTHER}, 11.0) == NONE
+    assert pruner.gone(known, {OTHER}, 11.1) == {ME}
+    assert pruner.gone(known, known, 11.2) == NONE
+    assert pruner.gone(known, {OTHER}, 11.3) == NONE

@@ -1,0 +1,357 @@
+"""Policies are evaluated between deciding and committing, in turns, once per request."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from immutables import Map
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from bridgehead.kafka_wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from bridgehead.policy import ClusterState, KafkaPrincipal
+from cluster_model.principal import KafkaPrincipal as Principal
+from cluster_model.records import DeletionMarkerRecord
+from controller import policy_evaluation
+from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
+from controller.apis.base import Results
+from controller.apis.create_partitions import CreatePartitions
+from controller.apis.delete_topics import DeleteTopics
+from controller.policy_check import ImageClusterState
+from controller.store.outcomes import RequestOutcomes
+from envelope.messages import RequestIdentity
+from node.seeded_bugs import without_policies
+from tests.unit.controller.loop_bench import MemoryStore, Term
+from tests.unit.controller.topic_decisions import (
+    ID,
+    config,
+    context,
+    create_topics,
+    creation,
+    image,
+    topic,
+    with_topic,
+)
+
+VIOLATION, NONE = "POLICY_VIOLATION", "NONE"
+
+
+class RecordingPolicies:
+    """Policies that reject with the text that `judge` returns, and record their checks."""
+
+    def __init__(self, judge: Callable[[Any, ClusterState], str | None] | None = None) -> None:
+        self.checks: list[Any] = []
+        self.judge = judge or (lambda check, cluster: None)
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def evaluate(self, check: Any, cluster: ClusterState) -> ApiError | None:
+        self.checks.append(check)
+        await self.go.wait()
+        text = self.judge(check, cluster)
+        return ApiError(ErrorCode.POLICY_VIOLATION, text) if text else None
+
+
+def rejecting(*names: str) -> RecordingPolicies:
+    return RecordingPolicies(lambda check, _: "no" if check.topic in names else None)
+
+
+def at_most(count: int) -> RecordingPolicies:
+    """A limit on the topics of the cluster."""
+
+    def judge(check: Any, cluster: ClusterState) -> str | None:
+        return "full" if len(cluster.topics(True, True)) >= count else None
+
+    return RecordingPolicies(judge)
+
+
+def created(*names: str, **fields: Any) -> Any:
+    return creation(*(topic(name) for name in names), timeout_ms=0, **fields)
+
+
+async def test_a_violation_rejects_its_own_topic_only() -> None:
+    term = Term(policies=rejecting("b"))
+    (errors,) = await term.run_until(term.submit(create_topics(), created("a", "b", "c")))
+    assert errors == {"a": "REQUEST_TIMED_OUT", "b": VIOLATION, "c": "REQUEST_TIMED_OUT"}
+    assert set(term.loop.image.topics) == {"a", "c"}
+
+
+async def test_a_dry_run_is_checked_and_writes_nothing() -> None:
+    """KIP-108: validate_only reports violations."""
+    term = Term(policies=rejecting("b"))
+    (errors,) = await term.run_until(
+        term.submit(create_topics(), created("a", "b", validate_only=True))
+    )
+    assert errors == {"a": NONE, "b": VIOLATION}
+    assert term.store.multis == []
+
+
+async def test_without_a_policy_no_check_is_built() -> None:
+    """A topic may have many partitions."""
+    decision = create_topics().decide(context(7), created("a"), image(), {})
+    (decided,) = decision.elements
+    term = Term()
+    assert term.loop._policies.judge(None, decision, image()) is decision  # type: ignore[arg-type]
+    assert decided.policy_check is not None
+
+
+async def test_a_topic_that_kafka_rejects_never_reaches_the_policy() -> None:
+    """KIP-108: the built-in validation comes first."""
+    policies = rejecting()
+    term = Term(policies=policies)
+    await term.run_until(term.submit(create_topics(), created("bad name", "a", "a", "good")))
+    assert [check.topic for check in policies.checks] == ["good"]
+
+
+async def test_the_second_decision_places_topics_as_the_policy_saw_them() -> None:
+    policies = rejecting()
+    term = Term(policies=policies)
+    request = creation(topic("a", 7, 2), topic("b", 5, 3), timeout_ms=0)
+    await term.run_until(term.submit(create_topics(), request))
+    assert [check.topic for check in policies.checks] == ["a", "b"]
+    for check in policies.checks:
+        written = term.loop.image.topics[check.topic].assignment
+        assert check.requested_state.replicas_assignments == dict(enumerate(written))
+    ids = {each.topic_id for each in term.loop.image.topics.values()}
+    assert len(ids) == 2
+
+
+async def test_a_limit_holds_over_concurrent_requests() -> None:
+    """Each is checked on the image that the one before it left."""
+    term = Term(policies=at_most(3))
+    answers = [term.submit(create_topics(), created(f"t{n}")) for n in range(10)]
+    errors = [next(iter(each.values())) for each in await term.run_until(*answers)]
+    assert errors.count(VIOLATION) == 7
+    assert len(term.loop.image.topics) == 3
+
+
+async def test_a_limit_holds_within_one_request() -> None:
+    term = Term(policies=at_most(3))
+    (errors,) = await term.run_until(
+        term.submit(create_topics(), created(*(f"t{n}" for n in range(10))))
+    )
+    assert list(errors.values()).count(VIOLATION) == 7
+
+
+async def test_a_slow_policy_delays_its_own_request_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It loses its turn; requests without checks never wait."""
+    monkeypatch.setattr(policy_evaluation, "TURN_S", 0.01)
+    slow = RecordingPolicies()
+    go = asyncio.Event()
+
+    async def evaluate(check: Any, cluster: ClusterState) -> ApiError | None:
+        slow.checks.append(check.topic)
+        if check.topic == "slow":
+            await go.wait()
+        return None
+
+    slow.evaluate = evaluate  # type: ignore[method-assign]
+    term = Term(policies=slow)
+    stuck = term.submit(create_topics(), created("slow"))
+    invalid, quick = (term.submit(create_topics(), created(name)) for name in ("bad name", "quick"))
+    await term.run_until(invalid, quick)
+    assert not stuck.done()
+    go.set()
+    await term.run_until(stuck)
+    assert set(term.loop.image.topics) == {"quick", "slow"}
+
+
+async def test_requests_that_wait_for_a_policy_are_answered_not_controller_at_the_end() -> None:
+    policies = rejecting()
+    policies.go.clear()
+    term = Term(policies=policies)
+    answers = [term.submit(create_topics(), created(name)) for name in "abc"]
+    running = asyncio.create_task(term.loop.run())
+    while not policies.checks:
+        await asyncio.sleep(0)
+    running.cancel()
+    term.loop.end()
+    codes = [answer.result().error_code for answer in answers]
+    assert codes == [ErrorCode.NOT_CONTROLLER] * 3
+    policies.go.set()
+    for _ in range(20):  # turns of the loop, not time
+        await asyncio.sleep(0)
+    assert len(policies.checks) == 1
+    assert term.store.multis == []
+
+
+async def test_a_request_that_a_policy_delays_past_its_deadline_is_not_executed() -> None:
+    policies = rejecting()
+    policies.go.clear()
+    term = Term(policies=policies)
+    answer = term.submit(create_topics(), created("a", "b"), deadline_s=1001)
+    running = asyncio.create_task(term.loop.run())
+    while not policies.checks:
+        await asyncio.sleep(0)
+    term.now_s = 1002
+    policies.go.set()
+    await asyncio.wait((answer,), timeout=10)
+    running.cancel()
+    assert answer.result().error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert term.store.multis == []
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+async def test_a_resend_is_checked_again(seeded: bool) -> None:
+    """Unless a bug is seeded."""
+    term, api = Term(policies=rejecting("b")), create_topics()
+    bug = without_policies(api, lambda _context, _request: True)
+    (errors,) = await term.run_until(term.submit(bug if seeded else api, created("b")))
+    assert (errors == {"b": VIOLATION}) is not seeded
+
+
+async def test_authorization_is_logged_once_although_the_request_is_decided_twice() -> None:
+    logged: list[str] = []
+
+    def bind(_asker: Any, _acls: Any) -> Any:
+        def authorize(operation: str, kind: str, name: str, **log: Any) -> bool:
+            if log.get("log_if_allowed", True):
+                logged.append(f"{operation} {kind} {name}")
+            return True
+
+        return authorize
+
+    for policies in (None, rejecting()):
+        term = Term(policies=policies)
+        term.loop._callbacks = replace(term.loop._callbacks, bind_authorize=bind)
+        await term.run_until(term.submit(create_topics(), created("a")))
+    assert logged == ["CREATE CLUSTER kafka-cluster"] * 2
+
+
+async def test_a_committed_element_is_not_checked_again() -> None:
+    policies, store = rejecting("a", "b"), MemoryStore()
+    term = Term(store, before=with_topic("a"), policies=policies)
+    done = create_topics().decide(context(7), created("a"), image(), {}).elements[0]
+    identity = RequestIdentity(1, "life", 1)
+    term.loop.outcomes.add(1, [RequestOutcomes(identity, "r", {"a": done.outcome})])
+    (errors,) = await term.run_until(term.submit(create_topics(), created("a", "b"), sequence=1))
+    assert errors == {"a": "REQUEST_TIMED_OUT", "b": VIOLATION}
+    assert [check.topic for check in policies.checks] == ["b"]
+
+
+async def test_a_policy_sees_added_partitions_and_the_principal() -> None:
+    """The check has the state after the alteration, the cluster the state before."""
+    before: list[Any] = []
+
+    def judge(check: Any, cluster: ClusterState) -> str | None:
+        before.append(cluster.topic_state("t"))
+        return "no" if check.requested_state.num_partitions > 2 else None
+
+    policies = RecordingPolicies(judge)
+    term = Term(policies=policies)
+    await term.run_until(term.submit(create_topics(), creation(topic("t", 1, 2), timeout_ms=0)))
+    policies.checks.clear()
+    before.clear()
+    grow = [
+        CreatePartitionsTopic("t", 2, None),
+        CreatePartitionsTopic("t", 3, [CreatePartitionsAssignment([2, 3])]),
+    ]
+    for asked, expected in zip(grow, ("REQUEST_TIMED_OUT", VIOLATION), strict=True):
+        (errors,) = await term.run_until(
+            term.submit(
+                CreatePartitions(),
+                CreatePartitionsRequest([asked], 0, asked.assignments is not None),
+                principal=Principal("User", "alice"),
+            )
+        )
+        assert errors == {"t": expected}
+    generated = [q.requested_state.generated_replica_assignments for q in policies.checks]
+    assert generated == [True, False]
+    assert {q.principal for q in policies.checks} == {KafkaPrincipal("User", "alice")}
+    assert [state.num_partitions for state in before] == [1, 2]
+
+
+async def test_a_reassignment_is_one_check_per_topic() -> None:
+    policies = rejecting()
+    term = Term(policies=policies)
+    both = creation(topic("t", 2, 2), topic("u", 2, 2), timeout_ms=0)
+    await term.run_until(term.submit(create_topics(), both))
+    policies.checks.clear()
+    policies.judge = rejecting("t").judge
+    two = term.loop.image
+    request = AlterPartitionReassignmentsRequest(
+        0,
+        [
+            ReassignableTopic(name, [ReassignablePartition(p, [3, 1]) for p in (0, 1)])
+            for name in "tu"
+        ],
+    )
+    (errors,) = await term.run_until(term.submit(AlterPartitionReassignments(), request))
+    assert errors == {"t:0": VIOLATION, "t:1": VIOLATION, "u:0": NONE, "u:1": NONE}
+    (asked, _) = policies.checks
+    assert asked.requested_state.replicas_assignments == {0: (3, 1), 1: (3, 1)}
+    assert not asked.requested_state.generated_replica_assignments
+    assert term.loop.image.topics["t"] == two.topics["t"]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [*((v, "UNKNOWN_SERVER_ERROR") for v in range(5)), (5, VIOLATION), (6, VIOLATION)],
+)
+async def test_a_rejected_deletion_has_an_error_code_of_its_version(
+    version: int, expected: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Versions before error messages lack POLICY_VIOLATION; the log has it."""
+    caplog.set_level("INFO")
+    term = Term(before=with_topic("t"), policies=rejecting("t"))
+    request = DeleteTopicsRequest(topics=[DeleteTopicState("t")], topic_names=["t"])
+    (errors,) = await term.run_until(term.submit(DeleteTopics(config()), request, version=version))
+    assert errors == {"t": expected}
+    assert term.loop.image.deletions == frozenset()
+    explained = any("a policy rejects t" in record.getMessage() for record in caplog.records)
+    assert explained is (expected != VIOLATION)
+
+
+async def test_a_topic_deleted_by_name_and_by_id_is_rejected_in_both() -> None:
+    term = Term(before=with_topic("t"), policies=rejecting("t"))
+    request = DeleteTopicsRequest([DeleteTopicState("t"), DeleteTopicState(None, ID)], [], 0)
+    api = DeleteTopics(config())
+    (errors,) = await term.run_until(term.submit(api, request, version=6))
+    assert set(errors.values()) == {VIOLATION}
+    decision = api.decide(context(6), request, term.loop.image, {})
+    outcomes = {
+        d.element: type(d.outcome)(ErrorCode.POLICY_VIOLATION, "no") for d in decision.elements
+    }
+    answer = api.response(context(6), request, Results(outcomes, term.loop.image))
+    assert [(each.name, each.error_message) for each in answer.responses] == [("t", "no")] * 2
+
+
+def test_cluster_state_shows_the_image() -> None:
+    """Internal topics and those marked for deletion are optional."""
+    marked = with_topic("__consumer_offsets", before=with_topic("gone", before=with_topic("t")))
+    marked = marked.replay([DeletionMarkerRecord("gone")])
+    cluster = ImageClusterState(marked)
+    named = {
+        (internal, deleted): set(cluster.topics(internal, deleted))
+        for internal, deleted in itertools.product((False, True), repeat=2)
+    }
+    assert named == {
+        (False, False): {"t"},
+        (False, True): {"t", "gone"},
+        (True, False): {"t", "__consumer_offsets"},
+        (True, True): {"t", "gone", "__consumer_offsets"},
+    }
+    gone, offsets = cluster.topic_state("gone"), cluster.topic_state("__consumer_offsets")
+    assert gone is not None
+    assert offsets is not None
+    assert (gone.marked_for_deletion, gone.internal) == (True, False)
+    assert (offsets.marked_for_deletion, offsets.internal) == (False, True)
+    assert cluster.topic_state("nothing") is None
+    assert cluster.cluster_size() == 3
+    assert ImageClusterState(type(marked)(brokers=Map())).cluster_size() == 0

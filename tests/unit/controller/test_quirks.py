@@ -1,0 +1,163 @@
+"""Quirks of a real Kafka: off by default, and then as in Kafka."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsResponse,
+)
+from bridgehead.kafka_wire.messages.create_acls import AclCreationResult, CreateAclsResponse
+from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from bridgehead.kafka_wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+from bridgehead.kafka_wire.messages.update_features import UpdateFeaturesResponse
+from broker_proxy.apis.base import NeverAnsweredError
+from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
+from broker_proxy.apis.offset_fetch import OffsetFetch
+from cluster_model import quirks
+from cluster_model.quirks import (
+    DELETE_BY_ID_TELLS_EXISTENCE,
+    DESCRIBE_SCRAM_DENIED_HANGS,
+    EVERY_QUIRK,
+    OFFSET_FETCH_NO_GROUPS_HANGS,
+    QUIRK_LIST,
+    UNSUPPORTED_QUIRKS,
+    UNUSABLE_ASSIGNMENT_ACCEPTED,
+    DumpedRequest,
+    denial_text,
+    quirks_of,
+    set_denial_message,
+)
+from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker, a_request
+from tests.unit.controller.transcripts import check
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_name_enables_one_quirk_and_kafkas_version_all() -> None:
+    assert quirks_of({}) == frozenset()
+    one = quirks_of({"bridgehead.quirks": f" {OFFSET_FETCH_NO_GROUPS_HANGS} ,"})
+    assert one == {OFFSET_FETCH_NO_GROUPS_HANGS}
+    every = quirks_of({"bridgehead.quirks": EVERY_QUIRK})
+    assert every == {quirk.name for quirk in QUIRK_LIST}
+
+
+def test_every_quirk_is_documented_and_used_once() -> None:
+    """Differences without a quirk are documented too."""
+    rows = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
+    sources = {
+        path: path.read_text(encoding="utf-8")
+        for folder in ("broker_proxy", "controller")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    constants = {value: name for name, value in vars(quirks).items() if isinstance(value, str)}
+    for quirk in QUIRK_LIST:
+        assert f"`{quirk.name}`" in rows, f"docs/differences.md has no {quirk.name}"
+        use = re.compile(rf"\b{constants[quirk.name]} in ")
+        assert sum(len(use.findall(text)) for text in sources.values()) == 1, quirk.name
+    for row in UNSUPPORTED_QUIRKS:
+        assert f"`{row}`" in rows
+
+
+async def test_describing_all_credentials_without_the_right_is_not_answered() -> None:
+    """Only if no user is named."""
+    everybody = DescribeUserScramCredentialsRequest(users=None)
+    somebody = DescribeUserScramCredentialsRequest(users=[UserName("alice")])
+    denied: Any = (object(), saying_to_everybody(False))
+    odd = DescribeUserScramCredentials(*denied, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS}))
+    with pytest.raises(NeverAnsweredError):
+        await odd.handle(a_request(50, 0), everybody)
+    for api, request in (
+        (odd, somebody),
+        (DescribeUserScramCredentials(*denied), everybody),
+    ):
+        with pytest.raises(ApiError) as refused:
+            await api.handle(a_request(50, 0), request)
+        assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def test_fetching_offsets_of_no_group_is_not_answered() -> None:
+    """From version 8 on, which takes several groups."""
+    broker = CoordinatingBroker()
+    enabled = frozenset({OFFSET_FETCH_NO_GROUPS_HANGS})
+    odd = OffsetFetch(broker.coordinators, saying_to_everybody(True), enabled)
+    with pytest.raises(NeverAnsweredError):
+        await odd.handle(a_request(9, 8), OffsetFetchRequest(groups=[]))
+    one = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g")])
+    assert len((await odd.handle(a_request(9, 8), one)).groups) == 1
+
+
+def test_topics_without_a_possible_leader_are_created() -> None:
+    """Their partitions have no state, so the request waits until its timeout."""
+    check(f"""
+    > properties bridgehead.quirks={UNUSABLE_ASSIGNMENT_ACCEPTED}
+    > create t assign=0:none / u assign=0:-1 / v assign=0:9
+    t: NONE
+      topic t none
+    u: NONE
+      topic u -1
+    v: NONE
+      topic v 9
+    waits for LEADERS: t u v
+    > show v
+    assignment v 9
+    state v-0 leader=-1 isr=none epochs=0,-1
+    """)
+
+
+def test_a_deletion_by_id_reveals_which_ids_exist() -> None:
+    check(f"""
+    > properties bridgehead.quirks={DELETE_BY_ID_TELLS_EXISTENCE}
+    > topic t 1
+    > delete id:t id:u deny=DESCRIBE:TOPIC
+    id:dC0tLS0tLS0tLS0tLS0tLQ: TOPIC_AUTHORIZATION_FAILED
+    id:dS0tLS0tLS0tLS0tLS0tLQ: UNKNOWN_TOPIC_ID
+    """)
+
+
+def test_a_denial_has_the_text_of_kafkas() -> None:
+    """The texts of two recordings without numbers and hashes: direct and forwarded."""
+    here = DumpedRequest("127.0.0.1:1-127.0.0.1:2-3", "SASL_PLAINTEXT", "SASL_PLAINTEXT", "0a", 43)
+    texts = {denial_text(here, None), denial_text(here, here)}
+    not_forwarded = denial_text(replace(here, size=None), None)
+    recorded = {
+        text
+        for kind in ("direct", "forwarded")
+        for line in gzip.open(ROOT / f"tests/recordings/{kind}-secured.jsonl.gz", "rt")  # noqa: SIM115
+        for step in json.loads(line)["steps"]
+        if step.get("api") in ("LIST_PARTITION_REASSIGNMENTS", "DESCRIBE_ACLS")
+        if (text := (step.get("response") or {}).get("errorMessage") or "").startswith("Request ")
+    }
+    assert {_plain(text) for text in (*texts, not_forwarded)} == {_plain(t) for t in recorded}
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"Session@[0-9a-f]+|\d+", "N", text)
+
+
+def test_the_text_of_a_denial_is_where_kafkas_is() -> None:
+    """At the top or in each element, only for code 31, only in some APIs."""
+    whole = AlterPartitionReassignmentsResponse(error_code=31, error_message="x", responses=[])
+    set_denial_message(45, whole, "dump")
+    assert whole.error_message == "dump"
+    each = CreateAclsResponse(results=[AclCreationResult(31, "x"), AclCreationResult(42, "bad")])
+    set_denial_message(30, each, "dump")
+    assert [result.error_message for result in each.results] == ["dump", "bad"]
+    other = UpdateFeaturesResponse(error_code=31, error_message="x", results=[])
+    set_denial_message(57, other, "dump")
+    assert other.error_message == "x"

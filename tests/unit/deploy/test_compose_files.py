@@ -1,0 +1,182 @@
+"""Images and compose files: locks, package sources, variables, health."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bridgehead.cluster import zookeeper_alone
+from bridgehead.cluster.errors import ClusterError
+from deploy import kill_controller, offline, spark
+from deploy.compose_plugin import main_mirrors
+
+ROOT = Path(__file__).parents[3]
+LOCK = """\
+grpcio==1.85.1 \\
+    --hash=sha256:aa \\
+    --hash=sha256:bb
+pyspark==4.3.0 \\
+    --hash=sha256:cc
+"""
+
+
+def test_only_locally_built_wheels_get_a_new_digest() -> None:
+    assert offline.locked_again(LOCK, {"pyspark": "dd"}) == LOCK.replace("sha256:cc", "sha256:dd")
+
+
+def test_package_missing_in_the_lock_is_an_error() -> None:
+    with pytest.raises(offline.CannotBuildError, match="does not name spark"):
+        offline.locked_again(LOCK, {"spark": "dd"})
+
+
+def test_lock_is_split_without_loss() -> None:
+    fetched, made = offline.without(LOCK, ("pyspark",)), offline.only(LOCK, ("pyspark",))
+    assert fetched + made == LOCK
+    assert "grpcio" in fetched
+    assert "grpcio" not in made
+
+
+@pytest.mark.parametrize("name", ["node", "tools"])
+def test_real_locks_are_parsed_completely(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.lock").read_text()
+    read = offline.without(text, ()).replace("\n", "").replace(" ", "")
+    assert read == "".join(
+        line for line in text.splitlines() if line and not line.startswith("#")
+    ).replace(" ", "")
+
+
+ONE_LINE = """\
+# deb http://old.example/debian bookworm main
+deb [signed-by=/k.gpg] http://mirror.example/debian bookworm main contrib
+deb http://security.example bookworm-security main
+deb http://elsewhere.example/x nodistro main
+"""
+FIELDS = """\
+Types: deb
+URIs: http://mirror.example/debian
+Suites: bookworm bookworm-updates
+Components: main
+
+Types: deb
+URIs: http://other.example
+Suites: nodistro
+Components: main
+"""
+
+
+@pytest.mark.parametrize("text", [ONE_LINE, FIELDS])
+def test_debian_mirror_of_the_machine_is_found(text: str) -> None:
+    """In both of apt's formats."""
+    assert main_mirrors(text)[0] == "http://mirror.example/debian"
+
+
+def test_standalone_zookeeper_has_the_official_defaults() -> None:
+    text = zookeeper_alone.server_configuration({})
+    assert "clientPort=2181" in text.splitlines()
+    assert "dataLogDir=/datalog" in text.splitlines()
+
+
+def test_ensemble_member_lists_all_servers() -> None:
+    text = zookeeper_alone.server_configuration(
+        {"ZOO_SERVERS": "server.1=a:2888:3888;2181 server.2=b:2888:3888;2181"}
+    )
+    assert "server.2=b:2888:3888;2181" in text.splitlines()
+    assert "clientPort" not in text
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"ZOO_TICKTIME": "5"}, "ZOO_TICKTIME is not supported"),
+        ({"ZOO_SERVERS": "a:2888"}, "write server.ID=host"),
+    ],
+)
+def test_unsupported_variable_is_rejected(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(ClusterError, match=message):
+        zookeeper_alone.server_configuration(environment)
+
+
+@pytest.mark.parametrize("text", ["0", "x", "256"])
+def test_invalid_member_number_is_rejected(text: str) -> None:
+    with pytest.raises(ClusterError, match="from 1 to 255"):
+        zookeeper_alone.my_id({"ZOO_MY_ID": text})
+
+
+def test_ports_are_published_on_loopback_only() -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    published = [port for service in services.values() for port in service.get("ports", ())]
+    assert published
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_node_containers_are_unprivileged_and_read_only() -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    nodes = [service for name, service in services.items() if name.startswith("kafka-")]
+    assert len(nodes) == 3
+    for node in nodes:
+        assert node["read_only"] is True
+        assert node["cap_drop"] == ["ALL"]
+
+
+def test_machine_that_cannot_build_has_its_own_exit_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+
+    def refuse(*_command: object) -> str:
+        raise offline.CannotBuildError("the mirror is out of reach.")
+
+    monkeypatch.setattr(offline, "run", refuse)
+    assert offline.main() == offline.CANNOT_BUILD
+    assert "the mirror is out of reach" in capsys.readouterr().err
+
+
+def test_spark_worker_offers_configured_resources() -> None:
+    """Its container's root is read-only."""
+    arguments = spark.command(
+        "worker", "w", {"SPARK_WORKER_CORES": "3", "SPARK_WORKER_MEMORY": "2g"}
+    )
+    text = " ".join(arguments)
+    assert "--cores 3 --memory 2g" in text
+    assert "--work-dir /tmp/" in text
+    assert arguments[-1] == spark.MASTER
+
+
+def test_unknown_spark_daemon_is_rejected() -> None:
+    with pytest.raises(ClusterError, match="use master or worker"):
+        spark.command("", "host", {})
+
+
+def test_published_ports_are_outside_linuxs_ephemeral_range() -> None:
+    """A port from 32768 on may be taken by an outgoing connection."""
+    text = (ROOT / "docker-compose.yml").read_text()
+    published = re.findall(r"127\.0\.0\.1:(?:\$\{\w+:-)?(\d+)\}?:\d+", text)
+    assert len(published) >= 6
+    assert max(map(int, published)) < 32768
+
+
+def test_kill_controller_kills_the_service_that_health_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], *, check: bool) -> subprocess.CompletedProcess[bytes]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(kill_controller.subprocess, "run", run)
+    monkeypatch.setattr(kill_controller, "_health", {9404: "", 7: "broker 3 is controller"}.get)
+    monkeypatch.setenv("BRIDGEHEAD_METRICS_PORT_2", "7")
+    assert kill_controller.main() == 0
+    assert commands == [["docker", "compose", "kill", "kafka-3"]]
+
+
+def test_kill_controller_kills_nothing_without_an_active_controller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kill_controller.subprocess, "run", None)
+    monkeypatch.setattr(kill_controller, "_health", lambda _port: "no active controller is known")
+    assert kill_controller.main() == 2

@@ -1,0 +1,91 @@
+"""References to documentation, in code, tests and pages, name a page and a heading that exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.unit.project.test_tidy import modules
+
+ROOT = Path(__file__).parents[3]
+PAGE = re.compile(r"docs/[\w/-]+\.md(?:#[\w-]+)?")  # in code: from the root
+LINK = re.compile(r"\]\(([\w./-]+\.md)?(#[\w-]+)?\)")  # in a page: relative to it
+# Documents that are not in the repository; in two halves, or this file would break the rule.
+MISSING = re.compile(r"kafka-" r"semantics|chaos " r"reference|\bdesign \d+\.\d")
+ADR = re.compile(r"docs/adr/(\d{4})\b")
+FILE = re.compile(r"`([\w/.-]+/[\w.-]+\.(?:py|md|tsv|proto|toml|ya?ml))`")
+NAME_IN_FILE = re.compile(r"`([\w/]+\.py)` `([\w.]+)`")
+ROW = re.compile(r"\b(?:4|108|117|201|590)\.\d+\b")  # a statement of docs/kips.md
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub derives them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def pages() -> list[Path]:
+    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+def targets() -> Iterator[tuple[str, Path, str]]:
+    """Yield each reference as the file that has it, the page and the anchor ("" for none)."""
+    for path in [*modules(), *pages()]:
+        text = path.read_text(encoding="utf-8")
+        name = path.relative_to(ROOT).as_posix()
+        for reference in PAGE.findall(text) if path.suffix == ".py" else ():
+            page, _, anchor = reference.partition("#")
+            yield name, ROOT / page, anchor
+        for file, anchor in LINK.findall(text) if path.suffix == ".md" else ():
+            yield name, path.parent / file if file else path, anchor[1:]
+
+
+def test_every_reference_names_a_page_and_a_heading() -> None:
+    found = list(targets())
+    assert len(found) > 50
+    known = {page.resolve(): anchors(page) for page in pages()}
+    assert [
+        (name, str(page), anchor)
+        for name, page, anchor in found
+        if page.resolve() not in known or (anchor and anchor not in known[page.resolve()])
+    ] == []
+
+
+def test_no_citation_of_a_document_outside_the_repository() -> None:
+    texts = {path: path.read_text("utf-8") for path in [*modules(), *pages()]}
+    assert [str(path) for path, text in texts.items() if MISSING.search(text)] == []
+
+
+def test_every_decision_that_is_cited_exists() -> None:
+    numbers = {path.name[:4] for path in (ROOT / "docs" / "adr").glob("*.md")}
+    cited = {number for path in modules() for number in ADR.findall(path.read_text("utf-8"))}
+    assert cited - numbers == set()
+
+
+def test_every_row_of_the_kips_page_that_a_page_names_exists() -> None:
+    kips = (ROOT / "docs" / "kips.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| ([\d.]+) \|", kips, re.MULTILINE))
+    assert {row for row in ROW.findall(kips) if row not in rows} == set()
+
+
+def test_every_file_that_a_page_names_exists() -> None:
+    named = {
+        (page.name, file)
+        for page in pages()
+        if page.name not in ("kips.md", "policies.md")  # a test of its own; files of a user
+        for file in FILE.findall(page.read_text(encoding="utf-8"))
+        if "<" not in file
+    }
+    assert len(named) > 50
+    assert [each for each in sorted(named) if not (ROOT / each[1]).exists()] == []
+
+
+def test_every_name_in_the_walk_of_a_request_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    names = NAME_IN_FILE.findall(text)
+    assert len(names) > 10
+    for file, name in names:
+        code = (ROOT / file).read_text(encoding="utf-8")
+        for part in name.split("."):
+            assert f"class {part}" in code or f"def {part}(" in code, (file, name)

@@ -1,0 +1,33 @@
+"""Generated pages are current."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from docs.generate import FOLDER, pages
+from event_log import events
+from metrics.names import METRICS, Dialect, exposed_names
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_generated_page_is_current(name: str) -> None:
+    written = (FOLDER / name).read_text(encoding="utf-8")
+    assert pages()[name] == written, f"docs/{name} is stale: run make docs."
+
+
+def test_every_event_has_a_section_with_its_fields() -> None:
+    """The page is generated from the source text; this compares it with the classes."""
+    page = pages()["events.md"]
+    for event in events.EVENT_KINDS.values():
+        section = page.partition(f"\n## {event.kind}\n")[2].partition("\n## ")[0]
+        fields = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
+        assert fields == [field.name for field in dataclasses.fields(event)], event.kind
+
+
+def test_every_metric_has_a_row() -> None:
+    page = pages()["metrics.md"]
+    for metric in METRICS:
+        for name in exposed_names(metric, Dialect.BOTH):
+            assert f"`{name}`" in page

@@ -1,0 +1,70 @@
+"""docs/kips.md cites files and tests that exist, or gives the reason for having none."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "kips.md"
+DIALECTS = {"both", "shipped", "drafted", "-"}
+SEEDS = {"590": 45, "201": 45, "108": 18, "4": 70, "117": 20}  # at least so many rows
+
+
+class Row(NamedTuple):
+    number: str
+    statement: str
+    dialect: str
+    where: str
+    shown_by: str
+
+
+def rows() -> list[Row]:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.split(" | ")] for line in lines if line[:2] == "| "]
+    return [
+        Row(each[0].removeprefix("| "), *each[1:4], each[4].removesuffix(" |"))
+        for each in cells
+        if each[0].removeprefix("| ")[:1].isdigit()
+    ]
+
+
+@cache
+def functions_of(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def test_every_seed_has_its_rows_numbered_through() -> None:
+    """No row is lost or doubled when one is added."""
+    for seed, least in SEEDS.items():
+        numbers = [r.number for r in rows() if r.number.startswith(f"{seed}.")]
+        assert numbers == [f"{seed}.{n}" for n in range(1, len(numbers) + 1)]
+        assert len(numbers) >= least
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.number)
+def test_each_row_cites_existing_code_or_a_reason(row: Row) -> None:
+    """A file, and a test in a file; or `not built yet`, `replaced: …`, `not followed: …`."""
+    assert row.dialect in DIALECTS
+    where = row.where.strip("`")
+    if where != "-":
+        assert (ROOT / where).is_file(), where
+    if row.shown_by.startswith("`"):
+        path, _, name = row.shown_by.strip("`").partition("::")
+        assert (ROOT / path).is_file(), path
+        assert name in functions_of(path), name
+        assert where != "-"
+        assert row.dialect != "-"
+    else:
+        word, _, why = row.shown_by.partition(":")
+        assert word in ("not built yet", "replaced", "not followed")
+        assert bool(why.strip()) is (word != "not built yet")

@@ -1,0 +1,133 @@
+"""The event log: lines, order, buffering and segments."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from event_log import writer
+from event_log.clock import ManualClock
+from event_log.events import EVENT_KINDS, ClaimSent, EnvelopeReceived, MetricsSnapshot, Stopped
+from event_log.writer import FileEventLog
+
+
+class _Identity(NamedTuple):
+    broker_id: int
+    incarnation: str
+    sequence: int
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[FileEventLog]:
+    opened = FileEventLog(
+        tmp_path, run_id="run", node="1", boot="abc", host_boot_id="host", clock=ManualClock(5)
+    )
+    yield opened
+    opened.close()
+
+
+def _lines(folder: Path) -> list[dict[str, Any]]:
+    files = sorted(folder.glob("*.jsonl"))
+    return [json.loads(line) for path in files for line in path.read_bytes().splitlines()]
+
+
+def test_events_are_written_when_flushed(log: FileEventLog, tmp_path: Path) -> None:
+    """A broker flushes before it responds: no response exists without its evidence."""
+    log.append(ClaimSent(epoch=1))
+    assert _lines(tmp_path) == []
+    log.flush()
+    assert [line["kind"] for line in _lines(tmp_path)] == ["claim_sent"]
+
+
+def test_a_line_has_the_common_fields(log: FileEventLog, tmp_path: Path) -> None:
+    identity = (1, "abc", 7)
+    started = EnvelopeReceived(request_id="r", identity=identity, attempt=2, sender="User:b")
+    for event in (started, Stopped(reason="asked")):
+        log.append(event)
+    log.flush()
+    first, second = _lines(tmp_path)
+    assert first == {
+        "kind": "envelope_received",
+        "seq": 0,
+        "mono_ns": 5,
+        "wall_ms": 1_700_000_000_000,
+        "request_id": "r",
+        "identity": [1, "abc", 7],
+        "attempt": 2,
+        "sender": "User:b",
+        "run_id": "run",
+        "node": "1",
+        "boot": "abc",
+        "host_boot_id": "host",
+        "schema_version": 1,
+    }
+    assert second["seq"] == 1
+
+
+def test_segments_roll_without_gaps(
+    log: FileEventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "SEGMENT_BYTES_MAX", 300)
+    for epoch in range(10):
+        log.append(ClaimSent(epoch=epoch))
+        log.flush()
+    assert len(list(tmp_path.glob("events-abc-*.jsonl"))) > 1
+    assert [line["seq"] for line in _lines(tmp_path)] == list(range(10))
+
+
+def test_a_full_buffer_is_written_without_a_flush(log: FileEventLog, tmp_path: Path) -> None:
+    while not _lines(tmp_path):
+        log.append(Stopped(reason="x" * 1000))
+    assert sum(path.stat().st_size for path in tmp_path.glob("*.jsonl")) > writer.BUFFER_BYTES_MAX
+
+
+def test_a_named_tuple_is_written_as_a_list(log: FileEventLog, tmp_path: Path) -> None:
+    identity = _Identity(1, "abc", 7)
+    log.append(EnvelopeReceived(request_id="r", identity=identity, attempt=2, sender="User:b"))
+    log.flush()
+    assert _lines(tmp_path)[0]["identity"] == [1, "abc", 7]
+
+
+def test_every_kind_has_fields() -> None:
+    """The writer joins the common fields and the event's own with a comma."""
+    assert all(fields(event) for event in EVENT_KINDS.values())
+
+
+def test_a_full_disk_loses_no_lines(
+    log: FileEventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The flush after it continues inside the line where the disk became full."""
+    log.append(ClaimSent(epoch=1))
+    log.append(ClaimSent(epoch=2))
+    write, room = os.write, [100, 0, 10, 10_000]
+
+    def limited(file: int, data: bytes) -> int:
+        size = room.pop(0)
+        if not size:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, data[:size])
+
+    monkeypatch.setattr(os, "write", limited)
+    with pytest.raises(OSError, match="No space"):
+        log.flush()
+    log.append(ClaimSent(epoch=3))
+    log.flush()
+    assert [line["epoch"] for line in _lines(tmp_path)] == [1, 2, 3]
+
+
+def test_a_lone_surrogate_is_escaped(log: FileEventLog, tmp_path: Path) -> None:
+    """For example, from a principal builder of a user."""
+    identity = (1, "abc", 7)
+    log.append(EnvelopeReceived(request_id="r", identity=identity, attempt=1, sender="U:\ud800b"))
+    log.append(MetricsSnapshot(values={"\udfff": 1.0}))
+    log.flush()
+    first, second = _lines(tmp_path)
+    assert (first["sender"], first["identity"]) == ("U:\\ud800b", [1, "abc", 7])
+    assert second["values"] == {"\\udfff": 1.0}

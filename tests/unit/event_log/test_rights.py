@@ -1,0 +1,30 @@
+"""The judges' table of rights agrees with the table of all APIs."""
+
+from __future__ import annotations
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import DRAFTED_SPECS, Route
+from cluster_model.direct_writes import TOKEN_WRITES
+from event_log.rights import RIGHTS, WITHOUT_ACLS
+
+
+def as_judged(rights: tuple[tuple[str, str], ...]) -> set[tuple[str, str]]:
+    """Spell rights as the judges do. Of every right on the cluster, they judge ALTER."""
+    if rights == (("ALTER_CONFIGS", "CLUSTER"), ("ALTER_CONFIGS", "TOPIC")):
+        return {("AlterConfigs", "Config")}
+    spelled = {("ALTER" if op == "ALL" else op, kind) for op, kind in rights}
+    return {(op.title().replace("_", ""), kind.title()) for op, kind in spelled}
+
+
+def test_rights_of_both_tables_are_equal() -> None:
+    judged = {
+        spec.key: as_judged(spec.rights)
+        for spec in DRAFTED_SPECS.values()
+        if spec.route is Route.FORWARD and spec.key not in WITHOUT_ACLS
+    }
+    del judged[ApiKey.LIST_PARTITION_REASSIGNMENTS]  # has no effect
+    assert {key: set(rights) for key, rights in RIGHTS.items()} == judged
+
+
+def test_apis_without_acls_change_delegation_tokens() -> None:
+    assert set(WITHOUT_ACLS) == TOKEN_WRITES

@@ -1,0 +1,52 @@
+"""The plain judge returns exactly the verdicts and sentences that each golden history pins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from event_log.properties import PROPERTY_SPECS
+from judge.evidence.reading import EvidenceError, read_sealed
+from judge.history import History
+from judge.verdicts import judge
+from tests import golden_histories
+
+
+@pytest.mark.parametrize("name", golden_histories.names())
+def test_golden_history_gets_its_verdicts(name: str, tmp_path: Path) -> None:
+    golden = golden_histories.load(name)
+    folder = golden_histories.expand(golden, tmp_path)
+    if "refused" in golden["expect"]:
+        with pytest.raises(EvidenceError) as rejected:
+            read_sealed(folder)
+        assert golden["expect"]["refused"] in str(rejected.value)
+        return
+    evidence = read_sealed(folder)
+    quarantined = [
+        [account.path, number, list(reasons)]
+        for account in evidence.accounts
+        for number, reasons in account.quarantined
+    ]
+    assert quarantined == golden.get("quarantine", [])
+    judgements = judge(History(evidence))
+    violations = [violation for each in judgements for violation in each.violations]
+    found = golden_histories.verdicts([each.row for each in judgements], violations)
+    assert found == golden_histories.pinned(golden)
+
+
+def test_histories_pass_and_fail() -> None:
+    verdicts = [
+        golden_histories.load(name)["expect"].get("run") for name in golden_histories.names()
+    ]
+    assert len(verdicts) >= 30
+    assert verdicts.count("PASS") >= 8
+
+
+def test_every_property_has_a_history_that_violates_it() -> None:
+    violated = set()
+    for name in golden_histories.names():
+        expect = golden_histories.load(name)["expect"]
+        rows = {name: row for name, row in expect.items() if name not in ("run", "refused")}
+        violated |= {of for of, row in rows.items() if len(row) > 2}
+    assert violated == {spec.id for spec in PROPERTY_SPECS}

@@ -1,0 +1,36 @@
+"""The judges' own table of rights agrees with the brokers' table of APIs."""
+
+from __future__ import annotations
+
+import re
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, Route
+from event_log.rights import RIGHTS, WITHOUT_ACLS, required_rights
+
+TYPES = {"Config": ["CLUSTER", "TOPIC"], "Cluster": ["CLUSTER"], "Topic": ["TOPIC"]}
+
+
+def test_judges_have_the_rights_of_every_forwarded_write() -> None:
+    specs = [*API_SPECS.values(), *DRAFTED_SPECS.values()]
+    forwarded = {spec.key: spec for spec in specs if spec.route is Route.FORWARD}
+    del forwarded[ApiKey.LIST_PARTITION_REASSIGNMENTS]  # Writes nothing.
+    assert {int(key) for key in forwarded} == RIGHTS.keys() | set(WITHOUT_ACLS)
+    del forwarded[ApiKey.ALTER_ACLS]  # Requires every operation on the cluster, not just Alter.
+    for key, spec in forwarded.items():
+        expected = {
+            (re.sub("(?<!^)(?=[A-Z])", "_", operation).upper(), type_)
+            for operation, resource in RIGHTS.get(int(key), ())
+            for type_ in TYPES[resource]
+        }
+        if int(key) not in WITHOUT_ACLS:
+            assert {tuple(str(part) for part in right) for right in spec.rights} == expected, key
+
+
+def test_rights_depend_on_the_element() -> None:
+    assert required_rights(37, "orders") == (("Alter", "Topic", "orders"),)
+    assert required_rights(37, "id:AAAA") is None
+    assert required_rights(44, "2:orders") == (("AlterConfigs", "Topic", "orders"),)
+    assert required_rights(44, "4:1") == (("AlterConfigs", "Cluster", "kafka-cluster"),)
+    assert required_rights(38, "token") is None
+    assert required_rights(99, "orders") == ()

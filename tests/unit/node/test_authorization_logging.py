@@ -1,0 +1,103 @@
+"""Every verdict is logged in Kafka's format; custom authorizers decide, and deny if they raise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bridgehead.authorizer import Acls, Action, Operation, Requester, ResourceType, Verdict
+from broker_proxy.apis.base import ClientRequest
+from cluster_model.acls import NO_ACLS
+from cluster_model.authorization import TOPIC_OPERATIONS, authorized_operations, cached_authorize
+from cluster_model.principal import KafkaPrincipal
+from event_log.text_log import Level, TextLog
+from node.authorization import Authorization, load_authorizer
+from node.authorizer_log import AuthorizerLog
+from tests.unit.broker_proxy.authorizing import saying
+from tests.unit.broker_proxy.client_requests import a_request
+
+
+class OnlyReads:
+    """A custom authorizer: allows READ, raises on WRITE."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self.word = properties["only.word"]
+
+    def authorize(self, requester: Requester, action: Action, acls: Acls) -> Verdict:
+        if action.operation == "WRITE":
+            raise LookupError("what is writing?")
+        return Verdict(action.operation == "READ", self.word)
+
+    def authorize_by_resource_type(
+        self, requester: Requester, operation: Operation, resource_type: ResourceType, acls: Acls
+    ) -> Verdict:
+        return Verdict(False)
+
+
+def request() -> ClientRequest:
+    return a_request(3, 12, host="10.0.0.5", principal=KafkaPrincipal("User", "alice"))
+
+
+def five_checks(folder: Path, level: Level) -> tuple[list[bool], list[str]]:
+    """Ask a custom authorizer five times; return the verdicts and the log lines."""
+    file = folder / f"{level.name}.log"
+    log = AuthorizerLog(TextLog(file, "kafka.authorizer.logger", level), lambda: 0)
+    own = load_authorizer(
+        {"authorizer.class.name": f"{__name__}.OnlyReads", "only.word": "because"}
+    )
+    may = Authorization(own, lambda: NO_ACLS, log).for_client(request())
+    verdicts = [
+        may("READ", "TOPIC", "orders", count=2),
+        may("ALTER", "TOPIC", "orders"),
+        may("ALTER", "TOPIC", "hidden", log_if_denied=False),
+        may("READ", "TOPIC", "asked", log_if_allowed=False),
+        may("WRITE", "TOPIC", "orders"),
+    ]
+    log.close()
+    lines = file.read_text().splitlines() if file.exists() else []
+    return verdicts, [line.partition("] ")[2] for line in lines]
+
+
+END = "(kafka.authorizer.logger)"
+DENIED = (
+    "INFO Principal = User:alice is Denied Operation = {} from host = 10.0.0.5 on resource = "
+    "Topic:LITERAL:orders for request = Metadata with resourceRefCount = 1 " + END
+)
+
+
+def test_custom_authorizer_decides_and_denies_when_it_raises(tmp_path: Path) -> None:
+    verdicts, lines = five_checks(tmp_path, Level.INFO)
+    assert verdicts == [True, False, False, True, False]
+    assert lines == [DENIED.format("Alter"), DENIED.format("Write")]
+
+
+@pytest.mark.parametrize(("level", "count"), [(Level.OFF, 0), (Level.DEBUG, 8), (Level.TRACE, 10)])
+def test_log_level_selects_the_lines(tmp_path: Path, level: Level, count: int) -> None:
+    """DEBUG adds allowed operations with the reason; TRACE adds unlogged checks."""
+    _, lines = five_checks(tmp_path, level)
+    assert len(lines) == count
+    if level is Level.DEBUG:
+        assert lines[0] == f"DEBUG because {END}"
+        assert lines[1] == (
+            "DEBUG Principal = User:alice is Allowed Operation = Read from host = 10.0.0.5 on "
+            "resource = Topic:LITERAL:orders for request = Metadata with resourceRefCount = 2 "
+            f"{END}"
+        )
+
+
+def test_each_check_is_logged_once_per_request() -> None:
+    asked: list[str] = []
+
+    def rule(operation: str, _type: str, name: str) -> bool:
+        asked.append(f"{operation} {name}")
+        return operation == "READ"
+
+    may = cached_authorize(saying(rule))
+    assert [may("READ", "TOPIC", "a"), may("READ", "TOPIC", "a"), may("WRITE", "TOPIC", "a")] == [
+        *(True, True, False)
+    ]
+    assert asked == ["READ a", "WRITE a"]
+    assert authorized_operations(may, TOPIC_OPERATIONS, "TOPIC", "a") == 1 << 3
+    assert asked.count("READ a") == 1

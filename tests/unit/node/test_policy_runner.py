@@ -1,0 +1,123 @@
+"""A policy may raise anything or never return; the request is answered in any case."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.policy import PolicyViolationException
+from node.policy_runner import CALLS_MAX, PolicyRunner
+
+
+def violate() -> None:
+    raise PolicyViolationException("too many partitions")
+
+
+async def test_violation_returns_its_message() -> None:
+    error = await PolicyRunner("p", 1000).run(violate)
+    assert error is not None
+    assert (error.error, error.message) == (
+        ErrorCode.POLICY_VIOLATION,
+        "too many partitions",
+    )
+
+
+async def test_violation_without_message_has_none() -> None:
+
+    def silently() -> None:
+        raise PolicyViolationException
+
+    error = await PolicyRunner("p", 1000).run(silently)
+    assert error is not None
+    assert error.message is None
+
+
+async def test_accepted_calls_reuse_one_thread() -> None:
+    runner, threads = PolicyRunner("p", 1000), set()
+    for _ in range(5):
+        assert await runner.run(lambda: threads.add(threading.get_ident())) is None
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("exception", [KeyError("x"), SystemExit(3), KeyboardInterrupt()])
+async def test_other_exceptions_are_unknown_server_errors(
+    exception: BaseException,
+) -> None:
+    """The exception is only in the log: it may contain secrets."""
+
+    def fail() -> None:
+        raise exception
+
+    error = await PolicyRunner("my.Policy", 1000).run(fail)
+    assert error is not None
+    assert error.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert error.message == ("The policy my.Policy failed; see the controller's log.")
+
+
+async def test_slow_call_times_out_without_blocking_the_loop() -> None:
+    runner, over = PolicyRunner("p", 50), threading.Event()
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    error = await runner.run(over.wait)  # type: ignore[arg-type]
+    counting.cancel()
+    over.set()
+    assert error is not None
+    assert error.message == "Rejected: the policy p did not decide within 50 ms."
+    assert turns > 100
+
+
+async def test_calls_in_progress_are_bounded() -> None:
+    """Threads cannot be stopped."""
+    runner, over = PolicyRunner("p", 1), threading.Event()
+    for _ in range(CALLS_MAX):
+        assert isinstance(await runner.run(over.wait), ApiError)  # type: ignore[arg-type]
+    began = time.monotonic()
+    full = await PolicyRunner.run(runner, lambda: None, 60_000)
+    assert full is not None
+    assert full.message is not None
+    assert f"has not returned from {CALLS_MAX} earlier calls" in full.message
+    assert time.monotonic() - began < 30
+    over.set()
+    async with asyncio.timeout(10):
+        while await runner.run(lambda: None, 60_000) is not None:  # any condition at all
+            await asyncio.sleep(0.001)
+
+
+async def test_busy_policy_does_not_stop_the_loop() -> None:
+    """The interpreter switches threads: heartbeats are late, but sent."""
+    runner, over = PolicyRunner("p", 100), False
+
+    def spin() -> None:
+        while not over:
+            pass
+
+    assert await runner.run(spin) is not None
+    before = time.monotonic()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    over = True
+    assert time.monotonic() - before < 20 * 100 * sys.getswitchinterval()
+
+
+async def test_close_calls_the_policy_once_and_ends_idle_threads() -> None:
+    """Also if the policy fails to close."""
+    runner, closed = PolicyRunner("p", 1000), []
+    await runner.run(lambda: None)
+    await runner.close(lambda: closed.append(threading.current_thread()))
+    (thread,) = closed
+    thread.join(10)
+    assert not thread.is_alive()
+    await PolicyRunner("p", 1000).close(violate)

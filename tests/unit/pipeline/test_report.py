@@ -1,0 +1,99 @@
+"""The report's page, built from rows without Spark or files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from event_log.evidence import Manifest, ManifestFile, RunDescription, ZooKeeperEvidence
+from event_log.verdicts import Verdict, VerdictRow
+from pipeline.evidence import Run
+from pipeline.report import charts
+from pipeline.report.collect import QUERIES, Content
+from pipeline.report.page import page
+
+_LOG = ManifestFile(path="kafka=1/x.log", kind="kafka_request", bytes=1, sha256="", lines=1)
+
+
+def content(
+    files: Sequence[ManifestFile], verdicts: Sequence[VerdictRow] = (), **rows: Any
+) -> Content:
+    manifest = Manifest(
+        run=RunDescription(run_id="r"),
+        sealed_ms=0,
+        zookeeper=ZooKeeperEvidence(logs=True),
+        files=list(files),
+    )
+    run = Run(id="r", folder=Path("/r"), manifest=manifest, digest="d", missing=())
+    found: Mapping[str, Any] = {name: rows.get(name, []) for name in QUERIES}
+    return Content(run=run, verdicts=verdicts, rows=found)
+
+
+def test_run_of_a_real_kafka_has_its_own_sections() -> None:
+    """It has no events, so the sections about events are left out."""
+    shown = page(
+        [
+            content(
+                [_LOG],
+                kafka_shares=[
+                    {"broker": "2", "api": "CREATE_TOPICS", "requests": 1234, "forwarded": 617}
+                ],
+                unfenced=[
+                    {
+                        "below": "/config/topics",
+                        "fenced": 0,
+                        "unfenced": 205,
+                        "sessions": 1,
+                        "first_unfenced_zxid": 124,
+                    }
+                ],
+            )
+        ]
+    )
+    assert "<td>CREATE_TOPICS</td><td class=n>1,234</td><td class=n>617</td>" in shown
+    assert "<td class=n>205</td>" in shown
+    assert "zxid 124" in shown
+    assert "The authorizer denied no request." in shown
+    assert "The run has no requests." not in shown
+
+
+def test_run_of_nodes_has_no_sections_of_a_real_kafka() -> None:
+    shown = page([content([])])
+    assert "The run has no requests." in shown
+    assert "Clients and the brokers they write through" not in shown
+
+
+def row_of(of: str, verdict: str, violations: int) -> VerdictRow:
+    return VerdictRow(
+        property=of,
+        name="single_writer",
+        verdict=Verdict(verdict),
+        judged=321,
+        violations=violations,
+        decides=True,
+        why="",
+    )
+
+
+def test_page_shows_the_first_violations_and_folds_the_others() -> None:
+    rows = [{"property": "W1", "sentence": f"<{at}>", "rows": ["zxid/1"]} for at in range(9)]
+    shown = page([content([], [row_of("W1", "FAIL", 205)], violations=rows)])
+    first, _, rest = shown.partition("<details><summary>4 more</summary>")
+    assert "&lt;4&gt;" in first
+    assert "&lt;8&gt;" in rest
+    assert "W1 single writer: 205" in first
+
+
+def test_property_without_data_shows_no_counts() -> None:
+    """Without events every session looks unknown."""
+    rows = [{"property": "W6", "sentence": "a session", "rows": []}]
+    shown = page([content([], [row_of("W6", "NODATA", 321)], violations=rows)])
+    assert "321" not in shown
+    assert "a session" not in shown
+
+
+def test_axis_has_round_numbers() -> None:
+    drawn = charts.lines("x", [charts.Line("a", [(0, 1.0), (3.332, 2.0)])], [], "ms")
+    assert [f">{each} s<" in drawn for each in ("0", "0.5", "3")] == [True] * 3
+    assert "0.833" not in drawn

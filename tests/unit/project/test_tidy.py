@@ -1,0 +1,120 @@
+"""Project-wide rules, checked on every file."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+GENERATED = ROOT / "envelope" / "_pb"
+# Generated folders; other folders with a leading dot are caches and data.
+GENERATED_FOLDERS = {"build", "dist", "__pycache__", "spark-warehouse"}
+SOURCE_DOT_FOLDERS = {".ci", ".github"}
+LINES_OF_A_FUNCTION_MAX = 60
+TOP_LEVEL_NAMES = (
+    *("cluster_model", "event_log", "metrics", "envelope", "zookeeper_client", "controller"),
+    *("broker_proxy", "node", "raw_client", "judge", "fidelity", "chaos", "demo", "pipeline"),
+    *("bench", "deploy", "docs", "tests"),
+)
+# Each in two parts, so that this file passes its own check.
+REGISTRY_HOSTS = re.compile(
+    "|".join(
+        re.escape(name + end)
+        for name, end in (
+            ("pypi", ".org"),
+            ("python", "hosted.org"),
+            ("npmjs", ".org"),
+            ("npmjs", ".com"),
+            ("maven", ".org"),
+            ("repo.maven", ".apache.org"),
+            ("docker", ".io/"),  # the slash excludes the name of a Debian package
+            ("docker", ".com/"),  # and our docker.compose
+            ("ghcr", ".io"),
+            ("gcr", ".io"),
+            ("quay", ".io"),
+            ("crates", ".io"),
+            ("proxy.golang", ".org"),
+        )
+    )
+)
+
+
+def files(folder: Path = ROOT) -> Iterator[Path]:
+    """Yield all source files."""
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            kept = not path.name.startswith(".") or path.name in SOURCE_DOT_FOLDERS
+            if kept and path.name not in GENERATED_FOLDERS and path != GENERATED:
+                yield from files(path)
+        elif path.is_file() and (folder != ROOT or path.name != ".git"):
+            yield path
+
+
+def modules() -> list[Path]:
+    found = [path for path in files() if path.suffix == ".py"]
+    assert len(found) > 100, "the search for modules is broken"
+    return found
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_every_module_has_a_docstring() -> None:
+    silent = [name(p) for p in modules() if not ast.get_docstring(ast.parse(p.read_bytes()))]
+    assert silent == []
+
+
+def test_functions_are_short() -> None:
+    """Counted with the docstring, without decorators."""
+    long = {
+        f"{name(path)}:{node.lineno} {node.name}": size
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (size := (node.end_lineno or 0) - node.lineno + 1) > LINES_OF_A_FUNCTION_MAX
+    }
+    assert long == {}
+
+
+def test_proto_has_only_proto_files() -> None:
+    """`proto` is the import name of a well-known package, so it must not be importable here."""
+    held = [path.name for path in files(ROOT / "proto")]
+    assert held != []
+    assert all(each.endswith(".proto") for each in held)
+
+
+def test_no_installed_package_has_our_top_level_names() -> None:
+    """One would hide the other."""
+    owners = importlib.metadata.packages_distributions()
+    assert "pytest" in owners, "the search for owners is broken"
+    assert {n: owners[n] for n in TOP_LEVEL_NAMES if n in owners} == {}
+
+
+def test_no_file_names_a_package_registry() -> None:
+    """Users choose their own mirror."""
+    named = []
+    for path in files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # Binary, such as a recording.
+        named += [f"{name(path)}: {host}" for host in REGISTRY_HOSTS.findall(text)]
+    assert named == []
+
+
+def test_type_ignores_have_an_error_code() -> None:
+    """Without a code, the comment would hide other errors too."""
+    bare = []
+    for path in modules():
+        with path.open("rb") as file:
+            for token in tokenize.tokenize(file.readline):
+                if token.type == tokenize.COMMENT and re.search(
+                    r"type:\s*ignore(?!\[[a-z-]+)", token.string
+                ):
+                    bare.append(f"{name(path)}:{token.start[0]}")
+    assert bare == []
