@@ -98,7 +98,7 @@ class ZooKeeperWatcher:
         self._session: ZooKeeperSession | None = None
         self._registration: tuple[BrokerRegistration, NodeAddress] | None = None
         self._last_change = ""
-        self._told: list[ControllerAddress | None] = []  # the last address reported, if any
+        self._reported: ControllerAddress | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._users_read_in: ZooKeeperSession | None = None
         self._tokens = TokenFollower(callbacks.tokens) if callbacks.tokens is not None else None
@@ -332,15 +332,15 @@ class ZooKeeperWatcher:
             if await session.exists(ControllerZnode.path, again) is not None:
                 again()
                 return
-            self._tell(None)
+            self._report(None)
             return
         try:
             broker_id = ControllerZnode.decode(data)
         except ZnodeContentError as error:
             _log.error("%s", error)
-            self._tell(None)
+            self._report(None)
             return
-        self._tell(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
+        self._report(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
 
     async def _node_address(self, broker_id: int, again: Callable[[], None]) -> NodeAddress | None:
         path = NodeZnode.path(broker_id)
@@ -350,10 +350,11 @@ class ZooKeeperWatcher:
             await self._live.exists(path, again)
             return None
 
-    def _tell(self, controller: ControllerAddress | None) -> None:
-        # The watches on /controller and on the node's znode may both fire for one change.
-        if self._told != [controller]:
-            self._told = [controller]
+    def _report(self, controller: ControllerAddress | None) -> None:
+        # The watches on /controller and on the node's znode may both fire for one change. A second
+        # report of no controller counts: /controller was created and deleted between two reads.
+        if controller is None or controller != self._reported:
+            self._reported = controller
             self._callbacks.controller_changed(controller)
 
     async def catch_up(self) -> None:

@@ -149,8 +149,8 @@ class Controller:
             await self._return_to_standby()
 
     async def superseded(self) -> None:
-        """Resign if active: /controller is gone or names another broker. Kafka resigns as well."""
-        if self._term is not None:
+        """Resign if active or loading: /controller is gone or names another broker, as in Kafka."""
+        if self._serving is not None:
             await self.resign("/controller no longer names this broker")
 
     async def expire(self) -> None:

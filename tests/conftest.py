@@ -11,7 +11,7 @@ import pytest
 SPARK = ("tests/integration/test_pipeline.py", "tests/integration/test_pipeline_cluster.py")
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test its group for `--dist loadgroup`, Spark's first, unit tests last."""
     for item in items:

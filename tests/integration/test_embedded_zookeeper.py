@@ -137,7 +137,7 @@ def test_failed_server_start_names_the_log(tmp_path: Path) -> None:
     java.chmod(0o755)
     server = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=java)
     server.start()
-    with pytest.raises(ClusterError, match=r"exited with status 3.*zookeeper\.out"):
+    with pytest.raises(ClusterError, match=r"exited: exit status 3.*zookeeper\.out"):
         server.wait_until_serving()
     server.stop()
     assert "broken" in (tmp_path / "zk" / "zookeeper.out").read_text()
