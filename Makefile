@@ -60,7 +60,7 @@ bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
 
 # One worker a core of a two-core machine; more if the machine has more.
 TEST_WORKERS ?= 2
-PARALLEL = -n $(TEST_WORKERS) --dist loadgroup --no-loadscope-reorder
+PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: setup ## every test that needs no Docker, except the long ones
 	@$(BIN)/python -m pytest -m "not docker and not long" $(PARALLEL) $(ARGS)
