@@ -11,7 +11,9 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
 
 from bridgehead.kafka_wire.framing import frame
 from bridgehead.kafka_wire.headers import UnsupportedVersionError
@@ -25,28 +27,77 @@ from broker_proxy.authentication.authenticator import (
     SaslAuthenticator,
 )
 from broker_proxy.connection import ClientConnection
-from broker_proxy.logins import Listener, LoginRequirements
+from broker_proxy.dispatch import Dispatcher
+from broker_proxy.logins import Listener, LoginRequirements, Logins
+from broker_proxy.request_log import RequestLog
 from cluster_model.client import Client
-
-if TYPE_CHECKING:
-    from broker_proxy.server import KafkaServer
+from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
 # Nothing more is read while a client leaves this many response bytes unread.
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
 # Responses of one read are joined into one write.
 RESPONSES_JOINED_MAX: Final = 64
-# How long a client may take to shut TLS down.
+# How long a TLS handshake may take, and its shutdown by the client.
+HANDSHAKE_S: Final = 30.0
 _TLS_SHUTDOWN_S: Final = 2.0
+# No mechanism here needs more, and two thousand unauthenticated clients may send that much
+# each. A lower sasl.server.max.receive.size wins.
+LOGIN_FRAME_BYTES_MAX: Final = 96 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of one connection."""
+
+    frame_bytes_max: int  # socket.request.max.bytes
+    idle_ms_max: int  # connections.max.idle.ms
+    login_frame_bytes_max: int = LOGIN_FRAME_BYTES_MAX
+    failed_login_delay_ms: int = 100  # connection.failed.authentication.delay.ms
+    handshake_s: float = HANDSHAKE_S
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionServices:
+    """What all connections of a broker share."""
+
+    dispatcher: Dispatcher
+    logins: Logins
+    limits: Limits
+    log: EventLog
+    request_log: RequestLog
+    now_s: Callable[[], float]
+    now_ns: Callable[[], int]
+
+
+class Connections(Protocol):
+    """All connections of a broker, which each of them reports to."""
+
+    services: ConnectionServices
+
+    def arrive(
+        self, protocol: ClientSocket, transport: asyncio.Transport, listener: Listener
+    ) -> None:
+        """Queue a new connection for admission."""
+        ...
+
+    def authenticated(self, protocol: ClientSocket) -> None:
+        """Note that a client met its listener's login requirements."""
+        ...
+
+    def dismiss(self, protocol: ClientSocket, connection: ClientConnection) -> None:
+        """Unregister a closed connection."""
+        ...
 
 
 class ClientSocket(asyncio.Protocol):
     """One connection. `last_active_s` is the time of its last activity."""
 
     def __init__(
-        self, server: KafkaServer, listener: Listener, requirements: LoginRequirements
+        self, connections: Connections, listener: Listener, requirements: LoginRequirements
     ) -> None:
-        self._server = server
+        self._connections = connections
+        self._services = connections.services
         self._listener = listener
         self._requirements = requirements
         self._transport: asyncio.Transport | None = None
@@ -68,13 +119,13 @@ class ClientSocket(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Queue for admission."""
         self._transport = cast(asyncio.Transport, transport)
-        self.last_active_s = self._server.now_s()
-        self._server.arrive(self, self._transport, self._listener)
+        self.last_active_s = self._services.now_s()
+        self._connections.arrive(self, self._transport, self._listener)
 
     def begin(self, connection: ClientConnection) -> None:
         """Start serving an admitted connection, after a TLS handshake where there is one."""
         assert self._transport is not None
-        self.last_active_s = self._server.now_s()
+        self.last_active_s = self._services.now_s()
         self._connection = connection
         if self._requirements.tls is not None:
             self._handshake = asyncio.create_task(self._upgrade_to_tls(connection, self._transport))
@@ -95,7 +146,7 @@ class ClientSocket(asyncio.Protocol):
                 self,
                 self._requirements.tls,
                 server_side=True,
-                ssl_handshake_timeout=self._server.limits.handshake_s,
+                ssl_handshake_timeout=self._services.limits.handshake_s,
                 ssl_shutdown_timeout=_TLS_SHUTDOWN_S,
             )
         except ssl.SSLError as error:
@@ -108,7 +159,7 @@ class ClientSocket(asyncio.Protocol):
             self._handshake = None
             if transport is None:
                 bare.abort()
-                self._server.logins.failed(
+                self._services.logins.failed(
                     connection.info, None, why or "given up in the handshake"
                 )
                 self._dismiss()
@@ -125,18 +176,18 @@ class ClientSocket(asyncio.Protocol):
         self._transport = transport
         transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         try:
-            self._login = self._server.logins.identify(
+            self._login = self._services.logins.identify(
                 connection.info, self._requirements, certificate
             )
         except Exception as error:  # Custom principal builders may raise anything.
             _log.info("%s: %s", connection.info.connection_id, error)
-            self._server.logins.failed(connection.info, None, "the principal builder failed")
+            self._services.logins.failed(connection.info, None, "the principal builder failed")
             self.abort()
             return
         if self._login is None:
-            self._server.authenticated(self)
+            self._connections.authenticated(self)
         else:
-            connection.frame_bytes_max = self._server.limits.login_frame_bytes_max
+            connection.frame_bytes_max = self._services.limits.login_frame_bytes_max
         early, self._early = self._early, []
         for data in early:
             self.data_received(data)
@@ -148,7 +199,7 @@ class ClientSocket(asyncio.Protocol):
         connection, transport = self._connection, self._transport
         if connection is None or transport is None or transport.is_closing():
             return
-        self.last_active_s = self._server.now_s()
+        self.last_active_s = self._services.now_s()
         if self._handshake is not None:
             self._early.append(data)
             return
@@ -160,7 +211,7 @@ class ClientSocket(asyncio.Protocol):
 
     async def _work(self, connection: ClientConnection, transport: asyncio.Transport) -> None:
         """Execute queued requests one after another; join responses that are ready."""
-        server = self._server
+        services = self._services
         answers: list[bytes] = []
         try:
             while (data := connection.next_frame()) is not None and not transport.is_closing():
@@ -175,7 +226,7 @@ class ClientSocket(asyncio.Protocol):
                     await self._writable.wait()
                     if throttle_ms > 0:
                         await self._mute(throttle_ms)
-                    self.last_active_s = server.now_s()
+                    self.last_active_s = services.now_s()
                     if not connection.is_drained:
                         await asyncio.sleep(0)  # Lets other connections run.
                 if not (connection.is_full or self._is_finishing or transport.is_closing()):
@@ -183,7 +234,7 @@ class ClientSocket(asyncio.Protocol):
             if connection.broken is not None:
                 _log.info("%s: %s", connection.info.connection_id, connection.broken)
                 if self._login is not None and not self._login.is_complete:
-                    server.logins.failed(connection.info, self._login, str(connection.broken))
+                    services.logins.failed(connection.info, self._login, str(connection.broken))
                 self.close()
         except Exception:
             _log.exception(
@@ -192,16 +243,16 @@ class ClientSocket(asyncio.Protocol):
             self.close()
         finally:
             self._task = None
-            server.flush_events()
+            services.log.flush()
 
     def _write(self, answers: list[bytes], transport: asyncio.Transport) -> None:
-        began_ns = self._server.now_ns()
+        began_ns = self._services.now_ns()
         if answers and not transport.is_closing():
             # The evidence reaches the operating system before the response does.
-            self._server.flush_events()
+            self._services.log.flush()
             transport.write(b"".join(answers))
         answers.clear()
-        self._server.request_log.completed(self._completed, began_ns)
+        self._services.request_log.completed(self._completed, began_ns)
         self._completed.clear()
 
     async def _answer(
@@ -211,46 +262,46 @@ class ClientSocket(asyncio.Protocol):
         if self._login is None:
             return await self._execute(connection, data, ready)
         renewed = self._login.principal is not None
-        match self._login.receive(data, self._server.now_ns() // 1_000_000):
+        match self._login.receive(data, self._services.now_ns() // 1_000_000):
             case Dispatch():
                 return await self._execute(connection, data, ready)
             case Reply(payload, logged_in):
                 if logged_in:
-                    self._server.logins.logged_in(connection.info, self._login, renewed=renewed)
-                    connection.frame_bytes_max = self._server.limits.frame_bytes_max
-                    self._server.authenticated(self)
+                    self._services.logins.logged_in(connection.info, self._login, renewed=renewed)
+                    connection.frame_bytes_max = self._services.limits.frame_bytes_max
+                    self._connections.authenticated(self)
                 return payload, 0
             case Refuse(payload, reason):
                 assert self._transport is not None
                 self._write(ready, self._transport)
                 self._transport.pause_reading()
-                self._server.logins.failed(connection.info, self._login, reason)
-                await self._mute(self._server.limits.failed_login_delay_ms)
+                self._services.logins.failed(connection.info, self._login, reason)
+                await self._mute(self._services.limits.failed_login_delay_ms)
                 if payload is not None:
                     ready.append(frame(payload))
             case Expired():
-                self._server.logins.expired(connection.info)
+                self._services.logins.expired(connection.info)
         return None, 0
 
     async def _execute(
         self, connection: ClientConnection, data: bytes, ready: list[bytes]
     ) -> tuple[bytes | None, int]:
-        server = self._server
+        services = self._services
         try:
-            request = connection.open_request(data, server.now_ns())
+            request = connection.open_request(data, services.now_ns())
         except UnsupportedVersionError as error:
-            request = connection.name_request(error.header, data, len(data), server.now_ns())
+            request = connection.name_request(error.header, data, len(data), services.now_ns())
             self._completed.append(request)
-            return server.dispatcher.handle_unsupported(request), 0
+            return services.dispatcher.handle_unsupported(request), 0
         except WireError as error:
             _log.info("%s: %s", connection.info.connection_id, error)
             return None, 0
-        if ready and server.dispatcher.may_take_long(request):
+        if ready and services.dispatcher.may_take_long(request):
             assert self._transport is not None
             self._write(ready, self._transport)
-        answer = await server.dispatcher.handle(request)
+        answer = await services.dispatcher.handle(request)
         if request.progress.is_never_answered:  # until the idle timeout
-            await self._mute(server.limits.idle_ms_max)
+            await self._mute(services.limits.idle_ms_max)
         self._completed.append(request)
         return answer, request.progress.throttle_ms
 
@@ -280,7 +331,7 @@ class ClientSocket(asyncio.Protocol):
     def _dismiss(self) -> None:
         if self._connection is not None and not self._is_dismissed:
             self._is_dismissed = True
-            self._server.dismiss(self, self._connection)
+            self._connections.dismiss(self, self._connection)
 
     @property
     def is_idle(self) -> bool:
@@ -314,7 +365,7 @@ class ClientSocket(asyncio.Protocol):
         """Close this unauthenticated connection in favour of newer ones."""
         if self._connection is not None and self._handshake is None:
             why = "too many clients are not authenticated yet"
-            self._server.logins.failed(self._connection.info, self._login, why)
+            self._services.logins.failed(self._connection.info, self._login, why)
         self.abort()
 
     def abort(self) -> None:

@@ -13,45 +13,23 @@ import dataclasses
 import heapq
 import ipaddress
 import itertools
-import logging
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Final
 
 from broker_proxy.admission import Admission
 from broker_proxy.apis.base import ClientConnectionInfo
-from broker_proxy.client_socket import ClientSocket
+from broker_proxy.client_socket import ClientSocket, ConnectionServices
 from broker_proxy.connection import ClientConnection
-from broker_proxy.dispatch import Dispatcher
-from broker_proxy.logins import Listener, LoginRequirements, Logins
-from broker_proxy.request_log import RequestLog
+from broker_proxy.logins import Listener, LoginRequirements
 from cluster_model.client import Client
 from cluster_model.host_text import host_text
 from event_log.events import Connected, Disconnected
-from event_log.writer import EventLog
 
-_log = logging.getLogger(__name__)
 # How long written responses may take to reach their clients at shutdown.
 CLOSE_WITHIN_S: Final = 0.5
 _BACKLOG: Final = 1024
-# How long a TLS handshake may take.
-HANDSHAKE_S: Final = 30.0
-# No mechanism here needs more, and two thousand unauthenticated clients may send that much
-# each. A lower sasl.server.max.receive.size wins.
-LOGIN_FRAME_BYTES_MAX: Final = 96 * 1024
 # One more unauthenticated client closes the oldest of them.
 UNAUTHENTICATED_MAX: Final = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of one connection."""
-
-    frame_bytes_max: int  # socket.request.max.bytes
-    idle_ms_max: int  # connections.max.idle.ms
-    login_frame_bytes_max: int = LOGIN_FRAME_BYTES_MAX
-    failed_login_delay_ms: int = 100  # connection.failed.authentication.delay.ms
-    handshake_s: float = HANDSHAKE_S
 
 
 class KafkaServer:
@@ -60,25 +38,14 @@ class KafkaServer:
     def __init__(
         self,
         *,
-        dispatcher: Dispatcher,
-        logins: Logins,
-        limits: Limits,
+        services: ConnectionServices,
         request_prefix: str,
-        log: EventLog,
-        request_log: RequestLog,
         admission: Admission,
-        now_s: Callable[[], float],
-        now_ns: Callable[[], int],
     ) -> None:
-        self.dispatcher = dispatcher
-        self.logins = logins
-        self.limits = limits
+        self.services = services
+        self._log = services.log
         self._prefix = request_prefix
-        self._log = log
-        self.request_log = request_log
         self._admission = admission
-        self.now_s = now_s
-        self.now_ns = now_ns
         self._counter = itertools.count(1)
         self._servers: list[asyncio.Server] = []
         self._protocols: set[ClientSocket] = set()
@@ -203,7 +170,7 @@ class KafkaServer:
         return ClientConnection(
             info,
             request_prefix=f"{self._prefix}.{number}",
-            frame_bytes_max=self.limits.frame_bytes_max,
+            frame_bytes_max=self.services.limits.frame_bytes_max,
         )
 
     def limits_changed(self) -> None:
@@ -237,13 +204,9 @@ class KafkaServer:
         self._admission.left(client.listener_name, client.host)
         self._log.append(Disconnected(connection=connection.info.connection_id))
 
-    def flush_events(self) -> None:
-        """Hand the events to the operating system."""
-        self._log.flush()
-
     def _close_idle(self) -> None:
-        limit_s = self.limits.idle_ms_max / 1000
-        oldest = self.now_s() - limit_s
+        limit_s = self.services.limits.idle_ms_max / 1000
+        oldest = self.services.now_s() - limit_s
         for protocol in tuple(self._protocols):
             if protocol.last_active_s < oldest and (protocol.is_idle or protocol.is_stuck):
                 protocol.abort()

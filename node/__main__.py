@@ -107,7 +107,8 @@ async def _run(options: argparse.Namespace, build: BuildParts) -> int:
             await node.stop("it could not start")
         starting.result()
     if starting.done():
-        commands = ControlCommands(node, parts, starting.result().dispatcher, request_stop)
+        dispatcher = starting.result().services.dispatcher
+        commands = ControlCommands(node, parts, dispatcher, request_stop)
         control = await control_socket.serve(options.data_dir / "control.sock", commands)
         _write(options.data_dir / "ready.json", node.ready())
         # Kafka's own line: tools that start Kafka in a container wait for it.

@@ -6,10 +6,11 @@ import time
 
 from broker_proxy.admission import Admission
 from broker_proxy.apis.base import LocalApi
+from broker_proxy.client_socket import LOGIN_FRAME_BYTES_MAX, ConnectionServices, Limits
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Logins
 from broker_proxy.request_log import RequestLog
-from broker_proxy.server import LOGIN_FRAME_BYTES_MAX, KafkaServer, Limits
+from broker_proxy.server import KafkaServer
 from node.local_apis import build_local_apis, build_split_apis
 from node.parts import Parts
 
@@ -37,7 +38,7 @@ def build_server(parts: Parts) -> KafkaServer:
     # One of them, Envelope, hands its inner request back to the dispatcher.
     local_apis |= build_local_apis(parts, dispatcher.handle)
     wall_ms = instruments.clock.wall_ms
-    return KafkaServer(
+    services = ConnectionServices(
         dispatcher=dispatcher,
         logins=Logins(log, instruments.metrics, wall_ms),
         limits=Limits(
@@ -48,10 +49,10 @@ def build_server(parts: Parts) -> KafkaServer:
             ),
             failed_login_delay_ms=config.broker.int("connection.failed.authentication.delay.ms"),
         ),
-        request_prefix=prefix,
         log=log,
-        admission=Admission(broker.quotas, broker.rates, time.monotonic),
         request_log=RequestLog(instruments.request_log, now_ns=time.monotonic_ns, wall_ms=wall_ms),
         now_s=time.monotonic,
         now_ns=time.monotonic_ns,
     )
+    admission = Admission(broker.quotas, broker.rates, time.monotonic)
+    return KafkaServer(services=services, request_prefix=prefix, admission=admission)

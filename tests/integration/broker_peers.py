@@ -27,6 +27,7 @@ from broker_proxy.admission import Admission
 from broker_proxy.apis.api_versions import ApiVersions
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.envelope import Envelope as ClientEnvelope
+from broker_proxy.client_socket import ConnectionServices, Limits
 from broker_proxy.connection_quotas import ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.dispatch import Dispatcher
@@ -34,7 +35,7 @@ from broker_proxy.forwarding import ForwardingManager, Target
 from broker_proxy.logins import Listener, LoginRequirements, Logins
 from broker_proxy.request_log import RequestLog
 from broker_proxy.routing import DIALECTS
-from broker_proxy.server import KafkaServer, Limits
+from broker_proxy.server import KafkaServer
 from cluster_model.authorization import allow_everything
 from envelope.channel import ControllerChannel
 from envelope.messages import Envelope, EnvelopeReply, Hello
@@ -124,13 +125,11 @@ class Broker:
             ("PLAINTEXT", "SSL"), None, samples=11, window_s=1, now_s=time.monotonic
         )
         self.admission = Admission(self.quotas, rates, time.monotonic)
-        self.server = KafkaServer(
+        services = ConnectionServices(
             dispatcher=dispatcher,
             logins=Logins(self.log, metrics, wall_ms=lambda: int(time.time() * 1000)),
             limits=Limits(**chosen),
-            request_prefix="2.boot",
             log=self.log,
-            admission=self.admission,
             request_log=RequestLog(
                 TextLog(Path("unused"), "", Level.OFF),
                 now_ns=time.monotonic_ns,
@@ -138,6 +137,9 @@ class Broker:
             ),
             now_s=time.monotonic,
             now_ns=time.monotonic_ns,
+        )
+        self.server = KafkaServer(
+            services=services, request_prefix="2.boot", admission=self.admission
         )
         self.channel: ControllerChannel | None = None
         self.requirements = LoginRequirements()  # replaceable before `start`

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import importlib.metadata
 import re
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+import grimp
 
 ROOT = Path(__file__).parents[3]
 GENERATED = ROOT / "envelope" / "_pb"
@@ -79,6 +83,15 @@ def test_functions_are_short() -> None:
         and (size := (node.end_lineno or 0) - node.lineno + 1) > LINES_OF_A_FUNCTION_MAX
     }
     assert long == {}
+
+
+def test_imports_have_no_cycle() -> None:
+    """Imports for type checking count."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    graph = grimp.build_graph(*project["tool"]["importlinter"]["root_packages"], cache_dir=None)
+    imported = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    assert len(imported) > 100, "the search for imports is broken"
+    graphlib.TopologicalSorter(imported).prepare()  # Raises CycleError, which names the modules.
 
 
 def test_proto_has_only_proto_files() -> None:
