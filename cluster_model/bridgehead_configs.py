@@ -1,7 +1,7 @@
 """Bridgehead's own configs, `bridgehead.*`; some can be set per listener.
 
-bridgehead_configs.tsv describes them. DescribeConfigs treats them as custom names. An unknown name
-or an invalid value stops the broker at start-up.
+bridgehead_configs.tsv describes them. DescribeConfigs does not list them. An unknown name or an
+invalid value stops the broker at start-up.
 """
 
 from __future__ import annotations
@@ -72,15 +72,18 @@ def _read_table() -> dict[str, BridgeheadKey]:
 BRIDGEHEAD_CONFIGS: Final[Mapping[str, BridgeheadKey]] = _read_table()
 
 
+def is_own(name: str) -> bool:
+    """Return whether a name is one of ours, for the broker or for a listener."""
+    return name.startswith("bridgehead.") or _LISTENER.fullmatch(name) is not None
+
+
 def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
     """Return one sentence for each `bridgehead.*` name that is unknown or has an invalid value."""
     errors: list[str] = []
     for name in sorted(properties):
+        if not is_own(name) or name.startswith(POLICY_PREFIXES):
+            continue
         listener = _LISTENER.fullmatch(name)
-        if listener is None and not name.startswith("bridgehead."):
-            continue
-        if name.startswith(POLICY_PREFIXES):
-            continue
         key = BRIDGEHEAD_CONFIGS.get(listener[2] if listener else name)
         if key is None:
             errors.append(f"{name} is not a config; there are {', '.join(BRIDGEHEAD_CONFIGS)}.")

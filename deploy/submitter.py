@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 from bridgehead.application import module_command, module_environment
+from bridgehead.exit_codes import ExitCode
 from deploy.prepare_run import EVIDENCE
 from deploy.spark import MASTER
 from event_log.evidence import FINAL_DUMP, MANIFEST, RUN
@@ -49,7 +50,7 @@ def seal(run: Path, connect: str, logs: Path = LOGS) -> None:
 
 
 def main() -> int:
-    """Seal, run the pipeline, and return its exit status; 2 when there is nothing to judge."""
+    """Seal, run the pipeline, and return its exit status; 3 when there is nothing to judge."""
     run = EVIDENCE / f"run={os.environ.get('KAFKA_BRIDGEHEAD_RUN_ID') or 'compose'}"
     os.umask(0o077)
     try:
@@ -59,7 +60,7 @@ def main() -> int:
             seal(run, os.environ["KAFKA_ZOOKEEPER_CONNECT"])
     except (DumpError, EvidenceError, OSError) as error:
         sys.stderr.write(f"There is nothing to judge: {error}\n")
-        return 2
+        return ExitCode.UNDECIDED
     # An address: `docker compose run` gives the container no name in the network.
     host = socket.gethostbyname(socket.gethostname())
     command = module_command(

@@ -2,7 +2,7 @@
 
 The verdict on one property is the first that applies:
 
-1. NODATA   a witness that the property needs is out of reach: the run has no such files
+1. NODATA   a witness that the property needs is missing: the run has no such files
 2. NODATA   the property does not apply: A1 without an authorizer, T1 outside scenarios
 3. FAIL     a violation was found (T1: NODATA). UNKNOWN instead where `gap_blocks_fail` is true and
             a needed witness has a gap: the missing evidence could explain the violation
@@ -44,6 +44,7 @@ WITNESSES: Final[Mapping[str, str]] = {
     "client": "clients",
     **dict.fromkeys(("kafka_request", "kafka_authorizer"), "kafka"),
 }
+UNDECIDED: Final = 3  # exit code
 NOTHING_TO_JUDGE: Final = "the run has nothing of this kind"
 NO_AUTHORIZER: Final = "the run has no authorizer"
 NO_SCENARIO: Final = "the run is no scenario: no fault was injected"
@@ -83,7 +84,7 @@ def out_of_reach(manifest: Manifest) -> dict[str, str]:
     if not any(each.kind == "node" for each in manifest.files):
         found["events"] = "the run has no events of any node"
     if not manifest.zookeeper.logs:
-        found["commits"] = "ZooKeeper's transaction logs are out of reach"
+        found["commits"] = "ZooKeeper's transaction logs are missing"
     return found
 
 
@@ -152,7 +153,10 @@ def worst(rows: Iterable[VerdictRow]) -> Verdict:
 
 
 def exit_code(*verdicts: Verdict) -> int:
-    """Return 0 if all runs passed, 1 if one failed or hung, 2 if the rest is uncertain."""
+    """Return 0 if all runs passed, 1 if one failed or hung, 3 if the rest is undecided.
+
+    The codes are those of bridgehead/exit_codes.py, which judges must not import.
+    """
     if any(each in (Verdict.FAIL, Verdict.HANG) for each in verdicts):
         return 1
-    return 0 if verdicts and set(verdicts) == {Verdict.PASS} else 2
+    return 0 if verdicts and set(verdicts) == {Verdict.PASS} else UNDECIDED

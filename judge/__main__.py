@@ -2,7 +2,7 @@
 
 Prints one line for each property: its verdict, the number of rows judged, and the first violations.
 DIR is a cluster's data directory (its last run is judged) or the folder of one run. Exit code: 0 if
-all properties hold, 1 if one fails, 2 if the evidence does not suffice.
+all properties hold, 1 if one fails, 3 if the evidence does not suffice.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import Judgement, judge
 
+SCHEMA_VERSION = 1  # of the document; bridgehead/schema_version.py says when to increment it
 _SHOWN_MAX = 5
 
 
@@ -51,6 +52,7 @@ def _document(
 ) -> dict[str, object]:
     run = evidence.manifest.run
     return {
+        "schema_version": SCHEMA_VERSION,
         "run_id": run.run_id,
         "scenario": run.scenario,
         "seed": run.seed,
@@ -60,7 +62,7 @@ def _document(
             {**asdict(row), "violations": [asdict(violation) for violation in violations]}
             for row, violations in judgements
         ],
-        "holes": {witness: gaps for witness, gaps in evidence.gaps.items() if gaps},
+        "gaps": {witness: gaps for witness, gaps in evidence.gaps.items() if gaps},
         "files": [
             {
                 "path": account.path,

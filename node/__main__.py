@@ -1,7 +1,7 @@
 """`python -m node --config FILE --data-dir DIR`: one node in the foreground.
 
 Prints nothing on standard output. A node that cannot start prints one sentence on standard error
-and exits with 2. SIGTERM, SIGINT and, where BRIDGEHEAD_PARENT_PIPE is set, the end of standard
+and exits with 4. SIGTERM, SIGINT and, where BRIDGEHEAD_PARENT_PIPE is set, the end of standard
 input shut it down cleanly (exit 0).
 """
 
@@ -23,6 +23,7 @@ from typing import Any
 from bridgehead.cluster import control_socket
 from bridgehead.cluster.data_directory import make_private
 from bridgehead.cluster.properties import format_properties, parse_properties
+from bridgehead.exit_codes import ExitCode
 from broker_proxy.watcher import RegistrationRefusedError
 from cluster_model.broker_configs import InvalidBrokerConfigError
 from cluster_model.session_state import ConnectionLostError
@@ -32,7 +33,6 @@ from node.environment import AmbiguousVariableError, properties_from
 from node.lifecycle import Node
 from node.parts import Parts, build_parts
 
-_CANNOT_START = 2
 BuildParts = Callable[[NodeConfig, Path], Parts]
 _GC_THRESHOLDS = (50_000, 20, 100)
 _FILES = ("node.properties", "node.log", "node.out", "node.pid", "ready.json", "control.sock")
@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     ) as error:
         why = str(error)
     sys.stderr.write(f"{why}\n")
-    return _CANNOT_START
+    return ExitCode.CANNOT_RUN
 
 
 async def _run(options: argparse.Namespace, build: BuildParts) -> int:

@@ -1,6 +1,7 @@
 """`python -m pipeline run --evidence DIR --out DIR`: build tables, verdicts and a report.
 
-Exit code: 0 if all runs hold, 1 if a property fails, 2 if the evidence does not suffice.
+Exit code: 0 if all runs hold, 1 if a property fails, 3 if the evidence does not suffice, 4 if
+Spark or a folder cannot be used.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Shown
 
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.exit_codes import ExitCode
 from event_log.verdicts import VerdictRow
-
-UNCERTAIN = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         return _run(options, console)
-    except (EvidenceError, OutputError, GatewayError, ClusterError) as error:
+    except EvidenceError as error:
+        return _fail(str(error), ExitCode.UNDECIDED)
+    except (OutputError, GatewayError, ClusterError) as error:
         return _fail(str(error))
     except (PySparkException, Py4JError) as error:
         if options.debug:
@@ -46,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"Spark failed: {first} (--debug shows the stack trace).")
 
 
-def _fail(sentence: str) -> int:
+def _fail(sentence: str, code: ExitCode = ExitCode.CANNOT_RUN) -> int:
     sys.stderr.write(f"{sentence}\n")
-    return UNCERTAIN
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,6 +13,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from bridgehead.schema_version import SCHEMA_VERSION
 from event_log.properties import PROPERTY_SPECS
 from event_log.verdicts import Count, VerdictRow, verdict_row, worst
 from pipeline.evidence import Run
@@ -100,6 +101,7 @@ def verdict_document(run: Run, rows: Sequence[VerdictRow]) -> dict[str, object]:
     """Return the object of verdicts.json for one run."""
     known = run.manifest.run
     return {
+        "schema_version": SCHEMA_VERSION,
         "run": run.id,
         "verdict": worst(rows),
         "scenario": known.scenario,

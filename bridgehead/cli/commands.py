@@ -16,6 +16,12 @@ def version() -> None:
     say(f"bridgehead {bridgehead.__version__}")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
 COMMANDS = (
     *(up.up, status.status, status.down, status.logs, upgrade.upgrade, modules.judge),
     version,
@@ -35,7 +41,7 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        add_completion=False,
+        rich_markup_mode=None,  # the tables show flags as options with a value
         help="Kafka's bridge release (KIP-590) on one laptop.",
     )
 
@@ -43,6 +49,12 @@ def build_app() -> typer.Typer:
     def options(
         debug: Annotated[
             bool, typer.Option("--debug", help="Show stack traces of errors.")
+        ] = False,
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", callback=_print_version, is_eager=True, help="Print the version."
+            ),
         ] = False,
     ) -> None:
         """`main` evaluates --debug."""

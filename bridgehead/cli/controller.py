@@ -20,8 +20,12 @@ app = typer.Typer(no_args_is_help=True, help="Show, move and disrupt the control
 
 @app.command()
 def show(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption = False) -> None:
-    """Show which broker is controller, and its epoch."""
+    """Show which broker is controller, and its epoch.
+
+    Exit code 3: no broker is.
+    """
     from bridgehead.cluster.client import ClusterClient
+    from bridgehead.exit_codes import ExitCode
 
     answer = ClusterClient(data_dir).controller()
     if json_output:
@@ -30,6 +34,8 @@ def show(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption 
         say("There is no active controller.")
     else:
         say(f"Broker {answer['controller_id']} is controller, epoch {answer['controller_epoch']}.")
+    if answer["controller_id"] is None:
+        raise typer.Exit(ExitCode.UNDECIDED)
 
 
 @app.command()
@@ -61,9 +67,14 @@ def kill(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
 def freeze(
     *,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
-    duration: Annotated[str, typer.Option("--for", help="How long: 5s, 500ms, 1m.")] = "5s",
+    duration: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="How long: 5s, 500ms, 1m.")
+    ] = "5s",
 ) -> None:
-    """Freeze the controller's process (SIGSTOP) for a while; returns immediately."""
+    """Freeze the controller's process (SIGSTOP) for a while.
+
+    Returns immediately.
+    """
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).freeze_controller(duration_seconds(duration))

@@ -1,7 +1,7 @@
 """The `bridgehead` command.
 
-Exit status: 0 success, 1 a property fails, 2 wrong usage or environment, or no data, 130 Ctrl-C.
-An error is one sentence on standard error; `--debug` shows the stack trace instead.
+An error is one sentence on standard error and an exit code of `bridgehead.exit_codes`; `--debug`
+shows the stack trace instead.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ def main() -> None:
     """Run the command line and exit."""
     # The imports take a quarter of a second: without a handler, Ctrl-C prints no stack trace.
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    from bridgehead.cli.closed_output import quiet_when_output_is_closed
     from bridgehead.cli.commands import build_app
     from bridgehead.cli.options import say_aside
     from bridgehead.cluster.errors import ClusterError
+    from bridgehead.exit_codes import ExitCode
 
     try:
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        build_app()(prog_name="bridgehead")
+        with quiet_when_output_is_closed():
+            build_app()(prog_name="bridgehead")
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)
     except Exception as error:
         if "--debug" in sys.argv[1:]:
             raise
@@ -30,7 +33,7 @@ def main() -> None:
         if not isinstance(error, ClusterError):
             sentence = f"Unexpected {type(error).__name__}: {error} (--debug shows where)."
         say_aside(f"bridgehead: {sentence}")
-        sys.exit(2)
+        sys.exit(ExitCode.CANNOT_RUN)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ demo_app = typer.Typer(
 )
 
 DataDir = Annotated[
-    Path, typer.Option(help="The folder of the cluster; replaces that of an earlier demo.")
+    Path,
+    typer.Option(
+        metavar="DIR", help="The folder of the cluster; replaces that of an earlier demo."
+    ),
 ]
 pipeline_app = typer.Typer(
     no_args_is_help=True, help="Compute tables, verdicts and a report with Spark."
@@ -27,7 +30,10 @@ def judge(
     *,
     json_output: JsonOption = False,
 ) -> None:
-    """Judge a cluster's runs. Exit 0: all properties hold; 1: one fails; 2: undecided."""
+    """Judge a cluster's last run.
+
+    Exit code 0: every expected property holds; 1: one does not; 3: undecided.
+    """
     from bridgehead.cluster.errors import ClusterError
 
     if not evidence.is_dir():
@@ -72,7 +78,10 @@ def seal(
         ),
     ] = None,
 ) -> None:
-    """Write a run's manifest. `down` does this; use it for a run whose supervisor was killed."""
+    """Write a run's manifest, with digests of all files.
+
+    `bridgehead down` does this; use it for a run whose supervisor was killed.
+    """
     from bridgehead.cluster.data_directory import DataDirectory
     from bridgehead.cluster.errors import ClusterError
 
@@ -113,7 +122,7 @@ def run(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for tables and report.")],
     master: Annotated[
-        str, typer.Option(help="Spark's master: local[*] or spark://HOST:PORT.")
+        str, typer.Option(metavar="URL", help="Spark's master: local[*] or spark://HOST:PORT.")
     ] = "local[*]",
     driver_host: Annotated[
         str,
@@ -126,10 +135,15 @@ def run(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A Spark setting; may be repeated."),
     ] = None,
-    memory: Annotated[str, typer.Option(help="Memory of the driver and of executors.")] = "4g",
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory of the driver and of executors.")
+    ] = "4g",
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
 ) -> None:
-    """Judge sealed runs. Exit 0: all properties hold; 1: one fails; 2: undecided."""
+    """Judge sealed runs.
+
+    Exit code 0: every expected property holds; 1: one does not; 3: undecided.
+    """
     run_module(
         *("pipeline", "run", "--evidence", str(evidence), "--out", str(out)),
         *("--master", master, "--driver-host", driver_host, "--memory", memory),

@@ -47,7 +47,8 @@ def kill(broker: BrokerArgument, *, data_dir: DataDirOption = DEFAULT_DATA_DIR) 
 def run(
     *,
     config: Annotated[
-        Path | None, typer.Option(help="The broker's server.properties.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="The broker's server.properties.", show_default=False),
     ] = None,
     environment: Annotated[
         bool, typer.Option("--environment", help="Read KAFKA_* variables as properties too.")
@@ -63,7 +64,8 @@ def run(
         ),
     ] = None,
     log_file: Annotated[
-        Path | None, typer.Option(help="The broker's log.", show_default="standard error")
+        Path | None,
+        typer.Option(metavar="FILE", help="The broker's log.", show_default="standard error"),
     ] = None,
 ) -> None:
     """Run one broker in the foreground, for containers and service managers."""
@@ -72,7 +74,7 @@ def run(
     from bridgehead.cluster.errors import ClusterError
 
     if config is None and not environment:
-        raise ClusterError(
+        raise typer.BadParameter(
             "Nothing to run: give --config FILE, or --environment to read KAFKA_* variables."
         )
     properties = {} if config is None else load_properties_file(config)

@@ -11,6 +11,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from bridgehead.schema_version import SCHEMA_VERSION
+
 DataDirOption = Annotated[
     Path,
     typer.Option(
@@ -38,7 +40,8 @@ def duration_seconds(text: str) -> float:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print one document on standard output."""
+    """Print one document with its `schema_version` on standard output."""
+    document = {"schema_version": SCHEMA_VERSION, **document}
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
     sys.stdout.flush()
 
@@ -67,5 +70,5 @@ def run_module(module: str, *arguments: str) -> NoReturn:
     path = application_root().joinpath(*module.split("."))
     if not path.with_suffix(".py").is_file() and not (path / "__main__.py").is_file():
         raise ClusterError(f"`{module}` is missing in this installation: install bridgehead again.")
-    command = module_command(module, *arguments)
+    command = module_command("bridgehead.cli.run_module", module, *arguments)
     raise typer.Exit(subprocess.run(command, env=module_environment(), check=False).returncode)

@@ -67,11 +67,13 @@ def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
 
 
 def logs(
-    broker: Annotated[int | None, typer.Argument(help="A broker id; default: all brokers.")] = None,
+    broker: Annotated[
+        int | None, typer.Argument(metavar="[ID]", help="A broker; default: all.")
+    ] = None,
     *,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     lines: Annotated[
-        int, typer.Option(min=0, help="How many lines, from the end of each log.")
+        int, typer.Option(min=0, metavar="N", help="How many lines, from the end of each log.")
     ] = 20,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Print new lines as they are written.")

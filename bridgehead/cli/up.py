@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 def up(
     *,
     brokers: Annotated[
-        int | None, typer.Option(min=1, help="Number of brokers.", show_default="3")
+        int | None, typer.Option(min=1, metavar="N", help="Number of brokers.", show_default="3")
     ] = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
     config: Annotated[
-        Path | None, typer.Option(help="cluster.yaml, or Kafka's server.properties.")
+        Path | None,
+        typer.Option(metavar="FILE", help="cluster.yaml, or Kafka's server.properties."),
     ] = None,
     override: Annotated[
         list[str] | None,
@@ -35,9 +36,13 @@ def up(
     ] = None,
     base_port: Annotated[
         int | None,
-        typer.Option(min=1, max=65535, help="First broker's port.", show_default="9092"),
+        typer.Option(
+            min=1, max=65535, metavar="PORT", help="First broker's port.", show_default="9092"
+        ),
     ] = None,
-    ports: Annotated[Literal["auto"] | None, typer.Option(help="Choose free ports.")] = None,
+    ports: Annotated[
+        Literal["auto"] | None, typer.Option(metavar="auto", help="Choose free ports.")
+    ] = None,
     controller: Annotated[
         int | None,
         typer.Option(metavar="ID", help="This broker is controller whenever it runs."),

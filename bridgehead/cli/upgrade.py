@@ -6,10 +6,11 @@ from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
 
 
 def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Restart every broker twice, one at a time: to support Envelopes, then to forward.
+    """Upgrade a cluster to forwarding, by two rolling restarts.
 
-    For a cluster started with inter.broker.protocol.version below 3.4 (and, to act as the release
-    before, bridgehead.envelope.supported=false).
+    The first makes the brokers support Envelopes, the second makes them forward. For a cluster
+    started with inter.broker.protocol.version below 3.4 (and, to act as the release before,
+    bridgehead.envelope.supported=false).
     """
     from bridgehead.cluster.client import ClusterClient
     from bridgehead.cluster.upgrade import BRIDGE, LEVEL

@@ -42,6 +42,7 @@ def run(
         Path | None,
         typer.Option(
             envvar="BRIDGEHEAD_ZOOKEEPER_JARS",
+            metavar="DIR",
             help="The folder of ZooKeeper's jars.",
             show_default="PySpark's",
         ),

@@ -18,10 +18,11 @@ from bridgehead.cluster.data_directory import DataDirectory
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.settings import settings_from_json
 from bridgehead.cluster.supervisor import supervise
+from bridgehead.exit_codes import ExitCode
 
 
 def main() -> int:
-    """Run the cluster. Return 0 after a clean stop, 2 if it could not be started."""
+    """Run the cluster. Return 0 after a clean stop, 4 if it could not be started."""
     order = json.loads(sys.stdin.buffer.readline())
     settings = settings_from_json(order["settings"])
     log_path = DataDirectory(settings.data_dir).supervisor_log
@@ -45,7 +46,7 @@ def main() -> int:
         )
     except ClusterError as error:
         _answer({"error": str(error)})
-        return 2
+        return ExitCode.CANNOT_RUN
     return 0
 
 

@@ -13,6 +13,7 @@ from bridgehead.cluster.run_record import RunRecord
 from bridgehead.cluster.settings import ClusterSettings
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from bridgehead.cluster.zookeeper_credentials import embedded_chroot
+from bridgehead.schema_version import SCHEMA_VERSION
 
 Announce = Callable[[str], None]
 _POLL_S = 0.02
@@ -114,6 +115,7 @@ class RunningCluster:
                 brokers.append({"id": node.id, "pid": node.pid, **own})
         cluster_ids = [state["cluster_id"] for state in states if state.get("cluster_id")]
         self.document = {
+            "schema_version": SCHEMA_VERSION,
             "cluster_id": cluster_ids[0] if cluster_ids else None,
             "bootstrap_servers": ",".join(
                 next(iter(broker["listeners"].values())) for broker in brokers

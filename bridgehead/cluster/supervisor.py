@@ -68,6 +68,8 @@ class Supervisor:
                 on_ready(self._cluster.document)
                 watcher = asyncio.create_task(self._watch())
                 await self._stopping.wait()
+        except BrokenPipeError:  # of `on_ready`: the reader of its output is gone
+            raise
         except OSError as error:
             where = error.filename or self._directory.root
             raise ClusterError(

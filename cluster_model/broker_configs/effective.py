@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from cluster_model.bridgehead_configs import is_own
 from cluster_model.broker_configs.static import BrokerConfig
 from cluster_model.broker_configs.table import (
     BROKER_CONFIGS,
@@ -128,11 +129,13 @@ class EffectiveBrokerConfig:
     def entries(self, *, only_cluster_default: bool = False) -> list[ConfigEntry]:
         """Return the configs of this broker, or those of the cluster default, in Kafka's order.
 
-        Custom names are sorted at the end; Kafka places them by hash.
+        Custom names are sorted at the end; Kafka places them by hash. Our own, which `bridgehead up`
+        adds to the properties file, are omitted: a client sees the list of a Kafka broker.
         """
         names: Iterable[str] = self.cluster_default
         if not only_cluster_default:
-            names = {*self._merged, *BROKER_CONFIGS}
+            own = {name for name in self.static.originals if is_own(name)}
+            names = {*self._merged, *BROKER_CONFIGS} - own
         present = set(names)
         ordered = [name for name in _RESPONSE_ORDER if name in present]
         ordered += sorted(present.difference(BROKER_CONFIGS))

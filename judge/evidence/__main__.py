@@ -1,4 +1,4 @@
-"""`python -m judge.evidence seal DIR | kafka DIR`: seal runs, import Kafka's logs. Exit 0 or 2."""
+"""`python -m judge.evidence seal DIR | kafka DIR`: seal runs, import Kafka's logs. Exit 0 or 4."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from event_log.evidence import MANIFEST
 from judge.evidence.kafka_logs import gather_kafka
 from judge.evidence.reading import EvidenceError
 from judge.evidence.run_lookup import find_runs, seal_now
+
+CANNOT_RUN = 4  # exit code: bridgehead/exit_codes.py
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _seal(options.folder, options.zookeeper_logs)
     except EvidenceError as error:
         print(error, file=sys.stderr)
-        return 2
+        return CANNOT_RUN
     return 0
 
 
@@ -52,7 +54,7 @@ def _seal(folder: Path, log_folders: list[str]) -> None:
             print(f"  {gap}")
         if not manifest.zookeeper.logs:
             print(
-                "  ZooKeeper's transaction logs are out of reach: name them with --zookeeper-logs."
+                "  ZooKeeper's transaction logs are missing: name them with --zookeeper-logs."
             )
     if not chosen:
         print("All runs are sealed.")

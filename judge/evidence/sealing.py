@@ -152,7 +152,7 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
 
 
 def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
-    """Copy each member's logs; return the folders of the copies, None if out of reach."""
+    """Copy each member's logs; return the folders of the copies, None if they are missing."""
     count = len(run.log_folders or ())
     targets = [folder / "zookeeper" / f"member={number + 1}" for number in range(count)]
     for source, target in zip(run.log_folders or (), targets, strict=True):

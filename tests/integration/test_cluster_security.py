@@ -120,7 +120,7 @@ def test_remote_plaintext_is_rejected(tmp_path: Path) -> None:
         "brokers: 1\nports: auto\nlisteners: {OPEN: {protocol: PLAINTEXT, host: 0.0.0.0}}"
     )
     refused = bridgehead("up", "--detach", "--config", str(file), "--data-dir", str(tmp_path / "d"))
-    assert refused.returncode == 2
+    assert refused.returncode == 4
     assert "--allow-remote-plaintext" in refused.stderr
     assert "Traceback" not in refused.stderr
 

@@ -69,11 +69,11 @@ def test_judge_rejects_a_tampered_run(
     middle = len(lines) // 2
     victim.write_text("".join(lines[:middle] + lines[middle + 1 :]))
     judge = run("judge", str(tampered))
-    assert judge.returncode == 2
+    assert judge.returncode == 3
     assert f"{victim.name} has shrunk" in judge.stderr
     assert run("judge.evidence", "seal", str(victim.parents[1])).returncode == 0
     judge = run("judge", str(tampered))
-    assert judge.returncode == 2, judge.stdout
+    assert judge.returncode == 3, judge.stdout
     assert "UNKNOWN   K3" in judge.stdout
 
 

@@ -170,7 +170,7 @@ def test_run_of_a_killed_supervisor_can_be_sealed_and_is_unknown(
 def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
     with Cluster(brokers=1, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS):
         sealed = _program("bridgehead.cli.main", "evidence", "seal", str(tmp_path))
-    assert sealed.returncode == 2
+    assert sealed.returncode == 4
     assert "`bridgehead down` seals its run" in sealed.stderr
 
 

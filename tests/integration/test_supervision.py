@@ -21,6 +21,7 @@ from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.data_directory import read_json
 from bridgehead.cluster.node_plan import Ports
+from bridgehead.exit_codes import ExitCode
 
 ROOT = Path(__file__).parents[2]
 
@@ -248,7 +249,7 @@ def test_second_up_in_the_same_folder_is_rejected(
     first = start_cluster(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
     result = command("up", "--data-dir", str(tmp_path / "c"), "--ports", "auto")
     pid = (tmp_path / "c" / "supervisor.pid").read_text().strip()
-    assert result.returncode == 2
+    assert result.returncode == ExitCode.CANNOT_RUN
     assert f"already running in {tmp_path / 'c'} as pid {pid}" in result.stderr
     assert "bridgehead down" in result.stderr
     assert first.controller_id() == 1
@@ -258,7 +259,7 @@ def test_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     port = Ports().choose()
     with socket.create_server(("127.0.0.1", port)):
         result = command("up", "--data-dir", str(tmp_path / "c"), "--base-port", str(port))
-    assert result.returncode == 2
+    assert result.returncode == ExitCode.CANNOT_RUN
     assert f"Port {port} is in use" in result.stderr
     assert "--ports auto" in result.stderr
     assert "Traceback" not in result.stderr
@@ -270,7 +271,7 @@ def test_unwritable_folder_is_one_sentence(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
     folder = place if place.startswith("/") else str(tmp_path / "file" / "c")
     result = command("up", "--data-dir", folder, "--ports", "auto")
-    assert result.returncode == 2
+    assert result.returncode == ExitCode.CANNOT_RUN
     last = result.stderr.strip().splitlines()[-1]
     assert last.startswith(f"bridgehead: {folder} cannot be written")
     assert "Traceback" not in result.stderr
@@ -285,14 +286,14 @@ def test_missing_java_is_one_sentence(tmp_path: Path) -> None:
         timeout=30,
         check=False,
     )
-    assert result.returncode == 2
+    assert result.returncode == ExitCode.CANNOT_RUN
     assert "JAVA_HOME is" in result.stderr.splitlines()[-1]
 
 
 def test_missing_external_zookeeper_is_one_sentence(tmp_path: Path) -> None:
     address = f"127.0.0.1:{Ports().choose()}/chroot"
     result = command("up", "--data-dir", str(tmp_path / "c"), "--zookeeper", address)
-    assert result.returncode == 2
+    assert result.returncode == ExitCode.CANNOT_RUN
     assert f"No ZooKeeper answers at {address}" in result.stderr
 
 
@@ -300,7 +301,7 @@ def test_commands_without_a_cluster(tmp_path: Path) -> None:
     """`status` is an error, `down` succeeds; a stale pid file has no effect."""
     (tmp_path / "supervisor.pid").write_text("1\n")
     result = command("status", "--data-dir", str(tmp_path))
-    assert result.returncode == 2
+    assert result.returncode == ExitCode.CANNOT_RUN
     assert "No cluster is running" in result.stderr
     assert command("down", "--data-dir", str(tmp_path)).returncode == 0
 

@@ -193,3 +193,16 @@ def test_bridgehead_configs_have_defaults_and_listener_values() -> None:
     )
     assert said.metadata_controller_id("EXTERNAL") == "9"
     assert said.metadata_controller_id("PLAINTEXT") == "self"
+
+
+def test_own_configs_are_not_listed() -> None:
+    """`bridgehead up` adds them to the properties file; a client sees a Kafka broker's list."""
+    own = {
+        "bridgehead.grpc.key": "/key.pem",
+        "bridgehead.controller.pinned": "1",
+        "listener.name.plaintext.bridgehead.dialect": "drafted",
+    }
+    plain = EffectiveBrokerConfig.of(BrokerConfig.from_properties({}))
+    config = EffectiveBrokerConfig.of(BrokerConfig.from_properties({**own, "my.custom": "x"}))
+    listed = [entry.name for entry in config.entries()]
+    assert listed == [*(entry.name for entry in plain.entries()), "my.custom"]

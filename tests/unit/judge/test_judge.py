@@ -173,7 +173,7 @@ def test_crashed_check_is_not_a_failed_property() -> None:
     row = next(row for row, _ in crashed if row.property == "D1")
     assert row.verdict is Verdict.CRASHED
     assert "ZeroDivisionError" in row.why
-    assert exit_code(row.verdict) == 2
+    assert exit_code(row.verdict) == 3
 
 
 def test_worst_verdict_decides() -> None:
@@ -185,6 +185,6 @@ def test_worst_verdict_decides() -> None:
         (history([ELECTED, unfenced], gaps=gaps), Verdict.FAIL),
     ):
         assert worst(each.row for each in judge(of)) is expected
-    assert [exit_code(verdict) for verdict in Verdict] == [1, 2, 1, 2, 2, 0]
-    assert exit_code(Verdict.PASS, Verdict.UNKNOWN) == 2
-    assert exit_code() == 2
+    assert [exit_code(verdict) for verdict in Verdict] == [1, 3, 1, 3, 3, 0]
+    assert exit_code(Verdict.PASS, Verdict.UNKNOWN) == 3
+    assert exit_code() == 3

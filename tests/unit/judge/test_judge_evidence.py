@@ -245,10 +245,10 @@ def test_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     """Verdicts with their rows, files with their lines, gaps."""
     golden = golden_histories.load("event_missing")
     golden_histories.expand(golden, tmp_path)
-    assert main([str(tmp_path), "--json"]) == 2
+    assert main([str(tmp_path), "--json"]) == 3
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "UNKNOWN"
-    assert document["holes"] == {"events": ["node 1 boot a: 1 of 15 events missing"]}
+    assert document["gaps"] == {"events": ["node 1 boot a: 1 of 15 events missing"]}
     assert [row["property"] for row in document["properties"] if row["verdict"] == "PASS"] == [
         *("W1", "W2", "W4", "W5", "D3", "R2", "K6"),
     ]
@@ -260,8 +260,8 @@ def test_command_prints_violations(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "zxid 5: session 0xa wrote /bridgehead/commit without" in capsys.readouterr().out
 
 
-def test_command_exits_2_without_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path)]) == 2
+def test_command_exits_3_without_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path)]) == 3
     assert "has no run" in capsys.readouterr().err
 
 

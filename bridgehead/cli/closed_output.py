@@ -1,0 +1,36 @@
+"""Ends a command quietly when the reader of its output is gone, as in `bridgehead logs | head`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bridgehead.exit_codes import ExitCode
+
+
+@contextmanager
+def quiet_when_output_is_closed() -> Iterator[None]:
+    """Turn the failure to write into an exit code, without a message.
+
+    The signal's default action would do it for simple commands, but it would also kill a process
+    that writes to a closed socket, such as a supervisor.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _exit()
+    except SystemExit as ended:  # typer has caught the error and chosen another exit code
+        if isinstance(ended.__context__, BrokenPipeError):
+            _exit()
+        raise
+
+
+def _exit() -> None:
+    # The interpreter flushes standard output once more when it exits.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(ExitCode.OUTPUT_CLOSED)

@@ -1,0 +1,31 @@
+"""The exit codes of every command. docs/commands.md is generated from this module."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+
+class ExitCode(IntEnum):
+    """Stable: scripts depend on the numbers."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    UNDECIDED = 3
+    CANNOT_RUN = 4
+    INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it
+    OUTPUT_CLOSED = 141  # 128 + SIGPIPE
+
+
+MEANINGS: Final = {
+    ExitCode.OK: "Success. After `judge` and `pipeline run`: every expected property holds.",
+    ExitCode.FAILED: "An expected property is violated, or a demo did not show what it should.",
+    ExitCode.USAGE: "The command line is wrong: an unknown option, a missing or invalid argument.",
+    ExitCode.UNDECIDED: "No answer: the evidence does not suffice for a verdict, or "
+    "`controller show` found no active controller.",
+    ExitCode.CANNOT_RUN: "The command cannot be carried out here: no cluster is running, a port is "
+    "taken, a file or a program is missing. The message names the next step.",
+    ExitCode.INTERRUPTED: "Ctrl-C.",
+    ExitCode.OUTPUT_CLOSED: "The reader of the output has closed it, as `| head` does.",
+}
