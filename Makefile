@@ -122,7 +122,7 @@ image-offline: setup ## build the images without a registry, from Debian and Pyt
 	@$(BIN)/python -m deploy.offline
 	@$(MAKE) --no-print-directory image IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm --build-arg PACKAGES_IMAGE=bridgehead-wheels:bookworm"
 
-docs: setup ## generate docs/{apis,events,metrics,properties,quirks}.md from the code
+docs: setup ## generate the pages of docs/ that describe code
 	@PYTHONPATH=. $(BIN)/python -m docs.generate
 
 PROTOC = $(BIN)/python -m grpc_tools.protoc -Ienvelope/_pb=proto

@@ -19,6 +19,13 @@ from bridgehead.cli.options import (
 if TYPE_CHECKING:
     from bridgehead.cluster.settings import ClusterSettings
 
+BasePort = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=65535, metavar="PORT", help="First broker's port.", show_default="9092"
+    ),
+]
+
 
 def up(
     *,
@@ -34,12 +41,7 @@ def up(
         list[str] | None,
         typer.Option(metavar="[ID:]KEY=VALUE", help="A property, for all brokers or for one."),
     ] = None,
-    base_port: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65535, metavar="PORT", help="First broker's port.", show_default="9092"
-        ),
-    ] = None,
+    base_port: BasePort = None,
     ports: Annotated[
         Literal["auto"] | None, typer.Option(metavar="auto", help="Choose free ports.")
     ] = None,

@@ -1,8 +1,10 @@
 """Start, control and stop a cluster of node processes and the embedded ZooKeeper.
 
-`Cluster` is the public API; workloads record their operations with `ClientHistory`. Nodes import
-`control_socket` from this package: keep its imports light.
+`Cluster` does all of it; a workload that is to be judged records its operations with
+`ClientHistory`.
 """
+
+# Nodes import `control_socket` from this package: keep its imports light.
 
 from __future__ import annotations
 

@@ -129,8 +129,8 @@ class EffectiveBrokerConfig:
     def entries(self, *, only_cluster_default: bool = False) -> list[ConfigEntry]:
         """Return the configs of this broker, or those of the cluster default, in Kafka's order.
 
-        Custom names are sorted at the end; Kafka places them by hash. Our own, which `bridgehead up`
-        adds to the properties file, are omitted: a client sees the list of a Kafka broker.
+        Custom names are sorted at the end; Kafka places them by hash. Our own, which
+        `bridgehead up` adds to the properties file, are omitted: Kafka does not have them.
         """
         names: Iterable[str] = self.cluster_default
         if not only_cluster_default:

@@ -53,9 +53,7 @@ def _seal(folder: Path, log_folders: list[str]) -> None:
         for gap in manifest.zookeeper.holes:
             print(f"  {gap}")
         if not manifest.zookeeper.logs:
-            print(
-                "  ZooKeeper's transaction logs are missing: name them with --zookeeper-logs."
-            )
+            print("  ZooKeeper's transaction logs are missing: name them with --zookeeper-logs.")
     if not chosen:
         print("All runs are sealed.")
 
