@@ -10,6 +10,8 @@ PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13; do \
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
+# Without bytecode each of the hundreds of processes that the tests start compiles every module.
+unexport PYTHONDONTWRITEBYTECODE
 DATA_DIR ?= .bridgehead
 
 .PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline kafka-jars help setup docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean

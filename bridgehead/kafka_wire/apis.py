@@ -60,8 +60,7 @@ class ApiSpec:
     name: str  # CreateTopics
     max_version: int
     flexible_from: int | None  # None: no version has compact types and tagged fields
-    request: type[Any]
-    response: type[Any]
+    messages: str  # the package of its messages
     # LOCAL or FORWARD; None for an API that is not served, and then `unserved_because`.
     route: Route | None = None
     unserved_because: str = ""
@@ -81,6 +80,21 @@ class ApiSpec:
     strict_quota_from: int | None = None
     has_drafted_messages: bool = False
     min_version: int = 0
+
+    @property
+    def request(self) -> type[Any]:
+        """The class of the request. Imported at first use: a broker needs few of all APIs."""
+        return self._message("Request")
+
+    @property
+    def response(self) -> type[Any]:
+        """The class of the response."""
+        return self._message("Response")
+
+    def _message(self, kind: str) -> type[Any]:
+        module = import_module(f"{__package__}.{self.messages}.{self.key.name.lower()}")
+        found: type[Any] = getattr(module, self.name + kind)
+        return found
 
     @property
     def enum_name(self) -> str:
@@ -111,22 +125,21 @@ def _spec(
     key: ApiKey,
     max_version: int,
     flexible_from: int | None,
-    package: str = "messages",
+    messages: str = "messages",
     *,
     rights: str = "",
     rights_to_see: str = "",
     **facts: Any,
 ) -> ApiSpec:
     """Build a row. Rights are written as "CREATE CLUSTER, CREATE TOPIC"."""
-    name = key.name.title().replace("_", "")
     return ApiSpec(
         key=key,
-        name=name,
+        name=key.name.title().replace("_", ""),
+        messages=messages,
         max_version=max_version,
         flexible_from=flexible_from,
         rights=_rights(rights),
         rights_to_see=_rights(rights_to_see),
-        **_messages(key, name, package),
         **facts,
     )
 
@@ -134,11 +147,6 @@ def _spec(
 def _rights(text: str) -> tuple[Right, ...]:
     pairs = (each.split() for each in text.split(", ") if each)
     return tuple((operation, resource_type) for operation, resource_type in pairs)
-
-
-def _messages(key: ApiKey, name: str, package: str) -> dict[str, Any]:
-    module = import_module(f"{__package__}.{package}.{key.name.lower()}")
-    return {kind.lower(): getattr(module, name + kind) for kind in ("Request", "Response")}
 
 
 def _local(
@@ -335,8 +343,11 @@ _KRAFT_ONLY: Final = (
 
 def _as_drafted(spec: ApiSpec) -> ApiSpec:
     """KIP-590 bumps some APIs to a version Kafka never had, with the fields of the one before."""
-    messages = _messages(spec.key, spec.name, _DRAFTS) if spec.has_drafted_messages else {}
-    return replace(spec, max_version=max(spec.max_version, spec.forwarded_below or 0), **messages)
+    return replace(
+        spec,
+        max_version=max(spec.max_version, spec.forwarded_below or 0),
+        messages=_DRAFTS if spec.has_drafted_messages else spec.messages,
+    )
 
 
 API_SPECS: Final[Mapping[int, ApiSpec]] = {spec.key: spec for spec in _ROWS}
