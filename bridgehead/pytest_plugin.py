@@ -1,9 +1,8 @@
-"""Fixtures for users' test suites: a real cluster for a test session.
+"""Fixtures for users' test suites: real clusters, healed between tests (docs/testing.md).
 
-Requires `pip install 'bridgehead[embedded]'`; pytest finds the plug-in itself. The cluster starts
-with the first test that uses it and stops with the session. To configure it, override
-`bridgehead_cluster_options` in a conftest.py.
+Requires the extra `embedded`; pytest finds the plug-in itself.
 
+    @pytest.mark.bridgehead(brokers=2)
     def test_my_tool_survives_a_failover(bridgehead_cluster):
         tool = MyTool(bridgehead_cluster.bootstrap_servers)
         bridgehead_cluster.kill_controller()
@@ -12,13 +11,29 @@ with the first test that uses it and stops with the session. To configure it, ov
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from bridgehead.cluster import Cluster
+
+MARKER = "bridgehead"
+_ARGUMENTS = ("brokers", "listeners", "users", "acls", "policies", "dialect", "properties")
+_LISTENERS = {"CLIENTS": "SASL_PLAINTEXT"}
+_RUNNING_MAX = 2
+"""Clusters that keep running for later tests, each with other options."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}({', '.join(f'{name}=…' for name in _ARGUMENTS)}): the cluster that "
+        "bridgehead_cluster is for this test",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -28,12 +43,88 @@ def bridgehead_cluster_options() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def bridgehead_cluster(
+def bridgehead_session_cluster(
     bridgehead_cluster_options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """A running cluster on free ports, shared by the session's tests."""
-    from bridgehead.cluster import Cluster
-
-    options = {"data_dir": tmp_path_factory.mktemp("bridgehead"), **bridgehead_cluster_options}
-    with Cluster(**options) as cluster:
+    """One cluster for the whole session, which every test finds as the previous one left it."""
+    with _new(bridgehead_cluster_options, tmp_path_factory) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def bridgehead_cluster(
+    request: pytest.FixtureRequest,
+    bridgehead_cluster_options: dict[str, Any],
+    _bridgehead_clusters: _Clusters,
+) -> Cluster:
+    """A cluster like a new one: all brokers run, and nothing of earlier tests is left."""
+    markers = list(request.node.iter_markers(MARKER))
+    return _bridgehead_clusters.get(cluster_options(bridgehead_cluster_options, markers))
+
+
+@pytest.fixture(scope="session")
+def _bridgehead_clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Clusters]:
+    clusters = _Clusters(tmp_path_factory)
+    yield clusters
+    clusters.stop(keep=0)
+
+
+class _Clusters:
+    """The running clusters by their options, the most recently used one last."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self._folders = folders
+        self._running: dict[str, Cluster] = {}
+
+    def get(self, options: Mapping[str, Any]) -> Cluster:
+        """Return a running cluster with these options, healed and reset, or a new one."""
+        from bridgehead.cluster import ClusterError
+
+        key = json.dumps(options, sort_keys=True, default=str)
+        cluster = self._running.pop(key, None)
+        if cluster is not None:
+            try:
+                cluster.heal(reset=True)
+                self._running[key] = cluster
+                return cluster
+            except ClusterError:  # for example it was upgraded, or its supervisor was killed
+                cluster.stop()
+        self.stop(keep=_RUNNING_MAX - 1)
+        cluster = _new(options, self._folders)
+        self._running[key] = cluster.__enter__()  # It stops what it started if that fails.
+        return cluster
+
+    def stop(self, *, keep: int) -> None:
+        """Stop the least recently used clusters; `keep` of them go on."""
+        while len(self._running) > keep:
+            self._running.pop(next(iter(self._running))).stop()
+
+
+def _new(options: Mapping[str, Any], folders: pytest.TempPathFactory) -> Cluster:
+    from bridgehead.cluster import Cluster  # a suite without clusters does not pay for it
+
+    return Cluster(**{"data_dir": folders.mktemp("bridgehead"), **options})
+
+
+def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark]) -> dict[str, Any]:
+    """Return the arguments of `Cluster` for a test with these markers, the closest one first.
+
+    Raises:
+        pytest.UsageError: a marker has an argument that it does not take.
+    """
+    marked: dict[str, Any] = {}
+    properties: dict[str, str] = dict(defaults.get("properties", {}))
+    for mark in reversed(markers):
+        unknown = sorted(set(mark.kwargs) - set(_ARGUMENTS))
+        if mark.args or unknown:
+            which = f", not {unknown[0]}" if unknown else ""
+            raise pytest.UsageError(
+                f"@pytest.mark.{MARKER} takes {', '.join(_ARGUMENTS)}, each by name{which}."
+            )
+        marked |= mark.kwargs
+        properties |= mark.kwargs.get("properties", {})
+    if "dialect" in marked:
+        properties["bridgehead.dialect"] = marked.pop("dialect")
+    if "users" in marked:  # They need a listener on which they can log in.
+        marked.setdefault("listeners", defaults.get("listeners") or _LISTENERS)
+    return {**defaults, **marked, "properties": properties}

@@ -66,6 +66,11 @@ class ClusterClient:
         """Start the embedded ZooKeeper after it has exited; return when it serves."""
         return self._command({"command": "zookeeper_start"})
 
+    def heal(self, *, reset: bool = False) -> dict[str, Any]:
+        """Undo faults; with `reset` also remove what clients have written. See Cluster.heal."""
+        message = {"command": "heal", "reset": reset}
+        return self._command(message, timeout_s=_RESTART_TIMEOUT_S)
+
     def controller(self) -> dict[str, Any]:
         """Return `controller_id`, `controller_epoch` and `state`; None without a controller."""
         return self._command({"command": "controller_show"})

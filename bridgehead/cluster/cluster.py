@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.launch import launch
@@ -71,6 +72,8 @@ class Cluster(StartStop):
         data_dir: the cluster's folder; None: a temporary one, removed at the end.
         properties: Kafka's `server.properties` for every broker.
         node_properties: properties of single brokers, by id.
+        listeners, users, acls: as in cluster.yaml (docs/security.md).
+        policies: classes that implement interfaces of bridgehead.policy.
         ports: `"auto"` for free ports, or the base port.
         controller: the broker that is controller whenever it runs.
         zookeeper: `HOST:PORT[,...][/chroot]` of a running ZooKeeper; None: the embedded one.
@@ -86,6 +89,10 @@ class Cluster(StartStop):
         data_dir: str | Path | None = None,
         properties: Mapping[str, str] | None = None,
         node_properties: Mapping[int, Mapping[str, str]] | None = None,
+        listeners: Mapping[str, Any] | None = None,
+        users: Mapping[str, Any] | None = None,
+        acls: Sequence[Mapping[str, Any]] | None = None,
+        policies: Sequence[type[Any]] = (),
         ports: int | Literal["auto"] = "auto",
         controller: int | None = None,
         zookeeper: str | None = None,
@@ -96,6 +103,8 @@ class Cluster(StartStop):
         self._temporary = data_dir is None
         folder = Path(tempfile.mkdtemp(prefix="bridgehead-") if data_dir is None else data_dir)
         self.data_dir = folder.resolve()
+        named, self._python_path = _with_policies(properties or {}, policies)
+        wanted, access = _with_security(named, listeners, users, acls)
         self._settings = ClusterSettings(
             data_dir=self.data_dir,
             brokers=brokers,
@@ -104,10 +113,11 @@ class Cluster(StartStop):
             controller=controller,
             zookeeper_connect=zookeeper,
             zookeeper_members=zookeeper_members,
-            properties=dict(properties or {}),
+            properties=wanted,
             node_properties={node: dict(own) for node, own in (node_properties or {}).items()},
             node_command=tuple(node_command),
             run=run or RunSettings(),
+            access=access,
             keep_evidence=not self._temporary,
         )
         self._client = ClusterClient(self.data_dir)
@@ -121,7 +131,9 @@ class Cluster(StartStop):
             ClusterError: it could not be started.
         """
         check_settings(self._settings)
-        self._supervisor, self._document = launch(self._settings, detached=False)
+        self._supervisor, self._document = launch(
+            self._settings, detached=False, python_path=self._python_path
+        )
         return self
 
     def stop(self) -> None:
@@ -222,6 +234,18 @@ class Cluster(StartStop):
         """
         return upgrade(self._client, say)
 
+    def heal(self, *, reset: bool = False) -> None:
+        """Undo faults: start what is down, resume what is frozen, move a pinned controller back.
+
+        Returns when every broker serves and knows all others. After the controller's death that
+        takes up to its session timeout. With `reset`, also removes topics, dynamic broker configs,
+        client quotas, and SCRAM users and ACLs that are not in the cluster's settings.
+
+        Raises:
+            ClusterError: it cannot be done, for example after an upgrade: start a new cluster.
+        """
+        self._client.heal(reset=reset)
+
     def start_node(self, broker_id: int) -> None:
         """Start a stopped broker; return when it serves."""
         self._client.start_node(broker_id)
@@ -233,3 +257,29 @@ class Cluster(StartStop):
     def kill_node(self, broker_id: int) -> None:
         """Kill a broker (SIGKILL)."""
         self._client.kill_node(broker_id)
+
+
+def _with_policies(
+    properties: Mapping[str, str], policies: Sequence[type[Any]]
+) -> tuple[dict[str, str], list[Path]]:
+    if not policies:
+        return dict(properties), []
+    from bridgehead.cluster.policy_classes import policy_properties
+
+    named, folders = policy_properties(policies)
+    return {**properties, **named}, folders
+
+
+def _with_security(
+    properties: dict[str, str],
+    listeners: Mapping[str, Any] | None,
+    users: Mapping[str, Any] | None,
+    acls: Sequence[Mapping[str, Any]] | None,
+) -> tuple[dict[str, str], AccessPlan]:
+    if listeners is None and users is None and acls is None:
+        return properties, AccessPlan()
+    from bridgehead.cluster.cluster_file import read_sections  # imports pydantic and YAML
+
+    sections = read_sections({"listeners": listeners or {}, "users": users or {}, "acls": acls})
+    merged = sections.merge_into(properties)
+    return merged, sections.access(merged)

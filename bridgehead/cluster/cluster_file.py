@@ -7,9 +7,9 @@ and needs neither pydantic nor YAML.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -72,6 +72,18 @@ def load_cluster_file(path: Path) -> ClusterFile:
         return ClusterFile.model_validate(document or {})
     except ValidationError as error:
         raise ClusterError(f"{path}: {_validation_sentence(error)}") from error
+
+
+def read_sections(document: Mapping[str, Any]) -> SecuritySections:
+    """Return `listeners`, `users` and `acls`, given as Python values.
+
+    Raises:
+        ClusterError: they are wrong; one sentence per error.
+    """
+    try:
+        return SecuritySections.model_validate(document)
+    except ValidationError as error:
+        raise ClusterError(_validation_sentence(error)) from None
 
 
 def load_properties_file(path: Path) -> dict[str, str]:

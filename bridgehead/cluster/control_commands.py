@@ -12,6 +12,7 @@ from typing import Any
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_process import NodeProcess
+from bridgehead.cluster.reset import reset
 from bridgehead.cluster.running_cluster import RunningCluster, wait_until
 from bridgehead.cluster.upgrade import ENVELOPE, LEVEL
 
@@ -95,6 +96,7 @@ async def _node_restart(cluster: RunningCluster, message: Message) -> Message:
     began = asyncio.get_running_loop().time()
     await _node_stop(cluster, message)
     node.plan.properties.update(properties)
+    cluster.was_upgraded = True
     started = await _node_start(cluster, message)
 
     async def late() -> str:
@@ -149,6 +151,36 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
     await wait_until(lambda: asyncio.to_thread(zookeeper.is_serving), _START_TIMEOUT_S, late)
     await cluster.write_document()
     return {"connect": zookeeper.connect, "pids": [zookeeper.pid(each) for each in exited]}
+
+
+async def _heal(cluster: RunningCluster, message: Message) -> Message:
+    """Resume, start and pin again what is frozen, down or moved; `reset` removes metadata too."""
+    cluster.thaw_now()
+    if cluster.zookeeper is not None and cluster.zookeeper.exits():
+        await _zookeeper_start(cluster, {})
+    down = [node for node in cluster.nodes.values() if not node.is_running()]
+    cluster.record.note_ends(down)
+    for node in down:
+        node.start()
+
+    async def is_whole() -> bool:
+        ready = [node.ready() for node in cluster.nodes.values()]
+        return None not in ready and await cluster.is_complete()
+
+    async def late() -> str:
+        return (
+            f"The brokers did not all serve and find each other within {_START_TIMEOUT_S:.0f} s: "
+            f"see {cluster.directory.root / 'nodes'}."
+        )
+
+    pinned = cluster.settings.controller
+    if cluster.pinned != pinned and pinned is not None:
+        await _controller_move(cluster, {"id": pinned})
+    await wait_until(is_whole, _START_TIMEOUT_S, late)
+    if message.get("reset"):
+        await reset(cluster)
+    await cluster.write_document()
+    return {"started": [node.id for node in down]}
 
 
 async def _controller_show(cluster: RunningCluster, _: Message) -> Message:
@@ -267,6 +299,7 @@ COMMANDS: dict[str, Callable[[RunningCluster, Message], Awaitable[Message]]] = {
     "node_stop": _node_stop,
     "node_kill": _node_kill,
     "zookeeper_start": _zookeeper_start,
+    "heal": _heal,
     "controller_show": _controller_show,
     "controller_kill": _controller_kill,
     "controller_freeze": _controller_freeze,

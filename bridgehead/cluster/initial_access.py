@@ -32,7 +32,16 @@ _CREATE_ACLS: Final = (ApiKey.CREATE_ACLS, 3)
 _DESCRIBE_ACLS: Final = (ApiKey.DESCRIBE_ACLS, 3)
 _ALTER_USER_SCRAM_CREDENTIALS: Final = (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0)
 _ANY: Final = 1
-_MECHANISMS: Final = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
+ANY_ACL: Final[Mapping[str, Any]] = {
+    "resourceTypeFilter": _ANY,
+    "resourceNameFilter": None,
+    "patternTypeFilter": _ANY,
+    "principalFilter": None,
+    "hostFilter": None,
+    "operation": _ANY,
+    "permissionType": _ANY,
+}
+MECHANISMS: Final = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 _ITERATIONS: Final = 4096
 _TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 0.02
@@ -77,14 +86,16 @@ def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSetting
     return dataclasses.replace(settings, properties={**made, **settings.properties})
 
 
-async def apply_access(nodes: Sequence[CommandedNode], plan: AccessPlan) -> None:
-    """Create users and ACLs; return when every node knows them.
+async def apply_access(
+    nodes: Sequence[CommandedNode], plan: AccessPlan
+) -> Mapping[str, Mapping[str, str]]:
+    """Create users and ACLs; return the salts (by user, mechanism) when every node knows all.
 
     Raises:
         ClusterError: the cluster rejected them.
     """
     if not plan.acls and not any(user.mechanisms for user in plan.users):
-        return
+        return {}
     try:
         salts = await _set_passwords(nodes[0], plan)
         await _create_acls(nodes[0], plan)
@@ -97,6 +108,7 @@ async def apply_access(nodes: Sequence[CommandedNode], plan: AccessPlan) -> None
                         f"{_TIMEOUT_S:.0f} s: see {node.log}."
                     )
                 await asyncio.sleep(_POLL_S)
+        return salts
     except ControlError as error:
         raise ClusterError(f"Users and ACLs could not be created: {error}") from error
 
@@ -109,9 +121,9 @@ async def _set_passwords(node: CommandedNode, plan: AccessPlan) -> Mapping[str, 
     if not upsertions:
         return {}
     body = {"deletions": [], "upsertions": upsertions}
-    answer = await _ask(node, _ALTER_USER_SCRAM_CREDENTIALS, body, plan.principal)
-    _check(answer["results"], "user")
-    names = {number: name for name, (number, _) in _MECHANISMS.items()}
+    answer = await ask(node, _ALTER_USER_SCRAM_CREDENTIALS, body, plan.principal)
+    check(answer["results"], "user")
+    names = {number: name for name, (number, _) in MECHANISMS.items()}
     salts: dict[str, dict[str, str]] = {}
     for each in upsertions:
         salts.setdefault(each["name"], {})[names[each["mechanism"]]] = each["salt"]
@@ -119,7 +131,7 @@ async def _set_passwords(node: CommandedNode, plan: AccessPlan) -> Mapping[str, 
 
 
 def _upsertion(user: PlannedUser, mechanism: str) -> dict[str, Any]:
-    number, hash_name = _MECHANISMS[mechanism]
+    number, hash_name = MECHANISMS[mechanism]
     salt = secrets.token_bytes(24)
     salted = hashlib.pbkdf2_hmac(hash_name, user.password.encode(), salt, _ITERATIONS)
     return {
@@ -135,8 +147,8 @@ async def _create_acls(node: CommandedNode, plan: AccessPlan) -> None:
     if not plan.acls:
         return
     body = {"creations": [_creation(acl) for acl in plan.acls]}
-    answer = await _ask(node, _CREATE_ACLS, body, plan.principal)
-    _check(answer["results"], "ACL")
+    answer = await ask(node, _CREATE_ACLS, body, plan.principal)
+    check(answer["results"], "ACL")
 
 
 def _creation(acl: PlannedAcl) -> dict[str, Any]:
@@ -158,21 +170,13 @@ async def _knows(
         known = await node.command({"command": "scram_salts", "users": sorted(salts)})
         if known["salts"] != salts:
             return False
-    return not plan.acls or set(plan.acls) <= await _acls(node, plan.principal)
+    return not plan.acls or set(plan.acls) <= await read_acls(node, plan.principal)
 
 
-async def _acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
-    body = {
-        "resourceTypeFilter": _ANY,
-        "resourceNameFilter": None,
-        "patternTypeFilter": _ANY,
-        "principalFilter": None,
-        "hostFilter": None,
-        "operation": _ANY,
-        "permissionType": _ANY,
-    }
-    answer = await _ask(node, _DESCRIBE_ACLS, body, principal)
-    _check([answer], "ACL")
+async def read_acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
+    """Return every ACL that a node knows. Raises ClusterError and ControlError."""
+    answer = await ask(node, _DESCRIBE_ACLS, ANY_ACL, principal)
+    check([answer], "description of ACLs")
     return {
         PlannedAcl(
             acl["principal"],
@@ -188,9 +192,10 @@ async def _acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
     }
 
 
-async def _ask(
-    node: CommandedNode, api: tuple[int, int], body: dict[str, Any], principal: str
+async def ask(
+    node: CommandedNode, api: tuple[int, int], body: Mapping[str, Any], principal: str
 ) -> dict[str, Any]:
+    """Have a node execute a request as `principal`; return the response. Raises ControlError."""
     from bridgehead.kafka_wire import decode_body, encode_body  # most clusters create no users
 
     key, version = api
@@ -200,20 +205,21 @@ async def _ask(
             "asker": principal,
             "api_key": key,
             "api_version": version,
-            "body": _text(encode_body(key, "request", version, body)),
+            "body": _text(encode_body(key, "request", version, dict(body))),
         },
         timeout_s=_TIMEOUT_S,
     )
     return decode_body(key, "response", version, base64.b64decode(answer["body"]))
 
 
-def _check(results: Sequence[Mapping[str, Any]], what: str) -> None:
+def check(results: Sequence[Mapping[str, Any]], what: str) -> None:
+    """Raise ClusterError for the first result with an error code; `what` names the request."""
     for result in results:
         if result["errorCode"]:
             name = f" {result['user']}" if "user" in result else ""
             raise ClusterError(
-                f"The cluster rejected the {what}{name} of its file with error "
-                f"{result['errorCode']}: {result['errorMessage'] or 'no message'}."
+                f"The cluster rejected the {what}{name} with error "
+                f"{result['errorCode']}: {result.get('errorMessage') or 'no message'}."
             )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from bridgehead.application import module_command, module_environment
@@ -12,21 +15,24 @@ from bridgehead.cluster.settings import ClusterSettings, settings_to_json
 
 
 def launch(
-    settings: ClusterSettings, *, detached: bool
+    settings: ClusterSettings, *, detached: bool, python_path: Sequence[Path] = ()
 ) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
     """Start a cluster; return its supervisor process and the contents of cluster.json.
 
-    A detached cluster runs until `down`; otherwise it stops when this process exits.
+    A detached cluster runs until `down`; otherwise it stops when this process exits. The nodes
+    import policies also from the folders of `python_path`.
 
     Raises:
         ClusterError: it could not be started; nothing is left running.
     """
+    inherited = os.environ.get("PYTHONPATH")
+    folders = [*map(str, python_path), *([inherited] if inherited else [])]
     process = subprocess.Popen(
         module_command("bridgehead.cluster"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=module_environment(),
+        env=module_environment({**os.environ, "PYTHONPATH": os.pathsep.join(folders)}),
         start_new_session=True,
     )
     assert process.stdin is not None

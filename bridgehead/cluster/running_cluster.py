@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from bridgehead.cluster.data_directory import DataDirectory, write_json
@@ -50,7 +50,10 @@ class RunningCluster:
         self.phase = "starting"
         self.document: dict[str, Any] = {}
         """The contents of cluster.json; empty until the cluster is ready."""
-        self._thaws: set[asyncio.Task[None]] = set()
+        self.salts: Mapping[str, Mapping[str, str]] = {}
+        """Of the planned SCRAM users, by name and mechanism."""
+        self.was_upgraded = False
+        self._thaws: dict[asyncio.Task[None], NodeProcess] = {}
 
     @property
     def zookeeper_connect(self) -> str:
@@ -149,13 +152,22 @@ class RunningCluster:
 
         async def thaw() -> None:
             await asyncio.sleep(seconds)
-            node.thaw()
-            self.record.fault_healed("freeze", node.id)
+            self._thaw(node)
             self.announce(f"Broker {node.id} resumes after {seconds:g} s.")
 
         task = asyncio.create_task(thaw())
-        self._thaws.add(task)
-        task.add_done_callback(self._thaws.discard)
+        self._thaws[task] = node
+        task.add_done_callback(lambda done: self._thaws.pop(done, None))
+
+    def thaw_now(self) -> None:
+        """Resume every frozen node."""
+        for task, node in list(self._thaws.items()):
+            task.cancel()
+            self._thaw(node)
+
+    def _thaw(self, node: NodeProcess) -> None:
+        node.thaw()
+        self.record.fault_healed("freeze", node.id)
 
     async def stop(self) -> None:
         """Stop the nodes, then ZooKeeper, and seal the evidence."""

@@ -139,7 +139,7 @@ class Supervisor:
             cluster.nodes[plan.id] = node
             node.start()
         await wait_until(self._is_ready, _READY_TIMEOUT_S, self._describe_late)
-        await apply_access(list(cluster.nodes.values()), self._settings.access)
+        cluster.salts = await apply_access(list(cluster.nodes.values()), self._settings.access)
         await cluster.write_document()
 
     async def _begin_record(self, is_new: bool) -> None:

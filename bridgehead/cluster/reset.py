@@ -1,0 +1,199 @@
+"""Removes what clients have written, so that a cluster is as empty as after its start.
+
+Topics, dynamic broker configs, client quotas, SCRAM users and ACLs are read and removed through the
+cluster's own APIs; `initial_access` creates the planned users and ACLs again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from bridgehead.cluster.access_plan import PlannedAcl
+from bridgehead.cluster.control_socket import ControlError
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.initial_access import (
+    ANY_ACL,
+    MECHANISMS,
+    CommandedNode,
+    apply_access,
+    ask,
+    check,
+    read_acls,
+)
+from bridgehead.cluster.running_cluster import RunningCluster, wait_until
+from bridgehead.kafka_wire.api_key import ApiKey
+
+_METADATA: Final = (ApiKey.METADATA, 1)
+_DELETE_TOPICS: Final = (ApiKey.DELETE_TOPICS, 1)
+_DELETE_ACLS: Final = (ApiKey.DELETE_ACLS, 2)
+_DESCRIBE_CONFIGS: Final = (ApiKey.DESCRIBE_CONFIGS, 1)
+_INCREMENTAL_ALTER_CONFIGS: Final = (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+_DESCRIBE_CLIENT_QUOTAS: Final = (ApiKey.DESCRIBE_CLIENT_QUOTAS, 1)
+_ALTER_CLIENT_QUOTAS: Final = (ApiKey.ALTER_CLIENT_QUOTAS, 1)
+_DESCRIBE_USERS: Final = (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0)
+_ALTER_USERS: Final = (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0)
+_BROKER: Final = 4  # resource type
+_DYNAMIC: Final = (2, 3)  # config sources: of one broker, of all brokers
+_DELETE: Final = 1  # config operation
+_UNKNOWN_TOPIC: Final = 3
+_DELETION_MS: Final = 30_000
+_TIMEOUT_S: Final = 30.0
+# Only the owner of a delegation token can expire it.
+_TOKENS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Contents:
+    """What one broker knows."""
+
+    topics: frozenset[str]
+    configs: frozenset[tuple[str, str]]
+    """Resource name ("" for all brokers) and config name."""
+    quotas: tuple[Mapping[str, Any], ...]
+    salts: Mapping[str, Mapping[str, str]]
+    """By SCRAM user and mechanism: a new password has a new salt."""
+    acls: frozenset[PlannedAcl]
+
+
+async def reset(cluster: RunningCluster) -> None:
+    """Remove what clients have written; return when no broker knows it any more.
+
+    Every broker must run and know the active controller.
+
+    Raises:
+        ClusterError: the cluster rejects a removal, or a change cannot be undone.
+    """
+    settings = cluster.settings
+    if cluster.was_upgraded:
+        raise ClusterError("An upgrade cannot be undone: start a new cluster.")
+    if any(settings.properties.get(name) for name in _TOKENS):
+        raise ClusterError("Delegation tokens cannot be removed: start a new cluster.")
+    controller = await cluster.active_controller()
+    if controller is None:
+        raise ClusterError("There is no active controller: heal the cluster first.")
+    nodes, active = list(cluster.nodes.values()), cluster.nodes[int(controller["id"])]
+    try:
+        await _reset(cluster, nodes, active)
+    except ControlError as error:
+        raise ClusterError(f"The metadata could not be removed: {error}") from error
+
+
+async def _reset(
+    cluster: RunningCluster, nodes: Sequence[CommandedNode], active: CommandedNode
+) -> None:
+    plan = cluster.settings.access
+    has_acls = bool(cluster.settings.properties.get("authorizer.class.name"))
+
+    async def known() -> list[_Contents]:
+        return await asyncio.gather(*(_contents(each, plan.principal, has_acls) for each in nodes))
+
+    def initial() -> _Contents:
+        empty: frozenset[Any] = frozenset()
+        return _Contents(empty, empty, (), cluster.salts, frozenset(plan.acls))
+
+    async def is_initial() -> bool:
+        return all(each == initial() for each in await known())
+
+    async def late() -> str:
+        return f"The brokers still knew removed metadata after {_TIMEOUT_S:.0f} s."
+
+    found = await known()
+    for node, each in zip(nodes, found, strict=True):
+        await _remove(active, each, plan.principal)
+        await _remove_configs(node, each, plan.principal)
+    for each in found:
+        if (each.salts, each.acls) != (cluster.salts, frozenset(plan.acls)):
+            await _remove_access(active, each, plan.principal)
+            cluster.salts = await apply_access(nodes, plan)
+            break
+    await wait_until(is_initial, _TIMEOUT_S, late)
+
+
+async def _contents(node: CommandedNode, principal: str, has_acls: bool) -> _Contents:
+    metadata = await ask(node, _METADATA, {"topics": None}, principal)
+    resources = [
+        {"resourceType": _BROKER, "resourceName": name, "configurationKeys": None}
+        for name in (str(node.id), "")
+    ]
+    body: dict[str, Any] = {"resources": resources, "includeSynonyms": False}
+    configs = (await ask(node, _DESCRIBE_CONFIGS, body, principal))["results"]
+    check(configs, "description of configs")
+    body = {"components": [], "strict": False}
+    quotas = await ask(node, _DESCRIBE_CLIENT_QUOTAS, body, principal)
+    check([quotas], "description of quotas")
+    users = await ask(node, _DESCRIBE_USERS, {"users": None}, principal)
+    check([users], "description of users")
+    names = sorted(each["user"] for each in users["results"])
+    salts = await node.command({"command": "scram_salts", "users": names})
+    return _Contents(
+        frozenset(topic["name"] for topic in metadata["topics"]),
+        frozenset(
+            (each["resourceName"], config["name"])
+            for each, source in zip(configs, _DYNAMIC, strict=True)
+            for config in each["configs"]
+            if config["configSource"] == source
+        ),
+        tuple(quotas["entries"] or ()),
+        salts["salts"],
+        frozenset(await read_acls(node, principal) if has_acls else ()),
+    )
+
+
+async def _remove(controller: CommandedNode, found: _Contents, principal: str) -> None:
+    """Remove quotas first: they may limit the other removals."""
+    if found.quotas:
+        entries = [
+            {
+                "entity": each["entity"],
+                "ops": [
+                    {"key": value["key"], "value": 0.0, "remove": True} for value in each["values"]
+                ],
+            }
+            for each in found.quotas
+        ]
+        body: dict[str, Any] = {"entries": entries, "validateOnly": False}
+        answer = await ask(controller, _ALTER_CLIENT_QUOTAS, body, principal)
+        check(answer["entries"], "removal of a quota")
+    if found.topics:
+        body = {"topicNames": sorted(found.topics), "timeoutMs": _DELETION_MS}
+        answer = await ask(controller, _DELETE_TOPICS, body, principal)
+        results = answer["responses"]  # The previous broker's topics are gone already.
+        check([each for each in results if each["errorCode"] != _UNKNOWN_TOPIC], "deletion")
+
+
+async def _remove_configs(node: CommandedNode, found: _Contents, principal: str) -> None:
+    """Ask the broker that described them: a broker accepts only its own configs."""
+    resources = [
+        {
+            "resourceType": _BROKER,
+            "resourceName": resource,
+            "configs": [
+                {"name": name, "configOperation": _DELETE, "value": None}
+                for owner, name in sorted(found.configs)
+                if owner == resource
+            ],
+        }
+        for resource in sorted({owner for owner, _ in found.configs})
+    ]
+    if resources:
+        body = {"resources": resources, "validateOnly": False}
+        answer = await ask(node, _INCREMENTAL_ALTER_CONFIGS, body, principal)
+        check(answer["responses"], "removal of a config")
+
+
+async def _remove_access(controller: CommandedNode, found: _Contents, principal: str) -> None:
+    deletions = [
+        {"name": name, "mechanism": MECHANISMS[mechanism][0]}
+        for name, salts in sorted(found.salts.items())
+        for mechanism in sorted(salts)
+    ]
+    if deletions:
+        body: dict[str, Any] = {"deletions": deletions, "upsertions": []}
+        answer = await ask(controller, _ALTER_USERS, body, principal)
+        check(answer["results"], "removal of user")
+    if found.acls:
+        answer = await ask(controller, _DELETE_ACLS, {"filters": [ANY_ACL]}, principal)
+        check(answer["filterResults"], "removal of ACLs")
