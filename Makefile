@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-done
 unexport PYTHONDONTWRITEBYTECODE
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline kafka-jars help setup docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline prerequisites image-clean kafka-jars help setup docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -115,14 +115,26 @@ up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.brid
 down: setup ## stop them
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
 
+IMAGES = node zookeeper cluster tools
+
 image: ## build the images from a registry's Python image
-	@for target in node zookeeper cluster tools; do \
+	@for target in $(IMAGES); do \
 		docker build $(IMAGE_ARGS) --target $$target --tag bridgehead-$$target:latest . || exit 1; \
 	done
 
-image-offline: setup ## build the images without a registry, from Debian and Python packages
+image-offline: prerequisites setup ## build the images without a registry, from Debian and Python packages
 	@$(BIN)/python -m deploy.offline
-	@$(MAKE) --no-print-directory image IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm --build-arg PACKAGES_IMAGE=bridgehead-wheels:bookworm"
+	@$(MAKE) --no-print-directory image IMAGES="node-packages tools-packages $(IMAGES)" IMAGE_ARGS="--quiet --build-arg BASE_IMAGE=bridgehead-base:bookworm --build-arg PACKAGES_IMAGE=bridgehead-wheels:bookworm"
+	@docker image prune --force --filter label=bridgehead.stage >/dev/null
+	@echo "The packages are kept for the next build; make image-clean removes them."
+
+prerequisites: ## name what image-offline needs and this machine lacks
+	@"$(or $(PYTHON),python3)" -m deploy.prerequisites
+
+image-clean: ## remove what image-offline keeps for the next build
+	@docker image rm --force bridgehead-node-packages bridgehead-tools-packages bridgehead-wheels:bookworm bridgehead-base:bookworm >/dev/null
+	@docker image prune --force --filter label=bridgehead.stage >/dev/null
+	@rm -rf build/wheelhouse
 
 docs: setup ## generate the pages of docs/ that describe code
 	@PYTHONPATH=. $(BIN)/python -m docs.generate

@@ -1,8 +1,8 @@
-"""`python -m deploy.compose_plugin`: installs Compose v2 for an engine without it.
+"""`python3 -m deploy.compose_plugin`: installs Compose v2 for this user, unless it works already.
 
-Prints the folder to use as DOCKER_CONFIG, or nothing if `docker compose` works already. The
-plug-in comes from the package of the next Debian release, found through this machine's apt
-configuration. Nothing is installed into the system.
+The plug-in goes into the folder for plug-ins of the user's Docker configuration, which is not
+changed otherwise. It comes from the package of the next Debian release, found through this
+machine's apt configuration. Uses only the standard library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deploy.offline import RELEASE, CannotBuildError, run
 NEXT_RELEASE = "trixie"
 PACKAGE = "docker-compose"
 PLUGIN = "usr/libexec/docker/cli-plugins/docker-compose"
-CACHE = Path.home() / ".cache" / "bridgehead" / "docker"
+CACHE = Path.home() / ".cache" / "bridgehead" / "docker"  # the DOCKER_CONFIG of our own tests
 
 
 def has_compose(environment: dict[str, str] | None = None) -> bool:
@@ -49,8 +49,8 @@ def read_sources(folder: Path = Path("/etc/apt")) -> str:
     return "\n\n".join(path.read_text() for path in paths if path.is_file())
 
 
-def fetch_plugin() -> None:
-    """Unpack the plug-in into the cache.
+def fetch_plugin(configuration: Path) -> None:
+    """Unpack the plug-in into a folder of Docker's configuration.
 
     Raises:
         CannotBuildError: apt has no mirror, or the download fails.
@@ -76,7 +76,7 @@ def fetch_plugin() -> None:
         command = ("apt-get", *options, "download", PACKAGE)
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
         run("dpkg-deb", "-x", folder / file, folder / "unpacked")
-        plugins = CACHE / "cli-plugins"
+        plugins = configuration / "cli-plugins"
         plugins.mkdir(parents=True, exist_ok=True)
         shutil.copy2(folder / "unpacked" / PLUGIN, plugins / "docker-compose")
 
@@ -89,18 +89,29 @@ def docker_config() -> str | None:
     """
     if has_compose():
         return None
-    environment = {**os.environ, "DOCKER_CONFIG": str(CACHE)}
-    if not has_compose(environment):
-        fetch_plugin()
-    if not has_compose(environment):
-        raise CannotBuildError("the downloaded plug-in does not run: install Docker Compose v2.")
+    install(CACHE)
     return str(CACHE)
 
 
+def install(configuration: Path) -> None:
+    """Fetch the plug-in, unless it works already with this configuration.
+
+    Raises:
+        CannotBuildError: it cannot be fetched, or does not run.
+    """
+    environment = {**os.environ, "DOCKER_CONFIG": str(configuration)}
+    if not has_compose(environment):
+        fetch_plugin(configuration)
+    if not has_compose(environment):
+        raise CannotBuildError("the downloaded plug-in does not run: install Docker Compose v2.")
+
+
 def main() -> int:
-    """Print the folder; return the exit status."""
+    """Install it for this user; return the exit status."""
     try:
-        sys.stdout.write(f"{docker_config() or ''}\n")
+        if not has_compose():
+            install(Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"))
+        sys.stdout.write("docker compose works.\n")
     except CannotBuildError as error:
         sys.stderr.write(f"Docker Compose v2 is missing: {error}\n")
         return 2

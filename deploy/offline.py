@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+from deploy.prerequisites import BASE, CANNOT_BUILD, CHECKOUT, missing, report
+
 WHEELHOUSE = CHECKOUT / "build" / "wheelhouse"
 RELEASE = "bookworm"
 PYTHON = "3.11"  # of that release; pip downloads wheels for it
 PACKAGES = "python3,python3-venv,ca-certificates"
-BASE = f"bridgehead-base:{RELEASE}"
 WHEELS = f"bridgehead-wheels:{RELEASE}"
 MADE_FROM = "bridgehead.made-from"  # the label of an image's inputs
 # Useless in a container, and a third of the base's size.
@@ -37,8 +37,6 @@ NOT_NEEDED = (
     "usr/share/info",
 )
 SOURCE_ONLY = ("pyspark",)
-CANNOT_BUILD = 2  # exit status: this machine lacks something
-ROOM_NEEDED = 6 << 30  # bytes, for images and intermediate files
 
 
 class CannotBuildError(Exception):
@@ -101,13 +99,8 @@ def try_engine() -> None:
     """Run a container with the settings of ours: network, published port, limits, no rights.
 
     Raises:
-        CannotBuildError: the engine lacks iptables, cgroups or space.
+        CannotBuildError: the engine lacks iptables or cgroups.
     """
-    root = Path(run("docker", "info", "--format={{.DockerRootDir}}").strip())
-    if root.is_dir() and shutil.disk_usage(root).free < ROOM_NEEDED:
-        raise CannotBuildError(
-            f"{root} has less than {ROOM_NEEDED >> 30} GB of free space: free some."
-        )
     name = f"bridgehead-trial-{secrets.token_hex(4)}"
     try:
         run("docker", "network", "create", name)
@@ -200,6 +193,8 @@ def only(lock: str, names: Sequence[str]) -> str:
 
 def main() -> int:
     """Build what is missing; return the exit status."""
+    if lacks := missing():
+        return report(lacks)
     try:
         make_base_and_wheels()
         try_engine()

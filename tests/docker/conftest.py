@@ -12,7 +12,8 @@ from typing import NoReturn
 import pytest
 
 from deploy.compose_plugin import docker_config
-from deploy.offline import CANNOT_BUILD, CannotBuildError
+from deploy.offline import CannotBuildError
+from deploy.prerequisites import CANNOT_BUILD
 
 ROOT = Path(__file__).parent.parent.parent
 NO_ENGINE = "no Docker engine answers; start dockerd and run `make test-docker` again."

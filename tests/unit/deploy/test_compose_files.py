@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import yaml
 
 from bridgehead.cluster import zookeeper_alone
 from bridgehead.cluster.errors import ClusterError
-from deploy import kill_controller, offline, spark
+from deploy import kill_controller, offline, prerequisites, spark
 from deploy.compose_plugin import main_mirrors
 
 ROOT = Path(__file__).parents[3]
@@ -113,13 +114,82 @@ def test_ports_are_published_on_loopback_only() -> None:
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 
-def test_node_containers_are_unprivileged_and_read_only() -> None:
-    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    nodes = [service for name, service in services.items() if name.startswith("kafka-")]
-    assert len(nodes) == 3
-    for node in nodes:
-        assert node["read_only"] is True
-        assert node["cap_drop"] == ["ALL"]
+@pytest.mark.parametrize("file", ["docker-compose.yml", "docker-compose.ensemble.yml"])
+def test_our_containers_are_unprivileged_read_only_and_limited(file: str) -> None:
+    services = yaml.safe_load((ROOT / file).read_text())["services"]
+    ours = {name: each for name, each in services.items() if "bridgehead" in each.get("image", "")}
+    expected = {
+        "docker-compose.yml": {
+            *("zookeeper", "setup", "kafka-1", "kafka-2", "kafka-3", "submitter"),
+            *("spark-master", "spark-worker-1", "spark-worker-2"),
+        },
+        "docker-compose.ensemble.yml": {"zookeeper-2", "zookeeper-3"},
+    }
+    assert set(ours) == expected[file]
+    for each in ours.values():
+        assert each["read_only"] is True
+        assert each["cap_drop"] == ["ALL"]
+        assert each["security_opt"] == ["no-new-privileges:true"]
+        assert each["tmpfs"]
+        assert each["mem_limit"]
+
+
+def answers(**outputs: tuple[int, str]) -> prerequisites.Run:
+    """A machine's commands, by their first two words joined with `_`."""
+
+    def run(*command: str) -> tuple[int, str]:
+        return outputs.get("_".join(command[:2]), (0, ""))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("run", "sentences"),
+    [
+        (answers(docker_version=(127, "")), ["Docker is missing: sudo apt-get install docker.io"]),
+        (
+            answers(docker_version=(1, "Cannot connect")),
+            ["No Docker engine answers: sudo systemctl start docker"],
+        ),
+        (
+            answers(docker_version=(1, "permission denied while trying to connect")),
+            ["You may not use the Docker engine: sudo usermod -aG docker $USER, and log in again"],
+        ),
+        (
+            answers(docker_compose=(1, "")),
+            ["Docker Compose v2 is missing: python3 -m deploy.compose_plugin"],
+        ),
+        (
+            {"debootstrap_--version": (127, "")},
+            ["debootstrap is missing: sudo apt-get install debootstrap"],
+        ),
+        (
+            {"debootstrap_--version": (127, ""), "docker_images": (0, "0123456789ab")},
+            [],  # the base image exists
+        ),
+    ],
+)
+def test_missing_prerequisites_are_named_with_the_command(
+    run: prerequisites.Run | dict[str, tuple[int, str]],
+    sentences: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prerequisites.os, "geteuid", lambda: 0)
+    found = prerequisites.missing(
+        answers(**run) if isinstance(run, dict) else run, lambda _: 10**12
+    )
+    assert found == sentences
+
+
+def test_too_little_space_is_named_once_per_file_system() -> None:
+    (sentence,) = prerequisites.missing_space(str(ROOT), lambda _: 3 * 10**9)
+    assert "has 3.0 GB of free space, and the build needs" in sentence
+
+
+def test_prerequisites_need_no_installed_package() -> None:
+    """They run before anything is downloaded."""
+    command = [sys.executable, "-S", "-c", "import deploy.prerequisites, deploy.compose_plugin"]
+    subprocess.run(command, cwd=ROOT, check=True)
 
 
 def test_machine_that_cannot_build_has_its_own_exit_status(
@@ -129,8 +199,9 @@ def test_machine_that_cannot_build_has_its_own_exit_status(
     def refuse(*_command: object) -> str:
         raise offline.CannotBuildError("the mirror is out of reach.")
 
+    monkeypatch.setattr(offline, "missing", list)
     monkeypatch.setattr(offline, "run", refuse)
-    assert offline.main() == offline.CANNOT_BUILD
+    assert offline.main() == prerequisites.CANNOT_BUILD
     assert "the mirror is out of reach" in capsys.readouterr().err
 
 
