@@ -8,12 +8,14 @@ The verdict on one property is the first that applies:
             a needed witness has a gap: the missing evidence could explain the violation
 4. UNKNOWN  a needed witness has a gap and `gap_blocks_pass` is true: the missing evidence could
             hold a violation
-5. NODATA   there was nothing to judge
-6. PASS
+5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not
+            given, or `--seal-key` is given and the manifest is not signed
+6. NODATA   there was nothing to judge
+7. PASS
 
 CRASHED means that the judge itself failed. The verdict on a run is the worst among the properties
 that decide: those that the run's manifest expects. A run that expects none in particular is decided
-by all properties except those that are NODATA by rule 2 or 5; if none is left, it is NODATA.
+by all properties except those that are NODATA by rule 2 or 6; if none is left, it is NODATA.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ WITNESSES: Final[Mapping[str, str]] = {
     "client": "clients",
     **dict.fromkeys(("kafka_request", "kafka_authorizer"), "kafka"),
 }
-UNDECIDED: Final = 3  # exit code
+UNDECIDED: Final = 3  # exit code, as in bridgehead/exit_codes.py
+CANNOT_RUN: Final = 4
 NOTHING_TO_JUDGE: Final = "the run has nothing of this kind"
 NO_AUTHORIZER: Final = "the run has no authorizer"
 NO_SCENARIO: Final = "the run is no scenario: no fault was injected"
@@ -114,9 +117,17 @@ def inapplicable(spec: PropertySpec, run: RunDescription) -> str:
 
 
 def verdict_row(
-    spec: PropertySpec, manifest: Manifest, count: Count, gaps: Mapping[str, str]
+    spec: PropertySpec, manifest: Manifest, count: Count, gaps: Mapping[str, str], doubt: str
 ) -> VerdictRow:
-    """Return the verdict on one property; `gaps` are the first gap of each witness."""
+    """Return the verdict on one property.
+
+    Args:
+        spec: the property.
+        manifest: of the run.
+        count: its rows and violations.
+        gaps: by witness, its first gap.
+        doubt: why the evidence may have been changed (`SealRules.doubt`), or "".
+    """
     absent = out_of_reach(manifest)
     unreachable = next((absent[each] for each in spec.witnesses if each in absent), "")
     gap = next((gaps[each] for each in spec.witnesses if each in gaps), "")
@@ -129,6 +140,8 @@ def verdict_row(
         verdict, why = Verdict(spec.violated), count.sentence
     elif gap and (count.violations or spec.gap_blocks_pass):
         verdict, why = Verdict.UNKNOWN, gap
+    elif doubt:
+        verdict, why = Verdict.UNKNOWN, doubt
     elif not count.judged:
         verdict, why = Verdict.NODATA, NOTHING_TO_JUDGE
     if manifest.run.expected is not None:

@@ -13,9 +13,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 from event_log.properties import PROPERTY_SPECS
-from event_log.verdicts import Verdict, exit_code, worst
+from event_log.seals import Seal, SealError, seal_rules
+from event_log.verdicts import CANNOT_RUN, Verdict, exit_code, worst
 from judge.evidence.reading import Evidence, EvidenceError
 from judge.evidence.run_lookup import read_run
 from judge.history import History
@@ -23,6 +25,11 @@ from judge.verdicts import Judgement, judge
 
 SCHEMA_VERSION = 1  # of the document; bridgehead/schema_version.py says when to increment it
 _SHOWN_MAX = 5
+_ADVICE: Final = {
+    Seal.UNSEALED: "`bridgehead down` seals this run if its cluster runs, `bridgehead evidence "
+    "seal` if not; --unsealed trusts it as it is",
+    Seal.UNCHECKED: "the manifest is signed; --seal-key checks the signature",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,9 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "folder", type=Path, help="a cluster's data directory, or the folder of a run"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--seal-key", type=Path, help="the key that must have signed the manifest")
+    parser.add_argument("--unsealed", action="store_true", help="trust a run that is not sealed")
     options = parser.parse_args(arguments)
     try:
-        evidence = read_run(options.folder)
+        rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
+        evidence = read_run(options.folder, rules)
+    except SealError as error:
+        print(error, file=sys.stderr)
+        return CANNOT_RUN
     except (EvidenceError, OSError) as error:
         print(error, file=sys.stderr)
         return exit_code(Verdict.NODATA)
@@ -56,7 +69,8 @@ def _document(
         "run_id": run.run_id,
         "scenario": run.scenario,
         "seed": run.seed,
-        "sealed": not evidence.unsealed,
+        "sealed": evidence.seal is not Seal.UNSEALED,
+        "seal": evidence.seal,
         "verdict": verdict,
         "properties": [
             {**asdict(row), "violations": [asdict(violation) for violation in violations]}
@@ -87,7 +101,7 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
             f"{statements[row.property]}"
         )
         sentences = [violation.sentence for violation in violations]
-        if row.why and row.why not in sentences[:1]:
+        if row.why and row.why not in (evidence.doubt, *sentences[:1]):
             sentences.insert(0, row.why)
         _print_some(sentences, "              ")
     for witness, gaps in evidence.gaps.items():
@@ -95,11 +109,10 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
     cut = sum(account.cut for account in evidence.accounts)
     if cut:
         print(f"evidence: a kill cut off the last line of {cut} files")
-    if evidence.unsealed:
-        print(
-            "evidence: this run is not sealed: `bridgehead down` seals it if its cluster runs, "
-            "`bridgehead evidence seal` if not."
-        )
+    if evidence.doubt:
+        print(f"evidence: {evidence.doubt}")
+    if evidence.seal in _ADVICE:
+        print(f"evidence: {_ADVICE[evidence.seal]}")
     run_id = evidence.manifest.run.run_id
     print(f"{verdict:10}run {run_id}; verdicts in parentheses do not decide")
 

@@ -31,7 +31,8 @@ def judge(history: History, checks: Mapping[str, Check] = CHECKS) -> list[Judgem
         count = _NOTHING
         if not inapplicable(spec, manifest.run):
             violations, count = _count(checks[spec.id], history)
-        judgements.append(Judgement(verdict_row(spec, manifest, count, gaps), violations))
+        row = verdict_row(spec, manifest, count, gaps, history.evidence.doubt)
+        judgements.append(Judgement(row, violations))
     return judgements
 
 

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -19,7 +20,11 @@ from rich.table import Table as Shown
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
+from event_log.seals import SealError, seal_rules
 from event_log.verdicts import VerdictRow
+
+if TYPE_CHECKING:
+    from pipeline.evidence import Run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,15 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    from pipeline.evidence import EvidenceError
-    from pipeline.folders import OutputError
+    from pipeline.evidence import EvidenceError, find_runs
+    from pipeline.folders import OutputError, copies_folder
     from pipeline.gateway import GatewayError
 
     try:
-        return _run(options, console)
+        rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
+        with copies_folder(options.out) as copies:
+            runs = find_runs(options.evidence, rules, copies=copies)  # Fails before Spark starts.
+            return _run(options, runs, console)
     except EvidenceError as error:
         return _fail(str(error), ExitCode.UNDECIDED)
-    except (OutputError, GatewayError, ClusterError) as error:
+    except (OutputError, GatewayError, ClusterError, SealError) as error:
         return _fail(str(error))
     except (PySparkException, Py4JError) as error:
         if options.debug:
@@ -59,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="build tables, verdicts and a report from evidence")
     run.add_argument("--evidence", type=Path, required=True, help="a cluster's folder, or a run's")
     run.add_argument("--out", type=Path, required=True, help="the folder for tables and report")
+    run.add_argument("--seal-key", type=Path, help="the key that must have signed the manifests")
+    run.add_argument("--unsealed", action="store_true", help="trust runs that are not sealed")
     run.add_argument("--master", default="local[*]", help="Spark's master (default: local[*])")
     run.add_argument("--memory", default="4g", help="of the driver and of executors (default: 4g)")
     run.add_argument(
@@ -87,13 +97,11 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _run(options: argparse.Namespace, console: Console) -> int:
+def _run(options: argparse.Namespace, runs: Sequence[Run], console: Console) -> int:
     from event_log.verdicts import exit_code, worst
-    from pipeline.evidence import find_runs
     from pipeline.run import Pipeline
     from pipeline.session import SMALL_BYTES_MAX, open_session
 
-    runs = find_runs(options.evidence)  # Fails before Spark is started.
     began = time.monotonic()
     with Progress(
         TextColumn("{task.description:24}"),

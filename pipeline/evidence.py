@@ -1,8 +1,9 @@
-"""Finds sealed runs and compares their files with the manifests.
+"""Finds runs and compares their files with the manifests.
 
-A file that has changed since the run was sealed, or that the manifest does not name, is an error
-that names it. A file that the manifest names and that does not exist is a gap. Files are read here
-only to check them; Spark reads their lines.
+An unsealed run is copied as it is now, and the copy is sealed. A file that has changed since the
+run was sealed, or that the manifest does not name, is an error that names it. A file that the
+manifest names and that does not exist is a gap. Files are read here only to check them; Spark reads
+their lines.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +24,14 @@ from event_log.evidence import (
     ManifestFile,
     manifest_from_json,
 )
+from event_log.seals import SIGNATURE, Seal, SealError, SealRules
+from judge.evidence.reading import EvidenceError as CopyError
+from judge.evidence.run_lookup import sealed_copy
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PATH: Final = re.compile(r"[A-Za-z0-9.=_-]+(?:/[A-Za-z0-9.=_-]+)*")
 _GLOB: Final = re.compile(r"[\[\]{}*?\\]")
+_NO_KEY: Final = SealRules()
 
 
 class EvidenceError(Exception):
@@ -35,24 +40,31 @@ class EvidenceError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One sealed run. `missing` are files that the manifest names and that do not exist."""
+    """One run. `missing` are files that the manifest names and that do not exist."""
 
     id: str
     folder: Path
     manifest: Manifest
     digest: str  # of the manifest and the missing files
     missing: tuple[str, ...]
+    doubt: str = ""  # why it may have been changed; see event_log.seals
 
     def files(self, *kinds: str) -> list[ManifestFile]:
         """Return the existing files of these kinds."""
         return [f for f in self.manifest.files if f.kind in kinds and f.path not in self.missing]
 
 
-def find_runs(folder: Path) -> list[Run]:
-    """Return the sealed runs of a folder: a run's folder, one with runs, or a cluster's.
+def find_runs(folder: Path, rules: SealRules = _NO_KEY, *, copies: Path | None = None) -> list[Run]:
+    """Return the runs of a folder: a run's folder, one with runs, or a cluster's.
+
+    Args:
+        folder: the folder.
+        rules: for their seals.
+        copies: the folder for copies of unsealed runs; None: reject these.
 
     Raises:
-        EvidenceError: there is none, two have the same id, or a file has changed.
+        EvidenceError: there is none, two have the same id, a file has changed, or another key
+            signed a manifest.
     """
     if not folder.is_dir():
         raise EvidenceError(f"{folder} is not a folder: name one that `bridgehead up` wrote.")
@@ -61,7 +73,7 @@ def find_runs(folder: Path) -> list[Run]:
         raise EvidenceError(f"{folder} has no run: name a cluster's folder, or one of its runs.")
     runs: dict[str, Run] = {}
     for each in found:
-        run = _open(each)
+        run = _open(each, rules) if (each / MANIFEST).exists() else _copied(each, rules, copies)
         if run.id in runs:
             raise EvidenceError(f"{each} and {runs[run.id].folder} are both run {run.id}.")
         runs[run.id] = run
@@ -76,18 +88,28 @@ def _run_folders(folder: Path) -> Iterator[Path]:
         yield from (path for path in parent.glob("run=*") if path.is_dir())
 
 
-def _open(folder: Path) -> Run:
+def _copied(folder: Path, rules: SealRules, copies: Path | None) -> Run:
+    if copies is None:
+        raise EvidenceError(f"{folder} is not sealed: run `bridgehead evidence seal` on it first.")
+    try:
+        copy = sealed_copy(folder, copies)
+    except (CopyError, OSError) as error:
+        raise EvidenceError(f"{folder} is not sealed, and cannot be copied: {error}") from None
+    return replace(_open(copy, _NO_KEY), doubt=rules.doubt(Seal.UNSEALED))
+
+
+def _open(folder: Path, rules: SealRules) -> Run:
     if _GLOB.search(str(folder)):
         raise EvidenceError(f"{folder}: Spark reads []{{}}*?\\ as patterns; move it elsewhere.")
     path = folder / MANIFEST
     try:
         text = path.read_bytes()
-    except OSError:
-        raise EvidenceError(
-            f"{folder} is not sealed: run `bridgehead evidence seal` on it first."
-        ) from None
-    try:
+        seal = rules.check(folder, text)
         manifest = manifest_from_json(json.loads(text))
+    except OSError as error:
+        raise EvidenceError(f"{path} cannot be read: {error.strerror}.") from None
+    except SealError as error:
+        raise EvidenceError(str(error)) from None
     except (ManifestError, ValueError) as error:
         raise EvidenceError(f"{path}: {error}") from None
     if not _RUN_ID.fullmatch(manifest.run.run_id):
@@ -95,7 +117,12 @@ def _open(folder: Path) -> Run:
     missing = _check(folder, manifest)
     digest = hashlib.sha256(text + "\n".join(missing).encode()).hexdigest()[:16]
     return Run(
-        id=manifest.run.run_id, folder=folder, manifest=manifest, digest=digest, missing=missing
+        id=manifest.run.run_id,
+        folder=folder,
+        manifest=manifest,
+        digest=digest,
+        missing=missing,
+        doubt=rules.doubt(seal),
     )
 
 
@@ -106,7 +133,7 @@ def _check(folder: Path, manifest: Manifest) -> tuple[str, ...]:
         if not _PATH.fullmatch(name) or ".." in name.split("/"):
             raise EvidenceError(f"{folder}: {name!r} is not a path inside a run.")
     existing = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-    unnamed = sorted(existing - set(named) - {MANIFEST})
+    unnamed = sorted(existing - set(named) - {MANIFEST, SIGNATURE})
     if unnamed:
         raise EvidenceError(
             f"{folder / unnamed[0]} is not in the manifest: seal the run again, or remove it."

@@ -10,11 +10,13 @@ Everything that is read or written besides Spark's tables goes through this file
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -46,6 +48,26 @@ def uri(path: Path) -> str:
     return f"file://{path}"
 
 
+@contextlib.contextmanager
+def copies_folder(out: Path) -> Iterator[Path]:
+    """Make a folder in `out` for copies of unsealed runs, where Spark's workers can read them.
+
+    Raises:
+        OutputError: `out` cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.TemporaryDirectory(prefix=".unsealed-", dir=out.resolve())
+    except OSError as error:
+        raise _not_writable(out, error) from error
+    with temporary as name:
+        yield Path(name)
+
+
+def _not_writable(out: Path, error: OSError) -> OutputError:
+    return OutputError(f"{out} cannot be written ({error.strerror}): choose another --out.")
+
+
 class Folders:
     """The tables in one folder. `sources` are the digests of the evidence, by run."""
 
@@ -65,9 +87,7 @@ class Folders:
         try:
             self._out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(
-                f"{out} cannot be written ({error.strerror}): choose another --out."
-            ) from error
+            raise _not_writable(out, error) from error
 
     def missing(self, table: str) -> list[str]:
         """Return the runs whose rows of this table do not exist."""

@@ -92,7 +92,7 @@ def verdict_rows(
         gaps: by witness, its first gap.
     """
     return [
-        verdict_row(spec, run.manifest, counts.get(spec.id, Count()), gaps)
+        verdict_row(spec, run.manifest, counts.get(spec.id, Count()), gaps, run.doubt)
         for spec in PROPERTY_SPECS
     ]
 

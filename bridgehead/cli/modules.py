@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from bridgehead.cli.options import JsonOption, run_module
+from bridgehead.cli.options import (
+    JsonOption,
+    SealKeyOption,
+    UnsealedOption,
+    run_module,
+    seal_options,
+)
 
 evidence_app = typer.Typer(no_args_is_help=True, help="Seal and import the evidence of runs.")
 demo_app = typer.Typer(
@@ -28,6 +34,8 @@ pipeline_app = typer.Typer(
 def judge(
     evidence: Annotated[Path, typer.Argument(metavar="DIR", help="A cluster's folder.")],
     *,
+    seal_key: SealKeyOption = None,
+    unsealed: UnsealedOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Judge a cluster's last run.
@@ -38,7 +46,8 @@ def judge(
 
     if not evidence.is_dir():
         raise ClusterError(f"{evidence} is not a folder: give the --data-dir of the cluster.")
-    run_module("judge", str(evidence), *(["--json"] if json_output else []))
+    options = seal_options(seal_key, unsealed=unsealed)
+    run_module("judge", str(evidence), *options, *(["--json"] if json_output else []))
 
 
 @evidence_app.command()
@@ -77,6 +86,7 @@ def seal(
             help="Transaction log folder of an external ZooKeeper; once for each member.",
         ),
     ] = None,
+    seal_key: SealKeyOption = None,
 ) -> None:
     """Write a run's manifest, with digests of all files.
 
@@ -93,7 +103,7 @@ def seal(
     options = [
         part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each.resolve()))
     ]
-    run_module("judge.evidence", "seal", str(folder), *options)
+    run_module("judge.evidence", "seal", str(folder), *options, *seal_options(seal_key))
 
 
 @demo_app.command()
@@ -117,10 +127,10 @@ def authorization(*, data_dir: DataDir = Path(".demo-authorization")) -> None:
 @pipeline_app.command()
 def run(
     *,
-    evidence: Annotated[
-        Path, typer.Option(metavar="DIR", help="A cluster's folder, or one sealed run.")
-    ],
+    evidence: Annotated[Path, typer.Option(metavar="DIR", help="A cluster's folder, or one run.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for tables and report.")],
+    seal_key: SealKeyOption = None,
+    unsealed: UnsealedOption = False,
     master: Annotated[
         str, typer.Option(metavar="URL", help="Spark's master: local[*] or spark://HOST:PORT.")
     ] = "local[*]",
@@ -140,7 +150,7 @@ def run(
     ] = "4g",
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
 ) -> None:
-    """Judge sealed runs.
+    """Judge all runs of a folder.
 
     Exit code 0: every expected property holds; 1: one does not; 3: undecided.
     """
@@ -148,5 +158,6 @@ def run(
         *("pipeline", "run", "--evidence", str(evidence), "--out", str(out)),
         *("--master", master, "--driver-host", driver_host, "--memory", memory),
         *(f"--conf={each}" for each in conf or []),
+        *seal_options(seal_key, unsealed=unsealed),
         *(["--debug"] if debug else []),
     )

@@ -19,6 +19,13 @@ DataDirOption = Annotated[
         "--data-dir", envvar="BRIDGEHEAD_DATA_DIR", help="The cluster's folder.", metavar="DIR"
     ),
 ]
+SealKeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--seal-key", metavar="FILE", help="The key that signs manifests; only you may read it."
+    ),
+]
+UnsealedOption = Annotated[bool, typer.Option("--unsealed", help="Trust a run that is not sealed.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 DEFAULT_DATA_DIR = Path(".bridgehead")
@@ -56,6 +63,12 @@ def say_aside(sentence: str) -> None:
     """Print one line for people, on standard error, and flush it."""
     sys.stderr.write(sentence + "\n")
     sys.stderr.flush()
+
+
+def seal_options(seal_key: Path | None, *, unsealed: bool = False) -> list[str]:
+    """Return the arguments of a judge for these options."""
+    key = [] if seal_key is None else [f"--seal-key={seal_key}"]
+    return [*key, *(["--unsealed"] if unsealed else [])]
 
 
 def run_module(module: str, *arguments: str) -> NoReturn:

@@ -11,6 +11,7 @@ from bridgehead.cli.options import (
     DEFAULT_DATA_DIR,
     DataDirOption,
     JsonOption,
+    SealKeyOption,
     print_json,
     say,
     say_aside,
@@ -19,54 +20,59 @@ from bridgehead.cli.options import (
 if TYPE_CHECKING:
     from bridgehead.cluster.settings import ClusterSettings
 
-BasePort = Annotated[
+BrokersOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="Number of brokers.", show_default="3")
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="cluster.yaml, or Kafka's server.properties.")
+]
+OverrideOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="[ID:]KEY=VALUE", help="A property, for all brokers or for one."),
+]
+BasePortOption = Annotated[
     int | None,
     typer.Option(
         min=1, max=65535, metavar="PORT", help="First broker's port.", show_default="9092"
     ),
 ]
+PortsOption = Annotated[
+    Literal["auto"] | None, typer.Option(metavar="auto", help="Choose free ports.")
+]
+ControllerOption = Annotated[
+    int | None, typer.Option(metavar="ID", help="This broker is controller whenever it runs.")
+]
+ZooKeeperOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT[,...][/CHROOT]", help="A running ZooKeeper, instead of the embedded one."
+    ),
+]
+AllowRemotePlaintextOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-remote-plaintext",
+        help="Allow listeners without authentication on other addresses than loopback.",
+    ),
+]
+DetachOption = Annotated[
+    bool, typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`.")
+]
 
 
 def up(
     *,
-    brokers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of brokers.", show_default="3")
-    ] = None,
+    brokers: BrokersOption = None,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="cluster.yaml, or Kafka's server.properties."),
-    ] = None,
-    override: Annotated[
-        list[str] | None,
-        typer.Option(metavar="[ID:]KEY=VALUE", help="A property, for all brokers or for one."),
-    ] = None,
-    base_port: BasePort = None,
-    ports: Annotated[
-        Literal["auto"] | None, typer.Option(metavar="auto", help="Choose free ports.")
-    ] = None,
-    controller: Annotated[
-        int | None,
-        typer.Option(metavar="ID", help="This broker is controller whenever it runs."),
-    ] = None,
-    zookeeper: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT[,...][/CHROOT]",
-            help="A running ZooKeeper, instead of the embedded one.",
-        ),
-    ] = None,
-    allow_remote_plaintext: Annotated[
-        bool,
-        typer.Option(
-            "--allow-remote-plaintext",
-            help="Allow listeners without authentication on other addresses than loopback.",
-        ),
-    ] = False,
-    detach: Annotated[
-        bool,
-        typer.Option("--detach", help="Return when the cluster is ready; stop it with `down`."),
-    ] = False,
+    config: ConfigOption = None,
+    override: OverrideOption = None,
+    base_port: BasePortOption = None,
+    ports: PortsOption = None,
+    controller: ControllerOption = None,
+    zookeeper: ZooKeeperOption = None,
+    allow_remote_plaintext: AllowRemotePlaintextOption = False,
+    seal_key: SealKeyOption = None,
+    detach: DetachOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Start ZooKeeper and brokers; Ctrl-C stops them."""
@@ -82,6 +88,7 @@ def up(
         controller=controller,
         zookeeper=zookeeper,
         allow_remote_plaintext=allow_remote_plaintext,
+        seal_key=seal_key,
     )
     _start(settings, data_dir, detach=detach, json_output=json_output)
 

@@ -79,6 +79,7 @@ class Cluster(StartStop):
         zookeeper: `HOST:PORT[,...][/chroot]` of a running ZooKeeper; None: the embedded one.
         zookeeper_members: 1 or 3 embedded servers.
         run: the run's scenario, seed and expected properties.
+        seal_key: the file of the key that signs the run's manifest; needs `data_dir`.
         node_command: replaces `python -m node`, in tests.
     """
 
@@ -98,6 +99,7 @@ class Cluster(StartStop):
         zookeeper: str | None = None,
         zookeeper_members: int = 1,
         run: RunSettings | None = None,
+        seal_key: str | Path | None = None,
         node_command: Sequence[str] = (),
     ) -> None:
         self._temporary = data_dir is None
@@ -118,6 +120,7 @@ class Cluster(StartStop):
             node_command=tuple(node_command),
             run=run or RunSettings(),
             access=access,
+            seal_key=None if seal_key is None else Path(seal_key),
             keep_evidence=not self._temporary,
         )
         self._client = ClusterClient(self.data_dir)

@@ -119,6 +119,7 @@ def load_settings(
     controller: int | None = None,
     zookeeper: str | None = None,
     allow_remote_plaintext: bool = False,
+    seal_key: Path | None = None,
 ) -> ClusterSettings:
     """Return the settings of the command line and the `--config` file.
 
@@ -148,6 +149,7 @@ def load_settings(
             for node in sorted({*file.nodes, *per_node})
         },
         access=file.access(properties),
+        seal_key=seal_key,
     )
     check_settings(settings)
     return settings

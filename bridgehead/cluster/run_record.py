@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import bridgehead
 from bridgehead.application import module_command, module_environment
+from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines, host_boot_id
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.settings import ClusterSettings
@@ -40,6 +41,16 @@ class RunRecord:
         self._announce = announce
         self._noted: set[tuple[int, str]] = set()
         self._lines: EventLines | None = None
+
+    async def check_seal_key(self) -> None:
+        """Check the file of the seal key, if there is one.
+
+        Raises:
+            ClusterError: it cannot be used.
+        """
+        key = self._settings.seal_key
+        if key is not None and (error := await _run("judge.evidence", "check-key", str(key))):
+            raise ClusterError(error)
 
     def begin(self, *, chroot: str, log_folders: list[Path] | None) -> None:
         """Write run.json and open the harness's events.
@@ -126,7 +137,9 @@ class RunRecord:
         if self._lines is None:
             return
         self._lines.close("the run has ended")
-        error = await _run("judge.evidence", "seal", str(self.folder), timeout_s=_SEAL_TIMEOUT_S)
+        key = self._settings.seal_key  # Only its path: a process list shows the arguments.
+        arguments = [str(self.folder), *([] if key is None else [f"--seal-key={key}"])]
+        error = await _run("judge.evidence", "seal", *arguments, timeout_s=_SEAL_TIMEOUT_S)
         if error:
             self._announce(f"{self.folder} is not sealed: {error}")
 

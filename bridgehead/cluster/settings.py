@@ -46,6 +46,8 @@ class ClusterSettings:
     run: RunSettings = dataclasses.field(default_factory=RunSettings)
     keep_evidence: bool = True
     """Dump and seal at the end; False for a temporary folder."""
+    seal_key: Path | None = None
+    """The file of the key that signs the run's manifest."""
     access: AccessPlan = dataclasses.field(default_factory=AccessPlan)
     """The users, ACLs and certificates to create."""
     node_command: tuple[str, ...] = ()
@@ -56,6 +58,7 @@ def settings_to_json(settings: ClusterSettings) -> dict[str, Any]:
     """Return a JSON object for `settings_from_json`."""
     result = dataclasses.asdict(settings)
     result["data_dir"] = str(settings.data_dir)
+    result["seal_key"] = None if settings.seal_key is None else str(settings.seal_key.absolute())
     return result
 
 
@@ -63,6 +66,8 @@ def settings_from_json(document: Mapping[str, Any]) -> ClusterSettings:
     """Return the settings that `settings_to_json` wrote."""
     values = dict(document)
     values["data_dir"] = Path(values["data_dir"])
+    if values.get("seal_key") is not None:
+        values["seal_key"] = Path(values["seal_key"])
     per_node = values.get("node_properties", {})
     values["node_properties"] = {int(node): dict(given) for node, given in per_node.items()}
     values["access"] = AccessPlan.from_json(values.get("access", {}))
@@ -78,8 +83,11 @@ def check_settings(settings: ClusterSettings) -> None:
     """Check the settings.
 
     Raises:
-        ClusterError: there is no broker, or they refer to one that does not exist.
+        ClusterError: there is no broker, they refer to one that does not exist, or a key is given
+            for evidence that is not kept.
     """
+    if settings.seal_key is not None and not settings.keep_evidence:
+        raise ClusterError("seal_key needs a data_dir: a temporary folder is never sealed.")
     if settings.brokers < 1:
         raise ClusterError("A cluster needs at least one broker: --brokers 1 or more.")
     named = set(settings.node_properties)

@@ -103,6 +103,7 @@ class Supervisor:
     async def _start(self) -> None:
         cluster, external = self._cluster, self._settings.zookeeper_connect
         self._directory.cluster_json.unlink(missing_ok=True)
+        await cluster.record.check_seal_key()
         self._clear_strays()
         settings = with_certificates(self._settings, self._directory.tls)
         ports = Ports()

@@ -1,4 +1,7 @@
-"""`python -m judge.evidence seal DIR | kafka DIR`: seal runs, import Kafka's logs. Exit 0 or 4."""
+"""`python -m judge.evidence seal DIR | kafka DIR | check-key FILE`: seal runs, import Kafka's logs.
+
+Exit 0 or 4.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from event_log.evidence import MANIFEST
+from event_log.seals import SealError, read_key
+from event_log.verdicts import CANNOT_RUN
 from judge.evidence.kafka_logs import gather_kafka
 from judge.evidence.reading import EvidenceError
 from judge.evidence.run_lookup import find_runs, seal_now
-
-CANNOT_RUN = 4  # exit code: bridgehead/exit_codes.py
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,31 +26,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sealing = commands.add_parser("seal")
     sealing.add_argument("folder", type=Path)
     sealing.add_argument("--zookeeper-logs", action="append", default=[])
+    sealing.add_argument("--seal-key", type=Path)
     kafka = commands.add_parser("kafka")
     kafka.add_argument("folder", type=Path)
     kafka.add_argument("--logs", action="append", required=True)
     kafka.add_argument("--zookeeper-logs", action="append", default=[])
+    commands.add_parser("check-key").add_argument("file", type=Path)
     options = parser.parse_args(arguments)
     os.umask(0o077)  # the transaction log holds SCRAM keys
     try:
         if options.command == "kafka":
             print(gather_kafka(options.folder, options.logs, options.zookeeper_logs))
+        elif options.command == "check-key":
+            read_key(options.file)
         else:
-            _seal(options.folder, options.zookeeper_logs)
-    except EvidenceError as error:
+            _seal(options.folder, options.zookeeper_logs, options.seal_key)
+    except (EvidenceError, SealError) as error:
         print(error, file=sys.stderr)
         return CANNOT_RUN
     return 0
 
 
-def _seal(folder: Path, log_folders: list[str]) -> None:
+def _seal(folder: Path, log_folders: list[str], key_file: Path | None) -> None:
     """Seal every unsealed run; with logs named, seal the last run again."""
+    key = None if key_file is None else read_key(key_file)
     runs = find_runs(folder)
     chosen = [run for run in runs if not (run / MANIFEST).is_file()]
     if log_folders or folder in runs:
         chosen = runs[-1:]
     for run in chosen:
-        manifest = seal_now(run, log_folders or None)
+        manifest = seal_now(run, log_folders or None, key)
         lines = sum(file.lines for file in manifest.files)
         print(f"{run}: {len(manifest.files)} files, {lines} lines.")
         for gap in manifest.zookeeper.holes:

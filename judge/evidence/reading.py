@@ -24,6 +24,7 @@ from event_log.evidence import (
     ManifestFile,
     manifest_from_json,
 )
+from event_log.seals import SIGNATURE, Seal, SealError, SealRules
 from event_log.verdicts import manifest_gaps, witness_of
 from judge.evidence.lines import (
     FileAccount,
@@ -37,6 +38,7 @@ from judge.evidence.shapes import COMMIT_SHAPE, DUMP_SHAPE, faults_of
 Event = Mapping[str, Any]
 EventKey = tuple[str, str, int]  # node, boot, seq
 LINE_SHAPES: Final = {"commits": COMMIT_SHAPE, "dump": DUMP_SHAPE}
+_NO_KEY: Final = SealRules()
 
 
 class EvidenceError(Exception):
@@ -55,32 +57,36 @@ class Evidence:
     final: dict[str, DumpLine] | None = None
     gaps: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     accounts: list[FileAccount] = field(default_factory=list)
-    unsealed: bool = False  # read while the run may still go on
+    seal: Seal = Seal.UNSIGNED
+    doubt: str = ""  # why it may have been changed; see event_log.seals
     two_writers: list[EventKey] = field(default_factory=list)
 
 
-def load_manifest(folder: Path) -> Manifest:
-    """Read a sealed run's manifest. Raises EvidenceError."""
+def _load_manifest(folder: Path, rules: SealRules) -> tuple[Manifest, Seal]:
     try:
-        document = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return manifest_from_json(document)
+        data = (folder / MANIFEST).read_bytes()
+        seal = rules.check(folder, data)
+        return manifest_from_json(json.loads(data)), seal
+    except SealError as error:
+        raise EvidenceError(str(error)) from None
     except (OSError, ValueError, ManifestError) as error:
         raise EvidenceError(f"{folder / MANIFEST}: {error}") from None
 
 
-def read_sealed(folder: Path) -> Evidence:
+def read_sealed(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
     """Read a sealed run.
 
     Raises:
-        EvidenceError: the manifest is invalid, a file has changed, or a line is another run's.
+        EvidenceError: the manifest is invalid or of another key, a file has changed, or a line is
+            another run's.
     """
-    manifest = load_manifest(folder)
-    named = {each.path for each in manifest.files} | {MANIFEST}
+    manifest, seal = _load_manifest(folder, rules)
+    named = {each.path for each in manifest.files} | {MANIFEST, SIGNATURE}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name not in named:
             raise EvidenceError(f"{name} is not in the manifest: remove it, or seal the run again.")
-    evidence = Evidence(manifest)
+    evidence = Evidence(manifest, seal=seal, doubt=rules.doubt(seal))
     contents = {each.path: _content(folder, each) for each in manifest.files}
     missing = {path for path, data in contents.items() if data is None}
     for witness, gap in manifest_gaps(manifest, missing):

@@ -7,10 +7,14 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from event_log.evidence import MANIFEST, RUN, Manifest
+from event_log.seals import Seal, SealRules
 from judge.evidence.reading import Evidence, EvidenceError, read_sealed
 from judge.evidence.sealing import load_run, seal
+
+_NO_KEY: Final = SealRules()
 
 
 def find_runs(folder: Path) -> list[Path]:
@@ -32,7 +36,7 @@ def find_runs(folder: Path) -> list[Path]:
     return sorted(runs, key=lambda run: load_run(run).started_ms)
 
 
-def read_run(folder: Path) -> Evidence:
+def read_run(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
     """Read the last run of a folder; an unsealed run is read as it is now.
 
     Raises:
@@ -40,18 +44,30 @@ def read_run(folder: Path) -> Evidence:
     """
     run = find_runs(folder)[-1]
     if (run / MANIFEST).is_file():
-        return read_sealed(run)
+        return read_sealed(run, rules)
     with tempfile.TemporaryDirectory(prefix="bridgehead-judge-") as temporary:
-        copy = Path(temporary) / run.name
-        shutil.copytree(run, copy)
-        seal_now(copy)
-        evidence = read_sealed(copy)
-    evidence.unsealed = True
+        evidence = read_sealed(sealed_copy(run, Path(temporary)))
+    evidence.seal = Seal.UNSEALED
+    evidence.doubt = rules.doubt(evidence.seal)
     return evidence
 
 
-def seal_now(folder: Path, log_folders: list[str] | None = None) -> Manifest:
-    """Seal a run; `log_folders` are those of its ZooKeeper members' logs.
+def sealed_copy(run: Path, folder: Path) -> Path:
+    """Copy an unsealed run into `folder` as it is now, and seal the copy.
+
+    Raises:
+        EvidenceError: it cannot be sealed.
+    """
+    copy = folder / run.name
+    shutil.copytree(run, copy)
+    seal_now(copy)
+    return copy
+
+
+def seal_now(
+    folder: Path, log_folders: list[str] | None = None, key: bytes | None = None
+) -> Manifest:
+    """Seal a run; `log_folders` are those of its ZooKeeper members' logs, `key` signs the manifest.
 
     Raises:
         EvidenceError: it cannot be sealed.
@@ -60,6 +76,6 @@ def seal_now(folder: Path, log_folders: list[str] | None = None) -> Manifest:
     if log_folders:
         run = replace(run, log_folders=log_folders)
     try:
-        return seal(folder, run, sealed_ms=time.time_ns() // 1_000_000)
+        return seal(folder, run, sealed_ms=time.time_ns() // 1_000_000, key=key)
     except OSError as error:
         raise EvidenceError(f"{folder} cannot be sealed: {error}.") from None

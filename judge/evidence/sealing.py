@@ -1,7 +1,8 @@
 """Seals a run: writes the decoded transaction logs and a manifest of all files.
 
 Members' logs are copied without their preallocated tails, decoded, merged and written as commit
-lines. Every file is counted and digested; no file may change after that.
+lines. Every file is counted and digested; no file may change after that. With a key, the manifest
+is signed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from event_log.evidence import (
     manifest_to_json,
     run_from_json,
 )
+from event_log.seals import SIGNATURE, signature
 from judge.evidence.commit_lines import OutcomeContentError, commit_line
 from judge.evidence.merge import merge
 from judge.evidence.reading import EvidenceError
@@ -50,26 +52,37 @@ def load_run(folder: Path) -> RunDescription:
         raise EvidenceError(f"{path} does not describe a run: {error}") from None
 
 
-def seal(folder: Path, run: RunDescription, *, sealed_ms: int) -> Manifest:
-    """Write commit lines and the manifest; a sealed run is sealed again.
+def seal(
+    folder: Path, run: RunDescription, *, sealed_ms: int, key: bytes | None = None
+) -> Manifest:
+    """Write commit lines, the manifest and its signature; a sealed run is sealed again.
 
     Raises:
         EvidenceError: an outcome in ZooKeeper's log cannot be read, or a file is no part of a run.
     """
-    (folder / MANIFEST).unlink(missing_ok=True)
+    for name in (MANIFEST, SIGNATURE):
+        (folder / name).unlink(missing_ok=True)
     zookeeper = gather_commits(folder, run)
-    return write_manifest(folder, run, zookeeper, sealed_ms=sealed_ms)
+    return write_manifest(folder, run, zookeeper, sealed_ms=sealed_ms, key=key)
 
 
 def write_manifest(
-    folder: Path, run: RunDescription, zookeeper: ZooKeeperEvidence, *, sealed_ms: int
+    folder: Path,
+    run: RunDescription,
+    zookeeper: ZooKeeperEvidence,
+    *,
+    sealed_ms: int,
+    key: bytes | None = None,
 ) -> Manifest:
-    """Write the manifest of all files in the folder, atomically."""
+    """Write the manifest of all files in the folder, atomically; before it its signature."""
     manifest = Manifest(
         run=run, sealed_ms=sealed_ms, zookeeper=zookeeper, files=list(survey(folder))
     )
     temporary = folder / f"{MANIFEST}.tmp"
-    temporary.write_bytes(orjson.dumps(manifest_to_json(manifest), option=orjson.OPT_INDENT_2))
+    data = orjson.dumps(manifest_to_json(manifest), option=orjson.OPT_INDENT_2)
+    if key is not None:
+        (folder / SIGNATURE).write_bytes(signature(key, data) + b"\n")
+    temporary.write_bytes(data)
     temporary.replace(folder / MANIFEST)
     return manifest
 
@@ -78,7 +91,7 @@ def survey(folder: Path) -> Iterable[ManifestFile]:
     """Yield a description of every file of a run's folder."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if not path.is_file() or name == MANIFEST or name.endswith(".tmp"):
+        if not path.is_file() or name in (MANIFEST, SIGNATURE) or name.endswith(".tmp"):
             continue
         kind = _kind_of(name)
         digest, size, newlines, chunk = hashlib.sha256(), 0, 0, b"\n"

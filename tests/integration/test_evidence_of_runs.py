@@ -7,14 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from psutil import process_iter
 
 from bridgehead.cluster import ClientHistory, Cluster, RunSettings
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.exit_codes import ExitCode
+from event_log.seals import SIGNATURE, Seal, SealRules, read_key
 from event_log.verdicts import Verdict, worst
-from judge.evidence.reading import Evidence, load_manifest
+from judge.evidence.reading import Evidence, EvidenceError
 from judge.evidence.run_lookup import find_runs, read_run
 from judge.history import History
 from judge.verdicts import judge
@@ -77,8 +83,7 @@ def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
     _create(cluster, first, "three")
     cluster.stop()
     evidence = read_run(tmp_path)
-    (run,) = find_runs(tmp_path)
-    assert load_manifest(run).zookeeper.members == 3
+    assert evidence.manifest.zookeeper.members == 3
     assert not any(evidence.gaps.values()), evidence.gaps
     verdicts = _verdicts(evidence)
     assert (verdicts["T1"], verdicts["run"]) == (Verdict.PASS, Verdict.PASS), verdicts
@@ -155,7 +160,7 @@ def test_run_of_a_killed_supervisor_can_be_sealed_and_is_unknown(
     cluster.start()
     try:
         _create(cluster, 1, "orders")
-        assert read_run(tmp_path).unsealed
+        assert read_run(tmp_path).seal is Seal.UNSEALED
         supervisor = int((tmp_path / "supervisor.pid").read_text())
         os.kill(supervisor, signal.SIGKILL)
     finally:
@@ -172,6 +177,51 @@ def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
         sealed = _program("bridgehead.cli.main", "evidence", "seal", str(tmp_path))
     assert sealed.returncode == 4
     assert "`bridgehead down` seals its run" in sealed.stderr
+
+
+def test_run_is_signed_with_a_key_that_nothing_else_contains(tmp_path: Path) -> None:
+    """No file of the cluster, and no command line: not even that of the sealing program."""
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")
+    key.chmod(0o600)
+    folder = tmp_path / "cluster"
+    cluster = Cluster(
+        brokers=1, data_dir=folder, properties=PROPERTIES_OF_BROKERS, seal_key=str(key)
+    )
+    with cluster:
+        _create(cluster, 1, "orders")
+        stop = threading.Thread(target=cluster.stop)
+        stop.start()
+        seen = set()
+        while stop.is_alive():
+            seen |= {" ".join(each.info["cmdline"] or ()) for each in process_iter(["cmdline"])}
+        stop.join()
+    assert any("judge.evidence" in each and f"--seal-key={key}" in each for each in seen)
+    secret = read_key(key)
+    assert not [each for each in seen if secret.decode() in each]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert [path for path in files if path.name == SIGNATURE]
+    assert not [path for path in files if secret in path.read_bytes()]
+    evidence = read_run(folder, SealRules(key=secret))
+    assert (evidence.seal, _verdicts(evidence)["run"]) == (Seal.SIGNED, Verdict.PASS)
+    with pytest.raises(EvidenceError, match="with another key"):
+        read_run(folder, SealRules(key=b"another key of 30 bytes or so"))
+
+
+def test_cluster_does_not_start_with_an_unusable_key(tmp_path: Path) -> None:
+    folder, key = tmp_path / "cluster", tmp_path / "key"
+    key.touch()
+    key.chmod(0o600)
+    options = ("--data-dir", str(folder), "--seal-key", str(key))
+    started = _program("bridgehead.cli.main", "up", "--ports", "auto", *options)
+    assert started.returncode == ExitCode.CANNOT_RUN
+    said = started.stderr.splitlines()[-1]
+    assert said.startswith(f"bridgehead: The seal key {key} has 0 bytes, fewer than 16")
+    assert not list(folder.rglob("*.jsonl"))
+    with pytest.raises(ClusterError, match="has 0 bytes"):
+        Cluster(brokers=1, data_dir=folder, seal_key=key).start()
+    with pytest.raises(ClusterError, match="needs a data_dir"):
+        Cluster(brokers=1, seal_key=key).start()
 
 
 def test_missing_fence_fails_w2(start_cluster: StartCluster, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.generated_evidence.__main__ import PLANTED, generate
+from event_log import seals
+from event_log.evidence import MANIFEST, RUN, RunDescription
 from event_log.properties import PROPERTY_SPECS, Violation
-from event_log.verdicts import VerdictRow
+from event_log.verdicts import Verdict, VerdictRow
 from judge.evidence.kafka_logs import RUN_ID, gather_kafka
-from pipeline.evidence import EvidenceError, find_runs
+from pipeline.evidence import EvidenceError, Run, find_runs
 from pipeline.folders import MADE, digests
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
@@ -32,6 +34,7 @@ from tests.integration.pipeline_runs import accepted, expand_all
 pytestmark = pytest.mark.timeout(1200)
 
 GENERATED = "generated"
+UNSEALED = "unsealed"
 # The rows of bronze tables depend on the blocks that were read.
 COMPARED = [table for table in TABLES if not table.name.startswith("bronze/")]
 
@@ -64,9 +67,8 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Jud
     logs = write_logs(folder / "kafka")
     brokers = [str(logs / "broker-1"), str(logs / "broker-2")]
     gather_kafka(folder / "evidence", brokers, [])
-    pipeline = Pipeline(
-        spark, find_runs(expand_all(accepted(), folder / "evidence")), folder / "out"
-    )
+    runs = find_runs(expand_all(accepted(), folder / "evidence"))
+    pipeline = Pipeline(spark, [*runs, *_unsealed(folder)], folder / "out")
     pipeline.make()
     violations: dict[str, list[Violation]] = {}
     for row in pipeline.read("gold/violations").collect():
@@ -80,6 +82,20 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Jud
     return Judged(folder, pipeline, pipeline.verdicts(), violations, quarantined)
 
 
+def _unsealed(folder: Path) -> list[Run]:
+    """Write a correct run without manifest; return it as the pipeline finds it."""
+    run, copies = folder / f"run={UNSEALED}", folder / "copies"
+    copies.mkdir()
+    golden = {**golden_histories.load("forwarded_creation"), "zookeeper": None}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(golden_histories, "RUN_ID", UNSEALED)
+        golden_histories.expand(golden, run)
+    described = RunDescription(run_id=UNSEALED, expected=["F1", "K6"])
+    (run / RUN).write_text(json.dumps(asdict(described)), encoding="utf-8")
+    (run / MANIFEST).unlink()
+    return find_runs(run, copies=copies)
+
+
 @pytest.mark.parametrize("name", accepted())
 def test_golden_history_gets_its_verdicts(judged: Judged, name: str) -> None:
     """The same verdicts, rows judged, keys and sentences as from the plain judge."""
@@ -88,6 +104,14 @@ def test_golden_history_gets_its_verdicts(judged: Judged, name: str) -> None:
     assert found == golden_histories.pinned(golden)
     expected = [[path, at, sorted(reasons)] for path, at, reasons in golden.get("quarantine", [])]
     assert judged.quarantined.get(name, []) == expected
+
+
+def test_unsealed_run_is_unknown(judged: Judged) -> None:
+    rows = [row for row in judged.verdicts[UNSEALED] if row.decides]
+    assert [(row.property, row.verdict, row.judged, row.why) for row in rows] == [
+        ("F1", Verdict.UNKNOWN, 1, seals.UNSEALED),
+        ("K6", Verdict.UNKNOWN, 2, seals.UNSEALED),
+    ]
 
 
 def test_planted_violations_are_found_and_no_others(judged: Judged) -> None:
@@ -199,7 +223,7 @@ def test_report_is_self_contained(judged: Judged, tmp_path: Path) -> None:
     assert "<h2>Clients and the brokers they write through</h2>" in page
     assert "<h2>Denials by principal</h2>" in page
     documents = json.loads((out / "verdicts.json").read_text(encoding="utf-8"))
-    assert {each["run"] for each in documents} == {*accepted(), GENERATED, RUN_ID}
+    assert {each["run"] for each in documents} == {*accepted(), GENERATED, RUN_ID, UNSEALED}
     junit = (out / "junit.xml").read_text(encoding="utf-8")
     assert junit.count("<testcase ") == len(PROPERTY_SPECS) * len(documents)
 

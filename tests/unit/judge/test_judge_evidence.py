@@ -18,6 +18,7 @@ from cluster_model.token_znodes import TOKEN_PATHS
 from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS
 from event_log.commits import START_UP
 from event_log.evidence import MANIFEST, RunDescription
+from event_log.seals import Seal
 from event_log.verdicts import out_of_reach
 from judge.__main__ import main
 from judge.evidence.__main__ import main as evidence_main
@@ -103,7 +104,7 @@ def test_sealed_run_can_be_sealed_again_without_its_cluster(tmp_path: Path) -> N
 def test_reading_an_unsealed_run_does_not_change_it(tmp_path: Path) -> None:
     _run(tmp_path, logs=[_log([1])])
     evidence = read_run(tmp_path)
-    assert evidence.unsealed
+    assert evidence.seal is Seal.UNSEALED
     assert len(evidence.commits) == 1
     assert not list(tmp_path.rglob(MANIFEST))
 
