@@ -30,6 +30,7 @@ from broker_proxy.connection import ClientConnection
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Listener, LoginRequirements, Logins
 from broker_proxy.request_log import RequestLog
+from broker_proxy.request_memory import RequestMemory
 from cluster_model.client import Client
 from event_log.writer import EventLog
 
@@ -66,6 +67,7 @@ class ConnectionServices:
     limits: Limits
     log: EventLog
     request_log: RequestLog
+    memory: RequestMemory[ClientSocket]
     now_s: Callable[[], float]
     now_ns: Callable[[], int]
 
@@ -83,6 +85,10 @@ class Connections(Protocol):
 
     def authenticated(self, protocol: ClientSocket) -> None:
         """Note that a client met its listener's login requirements."""
+        ...
+
+    def memory_changed(self, protocol: ClientSocket, connection: ClientConnection) -> None:
+        """Note that a connection's requests take more or less memory."""
         ...
 
     def dismiss(self, protocol: ClientSocket, connection: ClientConnection) -> None:
@@ -136,6 +142,11 @@ class ClientSocket(asyncio.Protocol):
     def client(self) -> Client | None:
         """The client; None before it is admitted."""
         return self._connection.info.client if self._connection is not None else None
+
+    @property
+    def connection_id(self) -> str:
+        """The id of an admitted connection."""
+        return self._connection.info.connection_id if self._connection is not None else ""
 
     async def _upgrade_to_tls(self, connection: ClientConnection, bare: asyncio.Transport) -> None:
         transport, why = None, ""
@@ -204,10 +215,22 @@ class ClientSocket(asyncio.Protocol):
             self._early.append(data)
             return
         connection.receive_data(data)
-        if connection.is_full:
+        self._connections.memory_changed(self, connection)
+        if not self._may_read(connection):
             transport.pause_reading()
         if self._task is None:
             self._task = asyncio.create_task(self._work(connection, transport))
+
+    def _may_read(self, connection: ClientConnection) -> bool:
+        return not connection.is_full and self._services.memory.may_read(self)
+
+    def read_on(self) -> None:
+        """Read from the client again, if its requests may take more memory."""
+        connection, transport = self._connection, self._transport
+        if connection is None or transport is None or transport.is_closing():
+            return
+        if not self._is_finishing and self._may_read(connection):
+            transport.resume_reading()
 
     async def _work(self, connection: ClientConnection, transport: asyncio.Transport) -> None:
         """Execute queued requests one after another; join responses that are ready."""
@@ -228,9 +251,9 @@ class ClientSocket(asyncio.Protocol):
                         await self._mute(throttle_ms)
                     self.last_active_s = services.now_s()
                     if not connection.is_drained:
+                        self._connections.memory_changed(self, connection)
                         await asyncio.sleep(0)  # Lets other connections run.
-                if not (connection.is_full or self._is_finishing or transport.is_closing()):
-                    transport.resume_reading()
+                self.read_on()
             if connection.broken is not None:
                 _log.info("%s: %s", connection.info.connection_id, connection.broken)
                 if self._login is not None and not self._login.is_complete:
@@ -243,6 +266,9 @@ class ClientSocket(asyncio.Protocol):
             self.close()
         finally:
             self._task = None
+            connection.end_execution()
+            self._connections.memory_changed(self, connection)
+            self.read_on()
             services.log.flush()
 
     def _write(self, answers: list[bytes], transport: asyncio.Transport) -> None:
@@ -331,6 +357,8 @@ class ClientSocket(asyncio.Protocol):
     def _dismiss(self) -> None:
         if self._connection is not None and not self._is_dismissed:
             self._is_dismissed = True
+            self._connection.drop_frames()
+            self._connections.memory_changed(self, self._connection)
             self._connections.dismiss(self, self._connection)
 
     @property
@@ -366,6 +394,12 @@ class ClientSocket(asyncio.Protocol):
         if self._connection is not None and self._handshake is None:
             why = "too many clients are not authenticated yet"
             self._services.logins.failed(self._connection.info, self._login, why)
+        self.abort()
+
+    def give_up_frame(self) -> None:
+        """Close in the middle of a frame, to free its memory."""
+        if self._connection is not None:
+            self._connection.drop_frames()
         self.abort()
 
     def abort(self) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 from bridgehead.kafka_wire.framing import FrameBuffer, FrameError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
+from broker_proxy.request_memory import Held
 
 # Read-ahead limits: enough to keep a pipelining client busy, little enough that a client that
 # never reads its responses costs little memory.
@@ -32,6 +33,8 @@ class ClientConnection:
         self._frames = FrameBuffer(frame_bytes_max)
         self._queued: deque[bytes] = deque()
         self._queued_bytes = 0
+        self._executing_bytes = 0
+        self._received = 0  # frames
         self._count = 0
         self.broken: FrameError | None = None
 
@@ -48,8 +51,15 @@ class ClientConnection:
         except FrameError as error:
             self.broken = error
             frames = error.frames
+        self._received += len(frames)
         self._queued.extend(frames)
         self._queued_bytes += sum(map(len, frames))
+
+    @property
+    def held(self) -> Held:
+        """The memory that this connection's requests take."""
+        frames, whole = self._frames, self._queued_bytes + self._executing_bytes
+        return Held(whole, frames.partial_bytes, frames.claimed_bytes, self._received)
 
     @property
     def frame_bytes_max(self) -> int:
@@ -75,12 +85,24 @@ class ClientConnection:
         return not self._queued
 
     def next_frame(self) -> bytes | None:
-        """Return the next frame, or None."""
+        """Return the next frame, or None; the previous one is answered."""
+        self.end_execution()
         if not self._queued:
             return None
         frame = self._queued.popleft()
         self._queued_bytes -= len(frame)
+        self._executing_bytes = len(frame)
         return frame
+
+    def end_execution(self) -> None:
+        """Note that no request is executing."""
+        self._executing_bytes = 0
+
+    def drop_frames(self) -> None:
+        """Drop what is not executing: the connection is closed."""
+        self._frames.clear()
+        self._queued.clear()
+        self._queued_bytes = 0
 
     def open_request(self, frame: bytes, received_ns: int) -> ClientRequest:
         """Decode the header; the body stays as received.

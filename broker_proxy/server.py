@@ -13,7 +13,8 @@ import dataclasses
 import heapq
 import ipaddress
 import itertools
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from broker_proxy.admission import Admission
@@ -25,8 +26,13 @@ from cluster_model.client import Client
 from cluster_model.host_text import host_text
 from event_log.events import Connected, Disconnected
 
+_log = logging.getLogger(__name__)
 # How long written responses may take to reach their clients at shutdown.
 CLOSE_WITHIN_S: Final = 0.5
+# At the limit of queued.max.request.bytes: how often idle clients are looked for, and how many
+# closed ones are logged one by one each time.
+_MEMORY_CHECK_S: Final = 1.0
+_LOGGED_PER_CHECK: Final = 5
 _BACKLOG: Final = 1024
 # One more unauthenticated client closes the oldest of them.
 UNAUTHENTICATED_MAX: Final = 2_000
@@ -52,6 +58,9 @@ class KafkaServer:
         self._unauthenticated: dict[ClientSocket, None] = {}  # oldest first
         self._dismissed = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._memory_timer: asyncio.TimerHandle | None = None
+        self._unlogged_count = -_LOGGED_PER_CHECK  # of the connections closed for their memory
+        self.closed_for_memory_count = 0
 
     async def bind(self, listener: Listener, requirements: LoginRequirements) -> Listener:
         """Bind the listener's port without serving; return the listener with its actual port.
@@ -77,8 +86,8 @@ class KafkaServer:
 
     async def stop(self, grace_s: float) -> None:
         """Stop accepting, let running requests end within `grace_s`, close everything."""
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
+        for timer in filter(None, (self._idle_timer, self._memory_timer)):
+            timer.cancel()
         for server in self._servers:
             server.close()
         self._admission.close()
@@ -203,6 +212,43 @@ class KafkaServer:
         client = connection.info.client
         self._admission.left(client.listener_name, client.host)
         self._log.append(Disconnected(connection=connection.info.connection_id))
+
+    def memory_changed(self, protocol: ClientSocket, connection: ClientConnection) -> None:
+        """Note that a connection's requests take more or less memory."""
+        memory = self.services.memory
+        memory.update(protocol, connection.held)
+        self._close_for_memory(memory.take_excess())
+        self._release_memory()
+
+    def _release_memory(self) -> None:
+        """Read from clients again, and look for idle ones while others have to wait."""
+        memory = self.services.memory
+        for each in memory.released():
+            each.read_on()
+        if self._memory_timer is None and (memory.is_exhausted or memory.has_muted):
+            self._memory_timer = asyncio.get_running_loop().call_later(
+                _MEMORY_CHECK_S, self._check_memory
+            )
+
+    def _check_memory(self) -> None:
+        memory, self._memory_timer = self.services.memory, None
+        if self._unlogged_count > 0:
+            _log.warning("%d more connections were closed for their memory", self._unlogged_count)
+        self._unlogged_count = -_LOGGED_PER_CHECK
+        self._close_for_memory(memory.take_idle())
+        self._release_memory()
+
+    def _close_for_memory(self, protocols: Sequence[ClientSocket]) -> None:
+        for protocol in protocols:
+            self.closed_for_memory_count += 1
+            self._unlogged_count += 1
+            if self._unlogged_count <= 0:
+                _log.warning(
+                    "%s: closed in the middle of a request: the requests of all clients take "
+                    "queued.max.request.bytes=%d",
+                    *(protocol.connection_id, self.services.memory.bytes_max),
+                )
+            protocol.give_up_frame()
 
     def _close_idle(self) -> None:
         limit_s = self.services.limits.idle_ms_max / 1000

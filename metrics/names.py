@@ -194,6 +194,25 @@ IP_ACCEPT_THROTTLE_TIME: Final = Metric(
     "they were closed (connection_creation_rate)",
     ("listener",),
 )
+MEMORY_USED: Final = Metric(
+    "kafka_network_socketserver_memorypoolused",
+    "kafka.network:type=SocketServer,name=MemoryPoolUsed",
+    Kind.GAUGE,
+    "Bytes of requests that are read and not answered, of all connections",
+)
+MEMORY_AVAILABLE: Final = Metric(
+    "kafka_network_socketserver_memorypoolavailable",
+    "kafka.network:type=SocketServer,name=MemoryPoolAvailable",
+    Kind.GAUGE,
+    "Bytes that requests may still take (queued.max.request.bytes)",
+)
+CLOSED_FOR_MEMORY: Final = Metric(
+    "connections_closed_for_memory_count",
+    "",
+    Kind.GAUGE,
+    "Connections closed in the middle of a request since start, because the requests of all "
+    "connections took queued.max.request.bytes",
+)
 UNAUTHENTICATED_CONNECTIONS: Final = Metric(
     "unauthenticated_connection_count",
     "",
@@ -272,6 +291,9 @@ METRICS: Final = (
     LISTENER_ACCEPT_RATE,
     ACCEPT_THROTTLE_TIME,
     IP_ACCEPT_THROTTLE_TIME,
+    MEMORY_USED,
+    MEMORY_AVAILABLE,
+    CLOSED_FOR_MEMORY,
     UNAUTHENTICATED_CONNECTIONS,
     LOGINS,
     FAILED_LOGINS,

@@ -115,6 +115,10 @@ class Node:
         gauge(names.FORWARDING_QUEUE, lambda: broker.forwarding.queue_length)
         gauge(names.CONNECTIONS, lambda: server.connection_count)
         gauge(names.UNAUTHENTICATED_CONNECTIONS, lambda: server.unauthenticated_count)
+        memory = server.services.memory
+        gauge(names.MEMORY_USED, lambda: memory.used)
+        gauge(names.MEMORY_AVAILABLE, lambda: max(memory.bytes_max - memory.used, 0))
+        gauge(names.CLOSED_FOR_MEMORY, lambda: server.closed_for_memory_count)
         gauge(names.ZOOKEEPER_CONNECTED, lambda: broker.state.session is SessionState.CONNECTED)
         gauge(names.EVENT_QUEUE, lambda: controller.queue_length)
         gauge(names.BROKER_ACCEPT_RATE, broker.quotas.broker_accept_rate)

@@ -10,6 +10,7 @@ from broker_proxy.client_socket import LOGIN_FRAME_BYTES_MAX, ConnectionServices
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Logins
 from broker_proxy.request_log import RequestLog
+from broker_proxy.request_memory import RequestMemory
 from broker_proxy.server import KafkaServer
 from node.local_apis import build_local_apis, build_split_apis
 from node.parts import Parts
@@ -38,11 +39,15 @@ def build_server(parts: Parts) -> KafkaServer:
     # One of them, Envelope, hands its inner request back to the dispatcher.
     local_apis |= build_local_apis(parts, dispatcher.handle)
     wall_ms = instruments.clock.wall_ms
+    frame_bytes_max = config.broker.int("socket.request.max.bytes")
+    memory_bytes_max = config.broker.long("queued.max.request.bytes")
+    if memory_bytes_max <= 0:  # Unlimited in Kafka; here the least that Kafka accepts.
+        memory_bytes_max = frame_bytes_max
     services = ConnectionServices(
         dispatcher=dispatcher,
         logins=Logins(log, instruments.metrics, wall_ms),
         limits=Limits(
-            frame_bytes_max=config.broker.int("socket.request.max.bytes"),
+            frame_bytes_max=frame_bytes_max,
             idle_ms_max=config.broker.long("connections.max.idle.ms"),
             login_frame_bytes_max=min(
                 config.broker.int("sasl.server.max.receive.size"), LOGIN_FRAME_BYTES_MAX
@@ -51,6 +56,7 @@ def build_server(parts: Parts) -> KafkaServer:
         ),
         log=log,
         request_log=RequestLog(instruments.request_log, now_ns=time.monotonic_ns, wall_ms=wall_ms),
+        memory=RequestMemory(memory_bytes_max, frame_bytes_max),
         now_s=time.monotonic,
         now_ns=time.monotonic_ns,
     )

@@ -39,6 +39,20 @@ class FrameBuffer:
         self._buffer = bytearray()
         self.frame_bytes_max = frame_bytes_max
 
+    @property
+    def partial_bytes(self) -> int:
+        """The received bytes of the incomplete frame."""
+        return len(self._buffer)
+
+    @property
+    def claimed_bytes(self) -> int:
+        """The length of the incomplete frame; 0 while it is unknown."""
+        return _LENGTH.unpack_from(self._buffer)[0] if len(self._buffer) >= _LENGTH.size else 0
+
+    def clear(self) -> None:
+        """Drop the incomplete frame: nothing more will be received."""
+        self._buffer.clear()
+
     def receive_data(self, data: bytes) -> list[bytes]:
         """Add bytes from the socket; return every frame that is now whole.
 
@@ -68,7 +82,7 @@ class FrameBuffer:
             end = at + _LENGTH.size + length
             if end > size:
                 break
-            frames.append(bytes(data[at + _LENGTH.size : end]))
+            frames.append(bytes(memoryview(data)[at + _LENGTH.size : end]))
             at = end
         return frames, at
 

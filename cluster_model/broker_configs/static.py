@@ -54,6 +54,7 @@ class BrokerConfig:
                 except ConfigException as error:
                     errors.append(error.message)
         errors.extend(_ids_differ(values))
+        errors.extend(_memory_is_too_small(values))
         errors.extend(bridgehead_config_errors(originals))
         if errors:
             raise InvalidBrokerConfigError(tuple(errors))
@@ -112,3 +113,12 @@ def _ids_differ(values: Mapping[str, ConfigValue]) -> tuple[str, ...]:
     if broker_id == node_id:
         return ()
     return (f"broker.id is {broker_id} and node.id is {node_id}: they must be the same number",)
+
+
+def _memory_is_too_small(values: Mapping[str, ConfigValue]) -> tuple[str, ...]:
+    memory, request = (
+        values.get(name) for name in ("queued.max.request.bytes", "socket.request.max.bytes")
+    )
+    if not isinstance(memory, int) or not isinstance(request, int) or not 0 < memory < request:
+        return ()
+    return ("queued.max.request.bytes must be larger or equal to socket.request.max.bytes",)

@@ -34,6 +34,7 @@ from broker_proxy.dispatch import Dispatcher
 from broker_proxy.forwarding import ForwardingManager, Target
 from broker_proxy.logins import Listener, LoginRequirements, Logins
 from broker_proxy.request_log import RequestLog
+from broker_proxy.request_memory import RequestMemory
 from broker_proxy.routing import DIALECTS
 from broker_proxy.server import KafkaServer
 from cluster_model.authorization import allow_everything
@@ -135,6 +136,7 @@ class Broker:
                 now_ns=time.monotonic_ns,
                 wall_ms=lambda: int(time.time() * 1000),
             ),
+            memory=RequestMemory(chosen["frame_bytes_max"], chosen["frame_bytes_max"]),
             now_s=time.monotonic,
             now_ns=time.monotonic_ns,
         )
@@ -188,8 +190,9 @@ async def running(
         await envelopes.stop()
 
 
-def create(correlation_id: int, name: str = "orders") -> bytes:
-    message = CreateTopicsRequest(topics=[CreatableTopic(name=name, num_partitions=1)])
+def create(correlation_id: int, *names: str) -> bytes:
+    topics = [CreatableTopic(name=name, num_partitions=1) for name in names or ["orders"]]
+    message = CreateTopicsRequest(topics=topics)
     header = RequestHeader(19, 5, correlation_id, "c")
     return encode_request_header(header) + encode_request(19, 5, message)
 

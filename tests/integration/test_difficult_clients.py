@@ -81,6 +81,29 @@ async def _send_for_ever(client: socket.socket, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(client, data)
 
 
+async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
+    """Twenty requests of 2.4 MB in small pieces, where the memory is 10 MB."""
+    async with running(frame_bytes_max=10_000_000) as (broker, _):
+        memory, muted = broker.server.services.memory, 0
+
+        async def client(number: int) -> int:
+            nonlocal muted
+            connection = await broker.connect()
+            data = frame(create(number, *(f"{'x' * 30_000}{each}" for each in range(80))))
+            for at in range(0, len(data), 50_000):
+                connection.writer.write(data[at : at + 50_000])
+                await connection.writer.drain()
+                await asyncio.sleep(0)
+                muted += memory.has_muted
+            return correlation_id(await connection.receive_or_none(within_s=30))
+
+        answered = await asyncio.gather(*map(client, range(20)))
+        assert answered == list(range(20))
+        assert muted, "they never had to wait"
+        assert broker.server.closed_for_memory_count == 0
+        assert memory.used == 0
+
+
 async def test_an_excess_connection_waits_for_another_to_close() -> None:
     async with running() as (broker, _):
         broker.quotas.limits = ConnectionLimits(broker=2)

@@ -13,6 +13,7 @@ from bridgehead.kafka_wire.headers import (
 from bridgehead.kafka_wire.primitives import WireError
 from broker_proxy.apis.base import ClientConnectionInfo
 from broker_proxy.connection import FRAMES_QUEUED_MAX, QUEUED_BYTES_MAX, ClientConnection
+from broker_proxy.request_memory import Held
 from tests.unit.broker_proxy.client_requests import a_client
 
 
@@ -92,3 +93,26 @@ def test_an_unsupported_version_error_has_the_request_header() -> None:
     with pytest.raises(UnsupportedVersionError) as refused:
         connection.open_request(bytes.fromhex("0012ffff00000001000170"), 0)
     assert refused.value.header == RequestHeader(18, -1, 1, "p")
+
+
+def test_requests_hold_memory_from_their_first_byte_until_their_response() -> None:
+    connection = _connection()
+    connection.receive_data(frame(b"first") + frame(b"second request")[:10])
+    assert connection.held == Held(whole=5, partial=10, claimed=14, number=1)
+    assert connection.next_frame() == b"first"
+    assert connection.held.whole == 5, "it is executing"
+    connection.receive_data(frame(b"second request")[10:])
+    assert connection.held == Held(whole=19, number=2)
+    assert connection.next_frame() == b"second request"
+    assert connection.next_frame() is None
+    assert connection.held == Held(number=2)
+
+
+def test_a_closed_connection_holds_only_the_executing_request() -> None:
+    connection = _connection()
+    connection.receive_data(frame(b"first") + frame(b"second") + frame(b"third")[:6])
+    connection.next_frame()
+    connection.drop_frames()
+    assert connection.held == Held(whole=5, number=2)
+    connection.end_execution()
+    assert connection.held == Held(number=2)

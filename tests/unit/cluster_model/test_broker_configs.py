@@ -91,6 +91,17 @@ def test_broker_id_and_node_id_are_the_same() -> None:
         BrokerConfig.from_properties({"node.id": "4", "broker.id": "5"})
 
 
+def test_the_memory_for_requests_holds_the_largest_request() -> None:
+    """Kafka's text, recorded live."""
+    properties = {"socket.request.max.bytes": "1000", "queued.max.request.bytes": "1000"}
+    assert BrokerConfig.from_properties(properties).long("queued.max.request.bytes") == 1000
+    with pytest.raises(InvalidBrokerConfigError) as rejected:
+        BrokerConfig.from_properties(properties | {"queued.max.request.bytes": "999"})
+    assert rejected.value.errors == (
+        "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
+    )
+
+
 def test_layers_have_precedence_and_hide_synonyms() -> None:
     """Recorded live."""
     static = BrokerConfig.from_properties({"broker.id": "1", "log.retention.hours": "5"})

@@ -1,0 +1,143 @@
+"""The memory that the requests of all connections take: queued.max.request.bytes (KIP-72). Pure.
+
+A request counts from its first byte until its response. At the limit large frames are not read
+further, except the one that began first: it may exceed the limit, so that requests finish one after
+another. Small frames are always read. If idle clients hold the memory, those whose frames began
+first are closed.
+
+Kafka reserves the length that a client claims; here the bytes received are counted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
+
+R = TypeVar("R", bound=Hashable)
+
+SMALL_FRAME_BYTES: Final = 64 * 1024
+# A client that may send and delivers less between two checks is idle.
+PROGRESS_BYTES: Final = 64 * 1024
+# At most as much arrives at once on a connection: asyncio's size of a read.
+_READ_BYTES: Final = 256 * 1024
+# Idle clients are closed until this share of the limit is free.
+_FREE_SHARE: Final = 0.1
+
+
+class Held(NamedTuple):
+    """The bytes that one connection's requests take."""
+
+    whole: int = 0  # in complete frames, until their responses
+    partial: int = 0  # of the incomplete frame
+    claimed: int = 0  # the length of the incomplete frame; 0 while it is unknown
+    number: int = 0  # of the incomplete frame on its connection
+
+
+_NOTHING: Final = Held()
+
+
+class RequestMemory(Generic[R]):
+    """Counts the bytes of all readers; a reader is one connection."""
+
+    def __init__(self, bytes_max: int, frame_bytes_max: int) -> None:
+        """`bytes_max` may be exceeded by one frame, as in Kafka."""
+        self.bytes_max = bytes_max
+        self._excess_from = bytes_max + frame_bytes_max
+        self._held: dict[R, Held] = {}
+        self._partial: dict[R, None] = {}  # with an incomplete frame; the earliest begun first
+        self._muted: set[R] = set()
+        self._whole_bytes = self._partial_bytes = 0
+        self._checked: dict[R, Held] = {}  # those that could send since the last check
+
+    @property
+    def used(self) -> int:
+        """The bytes that all requests take now."""
+        return self._whole_bytes + self._partial_bytes
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True at the limit."""
+        return self.used >= self.bytes_max
+
+    @property
+    def has_muted(self) -> bool:
+        """True while readers wait for memory."""
+        return bool(self._muted)
+
+    def update(self, reader: R, held: Held) -> None:
+        """Set the bytes of a reader; one that holds nothing is forgotten."""
+        before = self._held.pop(reader, _NOTHING)
+        self._whole_bytes += held.whole - before.whole
+        self._partial_bytes += held.partial - before.partial
+        if held.whole or held.partial:
+            self._held[reader] = held
+        if not held.partial or held.number != before.number:
+            self._partial.pop(reader, None)
+            self._muted.discard(reader)
+        if held.partial:
+            self._partial.setdefault(reader)
+
+    def may_read(self, reader: R) -> bool:
+        """Return whether to read on. If not, `released` returns the reader later."""
+        if not self.is_exhausted or self._held.get(reader, _NOTHING).claimed <= SMALL_FRAME_BYTES:
+            return True
+        if reader == self._first:
+            return True
+        self._muted.add(reader)
+        self._checked.pop(reader, None)
+        return False
+
+    @property
+    def _first(self) -> R | None:
+        """The reader that may exceed the limit; None while complete requests alone reach it."""
+        return next(iter(self._partial), None) if self._whole_bytes < self.bytes_max else None
+
+    def released(self) -> list[R]:
+        """Return the muted readers that may read on: as many as there is room for, in order."""
+        if not self.has_muted:
+            return []
+        room = -(-(self.bytes_max - self.used) // _READ_BYTES)
+        muted = (each for each in self._partial if each in self._muted)
+        if room > 0:
+            released = list(itertools.islice(muted, room))
+        else:
+            released = [each for each in itertools.islice(muted, 1) if each == self._first]
+        self._muted.difference_update(released)
+        return released
+
+    def take_excess(self) -> list[R]:
+        """Return the readers to close at once: they exceed the limit by more than one frame."""
+        if self.used <= self._excess_from:
+            return []
+        return self._take(tuple(self._partial), self._excess_from)
+
+    def take_idle(self) -> list[R]:
+        """Return the readers to close if the limit has been reached; call it at intervals.
+
+        They could send since the last call and delivered less than `PROGRESS_BYTES`. There are
+        none while complete requests alone reach the limit: their responses free the memory.
+        """
+        before, self._checked = self._checked, {}
+        if not self.is_exhausted or self._whole_bytes >= self.bytes_max:
+            return []
+        self._checked = {
+            each: self._held[each] for each in self._partial if each not in self._muted
+        }
+        idle = [
+            each
+            for each, held in self._checked.items()
+            if (earlier := before.get(each)) is not None
+            and earlier.number == held.number
+            and held.partial - earlier.partial < PROGRESS_BYTES
+        ]
+        return self._take(idle, int(self.bytes_max * (1 - _FREE_SHARE)))
+
+    def _take(self, readers: Sequence[R], bytes_max: int) -> list[R]:
+        taken = []
+        for reader in readers:
+            if self.used <= bytes_max:
+                break
+            self.update(reader, Held(whole=self._held[reader].whole))
+            taken.append(reader)
+        return taken

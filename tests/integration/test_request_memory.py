@@ -1,0 +1,78 @@
+"""Clients that begin large requests and stop: the memory of all connections is bounded."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from contextlib import ExitStack, suppress
+
+import psutil
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.framing import FRAME_BYTES_MAX
+from raw_client.blocking import Connection
+from tests.integration.secured import Secured
+
+ATTACKERS = 100
+SENT_BYTES = 5 * 1024 * 1024
+LIMIT_BYTES = FRAME_BYTES_MAX  # of all connections, by default
+# A growing buffer takes an eighth more than its contents; the rest is what each client sent in the
+# moment of exhaustion, and the node's own growth.
+OVERHEAD = 1.5
+ANSWER_S = 0.1
+WITHIN_S = 60
+API_VERSIONS = 18
+CLOSED, USED = "connections_closed_for_memory_count", "socketserver_memorypoolused"
+
+
+def begin_request(client: socket.socket) -> None:
+    """Claim a frame of the largest length and send a twentieth of it, or less if closed."""
+    with suppress(OSError):
+        client.sendall(struct.pack(">i", FRAME_BYTES_MAX) + bytes(SENT_BYTES))
+
+
+def is_closed(client: socket.socket) -> bool:
+    try:
+        return client.recv(1, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
+    """A normal client is answered meanwhile; idle clients are closed until there is room."""
+    with Cluster(brokers=1) as cluster, ExitStack() as opened:
+        address = cluster.bootstrap_server(1)
+        host, _, port = address.rpartition(":")
+        process = psutil.Process(cluster.brokers[1].pid)
+        normal = opened.enter_context(Connection(address))
+        attackers = [
+            opened.enter_context(socket.create_connection((host, int(port))))
+            for _ in range(ATTACKERS)
+        ]
+        before = largest = process.memory_info().rss
+        senders = [threading.Thread(target=begin_request, args=(each,)) for each in attackers]
+        for sender in senders:
+            sender.start()
+        opened.callback(lambda: [sender.join() for sender in senders])
+        opened.callback(cluster.stop)  # ends the senders
+        times = []
+        began = time.monotonic()
+        while any(each.is_alive() for each in senders) or not any(map(is_closed, attackers)):
+            asked = time.monotonic()
+            normal.call(API_VERSIONS, 0, {})
+            times.append(time.monotonic() - asked)
+            largest = max(largest, process.memory_info().rss)
+            assert asked - began < WITHIN_S, f"{largest - before} bytes were never freed"
+            time.sleep(0.01)
+        closed = sum(map(is_closed, attackers))
+        assert largest - before < LIMIT_BYTES * OVERHEAD
+        assert sorted(times)[len(times) * 99 // 100] < ANSWER_S
+        assert Secured.metric_of(cluster, 1, CLOSED) >= closed
+        assert Secured.metric_of(cluster, 1, USED) < LIMIT_BYTES + FRAME_BYTES_MAX
+        log = (cluster.data_dir / "nodes" / "1" / "node.log").read_text()
+        assert "closed in the middle of a request" in log
+        assert "Traceback" not in log
