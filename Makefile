@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-done
 unexport PYTHONDONTWRITEBYTECODE
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline prerequisites image-clean kafka-jars help setup docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline prerequisites image-clean kafka-jars help setup first-hour docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +135,9 @@ image-clean: ## remove what image-offline keeps for the next build
 	@docker image rm --force bridgehead-node-packages bridgehead-tools-packages bridgehead-wheels:bookworm bridgehead-base:bookworm >/dev/null
 	@docker image prune --force --filter label=bridgehead.stage >/dev/null
 	@rm -rf build/wheelhouse
+
+first-hour: setup ## follow README and the guides on a clean clone, twice (ARGS="--reuse-venv")
+	@PYTHONPATH=. $(BIN)/python -m docs.first_hour $(ARGS)
 
 docs: setup ## generate the pages of docs/ that describe code
 	@PYTHONPATH=. $(BIN)/python -m docs.generate

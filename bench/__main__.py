@@ -9,7 +9,16 @@ import argparse
 import time
 from collections.abc import Callable
 
-from bench import bulk_creates, failover, forwarding, loading, real_kafka, small_creates, startup
+from bench import (
+    bulk_creates,
+    default_client,
+    failover,
+    forwarding,
+    loading,
+    real_kafka,
+    small_creates,
+    startup,
+)
 from bench.report import Plan, progress
 
 BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
@@ -19,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "startup": startup.run,
     "failover": failover.run,
     "loading": loading.run,
+    "default-client": default_client.run,
     "real-kafka": real_kafka.run,
 }
 

@@ -44,7 +44,7 @@ appear at any time.
 ## Exit codes
 """
 _CONFIGURATION_INTRODUCTION: Final = """\
-Every property that a broker accepts. [README](../README.md#configuration) lists the ones to know.
+Every property that a broker accepts.
 
 Properties are set
 
@@ -56,6 +56,22 @@ Properties are set
 `listener.name.<listener>.` before a name sets it for one listener, where Kafka allows that. An
 unknown `bridgehead.*` name, an invalid value and a missing class are errors at start; other
 unknown names are kept for plug-ins, as in Kafka.
+
+## To know first
+
+| property | meaning |
+|---|---|
+| `zookeeper.session.timeout.ms` | how long a dead controller stays the controller; default 6000 |
+| `bridgehead.metadata.controller.id` | the controller that Metadata names: `actual`, `random` \
+(as KRaft does), `self`, or a fixed id |
+| `bridgehead.metadata.blocking`, `bridgehead.metadata.reads` | when a write is acknowledged, and \
+how recent reads are ([why](adr/0008-read-consistency.md)) |
+| `inter.broker.protocol.version` | below 3.4 a broker writes configs, quotas, ACLs and tokens \
+itself ([upgrade](upgrade.md)) |
+| `topic.management.policy.class.name` | your own topic policy ([policies](policies.md)) |
+| `listeners`, `sasl.*`, `ssl.*` | PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL; PLAIN, SCRAM, \
+OAUTHBEARER ([security](security.md)) |
+| `bridgehead.quirks` | misbehaviour of a real Kafka to enable, by name ([quirks](quirks.md)) |
 
 ## Bridgehead's own
 

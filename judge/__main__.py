@@ -96,10 +96,9 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
     statements = {spec.id: spec.statement for spec in PROPERTY_SPECS}
     for row, violations in judgements:
         verdict_shown = row.verdict if row.decides else f"({row.verdict})"
-        print(
-            f"{verdict_shown:10}{row.property:4}{row.name:38}{row.judged:8} judged   "
-            f"{statements[row.property]}"
-        )
+        print(f"{verdict_shown:10}{row.property:4}{row.name:38}{row.judged:8} judged")
+        if row.verdict is not Verdict.PASS:
+            print(f"              {statements[row.property]}")
         sentences = [violation.sentence for violation in violations]
         if row.why and row.why not in (evidence.doubt, *sentences[:1]):
             sentences.insert(0, row.why)

@@ -187,7 +187,7 @@ def read_config(text: str) -> NodeConfig:
 
 
 def _check_level(broker: BrokerConfig, own: BridgeheadConfig) -> None:
-    """Reject an old release at a new level, and blocking metadata at an old level."""
+    """Reject a version that needs Envelopes without them, and cluster-wide blocking below 3.4."""
     name = "inter.broker.protocol.version"
     level = level_of(broker.string(name) or "")
     if level is None or is_below_the_bridge(level):

@@ -37,7 +37,7 @@ def _show(document: dict[str, Any]) -> None:
     say(f"ZooKeeper   {document['zookeeper_connect']}")
     if document["zookeeper_problem"]:
         say(f"problem     {document['zookeeper_problem']}")
-    rows = [("broker", "condition", "pid", "role", "listeners", "metrics")]
+    rows = [("id", "condition", "pid", "role", "listeners", "metrics")]
     for broker in document["brokers"]:
         state = broker["state"] or {}
         listeners = (f"{name}://{at}" for name, at in broker["listeners"].items())
@@ -48,7 +48,7 @@ def _show(document: dict[str, Any]) -> None:
                 str(broker["pid"] or "-"),
                 "controller" if state.get("is_controller") else "standby" if state else "-",
                 ",".join(listeners) or "-",
-                broker["metrics_url"] or "-",
+                (broker["metrics_url"] or "-").removeprefix("http://").removesuffix("/metrics"),
             )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -1,0 +1,243 @@
+"""`make first-hour`: follows README and the guides literally, on a clean clone, twice in a row.
+
+The code blocks are taken from the pages:
+
+- a block `sh` is run by bash, in the clone; variables live until the end of the page;
+- a block of another language whose first line is a comment with a file name becomes that file;
+- a file of GitHub Actions or GitLab CI is run too: its commands, in an empty workspace;
+- blocks without a language, and README's section about containers, are not run
+  (`make test-docker` runs the latter).
+
+A section about a language is skipped, and says so, if its tools are missing or its first block,
+which fetches packages, fails. No process may be left at the end of a page. `--reuse-venv` uses this
+checkout's packages instead of installing them again; CI recipes always do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+import yaml
+
+ROOT: Final = Path(__file__).parents[1]
+PAGES: Final = (
+    "README.md",
+    "docs/policies.md",
+    *sorted(f"docs/guides/{p.name}" for p in (ROOT / "docs/guides").iterdir()),
+)
+TOOLS: Final = {"Java": ("mvn", "java"), "Go": ("go",), "Node": ("npm", "node")}
+NOT_HERE: Final = ("In containers",)
+_BLOCK: Final = re.compile(
+    r"^(?:## (?P<section>[^\n]*)|```(?P<language>\w*)\n(?P<text>.*?)^```)$", re.M | re.S
+)
+_FILE: Final = re.compile(r"(?:#|//|<!--) ([\w./-]+\.\w+)(?:;.*)?(?: -->)?\n")
+_COMMAND_TIMEOUT_S: Final = 600
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block of a page, and the section that it stands in."""
+
+    section: str
+    language: str
+    text: str
+
+    @property
+    def file(self) -> str | None:
+        """The file that the block is, by its first line."""
+        found = _FILE.match(self.text)
+        return found[1] if found is not None and self.language != "sh" else None
+
+
+class PageFailedError(Exception):
+    """A page cannot be followed as it is printed."""
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """Yield the code blocks of a page's text, in order."""
+    section = ""
+    for found in _BLOCK.finditer(page):
+        if found["section"] is not None:
+            section = found["section"]
+        else:
+            yield Block(section, found["language"], found["text"])
+
+
+class Follower:
+    """Follows the pages of one clone."""
+
+    def __init__(self, clone: Path, skipped: Sequence[str] = ()) -> None:
+        self.clone = clone
+        self._skipped = (*NOT_HERE, *skipped)
+        self.untested: set[str] = set()
+
+    def follow(self, page: str) -> None:
+        """Run a page's blocks in order.
+
+        Raises:
+            PageFailedError: a command fails, or a process is left.
+        """
+        state = self.clone.parent / "state"
+        state.unlink(missing_ok=True)
+        skipped, begun = set(self._skipped), set()
+        for block in blocks((self.clone / page).read_text(encoding="utf-8")):
+            missing = [t for t in TOOLS.get(block.section, ()) if shutil.which(t) is None]
+            if missing and block.section not in skipped:
+                self._skip(skipped, page, block, f"{', '.join(missing)} missing")
+            if block.section in skipped:
+                continue
+            if block.file is not None:
+                self._write(block)
+            elif block.language == "sh":
+                first = block.section in TOOLS and block.section not in begun
+                begun.add(block.section)
+                if (code := self._run(block.text, state)) and first:
+                    self._skip(skipped, page, block, "its packages cannot be fetched")
+                elif code:
+                    raise PageFailedError(f"{page}: exit code {code} of\n{block.text}")
+        if left := processes_of(self.clone):
+            raise PageFailedError(f"{page} leaves processes: {left}")
+
+    def _skip(self, skipped: set[str], page: str, block: Block, why: str) -> None:
+        skipped.add(block.section)
+        self.untested.add(f"NOT TESTED: {block.section} of {page}: {why}.")
+
+    def _write(self, block: Block) -> None:
+        assert block.file is not None
+        path = self.clone / block.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text, encoding="utf-8")
+        if commands := recipe(block):
+            self._run_recipe(commands)
+
+    def _run_recipe(self, commands: list[str]) -> None:
+        with tempfile.TemporaryDirectory(dir=self.clone.parent) as folder:
+            workspace = Path(folder)
+            shutil.copytree(self.clone / "tests", workspace / "tests", ignore=_only_of_the_page)
+            for command in commands:
+                if (workspace / "bridgehead" / "Makefile").is_file():
+                    link_venv(self.clone, workspace / "bridgehead")
+                environment = {**clean_environment(), "BRIDGEHEAD_REPOSITORY": str(self.clone)}
+                if code := shell(command, workspace, environment):
+                    raise PageFailedError(f"exit code {code} of the recipe's command\n{command}")
+
+    def _run(self, text: str, state: Path) -> int:
+        """Run a block; return its exit code. `state` carries variables to the next block."""
+        load = f"[ -f {state} ] && . {state}; set -eu"
+        return shell(f"{load}\n{text}\nexport -p > {state}\n", self.clone, clean_environment())
+
+
+def recipe(block: Block) -> list[str]:
+    """Return the commands of a file of GitHub Actions or GitLab CI; none for any other file."""
+    if block.language != "yaml":
+        return []
+    document: dict[str, Any] = yaml.safe_load(block.text)
+    jobs = document.get("jobs", document).values()
+    steps = [step for job in jobs if isinstance(job, dict) for step in job.get("steps", ())]
+    scripts = [line for job in jobs if isinstance(job, dict) for line in job.get("script", ())]
+    return [step["run"] for step in steps if "run" in step] + scripts
+
+
+def _only_of_the_page(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name != "test_failover.py"]
+
+
+def clean_environment() -> dict[str, str]:
+    """Return this process's environment without what belongs to this checkout."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("BRIDGEHEAD_", "PYTHON", "VIRTUAL_ENV", "MAKE", "MFLAGS", "PYTEST"))
+    }
+    path = [each for each in kept["PATH"].split(os.pathsep) if ".venv" not in each]
+    return {**kept, "PATH": os.pathsep.join(path), "COLUMNS": "80"}
+
+
+def shell(text: str, folder: Path, environment: dict[str, str]) -> int:
+    """Run a script and show its output; return its exit code."""
+    done = subprocess.run(
+        ["bash", "-c", text],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        timeout=_COMMAND_TIMEOUT_S,
+        check=False,
+    )
+    return done.returncode
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Return the command lines of live processes that name a path below the folder."""
+    lines = [" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])]
+    return [line for line in lines if str(folder) in line]
+
+
+def link_venv(source: Path, target: Path) -> None:
+    """Give a clone the installed packages of another checkout, as hard links."""
+    if (target / ".venv").exists():
+        return
+    shutil.copytree(source / ".venv", target / ".venv", symlinks=True, copy_function=_link)
+    launcher = target / ".venv" / "bin" / "bridgehead"
+    text = launcher.read_text(encoding="utf-8").replace(str(source), str(target))
+    launcher.unlink()
+    launcher.write_text(text, encoding="utf-8")
+    launcher.chmod(0o755)
+    (target / ".venv" / ".setup-done").unlink(missing_ok=True)
+    (target / ".venv" / ".setup-done").touch()
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # another file system
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def main() -> int:
+    """Clone, install, follow every page; return 0 if all can be followed."""
+    parser = argparse.ArgumentParser(prog="first-hour", description=__doc__)
+    parser.add_argument("--reuse-venv", action="store_true", help="do not install the packages")
+    parser.add_argument("--python-only", action="store_true", help="skip the other languages")
+    parser.add_argument("--rounds", type=int, default=2, help="how often (default: 2)")
+    parser.add_argument("pages", nargs="*", default=PAGES, help="default: README and guides")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="first-hour-") as folder:
+        clone = Path(folder) / "bridgehead"
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+        if options.reuse_venv:
+            link_venv(ROOT, clone)
+        follower = Follower(clone, tuple(TOOLS) if options.python_only else ())
+        try:
+            if shell("make setup", clone, clean_environment()):
+                raise PageFailedError("make setup failed")
+            for number in range(1, options.rounds + 1):
+                for page in options.pages:
+                    began = time.monotonic()
+                    print(f"== {page}, round {number}", flush=True)
+                    follower.follow(page)
+                    print(f"== {page}: {time.monotonic() - began:.0f} s", flush=True)
+        except PageFailedError as failed:
+            print(f"FAILED: {failed}", file=sys.stderr)
+            for pid_file in clone.rglob("supervisor.pid"):
+                down = f".venv/bin/bridgehead down --data-dir {pid_file.parent}"
+                shell(down, clone, clean_environment())
+            return 1
+    for line in sorted(follower.untested):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
