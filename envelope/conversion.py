@@ -17,7 +17,13 @@ from envelope.messages import (
 
 # Fields with the same name in both forms.
 _ENVELOPE: Final = {field.name for field in fields(Envelope)} - {"identity", "client_address"}
+_TEXTS: Final = ("incarnation", "listener_name", "security_protocol", "request_id")
+_TEXT_CHARACTERS_MAX: Final = 300
 _UPDATE: Final = [field.name for field in fields(MetadataUpdate)]
+
+
+class MalformedMessageError(Exception):
+    """A text of a message is too long or not printable. Brokers send no such text."""
 
 
 def envelope_to_pb(envelope: Envelope, into: Any) -> None:
@@ -29,7 +35,13 @@ def envelope_to_pb(envelope: Envelope, into: Any) -> None:
 
 
 def envelope_from_pb(message: Any) -> Envelope:
-    """Read one Envelope of a batch."""
+    """Read one Envelope of a batch.
+
+    Raises:
+        MalformedMessageError: a text would not fit into a log line.
+    """
+    for name in _TEXTS:
+        _check_text(getattr(message, name))
     return Envelope(
         identity=RequestIdentity(message.broker_id, message.incarnation, message.sequence),
         client_address=message.client_host,
@@ -69,7 +81,12 @@ def hello_to_pb(hello: Hello) -> Any:
 
 
 def hello_from_pb(message: Any) -> Hello:
-    """Read the first message of a broker."""
+    """Read the first message of a broker.
+
+    Raises:
+        MalformedMessageError: the incarnation would not fit into a log line.
+    """
+    _check_text(message.incarnation)
     return Hello(message.broker_id, message.incarnation)
 
 
@@ -84,3 +101,8 @@ def ranges_to_pb(served: ApiRanges) -> Any:
 def ranges_from_pb(welcome: Any) -> ApiRanges:
     """Read a controller's APIs and versions; {} when it sends none."""
     return {api.api_key: (api.min_version, api.max_version) for api in welcome.apis}
+
+
+def _check_text(text: str) -> None:
+    if len(text) > _TEXT_CHARACTERS_MAX or not text.isprintable():
+        raise MalformedMessageError

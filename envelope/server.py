@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.principal import KafkaPrincipal
@@ -18,6 +19,7 @@ from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerServicer, add_ControllerServicer_to_server
 from envelope.channel_security import PeerIdentity, identify
 from envelope.conversion import (
+    MalformedMessageError,
     envelope_from_pb,
     hello_from_pb,
     ranges_to_pb,
@@ -140,6 +142,9 @@ class _Servicer(ControllerServicer):
                     task.add_done_callback(self._tasks.discard)
         except grpc.aio.AioRpcError as broken:
             _log.info("the channel of broker %s broke: %s", peer.hello.broker_id, broken)
+        except (DecodeError, MalformedMessageError):
+            broker_id = peer.hello.broker_id
+            _log.warning("closing the channel of broker %s: it sent a malformed message", broker_id)
         except Exception:
             _log.exception("closing the channel of broker %s after an error", peer.hello.broker_id)
 
@@ -165,9 +170,10 @@ async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
     try:
         async with asyncio.timeout(SILENCE_MAX_S):
             first = await anext(batches, None)
-    except TimeoutError:
+        is_hello = first is not None and first.HasField("hello")
+        return hello_from_pb(first.hello) if is_hello else None
+    except (TimeoutError, DecodeError, MalformedMessageError):
         return None
-    return hello_from_pb(first.hello) if first is not None and first.HasField("hello") else None
 
 
 def _host_of(peer: str) -> str:

@@ -18,6 +18,7 @@ import pytest
 from envelope._pb import envelope_pb2 as pb
 from envelope._pb.envelope_pb2_grpc import ControllerStub
 from envelope.channel import ControllerChannel
+from envelope.conversion import envelope_to_pb
 from envelope.messages import (
     ApiRanges,
     ChannelClosedError,
@@ -32,6 +33,7 @@ from envelope.stream import SILENCE_MAX_S
 
 PEERS = Path(__file__).parent / "envelope_peers.py"
 HELLO = Hello(2, "inc")
+METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
 # Two seconds of silence, and what a busy machine needs; TCP itself would take minutes.
 NOTICED_WITHIN_S = 6.0
@@ -99,6 +101,14 @@ def _envelope(sequence: int, body: bytes) -> Envelope:
         request_id=f"r{sequence}",
         attempt=3,
     )
+
+
+def _batch_of(field: str, value: str) -> bytes:
+    """A batch with an Envelope that has one text replaced."""
+    batch = pb.BrokerBatch()
+    envelope_to_pb(_envelope(1, b"body"), batch.envelopes.add())
+    setattr(batch.envelopes[0], field, value)
+    return batch.SerializeToString()
 
 
 @asynccontextmanager
@@ -294,6 +304,50 @@ async def test_a_stream_without_hello_is_rejected() -> None:
                     pass
             assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert controller.peers == []
+    await server.stop()
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        b"\xff" * 60,
+        _batch_of("request_id", "r\n[2026-01-01] INFO forged"),
+        _batch_of("request_id", "r" * 1_000_000),
+        _batch_of("incarnation", "inc\x1b[2J"),
+        _batch_of("listener_name", "L" * 1_000),
+        _batch_of("security_protocol", "\u2028"),
+    ],
+    ids=["noise", "line-break", "long-id", "escape", "long-listener", "separator"],
+)
+async def test_a_malformed_message_closes_the_stream_with_one_line(
+    second: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No traceback, and none of the sender's bytes in the log."""
+    controller = Controller()
+    server = await serve_envelopes("127.0.0.1", 0, controller)
+    hello = pb.BrokerBatch(hello=pb.Hello(broker_id=2, incarnation="inc")).SerializeToString()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        call = channel.stream_stream(METHOD)(iter([hello, second]))
+        with suppress(grpc.aio.AioRpcError):
+            async for _ in call:
+                pass
+    await _until(lambda: len(controller.gone) == 1)
+    await server.stop()
+    assert controller.seen == []
+    (warning,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert warning.message == "closing the channel of broker 2: it sent a malformed message"
+    assert not any(each.exc_info or "forged" in each.message for each in caplog.records)
+
+
+async def test_noise_instead_of_hello_is_rejected() -> None:
+    server = await serve_envelopes("127.0.0.1", 0, Controller())
+    named = pb.BrokerBatch(hello=pb.Hello(broker_id=2, incarnation="i\nn")).SerializeToString()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        for first in (b"\xff" * 60, named):
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                async for _ in channel.stream_stream(METHOD)(iter([first])):
+                    pass
+            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     await server.stop()
 
 
