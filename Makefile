@@ -92,6 +92,10 @@ read-after-write: setup ## count stale reads during failovers (ARGS="--pairs N -
 forwarded-principals: setup ## check principals during failovers (ARGS="--requests N --failovers N")
 	@PYTHONPATH=. $(BIN)/python -m chaos.forwarded_principals $(ARGS)
 
+.PHONY: attack
+attack: setup ## attack a cluster from outside with a million frames (ARGS="--frames N --seed N")
+	@$(BIN)/python -m tests.hostile $(ARGS)
+
 lint: setup ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

@@ -170,8 +170,9 @@ async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
     try:
         async with asyncio.timeout(SILENCE_MAX_S):
             first = await anext(batches, None)
-        is_hello = first is not None and first.HasField("hello")
-        return hello_from_pb(first.hello) if is_hello else None
+        if first is None or not first.HasField("hello"):
+            return None
+        return hello_from_pb(first.hello)
     except (TimeoutError, DecodeError, MalformedMessageError):
         return None
 

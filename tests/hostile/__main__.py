@@ -1,0 +1,36 @@
+"""Attack a cluster of its own with a catalogue of attempts and mutated frames; print a table.
+
+python -m tests.hostile [--frames N] [--seed N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.hostile.campaign import run, table
+from tests.hostile.target import started
+
+
+def main() -> int:
+    """Return 0 if there is no finding."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--frames", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--folder", type=Path, help="keep the cluster's folder there")
+    given = parser.parse_args()
+    print(f"seed {given.seed}, {given.frames} frames", flush=True)
+    with tempfile.TemporaryDirectory(prefix="hostile-") as temporary:
+        folder = given.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        with started(folder) as target:
+            result = run(target, given.frames, given.seed)
+    print(table(result))
+    return 1 if result.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

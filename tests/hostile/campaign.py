@@ -1,0 +1,198 @@
+"""The whole attack: the catalogue, the storm of mutated frames, and the checks after them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.hostile.attempt import Attempt
+from tests.hostile.channel import channel_attempts
+from tests.hostile.envelopes import envelope_attempts
+from tests.hostile.logins import login_attempts
+from tests.hostile.metrics_http import metrics_attempts
+from tests.hostile.privileges import privilege_attempts
+from tests.hostile.requests import TARGET
+from tests.hostile.storm import Storm, storm_of
+from tests.hostile.target import BROKERS, PASSWORDS, Target
+
+MEMORY_GROWTH_BYTES_MAX: Final = 200 * 1024 * 1024
+CLIENT_WAIT_S_MAX: Final = 5.0
+# Outcomes of attempts that succeed: a good login, a page that is public.
+ALLOWED: Final = frozenset({"served", "200", "welcome"})
+_THREADS: Final = 6
+_TABLE_WIDTH: Final = 80
+
+
+def catalogue() -> list[Attempt]:
+    """Every hand-made attempt."""
+    return [
+        *metrics_attempts(),
+        *login_attempts(),
+        *privilege_attempts(),
+        *envelope_attempts(),
+        *channel_attempts(),
+    ]
+
+
+@dataclass
+class Result:
+    """What was tried and what came of it. `findings` are sentences; none means that all held."""
+
+    seed: int
+    tries: Counter[str] = field(default_factory=Counter)
+    controls: Counter[str] = field(default_factory=Counter)  # tries that must be allowed
+    storm: Storm = field(default_factory=Storm)
+    storm_s: float = 0.0
+    served: int = 0
+    longest_wait_s: float = 0.0
+    findings: list[str] = field(default_factory=list)
+    grown_bytes: int = 0
+    judged: str = ""
+
+    def expect(self, holds: bool, finding: str) -> None:
+        if not holds:
+            self.findings.append(finding)
+
+
+def _client(target: Target, user: str) -> AdminClient:
+    return AdminClient(
+        {
+            "bootstrap.servers": target.address("SECURE"),
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.username": user,
+            "sasl.password": PASSWORDS[user],
+            "ssl.ca.location": str(target.files.authority),
+            "topic.metadata.refresh.interval.ms": 1000,
+        }
+    )
+
+
+@contextmanager
+def _normal_client(target: Target, result: Result) -> Iterator[None]:
+    """A released client that creates and lists topics as alice all the while."""
+    stop = threading.Event()
+
+    def work() -> None:
+        admin, number = _client(target, "alice"), 0
+        while not stop.is_set():
+            began, name = time.monotonic(), f"alice-{number % 20}"
+            try:
+                if number < 20:
+                    admin.create_topics([NewTopic(name, 1, 1)])[name].result(timeout=30)
+                listed = name in admin.list_topics(timeout=30).topics or number < 20
+                result.expect(listed, f"alice does not see {name}")
+                result.served += 1
+            except Exception as error:
+                result.findings.append(f"alice was not served: {error}")
+            result.longest_wait_s = max(result.longest_wait_s, time.monotonic() - began)
+            number += 1
+            stop.wait(0.02)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _tried(target: Target, attempt: Attempt) -> str:
+    """Return the outcome. An attempt that breaks has tried nothing: that is a finding, too."""
+    try:
+        return attempt.run(target)
+    except Exception as error:
+        return f"the attempt broke: {type(error).__name__}: {error}"
+
+
+def run(target: Target, frames: int, seed: int) -> Result:
+    """Attack, check, stop the cluster, and judge its evidence."""
+    result = Result(seed)
+    admin = _client(target, "admin")
+    admin.create_topics([NewTopic(TARGET, 1, 1)])[TARGET].result(timeout=60)
+    before, attempts = target.protected(), catalogue()
+    with _normal_client(target, result), ThreadPoolExecutor(_THREADS) as pool:
+        outcomes = [(each, pool.submit(_tried, target, each)) for each in attempts]
+        began = time.monotonic()
+        result.storm = asyncio.run(storm_of(target, frames, seed))
+        result.storm_s = time.monotonic() - began
+        for attempt, outcome in outcomes:
+            told = outcome.result()
+            result.tries[attempt.group] += 1
+            result.controls[attempt.group] += told in attempt.right & ALLOWED
+            wanted = " or ".join(sorted(attempt.right))
+            finding = f"{attempt.group}: {attempt.name}: {told}, not {wanted}"
+            result.expect(told in attempt.right, finding)
+    _check(target, result, before)
+    return result
+
+
+def _check(target: Target, result: Result, before: dict[str, bytes]) -> None:
+    result.expect(result.served > 10, f"alice was served {result.served} times only")
+    wait = result.longest_wait_s
+    result.expect(wait < CLIENT_WAIT_S_MAX, f"alice waited {wait:.1f} s")
+    storm = result.storm
+    result.expect(not storm.silent and not storm.unsent, f"frames without an end: {storm}")
+    result.expect(bool(storm.decoded and storm.refused), "no frame was decoded, or none refused")
+    after = target.protected()
+    tokens = "/delegation_token"  # alice may have tokens of her own
+    changed = sorted(
+        path
+        for path in before.keys() | after.keys()
+        if before.get(path) != after.get(path) and not path.startswith(tokens)
+    )
+    result.expect(not changed, f"written without rights: {changed[:5]}")
+    result.grown_bytes = max(target.memory(b) - target.memory_at_start[b] for b in BROKERS)
+    grown = result.grown_bytes
+    result.expect(grown < MEMORY_GROWTH_BYTES_MAX, f"memory grew by {grown / 1e6:.0f} MB")
+    dead = [broker for broker in BROKERS if not target.is_alive(broker)]
+    result.expect(not dead, f"brokers {dead} died or started again")
+    status, result.judged = target.stop_and_judge()
+    result.expect(status == 0, f"the judge says {status}: {result.judged}")
+    for problem, found in (
+        ("a traceback", target.tracebacks()),
+        ("a torn event", target.torn_events()),
+        ("a secret", target.secrets_in_logs()),
+    ):
+        result.expect(not found, f"{problem} in {found[:5]}")
+
+
+def table(result: Result) -> str:
+    """The attacks, the tries and the outcomes, in 80 columns."""
+    wrong = Counter(finding.partition(":")[0] for finding in result.findings)
+    rows = []
+    for group, tries in result.tries.items():
+        allowed, findings = result.controls[group], wrong[group]
+        outcome = f"{tries - allowed - findings} refused"
+        outcome += f", {allowed} allowed rightly" if allowed else ""
+        rows.append((group, tries, outcome + (f", {findings} WRONG" if findings else "")))
+    storm = result.storm
+    for listener in storm.refused | storm.decoded:
+        decoded, refused = storm.decoded[listener], storm.refused[listener]
+        tries = decoded + refused + storm.silent[listener]
+        rows.append((f"mutated frames, {listener}", tries, f"{decoded} decoded, {refused} refused"))
+    judged = "PASS" if not any("the judge" in each for each in result.findings) else "not PASS"
+    rate = storm.sent / result.storm_s if result.storm_s else 0.0
+    lines = [
+        f"{'attack':38} {'tries':>8}  outcome",
+        *(f"{name:38} {tries:>8}  {outcome}" for name, tries, outcome in rows),
+        f"{'together':38} {result.tries.total() + storm.sent:>8}  {rate:.0f} frames/s",
+        f"A normal client was served {result.served} times and waited at most "
+        f"{result.longest_wait_s:.2f} s.",
+        f"Memory grew by at most {result.grown_bytes / 1e6:.0f} MB. The judge says {judged}. "
+        f"Seed {result.seed}.",
+        *(f"FINDING {finding}" for finding in result.findings),
+        f"{len(result.findings)} findings",
+    ]
+    assert all(len(line) <= _TABLE_WIDTH for line in lines if not line.startswith("FINDING"))
+    return "\n".join(lines)

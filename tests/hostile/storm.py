@@ -1,0 +1,126 @@
+"""Mutated frames on every listener, over connections that are used until the node closes them.
+
+A frame with a response is decoded; one after which the node closes the connection is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.hostile.mutations import Frame, Mutator
+from tests.hostile.scram import handshake, token
+from tests.hostile.target import BROKERS, Target
+from tests.hostile.wire import framed
+
+_WORKERS: Final = 24
+_ANSWER_WITHIN_S: Final = 30.0
+# How many of a hundred frames go to a listener. TLS costs a handshake for each refused frame.
+SHARES: Final = {"OPEN": 51, "DRAFT": 33, "INTERNAL": 12, "SECURE": 2, "MUTUAL": 2}
+PLAINTEXT: Final = frozenset({"OPEN", "DRAFT", "INTERNAL"})
+_LOGIN: Final = framed(handshake("PLAIN")), framed(token(b"\0alice\0alice-secret"))
+
+
+@dataclass(slots=True)
+class Storm:
+    """What became of the frames, by listener."""
+
+    decoded: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    silent: Counter[str] = field(default_factory=Counter)
+    unsent: Counter[str] = field(default_factory=Counter)  # no connection came about
+
+    @property
+    def sent(self) -> int:
+        return sum(map(Counter.total, (self.decoded, self.refused, self.silent)))
+
+
+class _Connection:
+    """One connection of a worker; it is opened when it is needed."""
+
+    def __init__(self, address: str, tls: ssl.SSLContext | None, *, logs_in: bool) -> None:
+        self._host, _, self._port = address.rpartition(":")
+        self._tls = tls
+        self._logs_in = logs_in
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._reader is None or self._writer is None:
+            self._reader, self._writer = await asyncio.open_connection(
+                self._host, int(self._port), ssl=self._tls
+            )
+            for frame in _LOGIN if self._logs_in else ():
+                self._writer.write(frame)
+                await self._response(self._reader)
+        return self._reader, self._writer
+
+    @staticmethod
+    async def _response(reader: asyncio.StreamReader) -> None:
+        length = int.from_bytes(await reader.readexactly(4), "big")
+        await reader.readexactly(length)
+
+    async def send(self, frame: Frame) -> str:
+        """Send a frame; return `decoded`, `refused` or `silent`."""
+        reader, writer = await self._open()
+        try:
+            writer.write(frame.data)
+            if frame.lies and writer.can_write_eof():
+                writer.write_eof()
+            elif frame.lies:  # TLS knows no half-closed connection: do not wait
+                self.close()
+                return "refused"
+            async with asyncio.timeout(_ANSWER_WITHIN_S):
+                await self._response(reader)
+        except (OSError, EOFError) as end:
+            self.close()
+            return "silent" if isinstance(end, TimeoutError) else "refused"
+        if frame.lies:
+            self.close()
+        return "decoded"
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._reader = self._writer = None
+
+
+def _listeners(target: Target) -> dict[str, ssl.SSLContext | None]:
+    return {
+        **dict.fromkeys(PLAINTEXT, None),
+        "SECURE": target.tls,
+        "MUTUAL": target.mutual,
+    }
+
+
+async def _worker(
+    target: Target, listener: str, broker: int, frames: Iterator[Frame], storm: Storm
+) -> None:
+    logs_in = listener in ("SECURE", "INTERNAL")
+    tls = _listeners(target)[listener]
+    connection = _Connection(target.address(listener, broker), tls, logs_in=logs_in)
+    for frame in frames:
+        try:
+            outcome = await connection.send(frame)
+        except (OSError, EOFError):
+            connection.close()
+            storm.unsent[listener] += 1
+            continue
+        getattr(storm, outcome)[listener] += 1
+    connection.close()
+
+
+async def storm_of(target: Target, count: int, seed: int) -> Storm:
+    """Send `count` frames, shared between the listeners and both brokers."""
+    storm, workers = Storm(), []
+    for number, (listener, share) in enumerate(SHARES.items()):
+        frames = Mutator(seed * 1000 + number).frames(count * share // 100)
+        for each in range(max(2, _WORKERS * share // 100)):
+            broker = BROKERS[each % len(BROKERS)]
+            workers.append(_worker(target, listener, broker, frames, storm))
+    await asyncio.gather(*workers)
+    return storm

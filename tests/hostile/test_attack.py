@@ -1,0 +1,79 @@
+"""The attack in small: every attempt of the catalogue and a few thousand mutated frames."""
+
+from __future__ import annotations
+
+import ast
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.campaign import catalogue, run, table
+from tests.hostile.mutations import Mutator
+from tests.hostile.target import started
+
+FOLDER = Path(__file__).parent
+CLIENTS = {
+    *("confluent_kafka", "cryptography", "grpc", "jwt", "kazoo", "pytest", "trustme", "yaml"),
+}
+
+
+def test_the_attack_has_no_finding(tmp_path: Path) -> None:
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    with started(tmp_path) as target:
+        result = run(target, frames=2_000, seed=seed)
+    text = table(result)
+    print(text)
+    assert result.findings == [], text
+    assert result.tries.total() > 130
+    assert result.storm.sent > 1_900
+
+
+@pytest.mark.long
+@pytest.mark.timeout(5400)
+def test_the_long_attack_has_no_finding(tmp_path: Path) -> None:
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    with started(tmp_path) as target:
+        result = run(target, frames=50_000, seed=seed)
+    assert result.findings == [], table(result)
+
+
+@pytest.mark.long
+def test_the_attack_finds_a_hole(tmp_path: Path) -> None:
+    """Where topics without ACLs are open, what strangers write and are told are findings."""
+    with started(tmp_path, {"allow.everyone.if.no.acl.found": "true"}) as target:
+        result = run(target, frames=20, seed=1)
+    found = "\n".join(result.findings)
+    assert "rights, a stranger at the controller: CreateTopics: 0, not 29" in found
+    assert "written without rights: " in found
+    assert "CreateAcls" not in found
+
+
+def test_the_attacker_knows_only_the_wire() -> None:
+    """It imports the standard library, released clients and itself."""
+    allowed = CLIENTS | set(sys.stdlib_module_names)
+    for path in FOLDER.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            for name in names:
+                known = name.partition(".")[0] in allowed or name.startswith("tests.hostile.")
+                assert known, f"{path.name} imports {name}"
+
+
+def test_a_seed_determines_the_frames() -> None:
+    first, again, other = (list(Mutator(seed).frames(300)) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_no_attempt_is_listed_twice() -> None:
+    names = [(each.group, each.name) for each in catalogue()]
+    assert len(names) == len(set(names)) > 130
