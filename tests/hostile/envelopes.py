@@ -21,7 +21,8 @@ def letter(inner: bytes, who: bytes | None = BOB, host: bytes | None = LOCALHOST
     return joined(flat(head(58, 0, flexible=True), ctext(inner), ctext(who), ctext(host), TAGS))
 
 
-def _outcome(answer: bytes | str) -> str:
+def outcome(answer: bytes | str) -> str:
+    """Return the outer error code and, if there is an inner response, its first error code."""
     if isinstance(answer, str):
         return answer
     length, at, shift = 0, 5, 0
@@ -49,7 +50,7 @@ def _sent(
         with Wire(target.address(listener, broker), tls) as wire:
             if user:
                 assert plain(wire, f"\0{user}\0{PASSWORDS[user]}".encode()) == "0"
-            return _outcome(wire.ask(payload))
+            return outcome(wire.ask(payload))
 
     return run
 

@@ -56,6 +56,25 @@ def bridgehead(*arguments: str, check: bool = True) -> subprocess.CompletedProce
     )
 
 
+def znodes(connect: str, paths: tuple[str, ...]) -> dict[str, bytes]:
+    """Return every znode below `paths`, without alice's own topics."""
+
+    def walk(paths: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+        for path in paths:
+            if client.exists(path) is None or path.rpartition("/")[2].startswith(ALICES):
+                continue
+            yield path, client.get(path)[0]
+            yield from walk(tuple(f"{path}/{each}" for each in client.get_children(path)))
+
+    client = KazooClient(connect)
+    client.start(timeout=30)
+    try:
+        return dict(walk(paths))
+    finally:
+        client.stop()
+        client.close()
+
+
 class Certificates:
     """The attacker's and the operator's certificates, in one folder."""
 
@@ -130,21 +149,7 @@ class Target:
 
     def protected(self) -> dict[str, bytes]:
         """Every znode that only a privileged user may write, without alice's own topics."""
-        client = KazooClient(self.document["zookeeper_connect"])
-        client.start(timeout=30)
-        try:
-            return dict(self._walk(client, PROTECTED))
-        finally:
-            client.stop()
-            client.close()
-
-    def _walk(self, client: KazooClient, paths: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-        for path in paths:
-            if client.exists(path) is None or path.rpartition("/")[2].startswith(ALICES):
-                continue
-            yield path, client.get(path)[0]
-            children = tuple(f"{path}/{child}" for child in sorted(client.get_children(path)))
-            yield from self._walk(client, children)
+        return znodes(self.document["zookeeper_connect"], PROTECTED)
 
     def tracebacks(self) -> list[str]:
         """The node logs with a traceback."""

@@ -1,0 +1,159 @@
+"""The wall clock of one process jumps by an hour: the cluster serves, and tokens end as in Kafka.
+
+Kafka compares a token's expiry with the clock of the broker that a client logs in at, and computes
+it with the controller's clock (docs/kafka/delegation-tokens.md).
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+
+from bridgehead.cluster import Cluster
+from bridgehead.cluster.java import find_java
+from bridgehead.cluster.properties import parse_properties
+from event_log.verdicts import Verdict, worst
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import judge
+from node.authorization import AUTHORIZER_CLASS
+from raw_client.blocking import Connection
+from raw_client.codec import create_topics, decode_message
+from tests.integration.token_clients import Client, eventually
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+NODE = Path(__file__).with_name("clocked_node.py")
+BROKERS = CONTROLLER, BROKER, THIRD = (1, 2, 3)
+ZOOKEEPER = "zookeeper"
+HOUR_S = 3600
+HALF_AN_HOUR_MS = 30 * 60 * 1000
+ANSWERED_WITHIN_S = 10.0
+SEEN_WITHIN_S = 120.0  # an hour is seen, not a second
+
+
+class Clocks:
+    """The clocks of the nodes and of ZooKeeper, and the cluster that has them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for name in (*BROKERS, ZOOKEEPER):
+            self.set(name, 0)
+
+    def set(self, name: int | str, offset_s: int) -> None:
+        new = self._folder / "new"
+        new.write_text(f"{offset_s:+d}\n")
+        new.rename(self._folder / str(name))
+
+
+@pytest.fixture
+def clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    if not found:
+        pytest.skip("NOT TESTED: libfaketime is not installed (apt-get install faketime)")
+    folder = tmp_path / "clocks"
+    folder.mkdir()
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(
+        "#!/bin/sh\n"
+        f"export LD_PRELOAD={found[0]} FAKETIME_TIMESTAMP_FILE={folder}/{ZOOKEEPER}\n"
+        "export FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_CACHE_DURATION=1\n"
+        f'exec {find_java()} "$@"\n'
+    )
+    java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("JAVA_HOME", str(java.parents[1]))
+    monkeypatch.setenv("CLOCKS", str(folder))
+    monkeypatch.setenv("LIBFAKETIME", str(found[0]))
+    return Clocks(folder)
+
+
+@pytest.fixture
+def cluster(clocks: Clocks, tmp_path: Path) -> Iterator[Cluster]:
+    text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
+    properties = {n: v for n, v in parse_properties(text).items() if n != AUTHORIZER_CLASS}
+    with Cluster(
+        brokers=len(BROKERS),
+        controller=CONTROLLER,
+        data_dir=tmp_path / "data",
+        properties=properties,
+        node_command=(sys.executable, str(NODE)),
+    ) as running:
+        yield running
+
+
+def create(cluster: Cluster, broker: int, name: str) -> None:
+    began = time.monotonic()
+    with Connection(cluster.bootstrap_server(broker)) as connection:
+        answer = connection.exchange(create_topics([name]))
+    assert isinstance(answer, bytes), answer
+    assert decode_message(19, 4, answer).topics[0].error_code == 0
+    assert time.monotonic() - began < ANSWERED_WITHIN_S
+
+
+def usable_at(cluster: Cluster, token: dict[str, Any]) -> set[int]:
+    """Return the brokers that serve a request after a login with the token."""
+    usable = set()
+    for broker in BROKERS:
+        with Client(cluster, broker) as client:
+            if client.log_in_with_token(token["tokenId"], token["hmac"]):
+                described = client.ask(60, {"includeClusterAuthorizedOperations": False})
+                usable |= {broker} if described is not None else set()
+    return usable
+
+
+def wall_s(cluster: Cluster, name: int | str, topic: str) -> float:
+    """Return the time that a process last wrote: into its log, or into a topic's znode."""
+    if name == ZOOKEEPER:
+        client = KazooClient(cluster.zookeeper_connect)
+        client.start()
+        try:
+            return float(client.exists(f"/brokers/topics/{topic}").ctime) / 1000
+        finally:
+            client.stop()
+            client.close()
+    files = (cluster.evidence_dir / f"node={name}").glob("*.jsonl")
+    newest = max(files, key=lambda file: file.stat().st_mtime_ns)
+    return float(json.loads(newest.read_text().splitlines()[-1])["wall_ms"]) / 1000
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_clocks_that_jump_by_an_hour_stop_nothing(cluster: Cluster, clocks: Clocks) -> None:
+    with Client(cluster, THIRD).log_in("admin") as admin:
+        token = admin.create(lifetime_ms=HALF_AN_HOUR_MS)
+    assert eventually(lambda: usable_at(cluster, token) == set(BROKERS))
+    for name in (CONTROLLER, BROKER, ZOOKEEPER):
+        for offset_s in (HOUR_S, -HOUR_S):
+            clocks.set(name, offset_s)
+            topics = (f"jump-{name}-{offset_s}-{number}" for number in range(1000))
+
+            def jumped(name: int | str = name, expected: int = offset_s) -> bool:
+                topic = next(topics)  # noqa: B023
+                for broker in BROKERS:
+                    create(cluster, broker, f"{topic}-{broker}")
+                seen = wall_s(cluster, name, f"{topic}-{THIRD}") - time.time()
+                return abs(seen - expected) < SEEN_WITHIN_S
+
+            assert eventually(jumped), f"the clock of {name} did not jump"
+            with Client(cluster, BROKER).log_in("admin") as admin:  # A password knows no time.
+                fresh = admin.create(lifetime_ms=HALF_AN_HOUR_MS)
+            late = {name} if offset_s > 0 else set()
+            assert usable_at(cluster, token) == set(BROKERS) - late
+            # Its times are those of the controller.
+            if name == CONTROLLER and offset_s < 0:
+                assert eventually(lambda: usable_at(cluster, fresh) == {CONTROLLER})  # noqa: B023
+            clocks.set(name, 0)
+            assert eventually(lambda: usable_at(cluster, token) == set(BROKERS))
+    folder = cluster.data_dir
+    cluster.stop()
+    assert worst(each.row for each in judge(History(read_run(folder)))) is Verdict.PASS
+    for log in folder.glob("nodes/*/node.log"):
+        assert "Traceback" not in log.read_text(encoding="utf-8")
