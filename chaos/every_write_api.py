@@ -1,0 +1,457 @@
+"""Every write API under controller kills: is each acknowledged write there at the end, and once?
+
+Workers take one object after another through its life: a topic is created, configured, grown,
+reassigned and led; it gets an ACL, a quota, a SCRAM credential and a delegation token; and half of
+all objects are deleted again. Each request is sent once. At the end the clients' own history is
+compared with what the brokers describe, and the evidence is judged.
+
+    python -m chaos.every_write_api [--objects N] [--kills N] [--data-dir DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import itertools
+import random
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import judge.__main__ as judge_command
+from bridgehead.cluster import ClientHistory, Cluster, RunSettings
+from bridgehead.kafka_wire.api_key import ApiKey
+from raw_client.asynchronous import AsyncConnection, PlainLogin
+from raw_client.codec import Body, create_topic_body, decode_json, encode_json
+
+LISTENER: Final = "SASL_PLAINTEXT"
+LOGIN: Final = PlainLogin("admin", "admin-secret")
+WORKERS: Final = 6
+# Errors that leave the outcome open: UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, NOT_CONTROLLER.
+_OPEN: Final = frozenset({-1, 7, 41})
+_ELECTION_NOT_NEEDED: Final = 84
+_TOPIC, _LITERAL, _READ, _ALLOW, _SHA_256 = 2, 3, 3, 3, 1
+_RESPONSE_WITHIN_S: Final = 40.0
+_AGREED_WITHIN_S: Final = 60.0
+_OPERATIONS_MIN: Final = 5
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # of a topic that is named
+
+
+class Write(NamedTuple):
+    """One request of one object, and what a client may see of it."""
+
+    kind: str  # of the fact: `topic`, `config`, `acl`, …
+    key: ApiKey
+    version: int
+    body: Body
+    code: Callable[[Body], int]  # the error code in the response
+    value: object  # the fact afterwards; None: there is none
+    elements: tuple[str, ...] = ()  # as in `request_decided`, for the clients' history
+
+
+@dataclass(slots=True)
+class Expectation:
+    """What one fact of one object may be at the end."""
+
+    values: set[object] = field(default_factory=lambda: {None})
+
+    def note(self, value: object, outcome: str) -> None:
+        """`ok` fixes the fact, `info` adds a possibility, `fail` changes nothing."""
+        if outcome == "ok":
+            self.values = {value}
+        elif outcome == "info":
+            self.values.add(value)
+
+
+@dataclass(slots=True)
+class Report:
+    """What the clients saw. `wrong` are sentences; none means that all is well."""
+
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # (API, outcome)
+    facts: dict[tuple[str, str], Expectation] = field(
+        default_factory=lambda: defaultdict(Expectation)
+    )
+    wrong: list[str] = field(default_factory=list)
+    kills: int = 0
+    longest_s: float = 0.0
+
+    @property
+    def acknowledged(self) -> int:
+        """Requests that were answered with success."""
+        return sum(count for (_, outcome), count in self.outcomes.items() if outcome == "ok")
+
+    def lines(self) -> Iterator[str]:
+        """Describe the counts, an API a line."""
+        for api in sorted({api for api, _ in self.outcomes}):
+            of = {outcome: self.outcomes[api, outcome] for outcome in ("ok", "info", "fail")}
+            yield f"{api:28} {of['ok']:6} acknowledged {of['info']:4} open {of['fail']:4} rejected"
+        yield (
+            f"{self.acknowledged} acknowledged writes, {self.kills} kills, {len(self.facts)} facts "
+            f"compared, {len(self.wrong)} wrong; the longest request took {self.longest_s:.1f} s"
+        )
+
+
+def properties() -> dict[str, str]:
+    """Return the properties of every broker."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    return {
+        "listeners": f"PLAINTEXT://127.0.0.1:0,{LISTENER}://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+            f'{module} user_{LOGIN.user}="{LOGIN.password}";'
+        ),
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "super.users": f"User:{LOGIN.user};User:broker",
+        "delegation.token.secret.key": "chaos-token-key",
+        "zookeeper.session.timeout.ms": "2000",
+        "auto.create.topics.enable": "false",
+    }
+
+
+def _first(*path: str) -> Callable[[Body], int]:
+    """Return a reader of the error code in the first element at a path of lists."""
+
+    def code(body: Body) -> int:
+        for name in path:
+            if body.get("errorCode"):
+                return int(body["errorCode"])
+            body = body[name][0]
+        return int(body["errorCode"])
+
+    return code
+
+
+def _elected(body: Body) -> int:
+    code = _first("replicaElectionResults", "partitionResult")(body)
+    return 0 if code == _ELECTION_NOT_NEEDED else code
+
+
+def _config(name: str, value: str, **operation: int) -> Body:
+    entry = {"name": "retention.ms", "value": value, **operation}
+    resource = {"resourceType": _TOPIC, "resourceName": name, "configs": [entry]}
+    return {"resources": [resource], "validateOnly": False}
+
+
+def _acl(name: str) -> Body:
+    return {
+        "resourceType": _TOPIC,
+        "resourceName": name,
+        "resourcePatternType": _LITERAL,
+        "principal": f"User:{name}",
+        "host": "*",
+        "operation": _READ,
+        "permissionType": _ALLOW,
+    }
+
+
+def _acl_filter(name: str | None) -> Body:
+    return {
+        "resourceTypeFilter": _TOPIC,
+        "resourceNameFilter": name,
+        "patternTypeFilter": _LITERAL,
+        "principalFilter": None,
+        "hostFilter": None,
+        "operation": 1,
+        "permissionType": 1,
+    }
+
+
+def _quota(name: str, value: float | None) -> Body:
+    op = {"key": "producer_byte_rate", "value": value or 0.0, "remove": value is None}
+    entry = {"entity": [{"entityType": "user", "entityName": name}], "ops": [op]}
+    return {"entries": [entry], "validateOnly": False}
+
+
+def _scram(name: str, iterations: int) -> Body:
+    upsertion = {
+        "name": name,
+        "mechanism": _SHA_256,
+        "iterations": iterations,
+        "salt": base64.b64encode(name.encode()).decode(),
+        "saltedPassword": base64.b64encode(bytes(32)).decode(),
+    }
+    return {"deletions": [], "upsertions": [upsertion]}
+
+
+def creations(name: str, number: int, replica: int) -> Iterator[Write]:
+    """Yield what makes an object; `replica` is the broker that gets its first partition."""
+    topic, config = (name,), (f"{_TOPIC}:{name}",)
+    partition = {"partitionIndex": 0, "replicas": [replica]}
+    moved = {"timeoutMs": 30_000, "topics": [{"name": name, "partitions": [partition]}]}
+    grown = {
+        "topics": [{"name": name, "count": 3, "assignments": None}],
+        "timeoutMs": 30_000,
+        "validateOnly": False,
+    }
+    led = {
+        "electionType": 0,
+        "topicPartitions": [{"topic": name, "partitions": [1]}],
+        "timeoutMs": 30_000,
+    }
+    renewer = {"principalType": "User", "principalName": name}
+    token = {
+        "ownerPrincipalType": None,
+        "ownerPrincipalName": None,
+        "renewers": [renewer],
+        "maxLifetimeMs": 600_000,
+    }
+    responses, results, code = _first("responses"), _first("results"), _first()
+    body = {**create_topic_body(name, 2, 2), "timeoutMs": 30_000}
+    retention, rate, rounds = str(10_000 + number), float(1000 + number), 4096 + number
+    yield Write("partitions", ApiKey.CREATE_TOPICS, 7, body, _first("topics"), 2, topic)
+    yield Write(
+        "config",
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        1,
+        _config(name, retention, configOperation=0),
+        responses,
+        retention,
+        config,
+    )
+    longer = f"{retention}0"
+    old = _config(name, longer)
+    yield Write("config", ApiKey.ALTER_CONFIGS, 2, old, responses, longer, config)
+    yield Write("partitions", ApiKey.CREATE_PARTITIONS, 3, grown, results, 3, topic)
+    yield Write(
+        "replicas",
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        0,
+        moved,
+        _first("responses", "partitions"),
+        (replica,),
+    )
+    yield Write("leader", ApiKey.ELECT_LEADERS, 2, led, _elected, None)
+    yield Write("acl", ApiKey.CREATE_ACLS, 3, {"creations": [_acl(name)]}, results, 1)
+    yield Write("quota", ApiKey.ALTER_CLIENT_QUOTAS, 1, _quota(name, rate), _first("entries"), rate)
+    yield Write(
+        "scram", ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, _scram(name, rounds), results, rounds
+    )
+    yield Write("token", ApiKey.CREATE_DELEGATION_TOKEN, 3, token, code, 1)
+
+
+def deletions(name: str, hmac: str | None) -> Iterator[Write]:
+    """Yield what removes an object again; `hmac` is that of its token, if it is known."""
+    gone = {"name": name, "mechanism": _SHA_256}
+    scram = {"deletions": [gone], "upsertions": []}
+    delete = {"topics": [{"name": name, "topicId": _NO_ID}], "timeoutMs": 30_000}
+    results = _first("results")
+    acls = {"filters": [_acl_filter(name)]}
+    quota, user = _quota(name, None), ApiKey.ALTER_USER_SCRAM_CREDENTIALS
+    yield Write("acl", ApiKey.DELETE_ACLS, 3, acls, _first("filterResults"), None)
+    yield Write("quota", ApiKey.ALTER_CLIENT_QUOTAS, 1, quota, _first("entries"), None)
+    yield Write("scram", user, 0, scram, results, None)
+    if hmac is not None:
+        expiry = {"hmac": hmac, "expiryTimePeriodMs": -1}
+        yield Write("token", ApiKey.EXPIRE_DELEGATION_TOKEN, 2, expiry, _first(), None)
+    yield Write("partitions", ApiKey.DELETE_TOPICS, 6, delete, _first("responses"), None, (name,))
+
+
+class Client:
+    """One connection to one broker, opened again after a failure."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._connection: AsyncConnection | None = None
+
+    async def call(self, key: int, version: int, body: Body) -> Body:
+        """Return the response's body. Raises OSError or EOFError if there was none."""
+        try:
+            async with asyncio.timeout(_RESPONSE_WITHIN_S):
+                if self._connection is None:
+                    connection = await AsyncConnection.open(self._address)
+                    await connection.log_in(LOGIN)
+                    self._connection = connection
+                response = await self._connection.exchange(encode_json(key, version, body))
+        except (OSError, EOFError):  # A timeout is an OSError.
+            self.close()
+            raise
+        return decode_json(key, version, response)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+class Worker:
+    """Takes one object after another through its life, at random brokers."""
+
+    def __init__(
+        self,
+        clients: Mapping[int, Client],
+        history: ClientHistory,
+        report: Report,
+        source: random.Random,
+    ) -> None:
+        self._clients = clients
+        self._history = history
+        self._report = report
+        self._source = source
+
+    async def work(self, numbers: Iterator[int]) -> None:
+        """Work until there are no numbers left."""
+        for number in numbers:
+            name, hmac = f"object-{number}", None
+            replica = self._source.choice(sorted(self._clients))
+            for write in creations(name, number, replica):
+                response = await self._send(name, write)
+                if write.kind == "token" and response is not None:
+                    hmac = response["hmac"]
+            if number % 2:
+                for write in deletions(name, hmac):
+                    await self._send(name, write)
+                    if write.key is ApiKey.DELETE_TOPICS:
+                        self._forget(name)
+
+    async def _send(self, name: str, write: Write) -> Body | None:
+        """Send one request to a broker; return the response if it was a success."""
+        client = self._clients[self._source.choice(sorted(self._clients))]
+        began, code, response = time.monotonic(), -1, None
+        elements = write.elements
+        with self._history.operation(write.key, elements) as operation:
+            try:
+                response = await client.call(write.key, write.version, write.body)
+                code = write.code(response)
+                operation.completed(dict.fromkeys(elements, code))
+            except (OSError, EOFError):  # The broker is gone, the outcome is open.
+                await asyncio.sleep(0.05)
+        report = self._report
+        report.longest_s = max(report.longest_s, time.monotonic() - began)
+        outcome = "ok" if code == 0 else "info" if code in _OPEN else "fail"
+        report.outcomes[write.key.name, outcome] += 1
+        fact = report.facts[write.kind, name]
+        if outcome == "fail" and not self._may_fail(name):
+            report.wrong.append(f"{write.key.name} of {name} was rejected with {code}")
+        fact.note(write.value, outcome)
+        return response if outcome == "ok" else None
+
+    def _may_fail(self, name: str) -> bool:
+        """Tell whether an earlier request of this object has an open outcome."""
+        kinds = ("partitions", "replicas", "acl", "quota", "scram", "token")
+        return any(len(self._report.facts[kind, name].values) > 1 for kind in kinds)
+
+    def _forget(self, name: str) -> None:
+        """A topic that is gone, or may be, has its configs and replicas no longer."""
+        gone = self._report.facts["partitions", name].values
+        for kind in ("config", "replicas"):
+            fact = self._report.facts[kind, name]
+            fact.values = {None} if gone == {None} else fact.values | gone & {None}
+
+
+async def _kill(cluster: Cluster, kills: int, report: Report, done: Callable[[], bool]) -> None:
+    """Kill the controller when enough writes were acknowledged since the last kill."""
+    for _ in range(kills):
+        due = report.acknowledged + 40
+        while report.acknowledged < due and not done():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        if done():
+            return
+        killed = await asyncio.to_thread(cluster.kill_controller)
+        await asyncio.to_thread(cluster.start_node, killed)
+        await asyncio.to_thread(cluster.wait_for_controller)
+        report.kills += 1
+
+
+async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], object]:
+    """Return every fact that a broker describes."""
+    found: dict[tuple[str, str], object] = {}
+    rights = {
+        "includeClusterAuthorizedOperations": False,
+        "includeTopicAuthorizedOperations": False,
+    }
+    topics = {"topics": None, "allowAutoTopicCreation": False, **rights}
+    for topic in (await client.call(ApiKey.METADATA, 9, topics))["topics"]:
+        found["partitions", topic["name"]] = len(topic["partitions"])
+        first = min(topic["partitions"], key=lambda each: int(each["partitionIndex"]))
+        found["replicas", topic["name"]] = tuple(first["replicaNodes"])
+    there = [name for name in names if ("partitions", name) in found]
+    keys = {"configurationKeys": ["retention.ms"], "resourceType": _TOPIC}
+    wanted = {"resources": [{**keys, "resourceName": name} for name in there]}
+    configs = {**wanted, "includeSynonyms": False, "includeDocumentation": False}
+    for each in (await client.call(ApiKey.DESCRIBE_CONFIGS, 4, configs))["results"]:
+        (config,) = each["configs"]
+        if config["configSource"] == 1:  # of the topic itself
+            found["config", each["resourceName"]] = config["value"]
+    acls = await client.call(ApiKey.DESCRIBE_ACLS, 3, _acl_filter(None))
+    for resource in acls["resources"]:
+        found["acl", resource["resourceName"]] = len(resource["acls"])
+    quotas = await client.call(
+        ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, {"components": [], "strict": False}
+    )
+    for entry in quotas["entries"]:
+        found["quota", entry["entity"][0]["entityName"]] = entry["values"][0]["value"]
+    users = await client.call(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, {"users": None})
+    for user in users["results"]:
+        found["scram", user["user"]] = user["credentialInfos"][0]["iterations"]
+    tokens = await client.call(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, {"owners": None})
+    counted = Counter(token["renewers"][0]["principalName"] for token in tokens["tokens"])
+    return found | {("token", name): count for name, count in counted.items()}
+
+
+def differences(report: Report, found: Mapping[tuple[str, str], object], broker: int) -> list[str]:
+    """Compare what a broker describes with the clients' history; return a sentence per fault."""
+    return [
+        f"broker {broker}: {kind} of {name} is {found.get((kind, name))}, not one of {fact.values}"
+        for (kind, name), fact in report.facts.items()
+        if kind != "leader" and found.get((kind, name)) not in fact.values
+    ]
+
+
+async def run(cluster: Cluster, objects: int, kills: int, seed: int = 1) -> Report:
+    """Work with `objects` objects while the controller is killed; compare at every broker."""
+    addresses = {broker: cluster.bootstrap_server(broker, LISTENER) for broker in cluster.brokers}
+    report, source = Report(), random.Random(seed)
+    numbers = iter(range(objects))
+    with ClientHistory(cluster.evidence_dir, "every-write-api") as history:
+        tasks = []
+        for _ in range(WORKERS):
+            clients = {broker: Client(address) for broker, address in addresses.items()}
+            worker = Worker(clients, history, report, random.Random(source.random()))
+            tasks.append(asyncio.create_task(worker.work(numbers)))
+        await _kill(cluster, kills, report, lambda: all(task.done() for task in tasks))
+        await asyncio.gather(*tasks)
+    names = [f"object-{number}" for number in range(objects)]
+    for broker, address in addresses.items():
+        client, deadline = Client(address), time.monotonic() + _AGREED_WITHIN_S
+        # A reassignment ends, and a broker learns, a moment after the response.
+        for _ in itertools.count():
+            wrong = differences(report, await _described(client, names), broker)
+            if not wrong or time.monotonic() > deadline:
+                break
+            await asyncio.sleep(0.1)
+        report.wrong += wrong
+        client.close()
+    return report
+
+
+def settings(seed: int) -> RunSettings:
+    """Return the purpose of the run, for the judges."""
+    return RunSettings(scenario="every-write-api", seed=seed, operations_min=_OPERATIONS_MIN)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, judge, print; return 0 if every fact is as acknowledged and all properties hold."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--objects", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--data-dir", type=Path, help="keep the evidence there")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="bridgehead-") as temporary:
+        folder = given.data_dir or Path(temporary)
+        with Cluster(properties=properties(), data_dir=folder, run=settings(given.seed)) as cluster:
+            report = asyncio.run(run(cluster, given.objects, given.kills, given.seed))
+        status = judge_command.main([str(folder)])
+    sys.stdout.write("".join(f"{line}\n" for line in (*report.wrong[:10], *report.lines())))
+    return status or int(bool(report.wrong) or report.kills < given.kills)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

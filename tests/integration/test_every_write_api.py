@@ -1,0 +1,90 @@
+"""Every write API while the controller is killed: acknowledged writes are kept and not doubled.
+
+The clients' own history decides first, then the judges of the evidence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import judge.__main__ as judge_command
+import pipeline.__main__ as pipeline_command
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import API_SPECS, Route
+from chaos.every_write_api import (
+    Expectation,
+    Report,
+    creations,
+    deletions,
+    differences,
+    properties,
+    run,
+    settings,
+)
+
+# A token is renewed, features are updated and reassignments listed without a new fact.
+NOT_WRITTEN = {
+    *(ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.UPDATE_FEATURES, ApiKey.LIST_PARTITION_REASSIGNMENTS),
+}
+
+
+async def attack(folder: Path, objects: int, kills: int) -> Report:
+    with Cluster(properties=properties(), data_dir=folder, run=settings(1)) as cluster:
+        return await run(cluster, objects, kills)
+
+
+def assert_good(report: Report, kills: int) -> None:
+    assert report.wrong == []
+    assert report.kills == kills
+    assert report.longest_s < 30
+
+
+async def test_a_kill_loses_and_doubles_no_write_of_any_api(tmp_path: Path) -> None:
+    report = await attack(tmp_path, objects=10, kills=1)
+    assert_good(report, kills=1)
+    assert report.acknowledged > 90
+    assert judge_command.main([str(tmp_path)]) == 0
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+async def test_repeated_kills_lose_and_double_no_write_of_any_api(tmp_path: Path) -> None:
+    report = await attack(tmp_path, objects=120, kills=10)
+    assert_good(report, kills=10)
+    assert report.acknowledged > 1_000
+    assert judge_command.main([str(tmp_path)]) == 0
+    out = str(tmp_path / "tables")
+    by_spark = await asyncio.to_thread(
+        pipeline_command.main, ["run", "--evidence", str(tmp_path), "--out", out]
+    )
+    assert by_spark == 0
+
+
+def test_every_forwarded_api_is_among_the_writes() -> None:
+    written = {write.key for write in (*creations("x", 1, 1), *deletions("x", "AA=="))}
+    forwarded = {key for key, spec in API_SPECS.items() if spec.route is Route.FORWARD}
+    assert forwarded - NOT_WRITTEN == written
+
+
+@pytest.mark.parametrize(
+    ("found", "is_wrong"),
+    [(2, False), (None, True), (3, True)],
+    ids=["as acknowledged", "lost", "another value"],
+)
+def test_a_lost_or_doubled_write_is_wrong(found: object, is_wrong: bool) -> None:
+    report = Report()
+    report.facts["token", "object-1"].note(2, "ok")
+    seen = {("token", "object-1"): found} if found is not None else {}
+    assert bool(differences(report, seen, broker=1)) is is_wrong
+
+
+def test_an_open_outcome_allows_both_facts() -> None:
+    fact = Expectation()
+    fact.note("new", "info")
+    assert fact.values == {None, "new"}
+    fact.note("newer", "fail")
+    assert fact.values == {None, "new"}
