@@ -1,7 +1,7 @@
 # Images: `node` (a broker; neither Java nor Spark), `zookeeper` (one server), `cluster` (both, as
 # one container) and `tools` (everything: the judge, the pipeline on Spark, the command line).
 # `make image` uses a registry's Python image, `make image-offline` a base and wheels built on this
-# machine. BuildKit is not needed.
+# machine. BuildKit is not needed. Each image has its bill of materials in /opt/sbom.cdx.json.
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 # The offline build has every wheel in /wheels; otherwise pip uses its index.
 ARG PACKAGES_IMAGE=${BASE_IMAGE}
@@ -47,6 +47,9 @@ WORKDIR /var/lib/bridgehead
 FROM base AS node
 COPY --from=node-packages /opt/bridgehead /opt/bridgehead
 COPY --from=application /opt/app /opt/app
+USER root
+RUN ["python3", "/opt/app/deploy/sbom.py"]
+USER bridgehead
 VOLUME /var/lib/bridgehead /evidence
 # Healthy: this node knows the active controller.
 HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
@@ -58,6 +61,9 @@ COPY --from=node-packages /opt/bridgehead /opt/bridgehead
 COPY --from=tools-packages /opt/zookeeper /opt/zookeeper
 COPY --from=tools-packages /opt/java/ /opt/java/
 COPY --from=application /opt/app /opt/app
+USER root
+RUN ["python3", "/opt/app/deploy/sbom.py"]
+USER bridgehead
 ENV JAVA_HOME=/opt/java BRIDGEHEAD_ZOOKEEPER_JARS=/opt/zookeeper
 VOLUME /data /datalog
 EXPOSE 2181 2888 3888
@@ -74,5 +80,8 @@ CMD ["bridgehead", "up", "--override=listeners=PLAINTEXT://0.0.0.0:0", \
 FROM base AS tools
 COPY --from=tools-packages /opt/bridgehead /opt/bridgehead
 COPY --from=application /opt/app /opt/app
+USER root
+RUN ["python3", "/opt/app/deploy/sbom.py"]
+USER bridgehead
 VOLUME /var/lib/bridgehead /evidence
 CMD ["bridgehead", "--help"]

@@ -96,6 +96,20 @@ forwarded-principals: setup ## check principals during failovers (ARGS="--reques
 attack: setup ## attack a cluster from outside with a million frames (ARGS="--frames N --seed N")
 	@$(BIN)/python -m tests.hostile $(ARGS)
 
+.PHONY: every-write-api audit
+every-write-api: setup ## every write API while the controller is killed (ARGS="--objects N --kills N")
+	@PYTHONPATH=. $(BIN)/python -m chaos.every_write_api $(ARGS)
+
+# pip-audit has an environment of its own: nothing else needs its packages.
+AUDIT := $(VENV)/audit
+$(AUDIT)/.done: requirements/audit.lock | setup
+	@$(BIN)/python -m venv $(AUDIT)
+	@$(AUDIT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.lock
+	@touch $@
+
+audit: $(AUDIT)/.done ## known vulnerabilities of the pinned packages, with pip-audit
+	@$(BIN)/python -m deploy.audit $(AUDIT)/bin/pip-audit
+
 lint: setup ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -160,7 +174,7 @@ proto-check: setup ## fail if envelope/_pb is stale
 		done
 
 lock: setup ## compile requirements/*.in into lock files with hashes
-	@for name in node tools dev; do \
+	@for name in node tools dev audit; do \
 		$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 			--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 			--output-file requirements/$$name.lock requirements/$$name.in; \

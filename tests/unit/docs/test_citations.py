@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.unit.docs.test_kip_tests_exist import functions_of
 from tests.unit.project.test_tidy import modules
 
 ROOT = Path(__file__).parents[3]
@@ -16,6 +17,7 @@ MISSING = re.compile(r"kafka-" r"semantics|chaos " r"reference|\bdesign \d+\.\d"
 ADR = re.compile(r"docs/adr/(\d{4})\b")
 FILE = re.compile(r"`([\w/.-]+/[\w.-]+\.(?:py|md|tsv|proto|toml|ya?ml))`")
 NAME_IN_FILE = re.compile(r"`([\w/]+\.py)` `([\w.]+)`")
+TEST_IN_FILE = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 ROW = re.compile(r"\b(?:4|108|117|201|590)\.\d+\b")  # a statement of docs/kips.md
 
 
@@ -79,6 +81,14 @@ def test_every_file_that_a_page_names_exists() -> None:
     }
     assert len(named) > 50
     assert [each for each in sorted(named) if not (ROOT / each[1]).exists()] == []
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    named = {
+        each for page in pages() for each in TEST_IN_FILE.findall(page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    assert [each for each in sorted(named) if each[1] not in functions_of(each[0])] == []
 
 
 def test_every_name_in_the_walk_of_a_request_exists() -> None:
