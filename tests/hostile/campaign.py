@@ -73,6 +73,7 @@ def _client(target: Target, user: str) -> AdminClient:
             "sasl.password": PASSWORDS[user],
             "ssl.ca.location": str(target.files.authority),
             "topic.metadata.refresh.interval.ms": 1000,
+            "log_level": 0,
         }
     )
 

@@ -14,6 +14,7 @@ from tests.hostile.mutations import Mutator
 from tests.hostile.target import started
 
 FOLDER = Path(__file__).parent
+pytestmark = pytest.mark.filterwarnings("ignore:ssl.TLSVersion")  # the attacker wants TLS 1.1
 CLIENTS = {
     *("confluent_kafka", "cryptography", "grpc", "jwt", "kazoo", "pytest", "trustme", "yaml"),
 }

@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.hostile.envelopes import letter
@@ -205,6 +206,7 @@ def by_envelope(cluster: Cluster, broker: int, data: bytes) -> str:
         return envelope_outcome(wire.ask(data))
 
 
+@pytest.mark.long
 def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Path) -> None:
     inner = joined([*head(*CREATE), *create_topics("enveloped")])
     captured = letter(inner, principal("User", "admin"))
