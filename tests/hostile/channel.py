@@ -17,7 +17,7 @@ import grpc
 from tests.hostile.attempt import Attempt, attempt
 from tests.hostile.requests import create_topics, principal
 from tests.hostile.target import CONTROLLER, FOLLOWER, Target
-from tests.hostile.wire import CLOSED, Wire, framed, head, joined, varint
+from tests.hostile.wire import CLOSED, Field, Wire, framed, head, joined, varint
 
 METHOD: Final = "/bridgehead.envelope.v1.Controller/Channel"
 HELLO, ENVELOPES, LOWEST, HEARTBEAT, APPLIED = 1, 2, 3, 4, 5
@@ -134,6 +134,35 @@ def credentials(target: Target, pair: tuple[Path, Path] | None) -> grpc.ChannelC
         return grpc.ssl_channel_credentials(authority)
     certificate, key = (path.read_bytes() for path in pair)
     return grpc.ssl_channel_credentials(authority, key, certificate)
+
+
+def batches() -> list[list[Field]]:
+    """Return batches of an insider, field by field, for the mutations."""
+    whole = envelope(12, "life", 1)
+    parts = [
+        list(_fields_of(value)) if isinstance(value, bytes) and tag == ENVELOPES else []
+        for tag, value in parsed(whole)
+    ]
+    progress = message((LOWEST, 1), (HEARTBEAT, 1), (APPLIED, 7))
+    return [
+        [Field("tags", whole[:1]), *_sized(parts[0])],
+        [*_fields_of(progress)],
+        [Field("tags", whole[:1]), *_sized(parts[0]), *_fields_of(progress)],
+    ]
+
+
+def _fields_of(data: bytes) -> Iterator[Field]:
+    """Yield keys, lengths, texts and numbers of a message without nested ones."""
+    for tag, value in parsed(data):
+        if isinstance(value, int):
+            yield from (Field("tags", varint(tag << 3)), Field("int", varint(value)))
+        else:
+            yield Field("tags", varint(tag << 3 | 2))
+            yield from (Field("length", varint(len(value))), Field("text", value))
+
+
+def _sized(fields: list[Field]) -> list[Field]:
+    return [Field("length", varint(sum(len(field.data) for field in fields))), *fields]
 
 
 Pair = Callable[[Target], tuple[Path, Path] | None]

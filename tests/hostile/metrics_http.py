@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.hostile.attempt import Attempt, attempt
 from tests.hostile.target import Target
-from tests.hostile.wire import CLOSED, Wire, framed
+from tests.hostile.wire import CLOSED, Field, Wire, framed
 
 _STATUS: Final = re.compile(rb"HTTP/1\.1 (\d{3}) ")
 _SECRETS: Final = (b"-secret", b"token-master-key", b"PRIVATE KEY", b"root:")
@@ -75,6 +75,18 @@ ROWS: Final = (
     ("a TLS ClientHello", _sent(b"\x16\x03\x01\x00\x05hello"), CLOSED),
     ("nothing", _sent(b""), CLOSED),
 )  # fmt: skip
+
+
+def heads() -> list[list[Field]]:
+    """Return heads of requests, field by field, for the mutations."""
+    lines = ((b"GET", b"/metrics"), (b"GET", b"/health"), (b"POST", b"/metrics?a=b"))
+    return [
+        [
+            *(Field("text", part) for part in (method, b" ", path, b" HTTP/1.1", b"\r\n")),
+            *(Field("text", part) for part in (b"Host", b": ", b"127.0.0.1", b"\r\n", b"\r\n")),
+        ]
+        for method, path in lines
+    ]
 
 
 def metrics_attempts() -> list[Attempt]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tests.hostile.requests import HARMLESS, READS, WRITES
-from tests.hostile.wire import TAGS, Field, head, joined, varint
+from tests.hostile.wire import TAGS, Field, Fields, head, joined, varint
 
 _BOUNDARIES: Final = (
     *(0, 1, -1, 2, 127, 128, -128, 255, 2**15 - 1, -(2**15)),
@@ -118,9 +118,11 @@ MUTATIONS: Final[tuple[Callable[[list[Field], random.Random], None], ...]] = (
 class Mutator:
     """An endless source of frames, the same for the same seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, corpus: Sequence[Fields] = ()) -> None:
+        """`corpus` replaces the requests of Kafka's protocol."""
         self._source = random.Random(seed)
-        self._corpus = [request.fields() for request in (*WRITES, *READS, *HARMLESS)]
+        own = [request.fields() for request in (*WRITES, *READS, *HARMLESS)]
+        self._corpus = corpus or own
 
     def frames(self, count: int) -> Iterator[Frame]:
         return (self.frame() for _ in range(count))
@@ -140,6 +142,14 @@ class Mutator:
             claimed = (len(payload) + source.choice((-7, -1, 1, 99, 2**20, 2**30))) & 0xFFFFFFFF
             return Frame(struct.pack(">I", claimed) + payload, lies=True)
         return Frame(struct.pack(">I", len(payload)) + payload, lies=False)
+
+    def unframed(self) -> Frame:
+        """Return a mutated message of another protocol, without Kafka's length prefix."""
+        fields = list(self._source.choice(self._corpus))
+        for _ in range(self._source.choice((1, 1, 1, 2, 3, 8))):
+            if fields:
+                self._source.choice(MUTATIONS)(fields, self._source)
+        return Frame(joined(fields), lies=False)
 
     def _another_version(self, fields: list[Field]) -> None:
         source = self._source

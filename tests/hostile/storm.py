@@ -1,6 +1,7 @@
 """Mutated frames on every listener, over connections that are used until the node closes them.
 
-A frame with a response is decoded; one after which the node closes the connection is refused.
+A frame with a response is decoded; one after which the node closes the connection is refused. On
+the gRPC channel a frame is a batch of an insider, on the metrics port it is the head of a request.
 """
 
 from __future__ import annotations
@@ -12,15 +13,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+import grpc
+
+from tests.hostile.channel import METHOD, batches, credentials, hello
+from tests.hostile.metrics_http import heads
 from tests.hostile.mutations import Frame, Mutator
 from tests.hostile.scram import handshake, token
-from tests.hostile.target import BROKERS, Target
+from tests.hostile.target import BROKERS, CONTROLLER, Target
 from tests.hostile.wire import framed
 
 _WORKERS: Final = 24
+STRANGER: Final = 12  # a broker id that no broker has
 _ANSWER_WITHIN_S: Final = 30.0
 # How many of a hundred frames go to a listener. TLS costs a handshake for each refused frame.
-SHARES: Final = {"OPEN": 51, "DRAFT": 33, "INTERNAL": 12, "SECURE": 2, "MUTUAL": 2}
+SHARES: Final = {"OPEN": 50, "DRAFT": 32, "INTERNAL": 12, "SECURE": 2, "MUTUAL": 2}
+GRPC, METRICS = "gRPC", "metrics"
+OTHER_SHARES: Final = {GRPC: 1, METRICS: 1}
 PLAINTEXT: Final = frozenset({"OPEN", "DRAFT", "INTERNAL"})
 _LOGIN: Final = framed(handshake("PLAIN")), framed(token(b"\0alice\0alice-secret"))
 
@@ -114,6 +122,71 @@ async def _worker(
     connection.close()
 
 
+class _Stream:
+    """A stream of an insider with the certificate of a broker that is not registered."""
+
+    def __init__(self, target: Target) -> None:
+        name = ("grpc.ssl_target_name_override", f"broker-{CONTROLLER}.bridgehead")
+        pair = target.files.issue("broker", f"broker-{STRANGER}.bridgehead")
+        address = target.ready(CONTROLLER)["grpc"]
+        self._channel = grpc.aio.secure_channel(address, credentials(target, pair), [name])
+        self._call: grpc.aio.StreamStreamCall | None = None
+
+    async def send(self, frame: Frame) -> str:
+        """Send a batch; the next batch or heartbeat of the controller means that it was decoded."""
+        if self._call is None:
+            self._call = self._channel.stream_stream(METHOD)()
+            await self._call.write(hello(STRANGER, "life"))
+            await self._call.read()
+        try:
+            await self._call.write(frame.data)
+            async with asyncio.timeout(_ANSWER_WITHIN_S):
+                if await self._call.read() is not grpc.aio.EOF:
+                    return "decoded"
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            pass
+        except TimeoutError:
+            return "silent"
+        self._call = None
+        return "refused"
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+
+class _Metrics:
+    """The HTTP port, one request a connection."""
+
+    def __init__(self, target: Target) -> None:
+        self._host, _, self._port = target.metrics_address().rpartition(":")
+
+    async def send(self, frame: Frame) -> str:
+        reader, writer = await asyncio.open_connection(self._host, int(self._port))
+        try:
+            writer.write(frame.data)
+            writer.write_eof()
+            async with asyncio.timeout(_ANSWER_WITHIN_S):
+                answer = await reader.read(1 << 24)
+        except TimeoutError:
+            return "silent"
+        except OSError:
+            return "refused"
+        finally:
+            writer.close()
+        return "decoded" if answer.startswith(b"HTTP/1.1 200 ") else "refused"
+
+    async def close(self) -> None:
+        """Nothing stays open."""
+
+
+async def _other_worker(
+    name: str, sink: _Stream | _Metrics, frames: Iterator[Frame], storm: Storm
+) -> None:
+    for frame in frames:
+        getattr(storm, await sink.send(frame))[name] += 1
+    await sink.close()
+
+
 async def storm_of(target: Target, count: int, seed: int) -> Storm:
     """Send `count` frames, shared between the listeners and both brokers."""
     storm, workers = Storm(), []
@@ -122,5 +195,13 @@ async def storm_of(target: Target, count: int, seed: int) -> Storm:
         for each in range(max(2, _WORKERS * share // 100)):
             broker = BROKERS[each % len(BROKERS)]
             workers.append(_worker(target, listener, broker, frames, storm))
+    for name, sink, corpus in (
+        (GRPC, _Stream(target), batches()),
+        (METRICS, _Metrics(target), heads()),
+    ):
+        share = count * OTHER_SHARES[name] // 100
+        mutator = Mutator(seed, corpus)
+        frames = (mutator.unframed() for _ in range(share))
+        workers.append(_other_worker(name, sink, frames, storm))
     await asyncio.gather(*workers)
     return storm
