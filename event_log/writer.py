@@ -89,7 +89,13 @@ class FileEventLog:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def append(self, event: Event) -> None:
-        """Add one event; see `flush`."""
+        """Add one event.
+
+        Raises:
+            OSError: the buffer is full and cannot be written; the event is not added.
+        """
+        if self._buffered_bytes > BUFFER_BYTES_MAX:
+            self.flush()
         # The common fields are encoded once.
         data = b'{"kind":"%b","seq":%d,"mono_ns":%d,"wall_ms":%d,%b,%b\n' % (
             event.kind.encode(),
@@ -102,8 +108,6 @@ class FileEventLog:
         self._sequence += 1
         self._buffer.append(data)
         self._buffered_bytes += len(data)
-        if self._buffered_bytes > BUFFER_BYTES_MAX:
-            self.flush()
 
     def flush(self) -> None:
         """Write the buffered lines to the file.

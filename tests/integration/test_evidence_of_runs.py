@@ -62,6 +62,7 @@ def _program(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:

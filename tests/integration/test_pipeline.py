@@ -195,6 +195,7 @@ def test_line_of_another_run_rejects_the_run(spark: SparkSession, tmp_path: Path
     assert golden_histories.load(name)["expect"]["refused"] in str(rejected.value)
 
 
+@pytest.mark.long
 def test_no_query_plan_has_a_single_partition_or_a_nested_loop(
     judged: Judged,
 ) -> None:

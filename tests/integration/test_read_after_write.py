@@ -49,7 +49,8 @@ def a_cluster(start_cluster: StartCluster, blocking: str, reads: str, *command: 
 
 
 @pytest.mark.parametrize(
-    ("blocking", "reads"), [("cluster", "local"), ("controller", "controller")]
+    ("blocking", "reads"),
+    [("cluster", "local"), pytest.param("controller", "controller", marks=pytest.mark.long)],
 )
 def test_no_read_is_stale_during_failover(
     start_cluster: StartCluster, blocking: str, reads: str

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
@@ -80,6 +82,7 @@ def elect_preferred(address: str) -> int:
     return code
 
 
+@pytest.mark.long
 def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller() -> None:
     """The dead broker was a replica before. The next controller completes the reassignment."""
     with Cluster(brokers=4, controller=1, properties=PROPERTIES) as cluster:

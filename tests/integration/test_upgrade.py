@@ -184,6 +184,7 @@ def ask_another_client(cluster: Cluster, topic: str) -> None:
     admin.close()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(420)
 def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path: Path) -> None:
     """Forwarding starts with the second bounce."""

@@ -110,6 +110,7 @@ async def test_a_paused_controller_writes_nothing_after_its_successors_election(
         assert _wrote(cluster, controller, elected) == []
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 async def test_a_paused_controller_without_the_fence_writes_after_its_successor() -> None:
     command = (*MUTANT_NODE, "--mutants", "fence_off,retry_across_sessions")

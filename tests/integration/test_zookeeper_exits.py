@@ -74,6 +74,7 @@ def verdict(folder: Path) -> Verdict:
     return worst(each.row for each in judge(History(read_run(folder))))
 
 
+@pytest.mark.long
 def test_a_killed_zookeeper_is_reported_and_started_again(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
@@ -139,6 +140,7 @@ def fill(path: Path) -> None:
             pass
 
 
+@pytest.mark.long
 def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
     """In one sentence, by status and by a start that is too early; with room all works again."""
     with (
@@ -168,7 +170,7 @@ def test_the_brokers_full_disk_is_survived(tmp_path: Path) -> None:
     """A broker answers nothing without its evidence; with room it does again, and none is lost."""
     folder = tmp_path / "data"
     with (
-        small_disk(folder) as filling,
+        small_disk(folder / "evidence") as filling,
         Cluster(brokers=2, data_dir=folder, properties=PROPERTIES) as cluster,
     ):
         create(cluster, "before")

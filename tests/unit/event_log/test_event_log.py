@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -120,6 +121,22 @@ def test_a_full_disk_loses_no_lines(
     log.append(ClaimSent(epoch=3))
     log.flush()
     assert [line["epoch"] for line in _lines(tmp_path)] == [1, 2, 3]
+
+
+def test_a_full_buffer_on_a_full_disk_takes_no_event(
+    log: FileEventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller counts an event only if `append` returns, so metrics and events stay equal."""
+    full = OSError(errno.ENOSPC, "No space left on device")
+    added = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", Mock(side_effect=full))
+        with pytest.raises(OSError, match="No space"):
+            while True:
+                log.append(Stopped(reason="x" * 1000))
+                added += 1
+    log.flush()
+    assert len(_lines(tmp_path)) == added
 
 
 def test_a_lone_surrogate_is_escaped(log: FileEventLog, tmp_path: Path) -> None:
