@@ -129,10 +129,11 @@ def properties(blocking: str, reads: str) -> dict[str, str]:
     }
 
 
-def delays() -> dict[int, dict[str, str]]:
+def delays(factor: int = 1) -> dict[int, dict[str, str]]:
     """Return each broker's metadata delay."""
     return {
-        broker: {"bridgehead.metadata.delay.ms": str(delay)} for broker, delay in DELAYS_MS.items()
+        broker: {"bridgehead.metadata.delay.ms": str(factor * delay)}
+        for broker, delay in DELAYS_MS.items()
     }
 
 

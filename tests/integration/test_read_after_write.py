@@ -41,10 +41,12 @@ TIMED_OUT = 7
 BROKER = 4
 
 
-def a_cluster(start_cluster: StartCluster, blocking: str, reads: str, *command: str) -> Cluster:
-    """Start three brokers, two of which apply metadata late."""
+def a_cluster(
+    start_cluster: StartCluster, blocking: str, reads: str, *command: str, factor: int = 1
+) -> Cluster:
+    """Start three brokers, two of which apply metadata late, by `factor` times 20 and 40 ms."""
     return start_cluster(
-        properties=properties(blocking, reads), node_properties=delays(), node_command=command
+        properties=properties(blocking, reads), node_properties=delays(factor), node_command=command
     )
 
 
@@ -63,7 +65,7 @@ def test_no_read_is_stale_during_failover(
 
 def test_default_consistency_allows_stale_reads(start_cluster: StartCluster) -> None:
     """As in Kafka: a write waits for the controller only, a read uses the broker's cache."""
-    counts = asyncio.run(run(a_cluster(start_cluster, "controller", "local"), 200))
+    counts = asyncio.run(run(a_cluster(start_cluster, "controller", "local", factor=10), 200))
     assert counts.read >= 200
     assert len(counts.stale) > 20
 
@@ -71,7 +73,7 @@ def test_default_consistency_allows_stale_reads(start_cluster: StartCluster) -> 
 def test_controller_that_answers_too_early_is_detected(start_cluster: StartCluster) -> None:
     """The seeded bug ignores `bridgehead.metadata.blocking=cluster`."""
     mutant = (sys.executable, str(MUTANT_NODE), "--mutants", "answer_before_applied")
-    counts = asyncio.run(run(a_cluster(start_cluster, "cluster", "local", *mutant), 200))
+    counts = asyncio.run(run(a_cluster(start_cluster, "cluster", "local", *mutant, factor=10), 200))
     assert len(counts.stale) > 20
 
 
