@@ -1,7 +1,8 @@
 """`python -m deploy.prepare_run`: prepares a compose project before its first node starts.
 
-A one-shot service: it describes the run and dumps ZooKeeper's contents, the starting point of the
-judge. If the run exists already, it does nothing.
+A one-shot service: it generates secrets, describes the run and dumps ZooKeeper's contents, the
+starting point of the judge. If the run exists already, it does nothing. With the argument
+`--secrets-only` it needs no ZooKeeper: bridgehead.testing keeps no evidence.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ def main() -> int:
     except (ClusterError, OSError) as error:
         sys.stderr.write(f"The run cannot be prepared: {error}\n")
         return 2
+    if "--secrets-only" in sys.argv[1:]:
+        return 0
     run = description(os.environ)
     folder = EVIDENCE / f"run={run.run_id}"
     if (folder / RUN).is_file():

@@ -14,9 +14,11 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from bridgehead.exit_codes import ExitCode
+
 BASE = "bridgehead-base:bookworm"
 CHECKOUT = Path(__file__).resolve().parent.parent
-CANNOT_BUILD = 2  # exit status: this machine lacks something
+CANNOT_BUILD = ExitCode.CANNOT_RUN
 # Images with their build cache (2.3 GB at the end), wheels (0.5), the root file system (0.3).
 IMAGES_GB, WHEELS_GB, ROOT_GB = 4, 1, 1
 

@@ -6,7 +6,7 @@
     with BridgeheadCluster().with_brokers(3) as cluster:  # a container for each node
         cluster.kill_controller()
 
-Requires `pip install 'bridgehead[testing]'`, a container engine and the images (`make image`, or
+Requires the extra `testing`, a container engine and the images (`make image`, or
 `make image-offline` without access to a registry). Without an engine use
 `bridgehead.cluster.Cluster`, which runs processes.
 """

@@ -1,29 +1,39 @@
 """`BridgeheadCluster`: a container for ZooKeeper and one for each broker, on their own network.
 
-Nodes can be killed, paused and disconnected like any container.
+Nodes can be killed, paused and disconnected like any container. They run as in docker-compose.yml:
+hardened, with TLS on the channel between brokers, by certificates in a volume of this cluster.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
+import secrets
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
+from docker.errors import NotFound
 from testcontainers.core.container import DockerContainer
+from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.network import Network
 
+from bridgehead.cluster.broker_certificates import INTER_BROKER_USER
 from bridgehead.cluster.cluster import StartStop
+from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_plan import LOOPBACK, Ports
-from bridgehead.testing.container import publish
+from bridgehead.testing.engine import harden, prepare, publish
 
 NODE_IMAGE = "bridgehead-node:latest"
 ZOOKEEPER_IMAGE = "bridgehead-zookeeper:latest"
 READY_WITHIN_S = 60.0
 _POLL_S = 0.05
 _METRICS_PORT = 9404
+_PYTHON = "/opt/bridgehead/bin/python"
+_JVM_FLAGS = "-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djute.maxbuffer=4194304"
 _CONTROLLER = re.compile(r"broker (\d+) is controller")
 
 
@@ -37,7 +47,8 @@ class BridgeheadCluster(StartStop):
         self._count = 3
         self._properties: dict[str, str] = {}
         self._network: Any = None
-        self._zookeeper: Any = None
+        self._secrets = f"bridgehead-secrets-{secrets.token_hex(4)}"
+        self._others: list[Any] = []
         self._ports: dict[int, int] = {}
         self._metrics: dict[int, int] = {}
         self._nodes: dict[int, Any] = {}
@@ -56,35 +67,89 @@ class BridgeheadCluster(StartStop):
         """Start the containers; return when every broker knows the active controller.
 
         Raises:
-            TimeoutError: not within a minute.
+            ClusterError: no engine answers, it lacks an image, or the brokers are not ready
+                within a minute.
         """
+        prepare(*self._images)
         self._network = Network().create()
-        node_image, zookeeper_image = self._images
-        self._zookeeper = (
-            DockerContainer(zookeeper_image)
-            .with_env("ZOO_TICK_TIME", "500")
-            .with_env("ZOO_MAX_CLIENT_CNXNS", "0")
-            .with_env("ZOO_CFG_EXTRA", "minSessionTimeout=1000 maxSessionTimeout=120000")
-            .with_env("JVMFLAGS", "-Xmx512m -XX:+UseSerialGC -Djute.maxbuffer=4194304")
-            .with_network(self._network)
-            .with_network_aliases("zookeeper")
-        )
-        self._zookeeper.start()
         free = Ports()
         for broker in range(1, self._count + 1):
             self._ports[broker], self._metrics[broker] = free.choose(), free.choose()
-            node = DockerContainer(node_image)
-            for name, value in self._environment(broker).items():
-                node.with_env(name, value)
-            node.with_network(self._network).with_network_aliases(f"kafka-{broker}")
-            publish(node, self._ports[broker], self._ports[broker])
-            publish(node, _METRICS_PORT, self._metrics[broker])
-            # A node that starts before ZooKeeper exits with an error and is restarted.
-            node.with_kwargs(restart_policy={"Name": "on-failure", "MaximumRetryCount": 30})
-            node.start()
-            self._nodes[broker] = node
-        self._wait_for_controller(self._count)
+            self._nodes[broker] = self._node(broker)
+        zookeeper, setup = self._zookeeper(), self._setup()
+        self._others = [zookeeper, setup]
+        with ThreadPoolExecutor() as pool:  # The setup runs while ZooKeeper starts.
+            list(pool.map(lambda each: each.start(), self._others))
+            self._wait_for_setup(setup)
+            self._wait_for_zookeeper(zookeeper)
+            list(pool.map(lambda each: each.start(), self._nodes.values()))
+        try:
+            self._wait_for_controller(self._count)
+        except TimeoutError as late:
+            raise ClusterError(f"{late}: {self._last_words()}") from late
         return self
+
+    def _last_words(self) -> str:
+        """Return each broker's state and its last line of output."""
+        words = []
+        for broker in self._nodes:
+            container = self.get_container(broker)
+            output = container.logs(tail=1).decode(errors="replace").strip()
+            words.append(f"broker {broker} is {container.status} ({output})")
+        return "; ".join(words)
+
+    def _zookeeper(self) -> DockerContainer:
+        container = (
+            DockerContainer(self._images[1])
+            .with_env("ZOO_TICK_TIME", "500")
+            .with_env("ZOO_MAX_CLIENT_CNXNS", "0")
+            .with_env("ZOO_CFG_EXTRA", "minSessionTimeout=1000 maxSessionTimeout=120000")
+            .with_env("JVMFLAGS", _JVM_FLAGS)
+            .with_network(self._network)
+            .with_network_aliases("zookeeper")
+        )
+        return harden(container)
+
+    def _setup(self) -> DockerContainer:
+        """Return the container that generates the certificates, and exits."""
+        container = (
+            DockerContainer(self._images[0])
+            .with_env("PYTHONPATH", "/opt/app")
+            .with_env("BRIDGEHEAD_BROKERS", str(self._count))
+            .with_env(
+                "KAFKA_BRIDGEHEAD_INTER_BROKER_USER", self._properties.get(INTER_BROKER_USER, "")
+            )
+            .with_command([_PYTHON, "-m", "deploy.prepare_run", "--secrets-only"])
+            .with_volume_mapping(self._secrets, "/secrets", "rw")
+        )
+        return harden(container, healthcheck={"test": ["NONE"]})
+
+    def _node(self, broker: int) -> DockerContainer:
+        node = DockerContainer(self._images[0])
+        for name, value in self._environment(broker).items():
+            node.with_env(name, value)
+        node.with_network(self._network).with_network_aliases(f"kafka-{broker}")
+        node.with_volume_mapping(self._secrets, "/secrets", "ro")
+        publish(node, self._ports[broker], self._ports[broker])
+        publish(node, _METRICS_PORT, self._metrics[broker])
+        # On a busy machine a session may expire while a node starts: the node then exits.
+        return harden(node, restart_policy={"Name": "on-failure", "MaximumRetryCount": 3})
+
+    def _wait_for_setup(self, setup: DockerContainer) -> None:
+        status = setup.get_wrapped_container().wait(timeout=READY_WITHIN_S)["StatusCode"]
+        if status:
+            _, output = setup.get_logs()
+            raise ClusterError(f"No certificates were generated: {output.decode().strip()}")
+
+    def _wait_for_zookeeper(self, zookeeper: DockerContainer) -> None:
+        """Wait for its health check: a node that starts before ZooKeeper serves would exit."""
+        deadline = time.monotonic() + READY_WITHIN_S
+        container = zookeeper.get_wrapped_container()
+        while container.health != "healthy":
+            container.reload()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"ZooKeeper did not serve within {READY_WITHIN_S:g} s")
+            time.sleep(_POLL_S)
 
     def _environment(self, broker: int) -> dict[str, str]:
         port = self._ports[broker]
@@ -101,6 +166,9 @@ class BridgeheadCluster(StartStop):
             "bridgehead.metrics.listener": f"0.0.0.0:{_METRICS_PORT}",
             "bridgehead.grpc.listener": "0.0.0.0:9095",
             "bridgehead.grpc.advertised.listener": f"kafka-{broker}:9095",
+            "bridgehead.grpc.authority": "/secrets/channel/ca.pem",
+            "bridgehead.grpc.certificate": f"/secrets/channel/broker-{broker}.pem",
+            "bridgehead.grpc.key": f"/secrets/channel/broker-{broker}.key",
             **self._properties,
         }
         return {
@@ -109,14 +177,15 @@ class BridgeheadCluster(StartStop):
         }
 
     def stop(self) -> None:
-        """Remove every container and the network; may be called twice."""
-        for container in (*self._nodes.values(), self._zookeeper):
-            if container is not None:
-                container.stop(force=True, delete_volume=True)
-        self._nodes, self._zookeeper = {}, None
+        """Remove every container, the network and the volume; may be called twice."""
+        for container in (*self._nodes.values(), *self._others):
+            container.stop(force=True, delete_volume=True)
+        self._nodes, self._others = {}, []
         if self._network is not None:
             self._network.remove()
             self._network = None
+            with contextlib.suppress(NotFound):  # if no container was created
+                DockerClient().client.volumes.get(self._secrets).remove()
 
     def get_bootstrap_server(self) -> str:
         """Return `host:port,...` of every broker, for clients on the host."""
@@ -130,9 +199,8 @@ class BridgeheadCluster(StartStop):
         """Return the URL of a broker's Prometheus metrics."""
         return f"http://{LOOPBACK}:{self._metrics[broker]}/metrics"
 
-    @property
-    def network(self) -> Any:
-        """The cluster's network, for your own containers."""
+    def get_network(self) -> Any:
+        """Return the cluster's network, for your own containers."""
         return self._network
 
     def get_container(self, broker: int) -> Any:
@@ -141,7 +209,7 @@ class BridgeheadCluster(StartStop):
         container.reload()
         return container
 
-    def controller_known_to(self, broker: int) -> int | None:
+    def get_controller(self, broker: int) -> int | None:
         """Return the controller that a broker knows; None if it knows none or does not answer."""
         found = _CONTROLLER.search(self._health(broker) or "")
         return int(found[1]) if found else None
@@ -188,6 +256,15 @@ class BridgeheadCluster(StartStop):
         self.get_container(controller).kill()
         return controller
 
+    def start_broker(self, broker: int) -> None:
+        """Start a killed broker's container; return when every broker knows the controller."""
+        self.get_container(broker).start()
+        self._wait_for_controller(self._running())
+
+    def _running(self) -> int:
+        containers = (self.get_container(broker) for broker in self._nodes)
+        return sum(each.status == "running" for each in containers)
+
     def pause(self, broker: int) -> None:
         """Freeze a broker's container."""
         self.get_container(broker).pause()
@@ -205,5 +282,4 @@ class BridgeheadCluster(StartStop):
         self._client_network().connect(self.get_container(broker), aliases=[f"kafka-{broker}"])
 
     def _client_network(self) -> Any:
-        client = self._zookeeper.get_docker_client().client
-        return client.networks.get(self._network.id)
+        return DockerClient().client.networks.get(self._network.id)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any, Self
 
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
+from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_plan import LOOPBACK, Ports
+from bridgehead.testing.engine import prepare, publish
 
 IMAGE = "bridgehead-cluster:latest"
 READY = "Ready: "
 READY_WITHIN_S = 60
+_POLL_S = 0.2
 
 
 class BridgeheadContainer(DockerContainer):
@@ -38,7 +43,12 @@ class BridgeheadContainer(DockerContainer):
         return self
 
     def start(self) -> Self:
-        """Start it; return when every broker serves and a controller is active."""
+        """Start it; return when every broker serves and a controller is active.
+
+        Raises:
+            ClusterError: no engine answers, or it lacks the image.
+        """
+        prepare(self.image)
         self._first_port = _free_row(self._brokers)
         for port in range(self._first_port, self._first_port + self._brokers):
             publish(self, port, port)
@@ -67,11 +77,48 @@ class BridgeheadContainer(DockerContainer):
         ports = range(self._first_port, self._first_port + self._brokers)
         return ",".join(f"{LOOPBACK}:{port}" for port in ports)
 
+    def get_controller(self) -> int | None:
+        """Return the active controller's broker id; None while there is none."""
+        controller: int | None = self._status()["controller_id"]
+        return controller
 
-def publish(container: DockerContainer, inside: int, outside: int) -> None:
-    """Publish a port on the host's loopback only; testcontainers has no method for this."""
-    ports: dict[Any, Any] = container.ports
-    ports[inside] = (LOOPBACK, outside)
+    def wait_for_controller(self, *, other_than: int | None = None) -> int:
+        """Block until a controller is active that every running broker knows.
+
+        Raises:
+            TimeoutError: not within a minute.
+        """
+        deadline = time.monotonic() + READY_WITHIN_S
+        while (found := self.get_controller()) is None or found == other_than:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no controller became active within {READY_WITHIN_S:g} s")
+            time.sleep(_POLL_S)
+        return found
+
+    def kill_controller(self) -> int:
+        """Kill the controller's process (SIGKILL); return the broker's id.
+
+        `start_broker` starts it again.
+        """
+        controller = self.get_controller()
+        if controller is None:
+            raise ClusterError("There is no active controller to kill: wait for one.")
+        self._bridgehead("node", "kill", str(controller))
+        return controller
+
+    def start_broker(self, broker: int) -> None:
+        """Start a killed broker; return when it serves."""
+        self._bridgehead("node", "start", str(broker))
+
+    def _status(self) -> dict[str, Any]:
+        return dict(json.loads(self._bridgehead("status", "--json")))
+
+    def _bridgehead(self, *arguments: str) -> str:
+        """Run `bridgehead` in the container and return its output."""
+        status, output = self.exec(["bridgehead", *arguments])
+        if status:
+            raise ClusterError(output.decode().strip())
+        return str(output.decode())
 
 
 def _free_row(count: int) -> int:
@@ -82,6 +129,6 @@ def _free_row(count: int) -> int:
         try:
             for port in range(first + 1, first + count):
                 ports.demand(LOOPBACK, port)
-        except Exception:  # noqa: S112 - a port is taken
+        except ClusterError:  # one of them is taken
             continue
         return first

@@ -6,11 +6,24 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from testcontainers.core.config import testcontainers_config
 
+from bridgehead.cluster import ClusterError
 from bridgehead.testing import BridgeheadCluster, BridgeheadContainer
+from bridgehead.testing.engine import prepare
 from demo.clients import admin, create_topic
 from tests.integration.admin_clients import ConfluentAdmin
 
+# The channel of broker 2 as broker 1 sees it: TLS, with a certificate of the cluster's authority.
+HANDSHAKE = """
+import socket, ssl
+context = ssl.create_default_context(cafile="/secrets/channel/ca.pem")
+context.load_cert_chain("/secrets/channel/broker-1.pem", "/secrets/channel/broker-1.key")
+plain = socket.create_connection(("kafka-2", 9095), 5)
+with context.wrap_socket(plain, server_hostname="broker-2.bridgehead") as channel:
+    subject = dict(part[0] for part in channel.getpeercert()["subject"])
+    print(f"User:{subject['commonName']}'s certificate")
+"""
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
 
@@ -35,14 +48,44 @@ def everything_is_removed(images: None) -> Iterator[None]:
 
 
 def test_one_container_runs_several_brokers(everything_is_removed: None) -> None:
-    """Each on its own port of the host."""
-    with BridgeheadContainer().with_brokers(2).with_property("num.partitions", "5") as container:
+    """Each on its own port of the host; the controller is killed and started again."""
+    container = BridgeheadContainer().with_brokers(2).with_property("num.partitions", "5")
+    with container.with_property("zookeeper.session.timeout.ms", "2000"):
         servers = container.get_bootstrap_server().split(",")
         assert len(servers) == 2
         for server in servers:
             client = ConfluentAdmin(server)
             client.create(f"at-{server.replace(':', '-')}", 1, 2, {})
             client.close()
+        killed = container.kill_controller()
+        assert container.wait_for_controller(other_than=killed) == 3 - killed
+        container.start_broker(killed)
+        assert container.get_controller() == 3 - killed
+
+
+def test_ryuk_is_switched_off_where_its_image_cannot_be_pulled(
+    engine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a warning that names the image and what to do after a kill."""
+    monkeypatch.setattr(testcontainers_config, "_ryuk_disabled", False)
+    monkeypatch.setattr(testcontainers_config, "ryuk_image", "127.0.0.1:1/no/ryuk:1")
+    with pytest.warns(UserWarning, match=r"127\.0\.0\.1:1/no/ryuk:1 is not here.*docker rm"):
+        prepare()
+    assert testcontainers_config.ryuk_disabled
+
+
+def test_missing_image_is_named(engine: None) -> None:
+    container = BridgeheadContainer("bridgehead-absent:latest")
+    with pytest.raises(ClusterError, match="no image bridgehead-absent:latest: run `make image`"):
+        container.start()
+
+
+def test_channel_between_brokers_has_tls(everything_is_removed: None) -> None:
+    with BridgeheadCluster().with_brokers(2) as cluster:
+        status, output = cluster.get_container(1).exec_run(
+            ["/opt/bridgehead/bin/python", "-c", HANDSHAKE]
+        )
+        assert (status, output.decode()) == (0, "User:broker's certificate\n"), output
 
 
 def test_cluster_of_containers_survives_faults(everything_is_removed: None) -> None:
@@ -55,7 +98,7 @@ def test_cluster_of_containers_survives_faults(everything_is_removed: None) -> N
         second = cluster.wait_for_controller(other_than=killed)
         assert second != killed
         create_topic(client, "after-a-kill", 1, 2)
-        cluster.get_container(killed).start()
+        cluster.start_broker(killed)
         cluster.pause(second)
         third = cluster.wait_for_controller(other_than=second)
         cluster.unpause(second)
