@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-done
 unexport PYTHONDONTWRITEBYTECODE
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline image image-offline prerequisites image-clean kafka-jars help setup first-hour docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars help setup first-hour docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -174,11 +174,21 @@ proto-check: setup ## fail if envelope/_pb is stale
 		done
 
 lock: setup ## compile requirements/*.in into lock files with hashes
-	@for name in node tools dev audit; do \
+	@for name in node tools dev audit release; do \
 		$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 			--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 			--output-file requirements/$$name.lock requirements/$$name.in; \
 	done
+
+wheel: setup ## build the wheel into dist/
+	@rm -rf dist
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@ls dist/*.whl
+
+release: wheel ## build the wheel and check it with twine; uploads nothing
+	@test -x build/release/bin/twine || $(BIN)/python -m venv build/release
+	@build/release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.lock
+	@build/release/bin/twine check --strict dist/*.whl
 
 clean: ## remove build results and caches, but not .venv and data
 	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     console = Console(highlight=False)
     if importlib.util.find_spec("pyspark") is None:
-        return _fail("PySpark is not installed: `pip install 'bridgehead[pipeline]'`.")
+        return _fail("PySpark is not installed: install bridgehead's extra `pipeline`.")
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

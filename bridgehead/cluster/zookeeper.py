@@ -1,4 +1,6 @@
-"""The embedded ZooKeeper: the real server from the PySpark wheel's jars, with one or three members.
+"""The embedded ZooKeeper: the real server, with one or three members.
+
+Its jars are in our wheel; a checkout uses those of PySpark (docs/adr/0010-jars-in-the-wheel.md).
 
 Metadata and transaction logs stay in the data folder, without purging or rolling at snapshots: a
 second start finds them and the judge can read every write. The servers listen on loopback, log to
@@ -36,6 +38,7 @@ TICK_TIME_MS = 500
 _FREE_BYTES_MIN = 1 << 20  # with less, the disk counts as full
 JUTE_BUFFER_BYTES_MAX = 4 << 20
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+_WHEEL_JARS = Path(__file__).resolve().parent.parent / "_zookeeper"
 # The server, its metrics, snapshot compression and logging.
 _JARS = (
     "zookeeper-3.*.jar",
@@ -71,28 +74,32 @@ class Member:
 
 
 def class_path(jars: Path | None = None) -> str:
-    """Return the server's class path: from `jars`, BRIDGEHEAD_ZOOKEEPER_JARS or the PySpark wheel.
+    """Return the server's class path, from `jars` or BRIDGEHEAD_ZOOKEEPER_JARS if given.
 
     Raises:
-        ClusterError: PySpark is not installed, or a jar is missing.
+        ClusterError: a jar is missing.
     """
     named = os.environ.get("BRIDGEHEAD_ZOOKEEPER_JARS")
-    folder = jars or (Path(named) if named else _pyspark_jars())
+    folder = jars or (Path(named) if named else _installed_jars())
     found = [sorted(folder.glob(pattern)) for pattern in _JARS]
     if not all(found):
         missing = next(pattern for pattern, paths in zip(_JARS, found, strict=True) if not paths)
         raise ClusterError(
-            f"{folder} contains no {missing}: install pyspark 4.3, or use --zookeeper HOST:PORT."
+            f"{folder} contains no {missing}: install bridgehead again, correct "
+            "BRIDGEHEAD_ZOOKEEPER_JARS, or use --zookeeper HOST:PORT."
         )
     return ":".join(str(path) for paths in found for path in paths)
 
 
-def _pyspark_jars() -> Path:
+def _installed_jars() -> Path:
+    """Return the wheel's folder, or in a checkout that of PySpark."""
+    if _WHEEL_JARS.is_dir():
+        return _WHEEL_JARS
     spec = importlib.util.find_spec("pyspark")  # importing it would take a second
     if spec is None or spec.origin is None:
         raise ClusterError(
-            "The embedded ZooKeeper needs the jars of PySpark: run "
-            "`pip install 'bridgehead[embedded]'`, or use --zookeeper HOST:PORT."
+            "ZooKeeper's jars are missing: run `make setup` in a checkout, or use "
+            "--zookeeper HOST:PORT."
         )
     return Path(spec.origin).parent / "jars"
 

