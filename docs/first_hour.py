@@ -82,6 +82,7 @@ class Follower:
         self.clone = clone
         self._skipped = (*NOT_HERE, *skipped)
         self.untested: set[str] = set()
+        self._recipes: list[list[str]] = []  # of this page; recipes with equal commands run once
 
     def follow(self, page: str) -> None:
         """Run a page's blocks in order.
@@ -91,6 +92,7 @@ class Follower:
         """
         state = self.clone.parent / "state"
         state.unlink(missing_ok=True)
+        self._recipes.clear()
         skipped, begun = set(self._skipped), set()
         for block in blocks((self.clone / page).read_text(encoding="utf-8")):
             missing = [t for t in TOOLS.get(block.section, ()) if shutil.which(t) is None]
@@ -119,7 +121,9 @@ class Follower:
         path = self.clone / block.file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text, encoding="utf-8")
-        if commands := recipe(block):
+        commands = recipe(block)
+        if commands and commands not in self._recipes:
+            self._recipes.append(commands)
             self._run_recipe(commands)
 
     def _run_recipe(self, commands: list[str]) -> None:
