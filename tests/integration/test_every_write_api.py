@@ -82,6 +82,14 @@ def test_a_lost_or_doubled_write_is_wrong(found: object, is_wrong: bool) -> None
     assert bool(differences(report, seen, broker=1)) is is_wrong
 
 
+def test_replicas_are_free_until_a_reassignment_is_acknowledged() -> None:
+    fact = Expectation()
+    fact.note((3,), "info")
+    assert fact.allows("replicas", (1, 2))
+    fact.note((3,), "ok")
+    assert not fact.allows("replicas", (1, 2))
+
+
 def test_an_open_outcome_allows_both_facts() -> None:
     fact = Expectation()
     fact.note("new", "info")
