@@ -40,7 +40,7 @@ CONTROLLER_IN_METADATA = {1: "2", 2: "self", 3: "self"}
 # resends, which depend on timing (F7).
 PROVES = (
     *("W1", "W2", "W3", "W4", "W5", "W6", "D1", "D3", "D5", "F1", "F2", "F5", "R2"),
-    *("K1", "K2", "K3", "K6"),
+    *("K1", "K2", "K3", "K6", "K7"),
 )
 METRICS = (
     "num_client_forwarding_to_controller_count",

@@ -238,6 +238,15 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         gap_blocks_pass=False,
     ),
     PropertySpec(
+        id="K7",
+        name="superseded_controller_resigns",
+        statement="a node resigns as controller before it applies the metadata of a later one",
+        witnesses=("events",),
+        row="images of brokers",
+        key="<node>/<boot>/<seq>",
+        gap_blocks_fail=True,  # the gap may hold the resignation
+    ),
+    PropertySpec(
         id="T1",
         name="faults_take_effect",
         statement="each fault had an effect and was healed; clients worked all the while",

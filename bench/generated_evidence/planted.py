@@ -13,10 +13,12 @@ from bench.generated_evidence.requests import BODY, Write, decided, outcome, rec
 from bench.generated_evidence.world import CREATE_TOPICS, World
 from event_log.events import (
     Answered,
+    BecameActive,
     Disconnected,
     EnvelopeReceived,
     ForwardSent,
     ImageAdvanced,
+    Resigned,
 )
 
 Planted = tuple[str, str, str]  # property, key, one of its rows
@@ -82,6 +84,16 @@ def controller_znode_is_deleted(world: World) -> Iterator[Planted]:
     yield "W5", str(zxid), f"zxid/{zxid}"
     yield "W6", str(zxid), f"zxid/{zxid}"
     world.elect(str(int(world.controller) % 3 + 1))
+
+
+def former_controller_stays_active(world: World) -> Iterator[Planted]:
+    """K7: the former controller resigns only after it has applied the next one's metadata."""
+    old, epoch = world.boots[world.controller], world.epoch
+    world.elect(str(int(world.controller) % 3 + 1))
+    old.append(BecameActive(epoch, 0, world.log.zxid, 4.0, 9.0))
+    seq = old.append(ImageAdvanced(world.log.zxid, "broker", world.epoch))
+    yield "K7", old.place(seq), f"event/{old.place(seq)}"
+    old.append(Resigned(epoch, "late"))
 
 
 def acknowledged_is_lost(world: World) -> Iterator[Planted]:
@@ -241,6 +253,7 @@ KINDS: Final[tuple[Callable[[World], Iterator[Planted]], ...]] = (
     broker_accepts_stale_epoch,
     epoch_is_skipped,
     controller_znode_is_deleted,
+    former_controller_stays_active,
     acknowledged_is_lost,
     rejected_is_committed,
     committed_twice,

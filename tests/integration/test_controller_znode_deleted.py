@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
 from bridgehead.cluster import Cluster
+from demo.request_trace import read_events
+from event_log.verdicts import Verdict, VerdictRow
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import judge
 from tests.integration.secured import Secured
 
 ACTIVE = "kafkacontroller_activecontrollercount"
+MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+# The change itself violates these: a session of no node makes it.
+VIOLATED_BY_HAND = {"W5", "W6"}
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster(brokers=3) as started:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(brokers=3, data_dir=tmp_path_factory.mktemp("cluster")) as started:
         yield started
+
+
+def change_controller(cluster: Cluster, change: Callable[[KazooClient], None]) -> None:
+    zookeeper = KazooClient(cluster.zookeeper_connect)
+    zookeeper.start(timeout=30)
+    try:
+        change(zookeeper)
+    finally:
+        zookeeper.stop()
+        zookeeper.close()
+
+
+def verdicts(folder: Path) -> dict[str, VerdictRow]:
+    return {each.row.property: each.row for each in judge(History(read_run(folder)))}
+
+
+def failed(rows: dict[str, VerdictRow]) -> set[str]:
+    return {of for of, row in rows.items() if row.verdict is Verdict.FAIL}
 
 
 def delete(zookeeper: KazooClient) -> None:
@@ -52,14 +80,8 @@ def test_the_active_controller_resigns_at_once(
     pages = [each.metrics_url for each in cluster.brokers.values()]
     assert len(pages) == 3
     before = cluster.status()["controller_epoch"]
-    zookeeper = KazooClient(cluster.zookeeper_connect)
-    zookeeper.start(timeout=30)
-    try:
-        change(zookeeper)
-        changed = time.monotonic()
-    finally:
-        zookeeper.stop()
-        zookeeper.close()
+    change_controller(cluster, change)
+    changed = time.monotonic()
     counts = []
     while (elapsed := time.monotonic() - changed) < 5:
         found = [Secured.metric_of(cluster, broker, ACTIVE) for broker in (1, 2, 3)]
@@ -70,3 +92,34 @@ def test_the_active_controller_resigns_at_once(
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     name = f"after-{before}"
     admin.create_topics([NewTopic(name, 1, 1)], request_timeout=60)[name].result()
+
+
+def test_the_judge_sees_every_resignation(cluster: Cluster) -> None:
+    """In the run of the tests above."""
+    cluster.stop()
+    rows = verdicts(cluster.data_dir)
+    assert (rows["K7"].verdict, rows["K7"].judged > 10) == (Verdict.PASS, True)
+    assert failed(rows) == VIOLATED_BY_HAND
+
+
+def test_controller_that_stays_active_fails_k7(tmp_path: Path) -> None:
+    """The seeded bug: a superseded controller does not resign."""
+    mutant = (*MUTANT_NODE, "never_superseded")
+    with Cluster(brokers=2, data_dir=tmp_path, node_command=mutant) as cluster:
+        former = cluster.wait_for_controller()
+        change_controller(cluster, delete)
+        deadline = time.monotonic() + 30
+        while not _applied_epoch(cluster, node=str(former), epoch=2):
+            assert time.monotonic() < deadline, "no broker became the next controller"
+            time.sleep(0.05)
+    rows = verdicts(tmp_path)
+    assert failed(rows) == {*VIOLATED_BY_HAND, "K7"}
+    assert rows["K7"].why == (
+        f"broker {former} applied metadata of epoch 2, but had not resigned as controller of "
+        "epoch 1"
+    )
+
+
+def _applied_epoch(cluster: Cluster, *, node: str, epoch: int) -> bool:
+    images = (e for e in read_events(cluster.evidence_dir) if e["kind"] == "image_advanced")
+    return any((e["node"], e["side"], e["epoch"]) == (node, "broker", epoch) for e in images)
