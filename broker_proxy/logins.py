@@ -10,6 +10,7 @@ import logging
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from broker_proxy.apis.base import ClientConnectionInfo
 from broker_proxy.authentication.authenticator import Mechanism, SaslAuthenticator
@@ -21,6 +22,7 @@ from event_log.writer import EventLog
 from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
+_INT64_MAX: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,14 @@ class LoginRequirements:
 class Logins:
     """The logins of all connections of one broker."""
 
-    def __init__(self, log: EventLog, metrics: NodeMetrics, wall_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        metrics: NodeMetrics,
+        wall_ms: Callable[[], int],
+        new_authenticator: Callable[..., SaslAuthenticator] = SaslAuthenticator,
+    ) -> None:
+        self._new_authenticator = new_authenticator
         self._log = log
         self._metrics = metrics
         self._wall_ms = wall_ms
@@ -66,7 +75,7 @@ class Logins:
 
             name = certificate_name(certificate)
         if requirements.mechanisms:
-            return SaslAuthenticator(
+            return self._new_authenticator(
                 requirements.mechanisms,
                 lambda mechanism, result: self._build(info, requirements, name, mechanism, result),
                 self._wall_ms,
@@ -109,9 +118,18 @@ class Logins:
         assert login.principal is not None
         assert login.mechanism is not None
         info.client = replace(info.client, principal=login.principal)
-        self._succeeded(info, login.mechanism, renewed=renewed)
+        ends = login.ends_at_ms
+        ends_at_ms = None if ends is None else min(ends, _INT64_MAX)  # "for ever" overflows
+        self._succeeded(info, login.mechanism, renewed=renewed, ends_at_ms=ends_at_ms)
 
-    def _succeeded(self, info: ClientConnectionInfo, mechanism: str, *, renewed: bool) -> None:
+    def _succeeded(
+        self,
+        info: ClientConnectionInfo,
+        mechanism: str,
+        *,
+        renewed: bool,
+        ends_at_ms: int | None = None,
+    ) -> None:
         self._metrics.login_succeeded(renewed=renewed)
         self._log.append(
             Authenticated(
@@ -120,6 +138,7 @@ class Logins:
                 principal=str(info.client.principal),
                 token_authenticated=info.client.principal.token_authenticated,
                 renewed=renewed,
+                ends_at_ms=ends_at_ms,
             )
         )
 

@@ -36,8 +36,8 @@ PROPERTIES_OF_BROKERS = {
 # to a killed broker would fail.
 CONTROLLER = 1
 CONTROLLER_IN_METADATA = {1: "2", 2: "self", 3: "self"}
-# Not expected: properties that need rejections, timeouts or an authorizer (D2, D4, A1), and
-# resends, which depend on timing (F7).
+# Not expected: properties that need rejections, timeouts, an authorizer or a login (D2, D4, A1,
+# A10), and resends, which depend on timing (F7).
 PROVES = (
     *("W1", "W2", "W3", "W4", "W5", "W6", "D1", "D3", "D5", "F1", "F2", "F5", "R2"),
     *("K1", "K2", "K3", "K6", "K7"),

@@ -3,7 +3,7 @@
 The writer adds run_id, node, boot, seq (starts at 0 in each boot, without gaps), mono_ns, wall_ms,
 host_boot_id, kind and schema_version. `identity` is (broker id, incarnation, sequence number); a
 resend keeps it. Errors are Kafka's error codes. Sessions are hexadecimal, as in ZooKeeper's
-transaction log.
+transaction log. Fields with a default were added later: evidence without them is valid.
 """
 
 # Events of every request are not frozen: frozen ones take more than twice as long to create.
@@ -82,6 +82,7 @@ class Authenticated(Event):
     principal: str
     token_authenticated: bool
     renewed: bool  # a reauthentication
+    ends_at_ms: int | None = None  # the end of the credential or session (wall clock); null: none
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ INFO_CODES: Final = frozenset({-1, 7, 13, 41})
 # A client that retries may get these because of its own earlier success: 3 UNKNOWN_TOPIC,
 # 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge them in a client's history.
 RETRY_CODES: Final = frozenset({3, 36, 37})
+# A10: a broker checks the credential, then records the request. One that it read just before the
+# end may be recorded this much later.
+RECORDED_LATER_MS_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +195,15 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         row="committed elements of requests with a known principal, in runs with an authorizer",
         key="<request id>/<element>",
         gap_blocks_fail=True,  # the gap may hold the ACL that allowed it
+    ),
+    PropertySpec(
+        id="A10",
+        name="no_request_on_expired_credential",
+        statement="no request is executed after the credential of its client has ended",
+        witnesses=("events",),
+        row="requests received from clients whose credential ends",
+        key="<request id>",
+        gap_blocks_fail=True,  # the gap may hold a reauthentication
     ),
     PropertySpec(
         id="R2",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from broker_proxy.authentication.authenticator import SaslAuthenticator
 from broker_proxy.learned_acls import LearnedAcls
 from controller.controller import Controller
 from controller.services import Services, Settings
@@ -18,6 +19,7 @@ class Collaborators:
     controller: Callable[[Settings, Services], Controller] = Controller
     store: Callable[..., ZooKeeperStore] = ZooKeeperStore
     learned_acls: Callable[..., LearnedAcls] = LearnedAcls
+    authenticator: Callable[..., SaslAuthenticator] = SaslAuthenticator
 
 
 PRODUCTION = Collaborators()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from broker_proxy.authentication.authenticator import SaslAuthenticator
 from broker_proxy.connection_quotas import ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.forwarding import ForwardingManager
@@ -77,6 +78,7 @@ class Parts:
     policies: NodePolicies | None  # of the controller
     record_policies: NodePolicies | None  # of the partitions' leader
     start_up_paths: tuple[str, ...]
+    new_authenticator: Callable[..., SaslAuthenticator]
 
 
 def build_parts(
@@ -129,6 +131,7 @@ def build_parts(
         policies,
         load_record_policies(named, limit_ms),
         paths,
+        collaborators.authenticator,
     )
 
 

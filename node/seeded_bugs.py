@@ -25,6 +25,8 @@ from bridgehead.authorizer import (
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import decode_request, encode_request
 from bridgehead.kafka_wire.headers import decode_request_header
+from broker_proxy.authentication.authenticator import Dispatch, Expired, SaslAuthenticator
+from broker_proxy.authentication.authenticator import Outcome as LoginOutcome
 from broker_proxy.learned_acls import LearnedAcls
 from cluster_model.acls import Entries
 from cluster_model.image import MetadataImage
@@ -201,6 +203,15 @@ class StaleAcls(LearnedAcls):
         self._seen(pattern, version)
 
 
+class ServesExpiredSessions(SaslAuthenticator):
+    """serves_expired_sessions: requests run after the end of their credential."""
+
+    def receive(self, frame: bytes, now_ms: int) -> LoginOutcome:
+        """See SaslAuthenticator."""
+        outcome = super().receive(frame, now_ms)
+        return Dispatch() if isinstance(outcome, Expired) else outcome
+
+
 class WritesPastTheBridge(NodeConfig):
     """writes_past_the_bridge: a broker that should forward keeps writing to ZooKeeper itself."""
 
@@ -261,7 +272,12 @@ _OF_CONTROLLERS: Final = (
     "skip_policy_on_retry",
     "swap_principals",
 )
-_OF_BROKERS: Final = ("allow_before_deny", "stale_acl_cache", "writes_past_the_bridge")
+_OF_BROKERS: Final = (
+    "allow_before_deny",
+    "serves_expired_sessions",
+    "stale_acl_cache",
+    "writes_past_the_bridge",
+)
 SEEDED_BUGS: Final = frozenset({*STORES, *_OF_CONTROLLERS, *_OF_BROKERS})
 
 
@@ -281,5 +297,8 @@ def faulty_parts(config: NodeConfig, data_dir: Path, bugs: frozenset[str]) -> Pa
             controller=lambda settings, services: FaultyController(settings, services, bugs),
             store=type("FaultyStore", stores or (ZooKeeperStore,), {}),
             learned_acls=StaleAcls if "stale_acl_cache" in bugs else LearnedAcls,
+            authenticator=ServesExpiredSessions
+            if "serves_expired_sessions" in bugs
+            else SaslAuthenticator,
         ),
     )

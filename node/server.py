@@ -45,7 +45,7 @@ def build_server(parts: Parts) -> KafkaServer:
         memory_bytes_max = frame_bytes_max
     services = ConnectionServices(
         dispatcher=dispatcher,
-        logins=Logins(log, instruments.metrics, wall_ms),
+        logins=Logins(log, instruments.metrics, wall_ms, parts.new_authenticator),
         limits=Limits(
             frame_bytes_max=frame_bytes_max,
             idle_ms_max=config.broker.long("connections.max.idle.ms"),

@@ -7,7 +7,7 @@ arrays in a line and structs in a table. `client_invoked` has elements without c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, Final, NamedTuple
 
 from event_log.commits import CommitLine, CommitOperation, CommitOutcome, DumpLine
@@ -180,5 +180,15 @@ def allowed_types() -> dict[str, str]:
 
 
 def required_fields() -> dict[str, list[str]]:
-    """Return the fields that each kind must have, null or not; under "" those of all events."""
-    return {kind: list(columns) for kind, columns in {"": COMMON, **KINDS, **OTHERS}.items()}
+    """Return the fields that each kind must have, null or not; under "" those of all events.
+
+    Evidence of earlier versions lacks the fields that have a default.
+    """
+    added_later = {
+        kind: {each.name for each in fields(event) if each.default is not MISSING}
+        for kind, event in EVENT_KINDS.items()
+    }
+    return {
+        kind: [name for name in columns if name not in added_later.get(kind, ())]
+        for kind, columns in {"": COMMON, **KINDS, **OTHERS}.items()
+    }

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from bench.generated_evidence.requests import BODY, Write, decided, outcome, received
-from bench.generated_evidence.world import CREATE_TOPICS, World
+from bench.generated_evidence.world import CREATE_TOPICS, USERS, World
 from event_log.events import (
     Answered,
+    Authenticated,
     BecameActive,
+    Connected,
     Disconnected,
     EnvelopeReceived,
     ForwardSent,
@@ -214,6 +216,20 @@ def unauthorized_creation(world: World) -> Iterator[Planted]:
     yield "A1", f"{write.request_id}/{write.element}", f"zxid/{zxid}"
 
 
+def expired_client_is_served(world: World) -> Iterator[Planted]:
+    """A10: a request arrives a second after the end of its client's credential."""
+    boot, user = world.boots["2"], USERS[0]
+    connection = f"expired-{boot.seq}"
+    boot.append(Connected(connection, "SASL", "SASL_PLAINTEXT", "10.0.0.9", user))
+    ends_at_ms = world.clock.wall_ms() + 50
+    boot.append(Authenticated(connection, "OAUTHBEARER", user, False, False, ends_at_ms))
+    world.clock.advance_ms(1_050)
+    place = boot.place(boot.seq)
+    request_id = world.read(boot, connection)
+    boot.append(Disconnected(connection))
+    yield "A10", request_id, f"event/{place}"
+
+
 def _effect_of(world: World, write: Write, owner: str) -> list[tuple[str, str, str]]:
     sender, write.principal = write.principal, owner
     effect = world.effect(write)
@@ -265,6 +281,7 @@ KINDS: Final[tuple[Callable[[World], Iterator[Planted]], ...]] = (
     not_controller_leaks,
     resend_gets_another_response,
     unauthorized_creation,
+    expired_client_is_served,
     image_goes_back,
     counter_is_wrong,
     answered_twice,

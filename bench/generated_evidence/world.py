@@ -284,7 +284,7 @@ class World:
         for _ in range(self.chance.randrange(3)):
             self.clock.advance_ms(1)
             boot = self.boots[self.chance.choice(NODES)]
-            self._read(boot)
+            self.read(boot, f"{boot.node}-0")
         self.batch([self.new_write() for _ in range(self.chance.randrange(1, 4))])
         if self.writes_of_term > _WRITES_OF_A_TERM:
             self.elect(str(int(self.controller) % 3 + 1))
@@ -294,13 +294,15 @@ class World:
             for node in NODES:
                 self.snapshot(node)
 
-    def _read(self, boot: Boot) -> None:
+    def read(self, boot: Boot, connection: str) -> str:
+        """Serve a read on a connection; return the request's id."""
         self.sequences[boot.node] += 1
         request_id = f"{boot.node}.{boot.boot}.1.{self.sequences[boot.node]}"
         read = Write(boot, request_id, (0, "", 0), METADATA, "", USERS[0])
-        boot.append(received(read, f"{boot.node}-0", "LOCAL", None, SOFTWARE[0]))
+        boot.append(received(read, connection, "LOCAL", None, SOFTWARE[0]))
         boot.append(Answered(request_id, METADATA, 12, "LOCAL", None, False, self.log.zxid))
         self.counters[boot.node].answered += 1
+        return request_id
 
     def snapshot(self, node: str, *, wrong_by: int = 0) -> int:
         """Write a node's counters; return the event's seq."""

@@ -118,6 +118,7 @@ class SaslAuthenticator:
         self._began_again_ms: int | None = None
         self.mechanism: str | None = None
         self.principal: KafkaPrincipal | None = None
+        self.ends_at_ms: int | None = None  # of the session, on the clock of credentials
 
     @property
     def is_complete(self) -> bool:
@@ -258,13 +259,17 @@ class SaslAuthenticator:
         """Start a session; return its lifetime in milliseconds, 0 without a limit."""
         assert self.mechanism is not None
         self._state = _State.COMPLETE
-        limits = []
-        if self._credential_ends_ms is not None:
-            limits.append(max(0, self._credential_ends_ms - self._wall_ms()))
+        wall_ms = self._wall_ms()
+        ends = [] if self._credential_ends_ms is None else [self._credential_ends_ms]
         if (max_reauth_ms := self._mechanisms[self.mechanism].max_reauth_ms) > 0:
-            limits.append(max_reauth_ms)
-        self._expires_at_ms = now_ms + min(limits) if limits else None
-        return min(limits, default=0)
+            ends.append(wall_ms + max_reauth_ms)
+        self.ends_at_ms = min(ends, default=None)
+        if self.ends_at_ms is None:
+            self._expires_at_ms = None
+            return 0
+        lifetime_ms = max(0, self.ends_at_ms - wall_ms)
+        self._expires_at_ms = now_ms + lifetime_ms
+        return lifetime_ms
 
     def _client_text(self, failed: SaslError) -> str:
         if isinstance(failed, SaslAuthenticationError):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from event_log.events import SCHEMA_VERSION
-from judge.evidence.shapes import COMMON, EVENT_SHAPES, faults_of
+from judge.evidence.shapes import ADDED_LATER, COMMON, EVENT_SHAPES, faults_of
 
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
 
@@ -90,8 +90,10 @@ def parse_object(line: bytes) -> dict[str, Any] | str:
     return value if isinstance(value, dict) else "not_an_object"
 
 
-def judge_event(line: Mapping[str, Any], run_id: str) -> tuple[str, ...]:
+def judge_event(line: dict[str, Any], run_id: str) -> tuple[str, ...]:
     """Return every reason to quarantine a parsed line; () for an event of this run.
+
+    Fields that evidence of earlier versions lacks are added to the line.
 
     Raises:
         WrongRunError: the line is another run's.
@@ -103,9 +105,13 @@ def judge_event(line: Mapping[str, Any], run_id: str) -> tuple[str, ...]:
     if type(version) is int and version > SCHEMA_VERSION:
         return ("schema_newer",)
     kind = line.get("kind")
-    if isinstance(kind, str) and kind not in EVENT_SHAPES:
+    if not isinstance(kind, str):
+        return faults_of(line, COMMON)
+    if kind not in EVENT_SHAPES:
         return ("unknown_kind", *faults_of(line, COMMON))
-    return faults_of(line, EVENT_SHAPES[kind] if isinstance(kind, str) else COMMON)
+    for name, default in ADDED_LATER[kind].items():
+        line.setdefault(name, default)
+    return faults_of(line, EVENT_SHAPES[kind])
 
 
 def has_unknown_fields(line: Mapping[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, Final
 
 from event_log.commits import CommitLine, CommitOperation, CommitOutcome, DumpLine
@@ -72,6 +72,11 @@ COMMON: Final[Mapping[str, Test]] = {
 
 EVENT_SHAPES: Final[Mapping[str, Mapping[str, Test]]] = {
     kind: {**COMMON, **_shape(event)} for kind, event in EVENT_KINDS.items()
+}
+# Fields that evidence of earlier versions lacks, with their defaults.
+ADDED_LATER: Final[Mapping[str, Mapping[str, Any]]] = {
+    kind: {each.name: each.default for each in fields(event) if each.default is not MISSING}
+    for kind, event in EVENT_KINDS.items()
 }
 COMMIT_SHAPE: Final = _shape(CommitLine)
 DUMP_SHAPE: Final = _shape(DumpLine)

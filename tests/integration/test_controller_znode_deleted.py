@@ -13,10 +13,8 @@ from kazoo.client import KazooClient
 
 from bridgehead.cluster import Cluster
 from demo.request_trace import read_events
-from event_log.verdicts import Verdict, VerdictRow
-from judge.evidence.run_lookup import read_run
-from judge.history import History
-from judge.verdicts import judge
+from event_log.verdicts import Verdict
+from tests.integration.judged_runs import failed, judged
 from tests.integration.secured import Secured
 
 ACTIVE = "kafkacontroller_activecontrollercount"
@@ -39,14 +37,6 @@ def change_controller(cluster: Cluster, change: Callable[[KazooClient], None]) -
     finally:
         zookeeper.stop()
         zookeeper.close()
-
-
-def verdicts(folder: Path) -> dict[str, VerdictRow]:
-    return {each.row.property: each.row for each in judge(History(read_run(folder)))}
-
-
-def failed(rows: dict[str, VerdictRow]) -> set[str]:
-    return {of for of, row in rows.items() if row.verdict is Verdict.FAIL}
 
 
 def delete(zookeeper: KazooClient) -> None:
@@ -97,9 +87,9 @@ def test_the_active_controller_resigns_at_once(
 def test_the_judge_sees_every_resignation(cluster: Cluster) -> None:
     """In the run of the tests above."""
     cluster.stop()
-    rows = verdicts(cluster.data_dir)
-    assert (rows["K7"].verdict, rows["K7"].judged > 10) == (Verdict.PASS, True)
-    assert failed(rows) == VIOLATED_BY_HAND
+    found = judged(cluster.data_dir)
+    assert (found["K7"].row.verdict, found["K7"].row.judged > 10) == (Verdict.PASS, True)
+    assert failed(found) == VIOLATED_BY_HAND
 
 
 def test_controller_that_stays_active_fails_k7(tmp_path: Path) -> None:
@@ -112,9 +102,9 @@ def test_controller_that_stays_active_fails_k7(tmp_path: Path) -> None:
         while not _applied_epoch(cluster, node=str(former), epoch=2):
             assert time.monotonic() < deadline, "no broker became the next controller"
             time.sleep(0.05)
-    rows = verdicts(tmp_path)
-    assert failed(rows) == {*VIOLATED_BY_HAND, "K7"}
-    assert rows["K7"].why == (
+    found = judged(tmp_path)
+    assert failed(found) == {*VIOLATED_BY_HAND, "K7"}
+    assert found["K7"].row.why == (
         f"broker {former} applied metadata of epoch 2, but had not resigned as controller of "
         "epoch 1"
     )

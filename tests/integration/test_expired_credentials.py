@@ -7,6 +7,7 @@ session lifetime of 0, and closes the connection at the next request.
 from __future__ import annotations
 
 import base64
+import sys
 import time
 from pathlib import Path
 
@@ -15,23 +16,26 @@ from kazoo.client import KazooClient
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.framing import frame
+from event_log.properties import RECORDED_LATER_MS_MAX
+from event_log.verdicts import Verdict
 from raw_client.blocking import CLOSED, Connection
 from raw_client.codec import create_topic_body, decode_json, encode_json
+from tests.integration.judged_runs import failed, judged
 from tests.integration.token_clients import LISTENER, Client
 from tests.unit.broker_proxy.authentication.clients import ScramClient
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
-SASL_HANDSHAKE, SASL_AUTHENTICATE, CREATE_TOPICS = 17, 36, 19
+MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+SASL_HANDSHAKE, SASL_AUTHENTICATE, CREATE_TOPICS, DESCRIBE_CLUSTER = 17, 36, 19, 60
+OPERATIONS = {"includeClusterAuthorizedOperations": False}
 TRIES = 40
 
 
-def test_a_request_pipelined_behind_an_expired_token_never_runs() -> None:
-    text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
-    with Cluster(brokers=1, properties=parse_properties(text)) as cluster:
+def test_a_request_pipelined_behind_an_expired_token_never_runs(tmp_path: Path) -> None:
+    with Cluster(brokers=1, properties=properties(), data_dir=tmp_path) as cluster:
         with Client(cluster, 1).log_in("admin") as admin:
-            token = admin.create(lifetime_ms=1)
-        while time.time() * 1000 <= token["expiryTimestampMs"]:
-            time.sleep(0.001)
+            token, valid = admin.create(lifetime_ms=1), admin.create()
+        wait_until_ms(token["expiryTimestampMs"] + 1)
         for number in range(TRIES):
             with Connection(cluster.bootstrap_server(1, LISTENER)) as connection:
                 client = ScramClient(token["tokenId"], token["hmac"], ",tokenauth=true")
@@ -52,6 +56,46 @@ def test_a_request_pipelined_behind_an_expired_token_never_runs() -> None:
         finally:
             zookeeper.stop()
             zookeeper.close()
+        with Client(cluster, 1) as client:
+            assert client.log_in_with_token(valid["tokenId"], valid["hmac"])
+            assert client.ask(DESCRIBE_CLUSTER, OPERATIONS) is not None
+    found = judged(tmp_path)
+    assert (found["A10"].row.verdict, found["A10"].row.judged) == (Verdict.PASS, 1)
+    assert failed(found) == set()
+
+
+def test_served_expired_sessions_fail_a10(tmp_path: Path) -> None:
+    """The seeded bug, with a token that has expired and a session that lasted too long."""
+    limit = {"listener.name.sasl_plaintext.plain.connections.max.reauth.ms": "300"}
+    with (
+        Cluster(
+            brokers=1,
+            properties={**properties(), **limit},
+            data_dir=tmp_path,
+            node_command=(*MUTANT_NODE, "serves_expired_sessions"),
+        ) as cluster,
+        Client(cluster, 1).log_in("admin") as admin,
+        Client(cluster, 1) as owner,
+    ):
+        session_ends_ms = int(time.time() * 1000) + 300
+        token = admin.create(lifetime_ms=1)
+        ends_ms = max(session_ends_ms, token["expiryTimestampMs"])
+        wait_until_ms(ends_ms + RECORDED_LATER_MS_MAX + 100)
+        assert owner.log_in_with_token(token["tokenId"], token["hmac"])
+        for client in (admin, owner):
+            assert client.ask(DESCRIBE_CLUSTER, OPERATIONS) is not None
+    found = judged(tmp_path)
+    assert failed(found) == {"A10"}
+    assert len({each.rows[0] for each in found["A10"].violations}) == 2, "both logins"
+
+
+def properties() -> dict[str, str]:
+    return parse_properties((RECORDINGS / "secured.properties").read_text(encoding="utf-8"))
+
+
+def wait_until_ms(wall_ms: int) -> None:
+    while time.time() * 1000 < wall_ms:
+        time.sleep(0.001)
 
 
 def _auth(data: bytes) -> dict[str, str]:

@@ -130,6 +130,7 @@ def test_a_session_expires_unless_it_is_renewed() -> None:
     assert done.logged_in
     assert login.receive(metadata(), 120_000) == Dispatch()
     assert login.receive(metadata(), 120_003) == Expired()
+    assert (login.ends_at_ms, logged_in().ends_at_ms) == (60_000, None)
 
 
 def test_reauthentication_starts_with_a_handshake() -> None:
@@ -176,6 +177,7 @@ def test_a_session_ends_with_its_token() -> None:
         first = answer(login.receive(authenticate(client.first()), 0), 36, 2)
         done = answer(login.receive(authenticate(client.final(first.auth_bytes)), 0), 36, 2)
         assert done.session_lifetime_ms == lifetime_ms
+        assert login.ends_at_ms == min(expiry_ms, 1_000 + 60_000)
         assert login.principal is not None
         assert str(login.principal) == "User:alice"
         assert login.principal.token_authenticated

@@ -1,0 +1,42 @@
+"""A10: no request is executed after the credential of its client has ended.
+
+The login records when the credential ends, on the broker's wall clock. From the login on, time is
+taken from the monotonic clock of the same process, as Kafka does: a wall clock may jump.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from event_log.properties import RECORDED_LATER_MS_MAX
+from pipeline.sql import row_of
+
+_WIDE: Final = "CAST({0} AS DECIMAL(20, 0))"  # Differences of 64-bit integers may overflow.
+
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
+WITH limited AS (
+  SELECT DISTINCT run, node, boot, connection FROM events
+  WHERE kind = 'authenticated' AND ends_at_ms IS NOT NULL),
+seen AS (
+  SELECT e.run, e.node, e.boot, e.seq, e.kind, e.connection, e.request_id, e.principal,
+    e.mono_ns, e.wall_ms, e.ends_at_ms
+  FROM events e LEFT SEMI JOIN limited l
+    ON e.run = l.run AND e.node = l.node AND e.boot = l.boot AND e.connection = l.connection
+  WHERE e.kind IN ('authenticated', 'request_received')),
+joined AS (
+  SELECT *, last_value(CASE WHEN kind = 'authenticated'
+      THEN struct(node, boot, seq, principal, mono_ns, wall_ms, ends_at_ms) END, true)
+    OVER (PARTITION BY run, node, boot, connection ORDER BY seq) AS login
+  FROM seen),
+requests AS (
+  SELECT run, node, boot, seq, request_id, login,
+    floor(({_WIDE.format("mono_ns")} - login.mono_ns) / 1000000)
+      - ({_WIDE.format("login.ends_at_ms")} - login.wall_ms) AS late_ms
+  FROM joined WHERE kind = 'request_received' AND login.ends_at_ms IS NOT NULL)
+SELECT run, CASE WHEN late_ms > {RECORDED_LATER_MS_MAX} THEN request_id END AS key,
+  array({row_of("login")}, {row_of("requests")}) AS rows,
+  concat(request_id, ': broker ', node, ' received it ', late_ms, ' ms after the credential of ',
+    login.principal, ' had ended') AS sentence
+FROM requests
+"""

@@ -1,0 +1,21 @@
+"""The plain judge's results on a run, by property."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from event_log.verdicts import Verdict
+from judge.evidence.run_lookup import read_run
+from judge.history import History
+from judge.verdicts import Judgement, judge
+
+
+def judged(folder: Path) -> dict[str, Judgement]:
+    """Judge the last run of a cluster's folder."""
+    return {each.row.property: each for each in judge(History(read_run(folder)))}
+
+
+def failed(judgements: Mapping[str, Judgement]) -> set[str]:
+    """Return the properties that a run violates."""
+    return {of for of, each in judgements.items() if each.row.verdict is Verdict.FAIL}
