@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from cluster_model.image import BrokerRegistration
-from cluster_model.znode_operations import Create, Operation, SetData
+from cluster_model.znode_operations import Create, Delete, Operation, SetData
 from cluster_model.znodes import BrokerIdZnode, NodeAddress, NodeZnode
+from zookeeper_client.wire import Stat
+
+# The data versions of the two znodes as `operations` leaves them.
+_VERSIONS: Final = (1, 0)
 
 
-def registration_operations(
-    registration: BrokerRegistration, address: NodeAddress, now_ms: int
-) -> Sequence[Operation]:
-    """Return the multi that registers a broker; both znodes are ephemeral.
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Two ephemeral znodes. `found` are the stats of `paths`; None: it does not exist."""
 
-    As in Kafka the znode is created empty and then set, so that /brokers/ids/<id> has data
-    version 1; its czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).
-    """
-    path = BrokerIdZnode.path(registration.broker_id)
-    return (
-        Create(path, None, ephemeral=True),
-        SetData(path, BrokerIdZnode.encode(registration, now_ms), 0),
-        Create(NodeZnode.path(registration.broker_id), NodeZnode.encode(address), ephemeral=True),
-    )
+    broker: BrokerRegistration
+    address: NodeAddress
+
+    @property
+    def paths(self) -> tuple[str, str]:
+        """The paths of /brokers/ids/<id> and /bridgehead/nodes/<id>."""
+        broker_id = self.broker.broker_id
+        return BrokerIdZnode.path(broker_id), NodeZnode.path(broker_id)
+
+    def foreign(self, found: Sequence[Stat | None], session_id: int) -> str | None:
+        """Return the path of a znode that another session holds."""
+        for path, stat in zip(self.paths, found, strict=True):
+            if stat is not None and stat.ephemeral_owner & (2**64 - 1) != session_id:
+                return path
+        return None
+
+    def is_intact(self, found: Sequence[Stat | None], session_id: int) -> bool:
+        """Return whether this session holds both znodes as it wrote them."""
+        versions = tuple(stat.version if stat is not None else None for stat in found)
+        return versions == _VERSIONS and self.foreign(found, session_id) is None
+
+    def operations(self, found: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
+        """Return the multi that registers the broker, in place of own znodes that are left.
+
+        As in Kafka the znode is created empty and then set, so that /brokers/ids/<id> has data
+        version 1; its czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).
+        """
+        broker, node = self.paths
+        left = [path for path, stat in zip(self.paths, found, strict=True) if stat is not None]
+        return (
+            *(Delete(path) for path in left),
+            Create(broker, None, ephemeral=True),
+            SetData(broker, BrokerIdZnode.encode(self.broker, now_ms), 0),
+            Create(node, NodeZnode.encode(self.address), ephemeral=True),
+        )

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final
 
 from broker_proxy.acl_follower import AclFollower, AclListener
-from broker_proxy.registration import registration_operations
+from broker_proxy.registration import Registration
 from broker_proxy.token_cache import TokenCache
 from broker_proxy.token_follower import TokenFollower
 from cluster_model.image import BrokerRegistration
@@ -39,7 +39,7 @@ from event_log.events import BrokerRegistered, SessionLost, SessionOpened
 from event_log.writer import EventLog
 from zookeeper_client.config_reading import read_configs
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
-from zookeeper_client.wire import NODE_EXISTS, ReadChildren, ReadData, ZnodeData
+from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, Stat, ZnodeData
 
 _log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.2
@@ -96,7 +96,10 @@ class ZooKeeperWatcher:
         self._access = access
         self._on_answer = on_answer
         self._session: ZooKeeperSession | None = None
-        self._registration: tuple[BrokerRegistration, NodeAddress] | None = None
+        self._registration: Registration | None = None
+        self._registering = asyncio.Lock()
+        self._reported_epoch = -1
+        self._registered_in: ZooKeeperSession | None = None
         self._last_change = ""
         self._reported: ControllerAddress | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -165,38 +168,73 @@ class ZooKeeperWatcher:
         Raises:
             RegistrationRefusedError: another live broker has this id.
         """
-        self._registration = registration, address
-        path = BrokerIdZnode.path(registration.broker_id)
+        self._registration = Registration(registration, address)
+        async with self._registering:
+            return await self._register(self._registration)
+
+    async def _register(self, registration: Registration) -> int:
+        broker_id = registration.broker.broker_id
         deadline = asyncio.get_running_loop().time() + 2 * self._session_timeout_ms / 1000 + 1
         while True:
             session = self._live
-            operations = registration_operations(registration, address, self._now_ms())
-            result = await session.multi([session.encode(o) for o in operations])
-            if result.failed_index is None:
-                epoch = result.zxid
-                self._log.append(
-                    BrokerRegistered(
-                        broker_epoch=epoch,
-                        incarnation=address.incarnation,
-                        session=f"0x{session.session_id:x}",
+            found = [await session.exists(path) for path in registration.paths]
+            if registration.is_intact(found, session.session_id):
+                return self._registered(registration, session, found)
+            foreign = registration.foreign(found, session.session_id)
+            if foreign is None:
+                operations = registration.operations(found, self._now_ms())
+                result = await session.multi([session.encode(o) for o in operations])
+                if result.failed_index is None:
+                    continue
+                if result.error_code not in (NODE_EXISTS, NO_NODE):
+                    raise RegistrationRefusedError(
+                        f"ZooKeeper refused the registration of broker {broker_id} "
+                        f"(error {result.error_code})"
                     )
-                )
-                self._callbacks.registered(epoch)
-                return epoch
-            if result.error_code != NODE_EXISTS:
-                raise RegistrationRefusedError(
-                    f"ZooKeeper refused the registration of broker {registration.broker_id} "
-                    f"(error {result.error_code})"
-                )
-            stat = await session.exists(path)
-            if stat is not None and stat.ephemeral_owner & (2**64 - 1) == session.session_id:
-                return stat.czxid
             if asyncio.get_running_loop().time() > deadline:
                 raise RegistrationRefusedError(
-                    f"broker {registration.broker_id} is registered by another process: stop it, "
-                    f"or give this one another broker.id"
+                    f"broker {broker_id} is registered by another process: stop it, or give this "
+                    f"one another broker.id"
                 )
-            await self._until_gone(session, path)
+            if foreign is not None:
+                await self._until_gone(session, foreign)
+
+    def _registered(
+        self, registration: Registration, session: ZooKeeperSession, found: Sequence[Stat | None]
+    ) -> int:
+        """Report each registration once; return its epoch."""
+        assert found[0] is not None
+        epoch, self._registered_in = found[0].czxid, session
+        if epoch != self._reported_epoch:
+            self._reported_epoch = epoch
+            self._log.append(
+                BrokerRegistered(
+                    broker_epoch=epoch,
+                    incarnation=registration.address.incarnation,
+                    session=f"0x{session.session_id:x}",
+                )
+            )
+            self._callbacks.registered(epoch)
+        return epoch
+
+    async def _follow_registration(self) -> None:
+        """Watch the registration; write it in a new session, or if it was changed by hand."""
+        registration = self._registration
+        if registration is None:
+            return
+        async with self._registering:
+            while True:
+                session, again = self._live, self._registration_moved
+                found = [await session.exists(path, again) for path in registration.paths]
+                if registration.is_intact(found, session.session_id):
+                    self._registered(registration, session, found)
+                    return
+                if self._registered_in is session:
+                    _log.warning("the registration was deleted or overwritten; registering again")
+                await self._register(registration)
+
+    def _registration_moved(self) -> None:
+        self._start(self._follow_registration)
 
     async def _until_gone(self, session: ZooKeeperSession, path: str) -> None:
         changed = asyncio.Event()
@@ -208,7 +246,8 @@ class ZooKeeperWatcher:
                 return
 
     async def watch(self) -> None:
-        """Read and watch the controller and the configs; call the callbacks."""
+        """Read and watch the registration, the controller and the configs; call the callbacks."""
+        await self._follow_registration()
         await self._read_controller()
         if self._users_read_in is not self._session:
             # Notifications are purged once every live broker has seen them: after a lost session
@@ -236,12 +275,23 @@ class ZooKeeperWatcher:
         if self._acls is not None:
             await self._acls.follow(session, None)
 
-    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
-        """Return the stored overrides of one entity, read from ZooKeeper."""
+    async def read_config(
+        self, entity_type: str, entity_name: str, invalid: list[str] | None = None
+    ) -> Mapping[str, str]:
+        """Return the stored overrides of one entity, read from ZooKeeper.
+
+        Invalid content counts as none, as in Kafka; the error is added to `invalid`, or logged.
+        """
         path = ConfigZnode.path(ConfigResource(entity_type, entity_name))
         try:
             return ConfigZnode.decode(path, (await self._live.get(path)).data)
         except NoSuchZnodeError:
+            return {}
+        except ZnodeContentError as wrong:
+            if invalid is None:
+                _log.error("%s", wrong)
+            else:
+                invalid.append(str(wrong))
             return {}
 
     async def read_deletions(self) -> frozenset[str]:
@@ -281,9 +331,8 @@ class ZooKeeperWatcher:
             self._start(self._begin_again)
 
     async def _begin_again(self) -> None:
-        await self.open()
-        assert self._registration is not None
-        await self.register(*self._registration)
+        if self._session is None:
+            await self.open()
         await self.watch()
 
     def _start(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -294,8 +343,8 @@ class ZooKeeperWatcher:
                 try:
                     await step()
                 except ConnectionLostError as lost:
-                    if self._session is not None and step is not self._begin_again:
-                        return  # The reconnect reads everything again.
+                    if self._session is not None:
+                        return  # After the reconnect `watch` does everything again.
                     _log.warning("ZooKeeper: %s; trying again", lost)
                 except RegistrationRefusedError as error:
                     _log.error("%s", error)

@@ -112,6 +112,8 @@ class ControllerEpochZnode:
     def decode(data: bytes | None) -> int:
         """Return the epoch."""
         with _decoding("/controller_epoch"):
+            if not (data or b"").isdigit():
+                raise ValueError(f"{data!r} is no epoch")
             return int(data or b"")
 
 
@@ -123,6 +125,8 @@ class CommitZnode:
 
 class OutcomeZnode:
     """/bridgehead/outcomes/<commit>: the outcomes of the requests in that multi."""
+
+    parent: Final = "/bridgehead/outcomes"
 
     @staticmethod
     def path(commit: int) -> str:

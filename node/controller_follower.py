@@ -19,6 +19,7 @@ from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ControllerAddress
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.session_state import ConnectionLostError
+from cluster_model.znodes import ZnodeContentError
 from controller.controller import Controller
 from controller.services import THIS_PROCESS, ControllerState
 from envelope.channel import ControllerChannel
@@ -28,6 +29,7 @@ from node.current_state import BrokerState
 
 _log = logging.getLogger(__name__)
 _NEXT_ELECTION_S: Final = 0.2
+_AFTER_ERROR_S: Final = 0.5
 _RECONNECT_S: Final = 0.1
 
 
@@ -104,6 +106,7 @@ class ControllerFollower:
         self._ranges: ApiRanges = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_electing = False
+        self._last_failure = ""
         self._stopped = False
 
     @property
@@ -178,12 +181,24 @@ class ControllerFollower:
                 try:
                     if await self._is_eligible():
                         await self._controller.elect()
-                except ConnectionLostError as lost:
-                    _log.warning("could not take part in the controller election: %s", lost)
+                except Exception as error:  # Such as /controller_epoch with invalid content.
+                    self._election_failed(error)
+                    await asyncio.sleep(_AFTER_ERROR_S)
+                else:
+                    self._last_failure = ""
                 # The watch reports the winner. If the winner has failed by then, try again.
                 await asyncio.sleep(_NEXT_ELECTION_S)
         finally:
             self._is_electing = False
+
+    def _election_failed(self, error: Exception) -> None:
+        """Log each cause once in a row: elections go on until the znodes are repaired."""
+        cause = f"{type(error).__name__}: {error}"
+        if cause != self._last_failure:
+            is_expected = isinstance(error, ConnectionLostError | ZnodeContentError)
+            text = "could not take part in the controller election: %s"
+            _log.warning(text, cause, exc_info=None if is_expected else error)
+        self._last_failure = cause
 
     async def _is_eligible(self) -> bool:
         pinned = self._pinned

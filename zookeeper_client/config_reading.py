@@ -11,7 +11,7 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredConfigs(NamedTuple):
-    """The stored configs. `invalid` names unreadable znodes."""
+    """The stored configs. `invalid` names unreadable znodes, which count as empty, as in Kafka."""
 
     configs: dict[ConfigResource, dict[str, str]]
     versions: dict[ConfigResource, int]  # of the znodes
@@ -52,10 +52,11 @@ async def read_some_configs(read: ReadMany, resources: Sequence[ConfigResource])
     found = await read([ReadData(path) for path in paths])
     for resource, path, znode in zip(resources, paths, found, strict=True):
         if isinstance(znode, ZnodeData):
+            versions[resource] = znode.stat.version
             try:
                 configs[resource] = ConfigZnode.decode(path, znode.data)
-                versions[resource] = znode.stat.version
             except ZnodeContentError as wrong:
+                configs[resource] = {}
                 invalid.append(str(wrong))
     return StoredConfigs(configs, versions, tuple(invalid), {})
 

@@ -48,6 +48,7 @@ from zookeeper_client.wire import (
 # Batches of 50 to 2,000 reads are equally fast; 20,000 exceed jute.maxbuffer.
 READS_PER_REQUEST: Final = 500
 _RECONNECT_DELAY_S: Final = 0.05
+_STOP_S: Final = 10.0
 _PING_XID: Final = -2
 
 
@@ -219,7 +220,9 @@ class ZooKeeperSession:
 
     def _stop(self) -> None:
         self._client.stop()
-        self._client.close()
+        # After a lost session `stop` does not wait for kazoo's thread; `close` requires its end.
+        if self._connection.stop(_STOP_S):
+            self._client.close()
 
     def _state_changed(self, state: str) -> None:
         # Runs on kazoo's thread: kazoo must not replace a lost session.

@@ -15,8 +15,13 @@ CurrentConfig = Callable[[], EffectiveBrokerConfig]
 class ConfigReader(Protocol):
     """Reads the stored overrides of a config entity from ZooKeeper; {} when there are none."""
 
-    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
-        """`entity_type` is that of ZooKeeper, `entity_name` is sanitised."""
+    async def read_config(
+        self, entity_type: str, entity_name: str, invalid: list[str] | None = None
+    ) -> Mapping[str, str]:
+        """`entity_type` is that of ZooKeeper, `entity_name` is sanitised.
+
+        Invalid content counts as none, as in Kafka; the error is added to `invalid`, or logged.
+        """
 
 
 class EntityReader(Protocol):

@@ -55,8 +55,9 @@ class DescribeConfigs:
         for resource in message.resources:
             try:
                 self._check_allowed(request, resource)
-                rows = await self._rows(resource, message)
-                results.append(_result(resource, ErrorCode.NONE, "", rows))
+                invalid: list[str] = []
+                rows = await self._rows(resource, message, invalid)
+                results.append(_result(resource, ErrorCode.NONE, _ignored(invalid), rows))
             except ApiError as refusal:
                 text = refusal.message if refusal.message is not None else ""
                 results.append(_result(resource, refusal.error, text, []))
@@ -76,11 +77,14 @@ class DescribeConfigs:
             raise ApiError(error, error.default_text)
 
     async def _rows(
-        self, resource: DescribeConfigsResource, message: DescribeConfigsRequest
+        self,
+        resource: DescribeConfigsResource,
+        message: DescribeConfigsRequest,
+        invalid: list[str],
     ) -> list[DescribeConfigsResourceResult]:
         match resource.resource_type:
             case 2:  # TOPIC
-                entries = await self._topic_entries(resource.resource_name)
+                entries = await self._topic_entries(resource.resource_name, invalid)
             case 4:  # BROKER
                 entries = self._broker_entries(resource.resource_name)
             case 8:  # BROKER_LOGGER
@@ -97,11 +101,11 @@ class DescribeConfigs:
             if not wanted or entry.name in wanted  # An empty list also means all.
         ]
 
-    async def _topic_entries(self, name: str) -> Iterable[ConfigEntry]:
+    async def _topic_entries(self, name: str, invalid: list[str]) -> Iterable[ConfigEntry]:
         check_topic_name(name)
         if not self.topics.has_topic(name):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-        overrides = await self.reader.read_config("topics", name)
+        overrides = await self.reader.read_config("topics", name, invalid)
         return effective_topic_configs(overrides, TopicDefaults.of(self.current()))
 
     def _broker_entries(self, name: str) -> Iterable[ConfigEntry]:
@@ -142,6 +146,16 @@ class DescribeConfigs:
         if int(name) != own:
             text = f"Unexpected broker id, expected {own}{or_empty} but received {int(name)}"
             raise ApiError(ErrorCode.INVALID_REQUEST, text)
+
+
+def _ignored(invalid: list[str]) -> str:
+    """Return a message beside error NONE, which Kafka returns without one."""
+    if not invalid:
+        return ""
+    return (
+        f"The stored configs cannot be read and are ignored ({invalid[0]}). Altering the configs "
+        f"replaces them."
+    )
 
 
 def _result(

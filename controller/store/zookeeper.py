@@ -74,6 +74,7 @@ class ZooKeeperStore:
         self._reconnected = asyncio.Event()
         self._session = self._new_session()
         self._commit_number = 0
+        self._commit_lead = 0  # how far the number is ahead of the counter's version
 
     def _new_session(self) -> ZooKeeperSession:
         return ZooKeeperSession(
@@ -190,9 +191,20 @@ class ZooKeeperStore:
         return Fence(epoch, version, stat.czxid)
 
     async def _read_commit_number(self) -> None:
-        """The znode's version is the number of the last commit; from now on only we change it."""
-        _, stat = await self._session.get(CommitZnode.path)
-        self._commit_number = stat.version
+        """Learn the number of the last commit; from now on only this session changes it.
+
+        It is the version of the counter. If the counter was deleted by hand, it is created again,
+        and the numbers continue after the newest outcomes.
+        """
+        try:
+            _, stat = await self._session.get(CommitZnode.path)
+        except NoSuchZnodeError:
+            await self._session.multi([self.encode(Create(CommitZnode.path, b"0"))])
+            _, stat = await self._session.get(CommitZnode.path)
+        names = await self._session.children(OutcomeZnode.parent)
+        newest = max((int(name) for name in names if name.isdecimal()), default=0)
+        self._commit_number = max(stat.version, newest)
+        self._commit_lead = self._commit_number - stat.version
 
     @property
     def next_commit(self) -> int:
@@ -300,7 +312,7 @@ class ZooKeeperStore:
     def _fence_operations(self, fence: Fence, number: int) -> list[bytes]:
         return [
             self.encode(Check(ControllerEpochZnode.path, fence.zk_version)),
-            self.encode(SetData(CommitZnode.path, b"%d" % number, number - 1)),
+            self.encode(SetData(CommitZnode.path, b"%d" % number, number - 1 - self._commit_lead)),
         ]
 
     async def _first_copy(self, number: int, sent_before: bool) -> Committed:

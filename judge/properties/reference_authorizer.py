@@ -75,7 +75,10 @@ def _acls(data: str | None) -> Sequence[Any]:
         found = json.loads(data or "{}")["acls"]
     except (KeyError, TypeError, ValueError):
         return ()
-    return found if isinstance(found, list) else ()
+    # An entry that is no object grants nothing.
+    return (
+        [acl if isinstance(acl, dict) else {} for acl in found] if isinstance(found, list) else ()
+    )
 
 
 def _matches(acl: Any, access: Access, permission: str) -> bool:

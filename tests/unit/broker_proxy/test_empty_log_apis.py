@@ -40,7 +40,9 @@ class Broker(CoordinatingBroker):
         )
         self.delete_records = DeleteRecords(1, self.cache, lambda: effective, self, may)
 
-    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+    async def read_config(
+        self, entity_type: str, entity_name: str, invalid: list[str] | None = None
+    ) -> Mapping[str, str]:
         return self.image.config(entity_type, entity_name)
 
 

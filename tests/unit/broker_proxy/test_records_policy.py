@@ -58,7 +58,9 @@ class Cluster:
             cluster.cluster_size(),
         )
 
-    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+    async def read_config(
+        self, entity_type: str, entity_name: str, invalid: list[str] | None = None
+    ) -> Mapping[str, str]:
         return {"flush.ms": "7"} if entity_name == "t" else {}
 
     async def read_deletions(self) -> frozenset[str]:

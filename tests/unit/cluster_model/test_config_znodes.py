@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.znode_operations import Create, Delete, Operation, SetData
-from cluster_model.znodes import START_UP_PATHS, ConfigZnode
+from cluster_model.znodes import (
+    START_UP_PATHS,
+    ConfigZnode,
+    ControllerEpochZnode,
+    ZnodeContentError,
+)
 from controller.store.load import load
 from controller.store.plan import plan_operations
+from zookeeper_client.config_reading import read_some_configs
 from zookeeper_client.wire import Read, ReadData, ReadResult, Stat, ZnodeData
 
 CHANGES = "/config/changes/config_change_"
@@ -179,3 +185,26 @@ def test_the_image_equals_the_loaded_znodes(
     paths |= {f"{USERS}/{user}/clients" for user in image.user_clients}
     assert tree.configs() == paths
     assert len(tree.changes) == len(changes)
+
+
+async def test_invalid_configs_count_as_none_and_can_be_replaced() -> None:
+    """As in Kafka. The znode exists, so it is set, at its version."""
+    resource = ConfigResource("topics", "t")
+
+    async def read(reads: Sequence[Read]) -> list[ReadResult]:
+        return [ZnodeData(b"{", STAT._replace(version=7)) for _ in reads]
+
+    found = await read_some_configs(read, [resource])
+    assert found.configs == {resource: {}}
+    assert [text.partition(":")[0] for text in found.invalid] == ["/config/topics/t"]
+    image = MetadataImage().with_config(resource, {}, found.versions[resource])
+    record = ConfigRecord(resource, {"retention.ms": "1"}, notify=False)
+    (operation,) = plan_operations([record], image)
+    assert operation == SetData(ConfigZnode.path(resource), ConfigZnode.encode(record.configs), 7)
+
+
+@pytest.mark.parametrize("data", [None, b"", b"x", b"-5", b"1_0", b" 1", "\u0661".encode()])
+def test_the_epoch_is_a_decimal_number(data: bytes | None) -> None:
+    with pytest.raises(ZnodeContentError, match="/controller_epoch"):
+        ControllerEpochZnode.decode(data)
+    assert ControllerEpochZnode.decode(b"10") == 10

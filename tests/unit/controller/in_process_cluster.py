@@ -81,7 +81,9 @@ class _Receiver:
             image.config("brokers", broker_id),
         )
 
-    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+    async def read_config(
+        self, entity_type: str, entity_name: str, invalid: list[str] | None = None
+    ) -> Mapping[str, str]:
         return self._cluster.image.config(entity_type, entity_name)
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:

@@ -164,7 +164,9 @@ def test_an_append_starts_from_the_default() -> None:
 class Stored:
     """No stored configs; topic `a` exists."""
 
-    async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
+    async def read_config(
+        self, entity_type: str, entity_name: str, invalid: list[str] | None = None
+    ) -> Mapping[str, str]:
         return {}
 
     def has_topic(self, name: str) -> bool:

@@ -1,12 +1,18 @@
-"""The judges' own table of rights agrees with the brokers' table of APIs."""
+"""The judges' own table of rights agrees with the brokers' table of APIs; their own authorizer."""
 
 from __future__ import annotations
 
+import json
 import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, Route
 from event_log.rights import RIGHTS, WITHOUT_ACLS, required_rights
+from judge.properties.reference_authorizer import Access, AclHistory
 
 TYPES = {"Config": ["CLUSTER", "TOPIC"], "Cluster": ["CLUSTER"], "Topic": ["TOPIC"]}
 
@@ -34,3 +40,18 @@ def test_rights_depend_on_the_element() -> None:
     assert required_rights(44, "4:1") == (("AlterConfigs", "Cluster", "kafka-cluster"),)
     assert required_rights(38, "token") is None
     assert required_rights(99, "orders") == ()
+
+
+@pytest.mark.parametrize("entry", ['"x"', "7", "null", "[]"])
+def test_an_acl_that_is_no_object_grants_nothing(entry: str) -> None:
+    """It was written by hand. The entries beside it count."""
+    access = Access("User:a", "h", "Read", "Topic", "t")
+    good = {"principal": "User:a", "host": "*", "operation": "Read", "permissionType": "Allow"}
+    for acls, allowed in ((entry, False), (f"{entry},{json.dumps(good)}", True)):
+        line = SimpleNamespace(data=f'{{"version":1,"acls":[{acls}]}}')
+        history: Any = SimpleNamespace(
+            run=SimpleNamespace(allow_if_no_acl=True),
+            evidence=SimpleNamespace(first={"/kafka-acl/Topic/t": line}),
+            applied=[],
+        )
+        assert AclHistory(history).allows(access, zxid=1) == allowed
