@@ -100,7 +100,7 @@ class Principal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The client and its request. For a forwarded request too: the client, not the broker."""
+    """The client and its request; for a forwarded request also the client, not the broker."""
 
     principal: Principal
     host: str  # the client's address
@@ -129,7 +129,7 @@ class Verdict:
 
 
 class Authorizer(Protocol):
-    """See the module."""
+    """Decides whether a client may perform an operation."""
 
     def authorize(self, requester: Requester, action: Action, acls: Acls) -> Verdict:
         """Decide on one resource."""

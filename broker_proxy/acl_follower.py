@@ -82,10 +82,10 @@ class AclFollower:
                 changed |= rules
             else:
                 as_of = None
-            self._tell(stored, changed, as_of)
+            self._notify(stored, changed, as_of)
             self._last, self._read_in = last, session
 
-    def _tell(
+    def _notify(
         self,
         stored: StoredAcls | None,
         changed: Mapping[ResourcePattern, StoredRules],

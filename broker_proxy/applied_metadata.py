@@ -97,10 +97,10 @@ class Membership:
     until then writes may have been answered without it.
     """
 
-    def __init__(self, broker_id: int, hears_zookeeper: Callable[[], bool]) -> None:
-        """`hears_zookeeper`: ZooKeeper was heard within two thirds of the session timeout."""
+    def __init__(self, broker_id: int, has_contact: Callable[[], bool]) -> None:
+        """`has_contact`: ZooKeeper has answered within two thirds of the session timeout."""
         self._broker_id = broker_id
-        self._hears_zookeeper = hears_zookeeper
+        self._has_contact = has_contact
         self._is_registered = False
         self._is_listed = False
         self.generation = 0  # of the registration; updates belong to the one in which they arrive
@@ -122,7 +122,7 @@ class Membership:
     @property
     def is_current(self) -> bool:
         """True while every answered write is applied here."""
-        return self._is_listed and self._hears_zookeeper()
+        return self._is_listed and self._has_contact()
 
 
 class ReadGate:
@@ -136,7 +136,7 @@ class ReadGate:
         newest: Callable[[], Awaitable[int]] | None,
         timeout_s: float,
     ) -> None:
-        """`membership` is set when writes wait for all brokers, `newest` when reads ask first."""
+        """`membership`: writes wait for every broker. `newest`: returns the controller's zxid."""
         self._metadata = applied_metadata
         self._membership = membership
         self._newest = newest
@@ -164,7 +164,7 @@ class ReadGate:
 
 
 class NewestZxid:
-    """Asks the controller for its image's zxid; concurrent reads share a request.
+    """Requests the zxid of the controller's image; concurrent reads share a request.
 
     A read that arrives while a request is in flight waits for the next one: the response of the
     earlier request may be older than what the client has already seen.
@@ -199,10 +199,10 @@ class NewestZxid:
         if running is not None:
             await asyncio.wait([running])
         self._running, self._next = self._next, None
-        return await self._ask()
+        return await self._request_zxid()
 
-    async def _ask(self) -> int:
-        """Send ListPartitionReassignments for no topic, which reads nothing and keeps its order."""
+    async def _request_zxid(self) -> int:
+        """Send ListPartitionReassignments without topics, which the controller answers in order."""
         number = next(self._numbers)
         header = RequestHeader(
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id

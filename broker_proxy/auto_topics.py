@@ -97,9 +97,9 @@ class AutoTopics:
         topic was created, UNKNOWN_TOPIC_OR_PARTITION when its creation was only requested.
         """
         errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        mine = self._claim(names)
-        if mine:
-            creation = self._create(request, mine, request.client)
+        claimed = self._claim(names)
+        if claimed:
+            creation = self._create(request, claimed, request.client)
             if self._waits() or request.client.dialect == _DRAFTED:
                 errors |= await creation
             else:
@@ -108,10 +108,10 @@ class AutoTopics:
 
     def create_internal(self, request: ClientRequest, name: str) -> None:
         """Start creating an internal topic as this broker (FindCoordinator)."""
-        mine = self._claim([name])
-        if mine:
+        claimed = self._claim([name])
+        if claimed:
             broker = replace(self._broker, dialect=request.client.dialect)
-            creation = self._create(request, mine, broker)
+            creation = self._create(request, claimed, broker)
             self._internal[name] = self._start(creation)
 
     async def internal_created(self, name: str) -> bool:
@@ -123,9 +123,9 @@ class AutoTopics:
 
     def _claim(self, names: Sequence[str]) -> list[str]:
         room = IN_FLIGHT_MAX - len(self._in_flight)
-        mine = [name for name in dict.fromkeys(names) if name not in self._in_flight][:room]
-        self._in_flight.update(mine)
-        return mine
+        claimed = [name for name in dict.fromkeys(names) if name not in self._in_flight][:room]
+        self._in_flight.update(claimed)
+        return claimed
 
     def _start(
         self, creation: Coroutine[Any, Any, dict[str, ErrorCode]]

@@ -277,8 +277,8 @@ class Dispatcher:
                 body = forwarded.response[at:]
                 progress = request.progress
                 progress.response, progress.controller_throttle_ms = body, forwarded.throttle_ms
-                said_ms = throttle_time_ms(key, version, body)
-                progress.throttle_ms = max(forwarded.throttle_ms, said_ms)
+                body_ms = throttle_time_ms(key, version, body)
+                progress.throttle_ms = max(forwarded.throttle_ms, body_ms)
                 return _Done(body, forwarded.zxid)
             except WireError as wrong:
                 _log.warning("%s: malformed inner response: %s", request.request_id, wrong)

@@ -113,7 +113,7 @@ class ForwardingManager:
     async def forward(self, request: ClientRequest, body: bytes) -> Forwarded:
         """Send one request until it is answered or `request.timeout.ms` have passed.
 
-        `body` is the client's, or the part of it that this broker does not reply itself
+        `body` is the client's, or the part of it that this broker does not answer itself
         (docs/kafka/forwarding.md#forwardable-apis).
 
         Raises:
@@ -234,7 +234,7 @@ def _digest(envelope: Envelope, reply: EnvelopeReply | None) -> str | None:
 
 
 async def _ended(future: asyncio.Future[EnvelopeReply], left_s: float) -> EnvelopeReply | None:
-    """Wait for one attempt; None when its result is unknown. A timeout stops no execution."""
+    """Wait for one attempt; None when its result is unknown. It may still be executed later."""
     try:
         await asyncio.wait((future,), timeout=max(left_s, 0))
     finally:

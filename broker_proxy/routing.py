@@ -28,8 +28,8 @@ def route(
     """Return where a request goes; None if this broker does not serve the API.
 
     The active controller's own broker forwards in-process. Without forwarding a client must find
-    the active controller itself, as before KIP-590. With `writes_itself` this broker is below the
-    bridge release and writes what every broker wrote then, even if it is the active controller.
+    the active controller itself, as before KIP-590. `writes_itself`: this broker is below
+    the bridge release and writes configs, quotas, ACLs and tokens itself, even as the controller.
     """
     way = DIALECTS[dialect].get(api_key)
     if writes_itself and api_key in WRITTEN_BY_BROKERS:

@@ -1,6 +1,7 @@
 """This broker's delegation tokens, for logins with `tokenauth` and for describing them.
 
-Updated by ZooKeeper's change notifications. On the active controller its newer image wins.
+Updated by ZooKeeper's change notifications. On the active controller the tokens of its image are
+used, which are newer.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from broker_proxy.token_cache import TokenCache
 from cluster_model.token_znodes import TokenChangeZnode
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
-from zookeeper_client.token_reading import StoredTokens, read_some_tokens, read_tokens
+from zookeeper_client.token_reading import read_some_tokens, read_tokens
 from zookeeper_client.wire import ReadData, ZnodeData
 
 _log = logging.getLogger(__name__)
@@ -63,11 +63,7 @@ class TokenFollower:
             found = await read_some_tokens(session.read, wanted)
             for token_id in wanted:
                 self._cache.update(token_id, found.tokens.get(token_id))
-        self._say(found)
-        if fresh:
-            self._last_change = fresh[-1]
-
-    @staticmethod
-    def _say(found: StoredTokens) -> None:
         for text in found.invalid:
             _log.error("ignoring a delegation token that cannot be decoded: %s", text)
+        if fresh:
+            self._last_change = fresh[-1]

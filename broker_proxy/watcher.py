@@ -110,9 +110,9 @@ class ZooKeeperWatcher:
         self._stopped = False
 
     @property
-    def last_word_s(self) -> float:
+    def last_contact_s(self) -> float:
         """Monotonic seconds: when the last request that ZooKeeper answered was sent."""
-        return self._session.last_word_s if self._session is not None else -math.inf
+        return self._session.last_contact_s if self._session is not None else -math.inf
 
     @property
     def _live(self) -> ZooKeeperSession:
@@ -261,7 +261,7 @@ class ZooKeeperWatcher:
         await self._follow_tokens()
         await self._follow_acls(connected=True)
 
-    async def learn(self, zxid: int) -> None:
+    async def read_acls_and_tokens(self, zxid: int) -> None:
         """Read ACLs and tokens at `zxid` or later, before their watches fire.
 
         Raises:

@@ -1,7 +1,7 @@
 """The znodes of ACLs, as Kafka's AclAuthorizer writes them (docs/kafka/znodes.md#acl-znodes).
 
 One class per kind of znode, as in `cluster_model.znodes`. Names are not escaped: a resource whose
-name is no valid znode name cannot have ACLs.
+name is not a valid znode name cannot have ACLs.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Authorize(Protocol):
         log_if_denied: bool = True,
         log_if_allowed: bool = True,
     ) -> bool:
-        """See the class."""
+        """Return whether the operation is allowed."""
         ...
 
 
@@ -76,14 +76,6 @@ class Audit(Protocol):
         log_if_allowed: bool,
     ) -> None:
         """Log one verdict, if the log level includes it."""
-        ...
-
-    def flush(self) -> None:
-        """Write what is buffered."""
-        ...
-
-    def close(self) -> None:
-        """Flush and close the log."""
         ...
 
 

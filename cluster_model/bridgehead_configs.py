@@ -91,8 +91,8 @@ def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
             errors.append(f"{name} cannot be set per listener; set {key.name}.")
         elif not listener and "broker" not in key.set_for:
             errors.append(f"{name} is set per listener: listener.name.<listener>.{name}.")
-        elif (why := key.error(properties[name].strip())) is not None:
-            errors.append(f"{name}={properties[name]} {why}.")
+        elif (problem := key.error(properties[name].strip())) is not None:
+            errors.append(f"{name}={properties[name]} {problem}.")
     return errors
 
 

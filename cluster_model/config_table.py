@@ -1,7 +1,8 @@
 """Reads config tables: one TSV row per config, in Kafka's order of definition.
 
 The column `valid values` uses the notation of Kafka's documentation: `[1,...]` and `[1,...,9]` are
-ranges with both ends included, `[compact, delete]` lists the options. `null` is no default.
+ranges with both ends included, `[compact, delete]` lists the options. `null` means: no
+default.
 """
 
 from __future__ import annotations

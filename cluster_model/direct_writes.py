@@ -20,7 +20,7 @@ TOKEN_WRITES: Final = frozenset(
         ApiKey.EXPIRE_DELEGATION_TOKEN,
     }
 )
-# The APIs that KIP-590 forwards below a version: what brokers wrote until then.
+# The APIs with forwarded versions in KIP-590: brokers wrote their changes before it.
 WRITTEN_BY_BROKERS: Final = frozenset(
     key for key, spec in API_SPECS.items() if spec.forwarded_below is not None
 )

@@ -1,7 +1,7 @@
-"""Harmful behaviors of Kafka 3.9 that are reproduced only when `bridgehead.quirks` names them.
+"""Harmful behaviours of Kafka 3.9 that are reproduced only when `bridgehead.quirks` names them.
 
 There are three kinds: a request that never gets a response, a response that leaks information, and
-accepted input that later harms the controller. Enable a quirk to test how a client copes with it;
+accepted input that later harms the controller. Enable a quirk to test how a client handles it;
 `kafka-3.9` enables all.
 """
 
@@ -26,7 +26,7 @@ DELETE_BY_ID_TELLS_EXISTENCE: Final = "delete-topics-by-id-tells-existence"
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """One behavior. `rows` are the rows of docs/differences.md that it removes."""
+    """One behaviour. `rows` are the rows of docs/differences.md that it removes."""
 
     name: str
     apis: str
@@ -71,15 +71,15 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         DELETE_BY_ID_TELLS_EXISTENCE,
         "DeleteTopics",
         ("delete-topics-by-id-denied",),
-        "Deletion by id reveals which ids exist: without DESCRIBE, an existing topic returns error "
-        "29 and an unknown id returns 100.",
+        "Deletion by id reveals which ids exist: without DESCRIBE, the error is "
+        "TOPIC_AUTHORIZATION_FAILED for an existing topic and UNKNOWN_TOPIC_ID for an unknown id.",
     ),
 )
 KNOWN_QUIRKS: Final[Mapping[str, str]] = {
     EVERY_QUIRK: "All quirks.",
     **{quirk.name: quirk.description for quirk in QUIRK_LIST},
 }
-# Behaviors of the three kinds that cannot be enabled, by their row in docs/differences.md.
+# Behaviours of the three kinds that cannot be enabled, by their row in docs/differences.md.
 UNSUPPORTED_QUIRKS: Final[Mapping[str, str]] = {
     "policy-failed": "A policy that never returns would block the whole node, which has one "
     "thread; Kafka loses one of many.",

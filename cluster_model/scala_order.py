@@ -1,7 +1,7 @@
 """Iteration orders of Scala 2.13 collections, where Kafka's responses depend on them.
 
 No API guarantees these orders, but responses are compared with recordings byte for byte. They
-follow the documented behavior of the immutable HashSet and of the mutable LongMap and HashMap.
+follow the documented behaviour of the immutable HashSet and of the mutable LongMap and HashMap.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _SIGN: Final = 1 << 31
 
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a HashSet; very many keep their order."""
+    """Return distinct names in the order of a HashSet; more than `_KEYS_MAX` keep their order."""
     return _set_order(names, (), java_hash, NAMES_MAX)
 
 
 def int_set_order(keys: Iterable[int], without: Collection[int]) -> Sequence[int]:
-    """Return the rest of a HashSet of 32-bit numbers after some are removed, in its order."""
+    """Return `keys` except `without`, in the order of a HashSet of 32-bit numbers."""
     return _set_order(keys, without, _word, _KEYS_MAX)
 
 
@@ -44,12 +44,12 @@ def _set_order(
 
 
 def mutable_hash_order(names: Iterable[str], most: int = NAMES_MAX) -> Sequence[str]:
-    """Return distinct names in the order of a mutable HashMap; more than `most` are not sorted."""
+    """Return distinct names in the order of a mutable HashMap, if there are at most `most`."""
     return _mutable_order(names, java_hash, most)
 
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
-    """Return distinct 32-bit numbers in the order of a mutable HashMap; very many keep theirs."""
+    """Return distinct 32-bit numbers in the order of a mutable HashMap, up to `_KEYS_MAX`."""
     return _mutable_order(keys, _word, _KEYS_MAX)
 
 
@@ -97,7 +97,7 @@ def _walk(hashed: list[tuple[int, Key]], shift: int) -> list[Key]:
 
 @lru_cache(maxsize=256)
 def partition_order(count: int) -> tuple[int, ...]:
-    """Return 0 to count-1 in the order of a LongMap; very many keep their order."""
+    """Return 0 to count-1 in the order of a LongMap; more than `_KEYS_MAX` keep their order."""
     return long_map_order(tuple(range(count)))
 
 
@@ -105,7 +105,7 @@ def partition_order(count: int) -> tuple[int, ...]:
 def long_map_order(keys: tuple[int, ...]) -> tuple[int, ...]:
     """Return distinct keys, inserted in order, in the order of a LongMap: 0, then by slot.
 
-    The map is created for this number of keys. Very many keys keep their order.
+    The map is created for this number of keys. More than `_KEYS_MAX` keys keep their order.
     """
     if not 0 < len(keys) <= _KEYS_MAX:
         return keys

@@ -98,7 +98,7 @@ class DelayedResponses:
         outcomes, wait = pending.outcomes, pending.wait
         succeeded = {e: key for e, key in wait.topics.items() if outcomes[e].succeeded}
         if (
-            wait.what is WaitFor.NOTHING
+            wait.condition is WaitFor.NOTHING
             or not succeeded
             or not self._image_waits.add(pending, succeeded, self._image())
         ):
@@ -157,7 +157,7 @@ class DelayedResponses:
             now_s = self._callbacks.now_s()
             pending.waiting_since_s = pending.waiting_since_s or now_s
             ends_s = pending.deadline_s
-            if pending.wait.what is not WaitFor.NOTHING:
+            if pending.wait.condition is not WaitFor.NOTHING:
                 ends_s = min(ends_s, pending.waiting_since_s + pending.wait.timeout_ms / 1000)
             loop = asyncio.get_running_loop()
             loop.call_later(max(ends_s - now_s, 0), self._time_out_broker_wait, pending)
@@ -166,7 +166,7 @@ class DelayedResponses:
         assert self._zxids is not None
         if not self._zxids.give_up(pending) or pending.reply.done():
             return
-        if pending.wait.what is WaitFor.NOTHING:  # This API has no timeout of its own.
+        if pending.wait.condition is WaitFor.NOTHING:  # This API has no timeout of its own.
             pending.reply.set_result(_TIMED_OUT)
         else:
             self._send(pending, _succeeded(pending))

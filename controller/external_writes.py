@@ -2,7 +2,8 @@
 
 Brokers below the bridge release write configs, quotas, ACLs and tokens themselves, and so did
 Kafka's tools. This node's broker reports each change that it reads; if the image differs, the loop
-reads the znodes again between two rounds. For the controller's own writes the image is equal.
+reads the znodes again between two rounds. The
+controller's own writes are already in the image.
 """
 
 from __future__ import annotations

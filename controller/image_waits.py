@@ -11,9 +11,9 @@ from controller.pending_request import PendingRequest
 
 
 def _is_met(pending: PendingRequest, key: Any, image: MetadataImage) -> bool:
-    if pending.wait.what is WaitFor.DELETION:
+    if pending.wait.condition is WaitFor.DELETION:
         return key not in image.topic_names
-    if pending.wait.what is WaitFor.ELECTION:
+    if pending.wait.condition is WaitFor.ELECTION:
         name, partition = key
         found = image.topics.get(name)
         states = found.states[partition : partition + 1] if found is not None else ()
@@ -25,9 +25,9 @@ def _is_met(pending: PendingRequest, key: Any, image: MetadataImage) -> bool:
 
 def _name(pending: PendingRequest, key: Any, image: MetadataImage) -> str | None:
     """Return the topic of a key; None if it no longer exists."""
-    if pending.wait.what is WaitFor.DELETION:
+    if pending.wait.condition is WaitFor.DELETION:
         return image.topic_names.get(key)
-    name: str = key[0] if pending.wait.what is WaitFor.ELECTION else key
+    name: str = key[0] if pending.wait.condition is WaitFor.ELECTION else key
     return name
 
 

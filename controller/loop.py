@@ -226,7 +226,7 @@ class ControllerLoop:
         """Decide one request; return the image with its records, and add its entries."""
         pending.decided_s = self._callbacks.now_s()
         if pending.decided_s > pending.deadline_s:
-            # The broker has given up, so the request must not have effects (property D8).
+            # The broker has given up, so the request must not have effects.
             late = EnvelopeReply(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
             pending.reply.set_result(late)
             return image

@@ -22,10 +22,10 @@ def title(console: Console, number: int, text: str) -> None:
     console.print(f"\n[bold]{number}. {text}[/]")
 
 
-def expect(what: str, actual: str, expected: str) -> str:
+def expect(subject: str, actual: str, expected: str) -> str:
     """Return `actual`. Raises DemoFailedError if it is not what was expected."""
     if actual != expected:
-        raise DemoFailedError(f"{what}: got {actual!r}, expected {expected!r}")
+        raise DemoFailedError(f"{subject}: got {actual!r}, expected {expected!r}")
     return actual
 
 

@@ -13,10 +13,10 @@ import sys
 TIMEOUT_S = 2.0
 
 
-def ask(port: int, question: bytes) -> bytes:
+def query(port: int, request: bytes) -> bytes:
     """Return a local server's answer, up to the end of the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
-        connection.sendall(question)
+        connection.sendall(request)
         answer = b""
         while part := connection.recv(4096):
             answer += part
@@ -26,14 +26,14 @@ def ask(port: int, question: bytes) -> bytes:
 def is_healthy_node() -> tuple[bool, str]:
     """Check /health of the metrics port."""
     listener = os.environ.get("KAFKA_BRIDGEHEAD_METRICS_LISTENER", "127.0.0.1:9404")
-    answer = ask(int(listener.rpartition(":")[2]), b"GET /health HTTP/1.0\r\n\r\n")
+    answer = query(int(listener.rpartition(":")[2]), b"GET /health HTTP/1.0\r\n\r\n")
     head, _, body = answer.partition(b"\r\n\r\n")
     return b" 200 " in head[:20], body.decode().strip()
 
 
 def is_healthy_zookeeper() -> tuple[bool, str]:
     """Check the answer to `srvr`; a member without a quorum does not serve."""
-    answer = ask(2181, b"srvr").decode()
+    answer = query(2181, b"srvr").decode()
     return "Mode: " in answer, answer.strip().splitlines()[-1] if answer.strip() else "no answer"
 
 
@@ -41,10 +41,10 @@ def main() -> int:
     """Print the result; return the exit status."""
     try:
         check = is_healthy_zookeeper if sys.argv[1:] == ["zookeeper"] else is_healthy_node
-        healthy, why = check()
+        healthy, report = check()
     except OSError as error:
-        healthy, why = False, str(error)
-    sys.stdout.write(why + "\n")
+        healthy, report = False, str(error)
+    sys.stdout.write(report + "\n")
     return 0 if healthy else 1
 
 

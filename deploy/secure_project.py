@@ -17,7 +17,7 @@ from typing import Any
 from bridgehead.cluster.access_plan import certificate_properties
 from bridgehead.cluster.certificates import Authority
 from bridgehead.cluster.cluster_file import load_settings
-from bridgehead.cluster.control_socket import ask
+from bridgehead.cluster.control_socket import call_async
 from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.initial_access import apply_access
@@ -62,7 +62,7 @@ class RunningNode:
 
     async def command(self, message: dict[str, Any], *, timeout_s: float = 10.0) -> dict[str, Any]:
         """Execute a command. Raises ControlError."""
-        return await ask(self.log, message, timeout_s=timeout_s)
+        return await call_async(self.log, message, timeout_s=timeout_s)
 
 
 def main() -> int:

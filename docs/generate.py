@@ -24,7 +24,7 @@ from metrics import names
 FOLDER: Final = Path(__file__).parent
 _APIS_INTRODUCTION: Final = """\
 The APIs that a broker serves and advertises in ApiVersions. The table is derived from
-`bridgehead/kafka_wire/apis.py`; rights and errors are those that the code names.
+`bridgehead/kafka_wire/apis.py`; rights and errors are collected from the code of each API.
 
 - LOCAL: the receiving broker answers. FORWARD: the active controller decides, whichever broker
   receives the request; with `bridgehead.forwarding.enable=false` any other broker answers
@@ -35,15 +35,15 @@ The APIs that a broker serves and advertises in ApiVersions. The table is derive
   Other FORWARD APIs are answered with NOT_CONTROLLER unless this broker is the active controller.
   [kips](kips.md) lists the other differences.
 - Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
-  controller answers within `request.timeout.ms`, and an API that waits for the cluster also when
-  its own timeout has passed.
+  controller answers within `request.timeout.ms`. An API that waits for the cluster returns it also
+  after the timeout in the request.
 - A malformed request or an unlisted version closes the connection; only ApiVersions returns
   UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned since these versions: {strict}.
   Older versions are throttled instead. Of the other client quotas only
-  `connection_creation_rate` is enforced: [differences](differences.md) explains why.
-- Without an authorizer everything is allowed. Authorization errors have a column of their own and
-  are not repeated among the errors.\
+  `connection_creation_rate` is enforced; [differences](differences.md) has the reason.
+- Without an authorizer everything is allowed. Authorization errors are in the column *without the
+  rights* only.\
 """
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",
@@ -126,13 +126,13 @@ def pages() -> dict[str, str]:
 def quirks_page() -> str:
     """Return the page about quirks."""
     page = ["# Quirks", "", MARK, "", *_sentences(quirks.__doc__), ""]
-    page += ["| name | API | behavior | difference |", "|---|---|---|---|"]
+    page += ["| name | API | behaviour | difference |", "|---|---|---|---|"]
     page += [
         _row(each.name, each.apis, each.description, ", ".join(f"`{row}`" for row in each.rows))
         for each in quirks.QUIRK_LIST
     ]
-    page += ["", "No quirk reproduces these behaviors, although they are of the same kinds:", ""]
-    page += ["| difference | why not |", "|---|---|"]
+    page += ["", "No quirk reproduces these behaviours, although they are of the same kinds:", ""]
+    page += ["| difference | reason |", "|---|---|"]
     page += [_row(row, why) for row, why in quirks.UNSUPPORTED_QUIRKS.items()]
     return "\n".join([*page, ""])
 
@@ -145,7 +145,7 @@ def apis_page() -> str:
         strict=_versions((spec.name, spec.strict_quota_from) for spec in specs),
     )
     page = ["# APIs", "", MARK, "", introduction, ""]
-    page += ["| API | key | versions | route | rights | without them | errors |"]
+    page += ["| API | key | versions | route | rights | without the rights | errors |"]
     page += ["|---|---|---|---|---|---|---|"]
     page += [_api_row(spec) for spec in specs if spec.route is not None]
     page += ["", *_UNSERVED_INTRODUCTION, "", "| API | key | why |", "|---|---|---|"]

@@ -31,7 +31,7 @@ FAKE_TYPE: Final = "Fake"
 
 
 class PrincipalDeserializationError(Exception):
-    """The bytes are no principal of this node's format. Definite: nothing was executed."""
+    """The bytes are not a principal in this node's format. Definite: nothing was executed."""
 
 
 class PrincipalSerde(Protocol):

@@ -166,7 +166,7 @@ def _address(peer: str) -> str:
 
 
 async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
-    """Return the first message, or None when it is no Hello or does not arrive."""
+    """Return the first message, or None when it is not a Hello or does not arrive."""
     try:
         async with asyncio.timeout(SILENCE_MAX_S):
             first = await anext(batches, None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-# How a client may read an error code. All other codes are a definite no.
+# The meaning of error codes for a client. After any other code, nothing was done.
 OK_CODES: Final = frozenset({0})
 # -1 UNKNOWN_SERVER_ERROR, 7 REQUEST_TIMED_OUT (KIP-4: it may finish later), 13 NETWORK_EXCEPTION,
 # 41 NOT_CONTROLLER (an earlier attempt of the same Envelope may have been executed).

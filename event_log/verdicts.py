@@ -50,7 +50,7 @@ UNDECIDED: Final = 3  # exit code, as in bridgehead/exit_codes.py
 CANNOT_RUN: Final = 4
 NOTHING_TO_JUDGE: Final = "the run has nothing of this kind"
 NO_AUTHORIZER: Final = "the run has no authorizer"
-NO_SCENARIO: Final = "the run is no scenario: no fault was injected"
+NO_SCENARIO: Final = "the run is not a scenario: no fault was injected"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

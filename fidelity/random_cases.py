@@ -156,7 +156,7 @@ def _creation(topics: list[tuple[str, list[tuple[int, list[int]]]]]) -> dict[str
         for name, placed in topics
     ]
     body = {"topics": made, "timeoutMs": 10_000, "validateOnly": False}
-    return _asked(_BY_KEY[K.CREATE_TOPICS], 7, body, "broker:2", SETTLE_S)
+    return _request_step(_BY_KEY[K.CREATE_TOPICS], 7, body, "broker:2", SETTLE_S)
 
 
 def _step(
@@ -172,13 +172,13 @@ def _step(
     _make_answerable(spec, body, to)
     moved = after["api"] == "ALTER_PARTITION_REASSIGNMENTS"
     wait_s = SETTLE_MOVED_S if moved else 0.0 if after["reads"] else SETTLE_S
-    step = _asked(api, version, body, to, wait_s)
+    step = _request_step(api, version, body, to, wait_s)
     if spec.request_header_version(version) == 2 and not source.randrange(_UNKNOWN_TAGS_ONE_IN):
         step["unknown_tags"] = True
     return step
 
 
-def _asked(
+def _request_step(
     api: RandomApi, version: int, body: dict[str, Any], to: str, wait_s: float
 ) -> dict[str, Any]:
     head = encode_request_header(RequestHeader(api.key, version, 7, "random"))

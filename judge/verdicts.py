@@ -39,7 +39,7 @@ def judge(history: History, checks: Mapping[str, Check] = CHECKS) -> list[Judgem
 def _count(check: Check, history: History) -> tuple[tuple[Violation, ...], Count]:
     try:
         rows = list(check(history))
-    except Exception as crash:  # A bug of the judge is no finding about the system.
+    except Exception as crash:  # A bug of the judge says nothing about the system.
         return (), Count(crash=repr(crash))
     judged = sum(1 for row in rows if not isinstance(row, ExtraViolation))
     violations = sorted((row for row in rows if row is not None), key=violation_order)

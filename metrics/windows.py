@@ -23,8 +23,8 @@ class Rate:
     """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedCount.
 
     Measures from the oldest sample kept and counts missing windows before it as empty, so the first
-    event after a pause is no spike. Keeps one sample more than configured: the oldest may reach
-    into the measured time.
+    event after a pause does not show as a spike. Keeps one sample more than configured, because the
+    oldest may reach into the measured time.
     """
 
     def __init__(self, samples: int, window_ms: int) -> None:

@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     try:
         return asyncio.run(_run(options, build))
     except ConnectionLostError as lost:
-        why = f"{lost}: is ZooKeeper running at the address in zookeeper.connect?"
+        reason = f"{lost}: is ZooKeeper running at the address in zookeeper.connect?"
     except (
         NodeConfigError,
         InvalidBrokerConfigError,
@@ -72,8 +72,8 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
         AmbiguousVariableError,
         OSError,
     ) as error:
-        why = str(error)
-    sys.stderr.write(f"{why}\n")
+        reason = str(error)
+    sys.stderr.write(f"{reason}\n")
     return ExitCode.CANNOT_RUN
 
 

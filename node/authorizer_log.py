@@ -1,6 +1,6 @@
 """kafka-authorizer.log: allowed and denied actions, in Kafka's format.
 
-Denied is INFO, allowed and the reason is DEBUG, checks that no request asked for are TRACE
+Denied is INFO, allowed and the reason is DEBUG, informational checks are TRACE
 (docs/kafka/logs.md#authorizer-log). Names may contain anything: characters that break lines are
 escaped as in Kafka's JSON.
 """
@@ -29,8 +29,6 @@ class AuthorizerLog:
     def __init__(self, log: TextLog, wall_ms: Callable[[], int]) -> None:
         self._log = log
         self._wall_ms = wall_ms
-        self.flush = log.flush
-        self.close = log.close
 
     def record(
         self,

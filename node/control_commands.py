@@ -1,8 +1,8 @@
 """The commands of a node's control socket.
 
-Some are requests on a client's behalf: whoever may open the socket can read the node's keys, so it
-needs no password and names the principal itself. Otherwise such a request is like any client's:
-checked, authorized, forwarded, and recorded in the evidence.
+Some execute a request for a client. They need no password and name the principal, because a process
+that can open the socket can also read the node's keys. Otherwise such a request is like any
+client's: checked, authorized, forwarded, and recorded in the evidence.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ControlCommands:
                 return self._node.status()
             case {"command": "resign"}:
                 await self._parts.controller.resign("a command")
-            case {"command": "stand_for", "controller_id": int() | None as controller_id}:
+            case {"command": "pin", "controller_id": int() | None as controller_id}:
                 self._parts.follower.pin(controller_id)
             case {"command": "expire", "session": "controller"}:
                 await self._parts.controller.expire()
@@ -65,7 +65,7 @@ class ControlCommands:
                 return {"salts": self._salts(users)}
             case {
                 "command": "request",
-                "asker": str() as principal,
+                "principal": str() as principal,
                 "api_key": int() as key,
                 "api_version": int() as version,
                 "body": str() as body,

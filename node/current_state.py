@@ -36,7 +36,7 @@ class BrokerState:
         return f"{self.broker_id}.{self.incarnation}"
 
     def session_changed(self, session: SessionState) -> None:
-        """Take over the state of the broker session."""
+        """Store the state of the broker session."""
         self.session = session
 
     def hello(self) -> Hello:
@@ -61,17 +61,17 @@ class BrokerConfigs:
         return self._effective
 
     def store(self, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Take over what ZooKeeper holds for some of `entities`."""
+        """Apply the configs that ZooKeeper has for some of `entities`."""
         self._stored.update(stored)
         overrides = (self._stored.get(entity, {}) for entity in self.entities)
         self._effective = EffectiveBrokerConfig.of(self._config, *overrides)
-        for why in self._effective.ignored:
-            _log.warning("a stored broker config is ignored: %s", why)
+        for reason in self._effective.ignored:
+            _log.warning("a stored broker config is ignored: %s", reason)
         self._quotas.limits = ConnectionLimits.of(self._effective, self._quotas.listeners)
         self.limits_changed()
 
     def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """Take over a change that concerns this broker."""
+        """Apply a change if it concerns this broker."""
         if resource.entity_type == "brokers" and resource.entity_name in self.entities:
             self.store({resource.entity_name: configs})
 

@@ -37,14 +37,14 @@ class DirectWrites:
         *,
         apis: Mapping[int, AdminApi],
         next_identity: Callable[[], RequestIdentity],
-        learn: Callable[[int], Awaitable[None]],
+        read_acls_and_tokens: Callable[[int], Awaitable[None]],
     ) -> None:
-        """`learn` returns when this node has read ACLs and tokens up to a zxid."""
+        """`read_acls_and_tokens` returns when this node has read ACLs and tokens up to a zxid."""
         self._writer = writer
         self._session = session
         self._apis = apis
         self._next_identity = next_identity
-        self._learn = learn
+        self._read_acls_and_tokens = read_acls_and_tokens
         self._random = random.Random(secrets.randbits(64))
         self._timeout_s = config.broker.int("request.timeout.ms") / 1000
 
@@ -78,5 +78,5 @@ class DirectWrites:
             # The write is done. If this fails, the reconnect reads everything again.
             with contextlib.suppress(ConnectionLostError, TimeoutError):
                 async with asyncio.timeout(pending.deadline_s - time.monotonic()):
-                    await self._learn(zxid)
+                    await self._read_acls_and_tokens(zxid)
         return response, zxid

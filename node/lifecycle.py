@@ -210,7 +210,7 @@ class Node:
 
         Otherwise the controller's session may have expired; it could not write in any case.
         """
-        silent_s = time.monotonic() - self._parts.broker.watcher.last_word_s
+        silent_s = time.monotonic() - self._parts.broker.watcher.last_contact_s
         return silent_s * 1000 <= self._parts.config.session_timeout_ms
 
     def _health(self) -> tuple[bool, str]:

@@ -167,7 +167,7 @@ def _cluster_view(config: NodeConfig, cache: MetadataCache, cluster_id: str) -> 
         cache,
         broker_id=config.broker_id,
         cluster_id=cluster_id,
-        controller_says={
+        named_controllers={
             each.name: config.own.metadata_controller_id(each.name) for each in config.listeners
         },
         choose=random.randrange,

@@ -323,8 +323,8 @@ def _build_direct_writes(
         now_ms=instruments.clock.wall_ms,
     )
 
-    async def learn(zxid: int) -> None:
-        await broker.watcher.learn(zxid)
+    async def read_acls_and_tokens(zxid: int) -> None:
+        await broker.watcher.read_acls_and_tokens(zxid)
         await controller.external_writes.caught_up()
 
     return DirectWrites(
@@ -333,5 +333,5 @@ def _build_direct_writes(
         session,
         apis=build_admin_apis(config, broker.configs.current),
         next_identity=broker.forwarding.next_identity,
-        learn=learn,
+        read_acls_and_tokens=read_acls_and_tokens,
     )

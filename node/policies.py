@@ -130,10 +130,10 @@ class NodePolicies:
                 call = partial(policy.validate_configs, ConfigResource("BROKER", name), requested)
         return await self._runner.run(call)
 
-    async def ask_about_records(
+    async def check_record_deletion(
         self, request: DeleteRecordsRequest, cluster: ClusterState
     ) -> ApiError | None:
-        """Check DeleteRecords, on the leader of the partitions. See `ask`."""
+        """Check DeleteRecords, on the leader of the partitions; see `evaluate`."""
         return await self._runner.run(
             partial(self._policy.validate_delete_records, request, cluster)
         )

@@ -69,9 +69,9 @@ class PolicyRunner:
             f"The policy {self._name} failed; see the controller's log.",
         )
 
-    def _failed(self, why: str) -> ApiError:
-        _log.error(why)
-        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Rejected: {why}.")
+    def _failed(self, problem: str) -> ApiError:
+        _log.error(problem)
+        return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Rejected: {problem}.")
 
     async def close(self, call: Call) -> None:
         """Close the policy and end its idle threads."""

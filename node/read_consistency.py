@@ -40,14 +40,14 @@ class ReadConsistency:
         self._config = config
         self._cache = cache
         self._watcher = watcher
-        self._membership = Membership(config.broker_id, self._hears_zookeeper)
+        self._membership = Membership(config.broker_id, self._has_contact)
         self._applied: AppliedMetadata | None = None
         own = config.own
         if own.metadata_blocking == CLUSTER or own.metadata_reads == CONTROLLER:
             self._applied = AppliedMetadata(watcher.catch_up, on_applied)
 
-    def _hears_zookeeper(self) -> bool:
-        silent_s = time.monotonic() - self._watcher.last_word_s
+    def _has_contact(self) -> bool:
+        silent_s = time.monotonic() - self._watcher.last_contact_s
         return silent_s * 1000 < self._config.session_timeout_ms * 2 / 3
 
     def registered(self, _epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""Signals connect parts of a node that report changes to parts, built later, that react."""
+"""Signals report changes from one part of a node to other parts, which are built later."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Signals:
     # The broker read an ACL (with its znode version) or a token from ZooKeeper; None: deleted.
     acl_read: Signal[ResourcePattern, int | None] = field(default_factory=Signal)
     token_read: Signal[str, DelegationToken | None] = field(default_factory=Signal)
-    # The metadata cache took over a complete update.
+    # The metadata cache applied a complete update.
     metadata_changed: Signal[()] = field(default_factory=Signal[()])
     # The broker applied everything up to this zxid, notifications included.
     zxid_applied: Signal[int] = field(default_factory=Signal)

@@ -113,31 +113,31 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.last_word_s = time.monotonic()
-        self._asked: deque[float] = deque()
-        self._pinged = self.last_word_s
+        self.last_contact_s = time.monotonic()
+        self._sent_s: deque[float] = deque()
+        self._pinged = self.last_contact_s
 
     def _connect(self, *arguments: Any) -> Any:
         sent_s = time.monotonic()
-        self._asked.clear()
+        self._sent_s.clear()
         result = super()._connect(*arguments)
-        self.last_word_s = sent_s
+        self.last_contact_s = sent_s
         return result
 
     def _submit(self, request: Any, timeout: float, xid: int | None = None) -> None:
         if xid == _PING_XID:
             self._pinged = time.monotonic()
         elif xid is not None and xid > 0:
-            self._asked.append(time.monotonic())
+            self._sent_s.append(time.monotonic())
         super()._submit(request, timeout, xid)
 
     def _read_header(self, timeout: float) -> Any:
         answer = super()._read_header(timeout)
         xid = answer[0].xid
         if xid == _PING_XID:
-            self.last_word_s = self._pinged
-        elif xid > 0 and self._asked:
-            self.last_word_s = self._asked.popleft()
+            self.last_contact_s = self._pinged
+        elif xid > 0 and self._sent_s:
+            self.last_contact_s = self._sent_s.popleft()
         return answer
 
 
@@ -186,9 +186,9 @@ class ZooKeeperSession:
         return (self._client._session_id or 0) & (2**64 - 1)
 
     @property
-    def last_word_s(self) -> float:
+    def last_contact_s(self) -> float:
         """Monotonic seconds: when the last answered request was sent."""
-        return self._connection.last_word_s
+        return self._connection.last_contact_s
 
     @property
     def last_zxid(self) -> int:
@@ -208,9 +208,9 @@ class ZooKeeperSession:
         except TimeoutError:
             await self.close()
             refusal = self._client.handler.refusal
-            why = f": the TLS handshake failed ({refusal})" if refusal else ""
+            detail = f": the TLS handshake failed ({refusal})" if refusal else ""
             raise ConnectionLostError(
-                f"no ZooKeeper answered within {timeout_s:g} s{why}"
+                f"no ZooKeeper answered within {timeout_s:g} s{detail}"
             ) from None
 
     async def close(self) -> None:
@@ -255,7 +255,7 @@ class ZooKeeperSession:
         await asyncio.to_thread(twin.stop)
         await asyncio.to_thread(twin.close)
 
-    async def _ask(self, request: Any) -> Any:
+    async def _send(self, request: Any) -> Any:
         if self.state is not SessionState.CONNECTED:
             # kazoo would queue it and execute it after a reconnect.
             raise self._lost()
@@ -267,11 +267,11 @@ class ZooKeeperSession:
 
     def _settling(self, future: asyncio.Future[Any]) -> Callable[[Any], None]:
         """Return the callback for the reply to a request that is sent now."""
-        asked_s = time.monotonic()
+        sent_s = time.monotonic()
 
         def settle(done: Any) -> None:
             if not isinstance(done.exception, _NO_ANSWER):
-                self._on_answer((time.monotonic() - asked_s) * 1000)
+                self._on_answer((time.monotonic() - sent_s) * 1000)
             self._settle(future, done)
 
         return settle
@@ -358,7 +358,7 @@ class ZooKeeperSession:
             for start in range(0, len(reads), READS_PER_REQUEST)
         ]
         answers = await asyncio.gather(
-            *(self._ask(MultiRead(chunk, self._chroot)) for chunk in chunks)
+            *(self._send(MultiRead(chunk, self._chroot)) for chunk in chunks)
         )
         return [result for answer in answers for result in answer]
 
@@ -373,7 +373,7 @@ class ZooKeeperSession:
             ConnectionLostError: they may or may not have been executed.
             ZooKeeperRefusedError: definite; for example the session was moved.
         """
-        (result,) = await self._ask(PrebuiltMulti(operations, lambda: self._client.last_zxid))
+        (result,) = await self._send(PrebuiltMulti(operations, lambda: self._client.last_zxid))
         return cast(MultiResult, result)
 
     async def create_root(self) -> None:

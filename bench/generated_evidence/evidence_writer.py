@@ -102,13 +102,13 @@ class ZooKeeperLog:
             line.operations.append(
                 CommitOperation(kind="check", path="/controller_epoch", role="epoch", version=check)
             )
-        for what, path, data in operations:
-            line.operations.append(self._apply(what, path, data, session))
+        for change, path, data in operations:
+            line.operations.append(self._apply(change, path, data, session))
         self._file.write(orjson.dumps(line) + b"\n")
         return self.zxid
 
-    def _apply(self, what: str, path: str, data: str, session: str) -> CommitOperation:
-        kind = "create" if what == "ephemeral" else what
+    def _apply(self, change: str, path: str, data: str, session: str) -> CommitOperation:
+        kind = "create" if change == "ephemeral" else change
         role = role_of(kind, path)
         if kind == "delete":
             self.znodes.pop(path, None)
@@ -116,14 +116,14 @@ class ZooKeeperLog:
         old = self.znodes.get(path)
         version = 0 if kind == "create" or old is None else old.version + 1
         czxid = self.zxid if kind == "create" or old is None else old.czxid
-        owner = session if what == "ephemeral" else None
+        owner = session if change == "ephemeral" else None
         self.znodes[path] = Znode(czxid, self.zxid, version, data, owner)
         return CommitOperation(
             kind=kind,
             path=path,
             role=role,
             version=version,
-            ephemeral=what == "ephemeral",
+            ephemeral=change == "ephemeral",
             data=data,
             digest=content_digest(data.encode()),
         )

@@ -51,7 +51,7 @@ def files_of(folder: Path, broker_id: int) -> CertificateFiles:
 def makes_certificates(settings: ClusterSettings) -> bool:
     """Return whether to generate certificates: unless TLS is off, or the user gives certificates.
 
-    A setting of one node counts for all: a cluster cannot be half with and half without TLS.
+    A setting of one node counts for all, because either all nodes use TLS or none.
     """
     given_properties = [settings.properties, *settings.node_properties.values()]
     wanted = all(

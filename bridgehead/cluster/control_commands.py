@@ -243,7 +243,7 @@ async def _controller_move(cluster: RunningCluster, message: Message) -> Message
 
 
 async def _pin(nodes: list[NodeProcess], controller_id: int | None) -> None:
-    message = {"command": "stand_for", "controller_id": controller_id}
+    message = {"command": "pin", "controller_id": controller_id}
     results = await asyncio.gather(
         *(node.command(message) for node in nodes if node.is_running()), return_exceptions=True
     )

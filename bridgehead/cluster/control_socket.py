@@ -115,7 +115,7 @@ def call(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:
     return _decode(path, line)
 
 
-async def ask(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:
+async def call_async(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:
     """Like `call`, on the event loop."""
     try:
         async with asyncio.timeout(timeout_s):

@@ -104,7 +104,7 @@ async def apply_access(
             while not await _knows(node, plan, salts):
                 if asyncio.get_running_loop().time() > deadline:
                     raise ClusterError(
-                        f"Broker {node.id} did not learn of all users and ACLs within "
+                        f"Broker {node.id} did not receive all users and ACLs within "
                         f"{_TIMEOUT_S:.0f} s: see {node.log}."
                     )
                 await asyncio.sleep(_POLL_S)
@@ -121,7 +121,7 @@ async def _set_passwords(node: CommandedNode, plan: AccessPlan) -> Mapping[str, 
     if not upsertions:
         return {}
     body = {"deletions": [], "upsertions": upsertions}
-    answer = await ask(node, _ALTER_USER_SCRAM_CREDENTIALS, body, plan.principal)
+    answer = await request(node, _ALTER_USER_SCRAM_CREDENTIALS, body, plan.principal)
     check(answer["results"], "user")
     names = {number: name for name, (number, _) in MECHANISMS.items()}
     salts: dict[str, dict[str, str]] = {}
@@ -147,7 +147,7 @@ async def _create_acls(node: CommandedNode, plan: AccessPlan) -> None:
     if not plan.acls:
         return
     body = {"creations": [_creation(acl) for acl in plan.acls]}
-    answer = await ask(node, _CREATE_ACLS, body, plan.principal)
+    answer = await request(node, _CREATE_ACLS, body, plan.principal)
     check(answer["results"], "ACL")
 
 
@@ -175,7 +175,7 @@ async def _knows(
 
 async def read_acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
     """Return every ACL that a node knows. Raises ClusterError and ControlError."""
-    answer = await ask(node, _DESCRIBE_ACLS, ANY_ACL, principal)
+    answer = await request(node, _DESCRIBE_ACLS, ANY_ACL, principal)
     check([answer], "description of ACLs")
     return {
         PlannedAcl(
@@ -192,7 +192,7 @@ async def read_acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
     }
 
 
-async def ask(
+async def request(
     node: CommandedNode, api: tuple[int, int], body: Mapping[str, Any], principal: str
 ) -> dict[str, Any]:
     """Have a node execute a request as `principal`; return the response. Raises ControlError."""
@@ -202,7 +202,7 @@ async def ask(
     answer = await node.command(
         {
             "command": "request",
-            "asker": principal,
+            "principal": principal,
             "api_key": key,
             "api_version": version,
             "body": _text(encode_body(key, "request", version, dict(body))),
@@ -212,13 +212,13 @@ async def ask(
     return decode_body(key, "response", version, base64.b64decode(answer["body"]))
 
 
-def check(results: Sequence[Mapping[str, Any]], what: str) -> None:
-    """Raise ClusterError for the first result with an error code; `what` names the request."""
+def check(results: Sequence[Mapping[str, Any]], kind: str) -> None:
+    """Raise ClusterError for the first result with an error code; `kind` names the request."""
     for result in results:
         if result["errorCode"]:
             name = f" {result['user']}" if "user" in result else ""
             raise ClusterError(
-                f"The cluster rejected the {what}{name} with error "
+                f"The cluster rejected the {kind}{name} with error "
                 f"{result['errorCode']}: {result.get('errorMessage') or 'no message'}."
             )
 

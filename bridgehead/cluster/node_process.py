@@ -13,7 +13,7 @@ from typing import Any
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.child_process import send_signal, start_child, stop_child, stop_stray
-from bridgehead.cluster.control_socket import ControlError, ask
+from bridgehead.cluster.control_socket import ControlError, call_async
 from bridgehead.cluster.data_directory import read_json, write_private
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_plan import NodePlan
@@ -118,7 +118,7 @@ class NodeProcess:
         """
         if not self.is_running():
             raise ControlError(f"Broker {self.id} is not running.")
-        return await ask(self.folder / "control.sock", message, timeout_s=timeout_s)
+        return await call_async(self.folder / "control.sock", message, timeout_s=timeout_s)
 
     async def state(self) -> dict[str, Any] | None:
         """Return the node's status; None if it does not run or answer."""

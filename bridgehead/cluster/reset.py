@@ -19,9 +19,9 @@ from bridgehead.cluster.initial_access import (
     MECHANISMS,
     CommandedNode,
     apply_access,
-    ask,
     check,
     read_acls,
+    request,
 )
 from bridgehead.cluster.running_cluster import RunningCluster, wait_until
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -113,18 +113,18 @@ async def _reset(
 
 
 async def _contents(node: CommandedNode, principal: str, has_acls: bool) -> _Contents:
-    metadata = await ask(node, _METADATA, {"topics": None}, principal)
+    metadata = await request(node, _METADATA, {"topics": None}, principal)
     resources = [
         {"resourceType": _BROKER, "resourceName": name, "configurationKeys": None}
         for name in (str(node.id), "")
     ]
     body: dict[str, Any] = {"resources": resources, "includeSynonyms": False}
-    configs = (await ask(node, _DESCRIBE_CONFIGS, body, principal))["results"]
+    configs = (await request(node, _DESCRIBE_CONFIGS, body, principal))["results"]
     check(configs, "description of configs")
     body = {"components": [], "strict": False}
-    quotas = await ask(node, _DESCRIBE_CLIENT_QUOTAS, body, principal)
+    quotas = await request(node, _DESCRIBE_CLIENT_QUOTAS, body, principal)
     check([quotas], "description of quotas")
-    users = await ask(node, _DESCRIBE_USERS, {"users": None}, principal)
+    users = await request(node, _DESCRIBE_USERS, {"users": None}, principal)
     check([users], "description of users")
     names = sorted(each["user"] for each in users["results"])
     salts = await node.command({"command": "scram_salts", "users": names})
@@ -155,11 +155,11 @@ async def _remove(controller: CommandedNode, found: _Contents, principal: str) -
             for each in found.quotas
         ]
         body: dict[str, Any] = {"entries": entries, "validateOnly": False}
-        answer = await ask(controller, _ALTER_CLIENT_QUOTAS, body, principal)
+        answer = await request(controller, _ALTER_CLIENT_QUOTAS, body, principal)
         check(answer["entries"], "removal of a quota")
     if found.topics:
         body = {"topicNames": sorted(found.topics), "timeoutMs": _DELETION_MS}
-        answer = await ask(controller, _DELETE_TOPICS, body, principal)
+        answer = await request(controller, _DELETE_TOPICS, body, principal)
         results = answer["responses"]  # The previous broker's topics are gone already.
         check([each for each in results if each["errorCode"] != _UNKNOWN_TOPIC], "deletion")
 
@@ -180,7 +180,7 @@ async def _remove_configs(node: CommandedNode, found: _Contents, principal: str)
     ]
     if resources:
         body = {"resources": resources, "validateOnly": False}
-        answer = await ask(node, _INCREMENTAL_ALTER_CONFIGS, body, principal)
+        answer = await request(node, _INCREMENTAL_ALTER_CONFIGS, body, principal)
         check(answer["responses"], "removal of a config")
 
 
@@ -192,8 +192,8 @@ async def _remove_access(controller: CommandedNode, found: _Contents, principal:
     ]
     if deletions:
         body: dict[str, Any] = {"deletions": deletions, "upsertions": []}
-        answer = await ask(controller, _ALTER_USERS, body, principal)
+        answer = await request(controller, _ALTER_USERS, body, principal)
         check(answer["results"], "removal of user")
     if found.acls:
-        answer = await ask(controller, _DELETE_ACLS, {"filters": [ANY_ACL]}, principal)
+        answer = await request(controller, _DELETE_ACLS, {"filters": [ANY_ACL]}, principal)
         check(answer["filterResults"], "removal of ACLs")

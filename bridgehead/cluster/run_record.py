@@ -52,7 +52,7 @@ class RunRecord:
         if key is not None and (error := await _run("judge.evidence", "check-key", str(key))):
             raise ClusterError(error)
 
-    def begin(self, *, chroot: str, log_folders: list[Path] | None) -> None:
+    def start(self, *, chroot: str, log_folders: list[Path] | None) -> None:
         """Write run.json and open the harness's events.
 
         Raises:
@@ -117,7 +117,7 @@ class RunRecord:
                         "node_ended", ended_node=str(node.id), ended_boot=boot, status=status
                     )
 
-    def begin_empty(self) -> None:
+    def dump_empty(self) -> None:
         """Write the first dump of a new ZooKeeper: an empty one."""
         (self.folder / "zookeeper").mkdir()
         (self.folder / "zookeeper" / "first.jsonl").touch()

@@ -104,8 +104,8 @@ class SecuritySections(BaseModel):
         if supers or self.acls is not None:
             own["authorizer.class.name"] = AUTHORIZER
             listed = given.get("super.users", "").strip()
-            everybody = [*supers, *([listed] if listed else []), self._brokers(given)]
-            given = {**given, "super.users": ";".join(dict.fromkeys(everybody))}
+            super_users = [*supers, *([listed] if listed else []), self._brokers(given)]
+            given = {**given, "super.users": ";".join(dict.fromkeys(super_users))}
         return {**own, **given}
 
     def _brokers(self, given: Mapping[str, str]) -> str:
@@ -155,7 +155,7 @@ class SecuritySections(BaseModel):
         )
         acls = tuple(_acl(each, word) for each in self.acls or () for word in each.operations)
         supers = [each.strip() for each in properties.get("super.users", "").split(";")]
-        # The brokers do not count: somebody must be able to manage the ACLs.
+        # The brokers do not count: a user must be able to manage the ACLs.
         people = [each for each in supers if each not in ("", self._brokers(properties))]
         principal = people[0] if people else "User:ANONYMOUS"
         needs_right = bool(acls or any(user.mechanisms for user in users))
@@ -216,11 +216,11 @@ def _acl(section: AclSection, operation: str) -> PlannedAcl:
     )
 
 
-def _number(numbers: Mapping[str, int], word: str, what: str) -> int:
+def _number(numbers: Mapping[str, int], word: str, kind: str) -> int:
     number = numbers.get(word.upper().replace("-", "_"))
     if number is None:
         known: Iterable[str] = (each.lower() for each in numbers)
         raise ClusterError(
-            f"`acls`: {word!r} is not a valid {what}: use one of {', '.join(known)}."
+            f"`acls`: {word!r} is not a valid {kind}: use one of {', '.join(known)}."
         )
     return number

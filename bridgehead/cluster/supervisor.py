@@ -149,9 +149,9 @@ class Supervisor:
         _, slash, chroot = cluster.zookeeper_connect.partition("/")
         members = None if cluster.zookeeper is None else cluster.zookeeper.members
         folders = None if members is None else [member.folder for member in members]
-        cluster.record.begin(chroot=slash + chroot, log_folders=folders)
+        cluster.record.start(chroot=slash + chroot, log_folders=folders)
         if is_new:
-            cluster.record.begin_empty()
+            cluster.record.dump_empty()
         elif self._settings.keep_evidence:
             await cluster.record.dump(cluster.zookeeper_connect, "first")
 
@@ -206,13 +206,13 @@ class Supervisor:
     async def _describe_late(self) -> str:
         late = [str(node.id) for node in self._cluster.nodes.values() if node.ready() is None]
         if late:
-            what = f"Brokers {', '.join(late)} did not serve"
+            problem = f"Brokers {', '.join(late)} did not serve"
         elif await self._cluster.active_controller() is None:
-            what = "No controller became active"
+            problem = "No controller became active"
         else:
-            what = "The brokers did not all find each other"
+            problem = "The brokers did not all find each other"
         return (
-            f"{what} within {_READY_TIMEOUT_S:.0f} s: see the logs of the nodes in "
+            f"{problem} within {_READY_TIMEOUT_S:.0f} s: see the logs of the nodes in "
             f"{self._directory.root / 'nodes'}."
         )
 

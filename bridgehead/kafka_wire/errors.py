@@ -1,4 +1,4 @@
-"""Every error code of Kafka 3.9 with its default text, and what it tells a client.
+"""Every error code of Kafka 3.9 with its default text, and whether it is definite.
 
 A `definite` error means that the operation has not happened and will not happen; when in doubt, an
 error is not definite. The judges depend on it.

@@ -8,11 +8,11 @@ from typing import Any, Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.primitives import WireError
 
-_UNKNOWN: Final = 0  # of Kafka's ACL enums, which accept undefined codes
+_UNKNOWN: Final = 0  # rejected in ACL requests, unlike codes that Kafka does not define
 _ACL: Final = ("resource_type", "resource_pattern_type", "operation", "permission_type")
 _FILTER: Final = ("resource_type_filter", "pattern_type_filter", "operation", "permission_type")
 _SECURITY_PROTOCOLS: Final = range(4)  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
-# The versions of UpdateMetadata without listener names: Kafka uses the protocol's.
+# These versions of UpdateMetadata have no listener names; Kafka uses the protocol's name.
 _LISTENERS_FROM_PROTOCOLS: Final = (1, 2)
 
 

@@ -1,11 +1,11 @@
-"""How a policy says no."""
+"""The exception that a policy raises to reject a change."""
 
 from __future__ import annotations
 
 
 class PolicyViolationException(Exception):
-    """The request does not satisfy the policy. Its text is what the client is told.
+    """The request does not satisfy the policy. The client gets its text.
 
-    Clients get error code 44, POLICY_VIOLATION, for the one topic or resource that it is about;
+    Clients get error code 44, POLICY_VIOLATION, for the one topic or resource concerned;
     the others of the same request are judged for themselves (KIP-108 §Proposed Changes).
     """

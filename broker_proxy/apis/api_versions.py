@@ -39,7 +39,7 @@ def names_software(version: int, message: ApiVersionsRequest) -> bool:
 
 
 class ApiVersions:
-    """See the module."""
+    """Answers ApiVersions requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.API_VERSIONS
 

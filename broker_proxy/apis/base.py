@@ -15,7 +15,7 @@ from cluster_model.client import Client
 
 @dataclass(slots=True)
 class ClientConnectionInfo:
-    """A connection and its client, which logins, ApiVersions and request headers replace."""
+    """A connection and its current client; logins, ApiVersions and headers update the client."""
 
     connection_id: str  # local:port-remote:port-index, as Kafka writes it
     client: Client

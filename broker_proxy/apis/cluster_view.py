@@ -26,13 +26,13 @@ class ClusterView:
         *,
         broker_id: int,
         cluster_id: str,
-        controller_says: Mapping[str, str],  # listener name -> actual, random, self or an id
+        named_controllers: Mapping[str, str],  # listener name -> actual, random, self or an id
         choose: Callable[[int], int],  # returns a number below its argument
     ) -> None:
         self.cache = cache
         self.cluster_id = cluster_id
         self._broker_id = broker_id
-        self._controller_says = controller_says
+        self._named_controllers = named_controllers
         self._choose = choose
 
     def brokers(self, listener_name: str) -> list[tuple[CachedBroker, CachedEndpoint]]:
@@ -46,18 +46,18 @@ class ClusterView:
         ]
 
     def is_random(self, listener_name: str) -> bool:
-        """True when each response may name another controller, so none may be kept."""
-        return self._controller_says.get(listener_name, ACTUAL) == RANDOM
+        """True when each response may name another controller, so responses must not be cached."""
+        return self._named_controllers.get(listener_name, ACTUAL) == RANDOM
 
     def controller_id(self, listener_name: str) -> int:
         """Return the controller id for clients of this listener."""
-        says = self._controller_says.get(listener_name, ACTUAL)
-        if says == ACTUAL:
+        named = self._named_controllers.get(listener_name, ACTUAL)
+        if named == ACTUAL:
             known = self.cache.controller_id
             return known if known in self.cache.brokers else NO_CONTROLLER
-        if says == SELF:
+        if named == SELF:
             return self._broker_id
-        if says == RANDOM:
+        if named == RANDOM:
             brokers = self.brokers(listener_name)
             return brokers[self._choose(len(brokers))][0].broker_id if brokers else NO_CONTROLLER
-        return int(says)
+        return int(named)

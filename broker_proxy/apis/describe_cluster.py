@@ -27,7 +27,7 @@ _CONTROLLERS: Final = 2
 
 
 class DescribeCluster:
-    """See the module."""
+    """Answers DescribeCluster requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_CLUSTER
 

@@ -1,11 +1,11 @@
 """Envelope, key 58, sent by a Kafka client to a listener.
 
 Our brokers use the gRPC channel instead. A client's Envelope is handled as in Kafka
-(docs/kafka/forwarding.md#checks-on-the-controller; its numbers are in the comments): any listener
-but the inter-broker one closes the connection. There the sender needs CLUSTER_ACTION on Cluster and
-the broker must be the active controller; then the inner request is executed for the principal and
-host that the Envelope names. In the drafted dialect, where only brokers may send one, every
-Envelope gets CLUSTER_AUTHORIZATION_FAILED (KIP-590 §EnvelopeRequest Handling).
+(docs/kafka/forwarding.md#checks-on-the-controller; the comments have its numbers). On the
+inter-broker listener, the sender needs CLUSTER_ACTION on Cluster and the broker must be the active
+controller; then the inner request is executed for the principal and host in the Envelope. Any other
+listener closes the connection. In the drafted dialect, where only brokers may send an Envelope, it
+gets CLUSTER_AUTHORIZATION_FAILED (KIP-590 §EnvelopeRequest Handling).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Refused(Protocol):
 
 
 class Envelope:
-    """See the module."""
+    """Answers Envelope requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.ENVELOPE
 

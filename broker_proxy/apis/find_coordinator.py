@@ -1,7 +1,7 @@
 """FindCoordinator, key 10, versions 0 to 6: the coordinator of a group or transactional id.
 
-A missing internal topic is created whatever `auto.create.topics.enable` says, without rights of the
-client (docs/kafka/records-and-groups.md#findcoordinator). Until then the error is
+A missing internal topic is created even if `auto.create.topics.enable` is false or the client lacks
+the right (docs/kafka/records-and-groups.md#findcoordinator). Until it has a leader the error is
 COORDINATOR_NOT_AVAILABLE and the client retries; in the drafted dialect the broker waits.
 
 Version notes:
@@ -34,8 +34,8 @@ _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _SHARE_FROM: Final = 6
 _MANY_KEYS_FROM: Final = 4
 _DRAFTED: Final = "drafted"
-_LOOK_AGAIN_S: Final = 0.02
-_NOBODY: Final = (-1, "", -1)
+_POLL_S: Final = 0.02
+_NO_NODE: Final = (-1, "", -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,34 +86,34 @@ class FindCoordinator:
                 if await self.auto_topics.internal_created(topic):
                     # Cache updates have no notification.
                     while self.coordinators.leader(topic, wanted[0]) == NO_LEADER:  # noqa: ASYNC110
-                        await asyncio.sleep(_LOOK_AGAIN_S)
+                        await asyncio.sleep(_POLL_S)
         except TimeoutError:
             return  # The response says that there is no coordinator.
 
     def _coordinator(self, request: ClientRequest, key_type: int, key: str) -> Coordinator:
-        error, (node_id, host, port) = self._look(request, key_type, key)
+        error, (node_id, host, port) = self._look_up(request, key_type, key)
         return Coordinator(
             key=key, node_id=node_id, host=host, port=port, error_code=error, error_message=""
         )
 
-    def _look(
+    def _look_up(
         self, request: ClientRequest, key_type: int, key: str
     ) -> tuple[ErrorCode, tuple[int, str, int]]:
         authorize = self.authorize_for(request)
         if key_type == _GROUP and not authorize("DESCRIBE", "GROUP", key):
-            return ErrorCode.GROUP_AUTHORIZATION_FAILED, _NOBODY
+            return ErrorCode.GROUP_AUTHORIZATION_FAILED, _NO_NODE
         if key_type == _TRANSACTION and not authorize("DESCRIBE", "TRANSACTIONAL_ID", key):
-            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NOBODY
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NO_NODE
         if key_type == _SHARE:
             known = request.header.api_version >= _SHARE_FROM
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE if known else ErrorCode.INVALID_REQUEST
-            return error, _NOBODY
+            return error, _NO_NODE
         topic = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
         if topic not in self.view.cache.topics:
             self.auto_topics.create_internal(request, topic)
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOBODY
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE
         leader = self.view.cache.brokers.get(self.coordinators.leader(topic, key))
         at = leader.endpoints.get(request.client.listener_name) if leader else None
         if leader is None or at is None:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOBODY
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NO_NODE
         return ErrorCode.NONE, (leader.broker_id, at.host, at.port)

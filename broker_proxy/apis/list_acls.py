@@ -45,10 +45,10 @@ class ListAcls:
         responses = []
         for pattern, entries in self.acls():
             code = RESOURCE_TYPE_CODES[pattern.resource_type]
-            asked_for = message.resource_type == _ANY or (
+            is_requested = message.resource_type == _ANY or (
                 (message.resource_type, message.resource_name) == (code, pattern.name)
             )
-            if pattern.pattern_type != "LITERAL" or not asked_for:
+            if pattern.pattern_type != "LITERAL" or not is_requested:
                 continue
             found = [
                 Acl(

@@ -1,8 +1,8 @@
 """ListOffsets, key 2, versions 0 to 9: answered by the leader of each partition.
 
 Every partition is an empty log: its first and last offset are 0 and no record has a timestamp.
-Checks and results are those of a live Kafka 3.9.1 on empty logs. Topics without authorization
-are last.
+Checks and results are those of a live Kafka 3.9.1 on empty logs. Topics that the client may
+not describe come last.
 
 Version notes:
     0: a list of segment end offsets; a log's only segment dates from its creation.

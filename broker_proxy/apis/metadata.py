@@ -1,7 +1,8 @@
 """Metadata, key 3, versions 0 to 12: brokers, topics and their leaders (docs/kafka/metadata.md).
 
-Answered from this broker's cache, never from the controller. A missing topic is error 3, or 17 for
-an illegal name; where broker and request allow it, `auto_topics` creates it.
+Answered from this broker's cache, never from the controller. A missing topic is
+UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION if its name is illegal; where broker and
+request allow it, `auto_topics` creates it.
 
 Version notes:
     0: an empty list requests all topics; from 1 on null does, and an empty list requests none.
@@ -44,7 +45,7 @@ AutoCreate = Callable[[ClientRequest, Sequence[str]], Awaitable[Mapping[str, Err
 
 
 class Metadata:
-    """See the module."""
+    """Answers Metadata requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.METADATA
 
@@ -98,10 +99,10 @@ class Metadata:
         """Create the missing topics that may be created; return an error per name."""
         missing = [
             name
-            for name in dict.fromkeys(_names_asked(message))
+            for name in dict.fromkeys(_requested_names(message))
             if name is not None
             and name not in self._view.cache.topics
-            and _why_missing(name) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            and _missing_error(name) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             and authorize("DESCRIBE", "TOPIC", name)
         ]
         if not missing:
@@ -147,7 +148,7 @@ class Metadata:
                 if authorize("DESCRIBE", "TOPIC", topic.name, log_if_denied=False)
             ]
         else:
-            topics = self._asked(message, version, listener, authorize, created)
+            topics = self._requested_topics(message, version, listener, authorize, created)
         if message.include_topic_authorized_operations:
             for topic in topics:
                 if topic.error_code not in _HIDDEN and topic.name is not None:
@@ -167,7 +168,7 @@ class Metadata:
             response.cluster_authorized_operations = cluster_operations(authorize)
         return response
 
-    def _asked(
+    def _requested_topics(
         self,
         message: MetadataRequest,
         version: int,
@@ -190,7 +191,7 @@ class Metadata:
             else:
                 by_id[known] = None
         found = [self._topic(cache.topics[name], version, listener) for name in by_id]
-        for name in set_order(name for name in _names_asked(message) if name is not None):
+        for name in set_order(name for name in _requested_names(message) if name is not None):
             # The same error whether or not the topic exists.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
@@ -198,7 +199,7 @@ class Metadata:
             elif name in cache.topics and name not in created:
                 found.append(self._topic(cache.topics[name], version, listener))
             else:
-                missing = _refused(created.get(name, _why_missing(name)), name)
+                missing = _refused(created.get(name, _missing_error(name)), name)
                 missing.is_internal = name in INTERNAL_TOPICS
                 errors.append(missing)
         return found + errors
@@ -245,7 +246,7 @@ class Metadata:
         )
 
 
-def _names_asked(message: MetadataRequest) -> Iterable[str | None]:
+def _requested_names(message: MetadataRequest) -> Iterable[str | None]:
     """Return the names of a request; a request with topic ids has none."""
     if any(topic.topic_id != NO_ID for topic in message.topics or ()):
         return ()
@@ -264,7 +265,7 @@ def _refused(error: ErrorCode, name: str | None, topic_id: bytes = NO_ID) -> Met
     return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id)
 
 
-def _why_missing(name: str) -> ErrorCode:
+def _missing_error(name: str) -> ErrorCode:
     try:
         check_topic_name(name)
     except ApiError as illegal:

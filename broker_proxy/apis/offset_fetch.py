@@ -5,8 +5,8 @@ a committed offset, existing or not, has offset -1 and no error. A topic without
 omitted, and a repeated partition is answered once.
 
 Version notes:
-    0: offsets in ZooKeeper, read by any broker: error 3 for each partition, or -1 when the group's
-       name is not valid in a znode path.
+    0: offsets in ZooKeeper, read by any broker: UNKNOWN_TOPIC_OR_PARTITION for each
+       partition, or UNKNOWN_SERVER_ERROR when the group's name is not valid in a znode path.
     1: no error code for the whole group: brokers other than the coordinator return no topic.
     2: an error code for the whole group; null topics request all committed offsets.
     8: many groups. 9: a member id, which is ignored.
@@ -62,17 +62,17 @@ class OffsetFetch:
             raise NeverAnsweredError
         groups = []
         for group in message.groups:
-            error, topics = self._look(request, group.group_id, group.topics)
+            error, topics = self._look_up(request, group.group_id, group.topics)
             rows = _rows(topics, OffsetFetchResponseTopics, OffsetFetchResponsePartitions)
             groups.append(OffsetFetchResponseGroup(group.group_id, rows, error))
         return OffsetFetchResponse(groups=groups)
 
     def _one_group(self, request: ClientRequest, message: OffsetFetchRequest) -> Any:
-        error, topics = self._look(request, message.group_id, message.topics)
+        error, topics = self._look_up(request, message.group_id, message.topics)
         rows = _rows(topics, OffsetFetchResponseTopic, OffsetFetchResponsePartition)
         return OffsetFetchResponse(error_code=error, topics=rows)
 
-    def _look(
+    def _look_up(
         self, request: ClientRequest, group_id: str, requested: RequestedTopics
     ) -> tuple[ErrorCode, TopicCodes]:
         """Return the error of the group and of each partition."""

@@ -23,10 +23,10 @@ _LOOK_UP_S: Final = 10.0
 T = TypeVar("T")
 
 
-class AskAboutRecords(Protocol):
+class RecordPolicies(Protocol):
     """Evaluates this node's policies."""
 
-    async def ask_about_records(
+    async def check_record_deletion(
         self, request: DeleteRecordsRequest, cluster: ClusterState
     ) -> ApiError | None:
         """Return the violation, or None. Never raises."""
@@ -46,7 +46,7 @@ class StateReader(Protocol):
 class RecordsPolicy:
     """Evaluates the policy for one topic's records."""
 
-    policies: AskAboutRecords
+    policies: RecordPolicies
     cache: MetadataCache
     reader: StateReader
 
@@ -55,10 +55,10 @@ class RecordsPolicy:
     ) -> ApiError | None:
         """`offsets` maps a partition to the requested offset before which records are deleted."""
         anonymous = principal == ANONYMOUS
-        who = None if anonymous else KafkaPrincipal(principal.type, principal.name)
+        client = None if anonymous else KafkaPrincipal(principal.type, principal.name)
         cluster = _CachedClusterState(self.cache, self.reader, asyncio.get_running_loop())
-        return await self.policies.ask_about_records(
-            DeleteRecordsRequest(topic, who, dict(offsets)), cluster
+        return await self.policies.check_record_deletion(
+            DeleteRecordsRequest(topic, client, dict(offsets)), cluster
         )
 
 

@@ -140,13 +140,13 @@ class SaslAuthenticator:
     def _while_complete(self, frame: bytes, now_ms: int) -> Outcome:
         if self._expires_at_ms is None:
             return Dispatch()
-        if frame[:2] == _HANDSHAKE_KEY and self._may_begin_again(now_ms):
+        if frame[:2] == _HANDSHAKE_KEY and self._may_reauthenticate(now_ms):
             self._began_again_ms = now_ms
             return self._request(frame)
         # A session of 0 ms, from an expired credential, serves no request.
         return Expired() if now_ms >= self._expires_at_ms else Dispatch()
 
-    def _may_begin_again(self, now_ms: int) -> bool:
+    def _may_reauthenticate(self, now_ms: int) -> bool:
         began = self._began_again_ms
         return began is None or now_ms - began >= REAUTHENTICATE_AGAIN_MS
 
@@ -305,9 +305,9 @@ def _in_no_version(header: RequestHeader) -> bytes | None:
     return _encode(header._replace(api_version=0), ApiVersionsResponse(error_code=error))
 
 
-def _out_of_turn(header: RequestHeader, message: Any, why: str) -> bytes | None:
+def _out_of_turn(header: RequestHeader, message: Any, reason: str) -> bytes | None:
     key, version, error = header.api_key, header.api_version, ErrorCode.ILLEGAL_SASL_STATE
     if key == ApiKey.ENVELOPE:
         return _encode(header, EnvelopeResponse(error_code=int(error)))
-    response = error_response(key, message, version, error, why)
+    response = error_response(key, message, version, error, reason)
     return None if response is None else _encode(header, response)

@@ -97,8 +97,8 @@ class JwksValidator:
             try:
                 self._read_again()
             except (OSError, ValueError, jwt.PyJWTError) as error:
-                why = f"the keys cannot be read: {type(error).__name__}"
-                raise TokenRefusedError(why) from None
+                reason = f"the keys cannot be read: {type(error).__name__}"
+                raise TokenRefusedError(reason) from None
         if key_id is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         if key_id not in self._keys:

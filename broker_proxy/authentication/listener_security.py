@@ -201,10 +201,10 @@ def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | Non
     any token.
     """
     handler = _handler("oauthbearer", own)
-    mine = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}
+    settings = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}
     if handler in SIGNED_TOKENS_HANDLERS:
-        return mine
-    if handler or mine.get("sasl.oauthbearer.jwks.endpoint.url", "").strip():
+        return settings
+    if handler or settings.get("sasl.oauthbearer.jwks.endpoint.url", "").strip():
         raise SecurityConfigError(
             f"Listener {name}: for signed tokens set listener.name.{name.lower()}.oauthbearer."
             f"sasl.server.callback.handler.class={SIGNED_TOKENS_HANDLERS[0]}, and "

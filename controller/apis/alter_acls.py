@@ -36,7 +36,7 @@ from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, Req
 
 @dataclass(frozen=True, slots=True)
 class AlterAcls(AdminApi):
-    """See the module. Without an authorizer every request is rejected."""
+    """Decides AlterAcls requests. Without an authorizer every request is rejected."""
 
     has_authorizer: bool
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_ACLS

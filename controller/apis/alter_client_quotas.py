@@ -35,7 +35,7 @@ from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, Req
 
 @dataclass(frozen=True, slots=True)
 class AlterClientQuotas(AdminApi):
-    """See the module."""
+    """Decides AlterClientQuotas requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_CLIENT_QUOTAS
 

@@ -19,7 +19,7 @@ from controller.apis.config_changes import Change, ConfigApi
 
 
 class AlterConfigs(ConfigApi):
-    """See the module."""
+    """Decides AlterConfigs requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_CONFIGS
     message: ClassVar[type] = AlterConfigsResponse

@@ -40,7 +40,7 @@ _NO_SUCH_PARTITION: Final = Outcome(
 
 
 class AlterPartitionReassignments(AdminApi):
-    """See the module."""
+    """Decides AlterPartitionReassignments requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_PARTITION_REASSIGNMENTS
 

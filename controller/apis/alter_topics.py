@@ -48,7 +48,7 @@ NOT_DEFINED: Final = -1
 
 
 class AlterTopics(AdminApi):
-    """See the module."""
+    """Decides AlterTopics requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_TOPICS
 

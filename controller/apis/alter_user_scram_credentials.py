@@ -50,7 +50,7 @@ _FAULT: Final = Outcome.with_default_text(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 @dataclass(frozen=True, slots=True)
 class AlterUserScramCredentials(AdminApi):
-    """See the module."""
+    """Decides AlterUserScramCredentials requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_USER_SCRAM_CREDENTIALS
 

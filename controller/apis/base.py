@@ -89,7 +89,7 @@ class Wait:
     LEADERS: a topic name; DELETION: a topic id; ELECTION: a topic name and a partition.
     """
 
-    what: WaitFor = WaitFor.NOTHING
+    condition: WaitFor = WaitFor.NOTHING
     topics: Mapping[str, Any] = field(default_factory=dict)
     timeout_ms: int = 0
 

@@ -39,7 +39,7 @@ _NOT_STORED = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 @dataclass(frozen=True, slots=True)
 class CreateAcls(AdminApi):
-    """See the module. Without an authorizer every request is rejected."""
+    """Decides CreateAcls requests. Without an authorizer every request is rejected."""
 
     has_authorizer: bool
     api_key: ClassVar[ApiKey] = ApiKey.CREATE_ACLS

@@ -42,7 +42,7 @@ _NO_TIMES: Final = (-1, -1, -1)
 
 @dataclass(frozen=True, slots=True)
 class CreateDelegationToken(AdminApi):
-    """See the module. `secret` is None where tokens are disabled."""
+    """Decides CreateDelegationToken requests. `secret` is None where tokens are disabled."""
 
     secret: TokenSecret | None
     max_lifetime_ms: int

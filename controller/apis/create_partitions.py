@@ -47,7 +47,7 @@ from controller.policy_check import alteration
 
 
 class CreatePartitions(AdminApi):
-    """See the module."""
+    """Decides CreatePartitions requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.CREATE_PARTITIONS
 
@@ -94,7 +94,7 @@ class CreatePartitions(AdminApi):
         counts: Mapping[str, int],
         image: MetadataImage,
     ) -> bool:
-        """True if a name is no ZooKeeper path: Kafka's read then fails the whole request."""
+        """True if a name is not a valid ZooKeeper path: then Kafka fails the whole request."""
         return any(
             not has_valid_path(topic.name)
             and counts[topic.name] == 1

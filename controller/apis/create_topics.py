@@ -110,7 +110,7 @@ def new_topic_id(random: RandomSource) -> bytes:
 
 
 class CreateTopics(AdminApi):
-    """See the module."""
+    """Decides CreateTopics requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.CREATE_TOPICS
 

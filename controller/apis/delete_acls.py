@@ -50,7 +50,7 @@ class _Removed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeleteAcls(AdminApi):
-    """See the module. Without an authorizer every request is rejected."""
+    """Decides DeleteAcls requests. Without an authorizer every request is rejected."""
 
     has_authorizer: bool
     api_key: ClassVar[ApiKey] = ApiKey.DELETE_ACLS

@@ -50,7 +50,8 @@ _POLICY_VIOLATION_FROM: Final = 5
 _KIP_201_VERSION: Final = 2
 # Returned for the first entry of a topic only; further entries are NONE.
 _ONCE_PER_TOPIC: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-# The message of these outcomes is a policy's; of others it is the name of a topic given by id.
+# With these errors, an outcome's message is a policy's text. Otherwise it is the name of a topic
+# that the client named by id.
 _POLICY_ERRORS: Final = (ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -69,7 +70,7 @@ class _Deleted(NamedTuple):
 
 
 class DeleteTopics(AdminApi):
-    """See the module."""
+    """Decides DeleteTopics requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.DELETE_TOPICS
 
@@ -163,8 +164,8 @@ class DeleteTopics(AdminApi):
             return Outcome(ErrorCode.INVALID_TOPIC_EXCEPTION)
         if topic is None:
             return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        # Kafka sets no message here, so it can carry the name of a topic given by id: the image no
-        # longer has that name when the response is built.
+        # Kafka sets no message, so the outcome stores the name of a topic given by id there: when
+        # the response is built, the image no longer has it.
         return Outcome(ErrorCode.NONE, known_as, topic.topic_id)
 
     def conflict(self, element: str) -> Outcome:

@@ -47,7 +47,7 @@ _UNCLEAN: Final = 1
 
 
 class ElectLeaders(AdminApi):
-    """See the module."""
+    """Decides ElectLeaders requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.ELECT_LEADERS
 

@@ -15,7 +15,7 @@ from controller.apis.token_changes import TokenChangeApi, new_expiry, removal
 
 
 class ExpireDelegationToken(TokenChangeApi):
-    """See the module."""
+    """Decides ExpireDelegationToken requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.EXPIRE_DELEGATION_TOKEN
     message: ClassVar[type] = ExpireDelegationTokenResponse

@@ -25,7 +25,7 @@ from controller.apis.config_changes import BROKER, Change, ConfigApi
 
 
 class IncrementalAlterConfigs(ConfigApi):
-    """See the module."""
+    """Decides IncrementalAlterConfigs requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.INCREMENTAL_ALTER_CONFIGS
     message: ClassVar[type] = IncrementalAlterConfigsResponse

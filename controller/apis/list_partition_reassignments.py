@@ -25,7 +25,7 @@ from controller.apis.partition_elements import by_topic
 
 
 class ListPartitionReassignments(AdminApi):
-    """See the module."""
+    """Decides ListPartitionReassignments requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.LIST_PARTITION_REASSIGNMENTS
 

@@ -17,7 +17,7 @@ from controller.apis.token_changes import TokenChangeApi, new_expiry
 
 @dataclass(frozen=True, slots=True)
 class RenewDelegationToken(TokenChangeApi):
-    """See the module. `expiry_time_ms`: the default period."""
+    """Decides RenewDelegationToken requests. `expiry_time_ms`: the default period."""
 
     expiry_time_ms: int
     api_key: ClassVar[ApiKey] = ApiKey.RENEW_DELEGATION_TOKEN

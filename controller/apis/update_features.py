@@ -32,7 +32,7 @@ _FEATURE: Final = "feature:"
 
 
 class UpdateFeatures(AdminApi):
-    """See the module."""
+    """Decides UpdateFeatures requests."""
 
     api_key: ClassVar[ApiKey] = ApiKey.UPDATE_FEATURES
 

@@ -1,1 +1,1 @@
-"""What makes decisions durable: the fenced multi, the outcomes, the load."""
+"""Writes decisions to ZooKeeper in fenced multis, and loads them from there."""

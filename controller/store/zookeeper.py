@@ -114,7 +114,7 @@ class ZooKeeperStore:
 
     def lease_holds(self) -> bool:
         """False after two thirds of the session timeout without a reply from ZooKeeper."""
-        silent_s = self._now_s() - self._session.last_word_s
+        silent_s = self._now_s() - self._session.last_contact_s
         return (
             self._session.state is not SessionState.LOST
             and silent_s * 1000 < self._session_timeout_ms * 2 / 3

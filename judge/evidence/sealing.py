@@ -58,7 +58,8 @@ def seal(
     """Write commit lines, the manifest and its signature; a sealed run is sealed again.
 
     Raises:
-        EvidenceError: an outcome in ZooKeeper's log cannot be read, or a file is no part of a run.
+        EvidenceError: an outcome in ZooKeeper's log cannot be read, or a file does
+            not belong to a run.
     """
     for name in (MANIFEST, SIGNATURE):
         (folder / name).unlink(missing_ok=True)
@@ -128,7 +129,7 @@ def _kind_of(name: str) -> str:
                 return kind
     if name.startswith("zookeeper/member="):
         return "log"
-    raise EvidenceError(f"{name} is no part of a run: remove it from the folder.")
+    raise EvidenceError(f"{name} does not belong to a run: remove it from the folder.")
 
 
 def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:

@@ -1,4 +1,4 @@
-"""How a check reports what it found."""
+"""Builds the violations that checks report."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The checks in SQL: one module for each property, named as in the registry.
 
 A check returns one row for each thing judged: `run`, `key` (null where the property holds), `rows`
-(an array), `sentence`, and optionally `judged` (0 for a violation that is no row of its own).
+(an array), `sentence`, and optionally `judged` (0 for a violation that does not count as a row).
 Tables are named by the last part of their names.
 """
 

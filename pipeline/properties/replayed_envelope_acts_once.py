@@ -39,7 +39,7 @@ violations AS (
            get(filter(rejected.elements, e -> e.element = element), 0).error)
     END AS sentence
   FROM effects WHERE size(zxids) > 1 OR rejected IS NOT NULL)
--- An identity is one row; its violations are no rows of their own.
+-- A row is an identity; its violations do not count as rows.
 SELECT run, CAST(NULL AS STRING) AS key, CAST(NULL AS ARRAY<STRING>) AS rows,
   CAST(NULL AS STRING) AS sentence, 1 AS judged FROM replayed
 UNION ALL

@@ -97,7 +97,7 @@ async def main() -> int:
                 }
             case "resign" | "expire":
                 office.look(stand=False, resign=True)
-            case "stand_for":
+            case "pin":
                 wanted[0] = message["controller_id"]
             case "stop":
                 stopping.set()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.cluster.control_socket import ControlError, ask, call, serve
+from bridgehead.cluster.control_socket import ControlError, call, call_async, serve
 
 
 async def answer(message: dict) -> dict:
@@ -27,7 +27,7 @@ async def test_socket_path_may_exceed_the_address_limit(tmp_path: Path, depth: i
     path = folder / "control.sock"
     async with await serve(path, answer):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert await ask(path, {"a": 1}) == {"heard": {"a": 1}}
+        assert await call_async(path, {"a": 1}) == {"heard": {"a": 1}}
         assert await asyncio.to_thread(call, path, {"b": 2}) == {"heard": {"b": 2}}
 
 
@@ -36,7 +36,7 @@ async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     async with await serve(path, answer):
         with pytest.raises(ControlError, match="It will not"):
-            await ask(path, {"command": "refuse"})
+            await call_async(path, {"command": "refuse"})
         reader, writer = await asyncio.open_unix_connection(str(path))
         for line in (b"nonsense\n", b"[1]\n", b'{"a": 1}\n'):
             writer.write(line)
@@ -52,7 +52,7 @@ async def test_missing_listener_and_timeout_are_errors(tmp_path: Path) -> None:
         call(path, {})
     async with await serve(path, answer):
         with pytest.raises(ControlError, match="No answer"):
-            await ask(path, {"command": "wait"}, timeout_s=0.1)
+            await call_async(path, {"command": "wait"}, timeout_s=0.1)
         with pytest.raises(ControlError, match="No answer"):
             await asyncio.to_thread(call, path, {"command": "wait"}, timeout_s=0.1)
 
@@ -61,4 +61,4 @@ async def test_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     path.write_text("")
     async with await serve(path, answer):
-        assert await ask(path, {}) == {"heard": {}}
+        assert await call_async(path, {}) == {"heard": {}}

@@ -127,7 +127,7 @@ async def dialled(
 
 
 def hello_of(place: Place, broker_id: int) -> Hello:
-    """Return the Hello of a broker; its incarnation is no secret."""
+    """Return the Hello of a broker; its incarnation is not secret."""
     known = place.ready(broker_id if broker_id in BROKERS else 2)
     return Hello(broker_id, known["incarnation"])
 

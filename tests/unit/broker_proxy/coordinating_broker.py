@@ -59,7 +59,7 @@ class CoordinatingBroker:
         self.cache = MetadataCache(lambda: None)
         self.coordinators = Coordinators(self.cache, 1)
         self.view = ClusterView(
-            self.cache, broker_id=1, cluster_id="c", controller_says={}, choose=lambda count: 0
+            self.cache, broker_id=1, cluster_id="c", named_controllers={}, choose=lambda count: 0
         )
         self._publish()
 

@@ -62,7 +62,7 @@ def an_image(live: Sequence[int] = (1, 2, 3)) -> MetadataImage:
 
 
 def view(
-    image: MetadataImage | None = None, controller_says: Mapping[str, str] | None = None
+    image: MetadataImage | None = None, named_controllers: Mapping[str, str] | None = None
 ) -> ClusterView:
     cache = apply_image(MetadataCache(lambda: None), image or an_image(), controller_id=2)
     numbers = iter(range(1_000))
@@ -70,7 +70,7 @@ def view(
         cache,
         broker_id=1,
         cluster_id="cluster",
-        controller_says=controller_says or {},
+        named_controllers=named_controllers or {},
         choose=lambda count: next(numbers) % count,
     )
 
@@ -231,13 +231,13 @@ async def test_metadata_keeps_encoded_responses_per_request_and_listener() -> No
 
 
 @pytest.mark.parametrize(
-    ("says", "expected"),
+    ("named", "expected"),
     [("actual", [2, 2, 2]), ("self", [1, 1, 1]), ("77", [77, 77, 77]), ("random", [2, 3, 1])],
 )
 async def test_the_reported_controller_is_configurable_per_listener(
-    says: str, expected: list[int]
+    named: str, expected: list[int]
 ) -> None:
-    chosen = view(controller_says={"OUTER": says})
+    chosen = view(named_controllers={"OUTER": named})
     api = Metadata(chosen)
     results = [(await answered(api, request_for())).controller_id for _ in range(3)]
     assert results == expected

@@ -44,7 +44,7 @@ class Cluster:
             broker.create(name, (1, 2), (2, 3), topic_id=name.encode()[:16].ljust(16))
         self.cache = broker.cache
 
-    async def ask_about_records(self, request: Any, cluster: ClusterState) -> ApiError | None:
+    async def check_record_deletion(self, request: Any, cluster: ClusterState) -> ApiError | None:
         self.requested.append(request)
         self.seen = await asyncio.to_thread(self.look, cluster)
         return self.refusal

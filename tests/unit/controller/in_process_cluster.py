@@ -129,7 +129,7 @@ class InProcessCluster:
             self._cache,
             broker_id=config.broker_id,
             cluster_id="flEykXXSSGupJnOY6sVHZA",
-            controller_says={},
+            named_controllers={},
             choose=lambda count: 0,
         )
         tokens = TokenCache(
@@ -211,7 +211,7 @@ class InProcessCluster:
         outcomes = {decided.element: decided.outcome for decided in decision.elements}
         for decided in decision.elements:
             self.replay(*decided.records, *decided.following)
-        waits = decision.wait.what is not WaitFor.NOTHING and decision.wait.timeout_ms <= 0
+        waits = decision.wait.condition is not WaitFor.NOTHING and decision.wait.timeout_ms <= 0
         late = frozenset(e for e in decision.wait.topics if waits and outcomes[e].succeeded)
         self.replay(*(TopicRemovalRecord(name) for name in self.image.deletions))
         response = api.response(context, message, Results(outcomes, self.image, late))

@@ -148,4 +148,4 @@ def test_alterations_of_topics_and_acls_do_not_wait() -> None:
     context = a_context(10003, 0, dialect="drafted")
     decision = AlterAcls(True).decide(context, request, MetadataImage(), {})
     assert decision.elements[0].records
-    assert decision.wait.what is WaitFor.NOTHING
+    assert decision.wait.condition is WaitFor.NOTHING

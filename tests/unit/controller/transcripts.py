@@ -353,8 +353,8 @@ class Cluster:
             self.replay(*decided.records, *decided.following)
         wait, is_late = decision.wait, "late" in request.options
         waiting = [_waiting(*each) for each in wait.topics.items() if outcomes[each[0]].succeeded]
-        if wait.what is not WaitFor.NOTHING and waiting:
-            yield f"waits for {wait.what.name}: {' '.join(waiting)}"
+        if wait.condition is not WaitFor.NOTHING and waiting:
+            yield f"waits for {wait.condition.name}: {' '.join(waiting)}"
         if verb == "delete" and not is_late:
             self.replay(*map(TopicRemovalRecord, self.image.deletions))
         if "response" in request.options:

@@ -41,13 +41,14 @@ def request() -> ClientRequest:
 
 
 def five_checks(folder: Path, level: Level) -> tuple[list[bool], list[str]]:
-    """Ask a custom authorizer five times; return the verdicts and the log lines."""
+    """Call a custom authorizer five times; return the verdicts and the log lines."""
     file = folder / f"{level.name}.log"
-    log = AuthorizerLog(TextLog(file, "kafka.authorizer.logger", level), lambda: 0)
+    log = TextLog(file, "kafka.authorizer.logger", level)
     own = load_authorizer(
         {"authorizer.class.name": f"{__name__}.OnlyReads", "only.word": "because"}
     )
-    may = Authorization(own, lambda: NO_ACLS, log).for_client(request())
+    audit = AuthorizerLog(log, lambda: 0)
+    may = Authorization(own, lambda: NO_ACLS, audit).for_client(request())
     verdicts = [
         may("READ", "TOPIC", "orders", count=2),
         may("ALTER", "TOPIC", "orders"),
