@@ -1,1 +1,1 @@
-"""Break it on purpose, then judge what is left."""
+"""Workloads under faults, whose evidence is then judged."""

@@ -24,7 +24,6 @@ from bridgehead.authorizer import (
 from cluster_model.authorization import OPERATION_CODES
 
 WILDCARD: Final = "*"
-UNKNOWN_CODE: Final = 0
 ANY_CODE: Final = 1
 
 RESOURCE_TYPE_CODES: Final[Mapping[ResourceType, int]] = {

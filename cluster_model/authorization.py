@@ -88,11 +88,6 @@ def allow_everything(*_question: Any, **_log: Any) -> bool:
     return True
 
 
-def deny_everything(*_question: Any, **_log: Any) -> bool:
-    """Deny everything: the Authorize of a request that is not yet bound to ACLs."""
-    return False
-
-
 def no_authorizer(_requester: Requester, _acls: Acls) -> Authorize:
     """See `allow_everything`."""
     return allow_everything

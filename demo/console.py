@@ -1,4 +1,4 @@
-"""What all demos share: titles, a cluster's life, expectations and the exit code."""
+"""Shared by all demos: titles, starting a cluster, expectations and the exit code."""
 
 from __future__ import annotations
 

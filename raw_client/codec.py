@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -83,11 +83,29 @@ def create_topics(
 
 def create_topic_body(name: str, partitions: int = 1, replicas: int = 1, **fields: Any) -> Body:
     """Return the JSON body of a CreateTopics request for one topic."""
-    topic = {
-        "name": name,
-        "numPartitions": partitions,
-        "replicationFactor": replicas,
-        "assignments": [],
-        "configs": [],
-    }
+    topic = topic_to_create(name, partitions, replicas)
     return {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False, **fields}
+
+
+def topic_to_create(
+    name: str,
+    partitions: int = 1,
+    replicas: int = 1,
+    assignments: Mapping[int, Sequence[int]] | None = None,
+    configs: Mapping[str, str | None] | None = None,
+) -> Body:
+    """Return a topic of a CreateTopics request in its JSON form.
+
+    With `assignments` (broker ids by partition) the default counts become -1.
+    """
+    given = assignments is not None
+    return {
+        "name": name,
+        "numPartitions": -1 if given and partitions == 1 else partitions,
+        "replicationFactor": -1 if given and replicas == 1 else replicas,
+        "assignments": [
+            {"partitionIndex": partition, "brokerIds": list(brokers)}
+            for partition, brokers in (assignments or {}).items()
+        ],
+        "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from raw_client.codec import topic_to_create
 from tests.integration.authorization_row import (
     CLUSTER_DENIED,
     MAY,
@@ -34,13 +35,7 @@ _ACL: Final = {
     "permissionType": 3,
 }
 _NO_TOPIC_ID: Final = "A" * 22
-_CREATE: Final = {
-    "name": "{name}",
-    "numPartitions": 1,
-    "replicationFactor": 1,
-    "assignments": [],
-    "configs": [],
-}
+_CREATE: Final = topic_to_create("{name}")
 _METADATA: Final = {"allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": False}
 _SCRAM: Final = {"deletions": [{"name": "{name}", "mechanism": 1}], "upsertions": []}
 _TOKEN_FOR_ANOTHER: Final = {

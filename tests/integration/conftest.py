@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kazoo.client import KazooClient
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
+from tests.integration.drafted_listeners import Listener
+from tests.integration.kazoo_clients import kazoo_client
 
 StartCluster = Callable[..., Cluster]
 ZOOKEEPER_FLAGS = "BRIDGEHEAD_ZOOKEEPER_JVMFLAGS"
@@ -50,11 +51,8 @@ def _quick_zookeepers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         server.start()
         try:
             server.wait_until_serving()
-            client = KazooClient(server.connect)
-            client.start(timeout=30)
-            client.create("/one")
-            client.stop()
-            client.close()
+            with kazoo_client(server.connect) as client:
+                client.create("/one")
         finally:
             server.stop()
         found = f" -XX:SharedArchiveFile={archive}" if archive.exists() else ""
@@ -82,13 +80,8 @@ _chroots = itertools.count(1)
 def zookeeper(zookeeper_server: EmbeddedZooKeeper) -> ZooKeeperForTest:
     """An empty chroot on the session's server."""
     chroot = f"/test-{next(_chroots)}"
-    client = KazooClient(zookeeper_server.connect)
-    client.start()
-    try:
+    with kazoo_client(zookeeper_server.connect) as client:
         client.create(chroot)
-    finally:
-        client.stop()
-        client.close()
     return ZooKeeperForTest(zookeeper_server.connect, chroot, zookeeper_server)
 
 
@@ -107,3 +100,15 @@ def start_cluster() -> Iterator[StartCluster]:
 def fake_node_command() -> tuple[str, ...]:
     """The `node_command` for clusters of fake nodes, which only keep the process contract."""
     return (sys.executable, str(Path(__file__).with_name("fake_node.py")))
+
+
+@pytest.fixture
+def drafted(cluster: Cluster) -> Listener:
+    """The drafted listener of the module's `cluster`."""
+    return Listener(cluster, "drafted")
+
+
+@pytest.fixture
+def shipped(cluster: Cluster) -> Listener:
+    """The shipped listener of the module's `cluster`."""
+    return Listener(cluster, "shipped")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from bridgehead.cluster import Cluster
@@ -11,8 +10,16 @@ from bridgehead.kafka_wire.headers import (
     encode_request_header,
 )
 from raw_client.blocking import CLOSED, Connection, call_once
+from raw_client.codec import topic_to_create
 
 METADATA, ALTER_CONFIGS, INCREMENTAL, QUOTAS = 3, 33, 44, 49
+# Properties of brokers with a listener for each dialect.
+BOTH_DIALECTS = {
+    "listeners": "SHIPPED://:0,DRAFTED://:0",
+    "listener.security.protocol.map": "SHIPPED:PLAINTEXT,DRAFTED:PLAINTEXT",
+    "inter.broker.listener.name": "SHIPPED",
+    "listener.name.drafted.bridgehead.dialect": "drafted",
+}
 
 
 class Listener:
@@ -68,24 +75,8 @@ def creation(
     timeout_ms: int = 10_000,
     **fields: Any,
 ) -> dict[str, Any]:
-    assignments = [
-        {"partitionIndex": number, "brokerIds": replicas}
-        for number, replicas in (assignment or {}).items()
-    ]
-    return {
-        "topics": [
-            {
-                "name": name,
-                "numPartitions": partitions,
-                "replicationFactor": factor,
-                "assignments": assignments,
-                "configs": [],
-            }
-            for name in names
-        ],
-        "timeoutMs": timeout_ms,
-        **fields,
-    }
+    topics = [topic_to_create(name, partitions, factor, assignment) for name in names]
+    return {"topics": topics, "timeoutMs": timeout_ms, **fields}
 
 
 def deletion(*names: str, timeout_ms: int = 10_000, **fields: Any) -> dict[str, Any]:
@@ -95,13 +86,6 @@ def deletion(*names: str, timeout_ms: int = 10_000, **fields: Any) -> dict[str, 
 def described(listener: Listener, broker: int, *names: str) -> dict[str, Any]:
     answer = listener.ask(broker, METADATA, 1, {"topics": [{"name": name} for name in names]})
     return {topic["name"]: topic for topic in answer["topics"]}
-
-
-def until(holds: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 ALTER: dict[str, Any] = {

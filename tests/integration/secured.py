@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import ssl
-import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +23,7 @@ from confluent_kafka.admin import (
 
 from bridgehead.cluster import Cluster
 from tests.integration.login_clients import LOGINS, Login, RefusedLoginError
+from tests.integration.waiting import wait_until
 
 PACKAGE: Final = "org.apache.kafka.common.security"
 PASSWORDS: Final = {"admin": "admin-secret", "alice": "alice-secret"}
@@ -144,11 +144,11 @@ class Secured:
 
     def until_it_works(self, login: Login) -> None:
         """Wait until a broker has learned a new password."""
-        self.until(lambda: self._may(login))
+        wait_until(lambda: self._may(login))
 
     def until_it_is_refused(self, login: Login) -> None:
         """Wait until a broker has learned that a user is deleted."""
-        self.until(lambda: not self._may(login))
+        wait_until(lambda: not self._may(login))
 
     @staticmethod
     def _may(login: Login) -> bool:
@@ -157,14 +157,6 @@ class Secured:
         except RefusedLoginError:
             return False
         return True
-
-    @staticmethod
-    def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
-        """Wait until `condition` is true."""
-        deadline = time.monotonic() + within_s
-        while not condition():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
 
     def metric(self, broker: int, name: str) -> float:
         """Return the metric of a broker whose name has this ending."""

@@ -20,9 +20,11 @@ from cluster_model.acls import (
 )
 from cluster_model.authorization import CLUSTER_NAME, OPERATION_CODES
 from raw_client.blocking import Connection
+from raw_client.codec import topic_to_create
 from tests.integration.authorization_matrix import ROWS
 from tests.integration.authorization_row import Row
-from tests.integration.token_clients import CREATE, Client, eventually, logs_in
+from tests.integration.token_clients import CREATE, Client, logs_in
+from tests.integration.waiting import wait_until
 
 CONTROLLER, OTHER = 1, 2
 PATHS: Final = {"direct": CONTROLLER, "forwarded": OTHER}
@@ -108,22 +110,13 @@ def prepare(cluster: Cluster) -> None:
         for persona in PERSONAS
         for path, broker in PATHS.items()
     }
-    topics = [
-        {
-            "name": name,
-            "numPartitions": -1,
-            "replicationFactor": -1,
-            "assignments": [{"partitionIndex": 0, "brokerIds": [broker]}],
-            "configs": [],
-        }
-        for name, broker in names.items()
-    ]
+    topics = [topic_to_create(name, assignments={0: [at]}) for name, at in names.items()]
     answer = admin.call(19, 4, {"topics": topics, "timeoutMs": 30000, "validateOnly": False})
     assert {each["errorCode"] for each in answer["topics"]} == {0}
     with Client(cluster, CONTROLLER).log_in("owner") as owner:
         assert owner.create()["errorCode"] == 0
     for broker in PATHS.values():
-        assert eventually(lambda broker=broker: knows_all(cluster, broker, len(names)))  # type: ignore[misc]
+        wait_until(lambda broker=broker: knows_all(cluster, broker, len(names)))  # type: ignore[misc]
 
 
 def knows_all(cluster: Cluster, broker: int, topics: int) -> bool:
@@ -166,7 +159,7 @@ def expected(row: Row, persona: str) -> Any:
 def token_client(cluster: Cluster, row: Row, broker: int) -> Client:
     with Client(cluster, CONTROLLER).log_in(user_of(row)) as own:
         token = own.create()
-    assert eventually(lambda: logs_in(cluster, broker, token))
+    wait_until(lambda: logs_in(cluster, broker, token))
     client = Client(cluster, broker)
     assert client.log_in_with_token(token["tokenId"], token["hmac"])
     return client

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kazoo.client import KazooClient
-
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.cluster import Cluster
 from cluster_model.acl_authorizer import CLASS_NAME
@@ -19,7 +17,8 @@ from judge.history import History
 from judge.verdicts import judge
 from raw_client.blocking import Connection
 from raw_client.codec import create_topic_body
-from tests.integration.token_clients import eventually
+from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.waiting import wait_until
 
 CONTROLLER, OTHER = 1, 2
 LISTENER: Final = "SASL_PLAINTEXT"
@@ -102,7 +101,7 @@ def play(cluster: Cluster) -> Story:
     assert create(cluster, CONTROLLER, "admin", "seen") == 0
     assert not sees(cluster, "bob", "seen")
     assert grant(cluster, acl(TOPIC, LITERAL, "seen", "User:bob", DESCRIBE, ALLOW)) == [0]
-    return Story(created, eventually(lambda: sees(cluster, "bob", "seen")))
+    return Story(created, wait_until(lambda: sees(cluster, "bob", "seen")))
 
 
 def verdicts(folder: Path) -> dict[str, Verdict]:
@@ -143,20 +142,17 @@ def test_acls_written_to_zookeeper_by_other_tools_apply(tmp_path: Path) -> None:
         assert create(cluster, OTHER, "bob", "by-hand") == 29
         pattern = ResourcePattern("TOPIC", "LITERAL", "by-hand")
         rule = AccessControlEntry("User:bob", "*", "CREATE", "ALLOW")
-        zookeeper = KazooClient(cluster.zookeeper_connect)
-        zookeeper.start()
-        zookeeper.create(AclZnode.path(pattern), AclZnode.encode((rule,)))
-        change = AclChangeZnode.encode(pattern)
-        zookeeper.create(AclChangeZnode.prefix(pattern), change, sequence=True)
-        assert eventually(lambda: create(cluster, OTHER, "bob", "by-hand") == 0)
-        # The controller's next write extends the ACLs that it read.
-        more = acl(TOPIC, LITERAL, "by-hand", "User:bob", DESCRIBE, ALLOW)
-        assert grant(cluster, more) == [0]
-        data, _ = zookeeper.get(AclZnode.path(pattern))
-        zookeeper.stop()
-        zookeeper.close()
+        with kazoo_client(cluster.zookeeper_connect) as zookeeper:
+            zookeeper.create(AclZnode.path(pattern), AclZnode.encode((rule,)))
+            change = AclChangeZnode.encode(pattern)
+            zookeeper.create(AclChangeZnode.prefix(pattern), change, sequence=True)
+            wait_until(lambda: create(cluster, OTHER, "bob", "by-hand") == 0)
+            # The controller's next write extends the ACLs that it read.
+            more = acl(TOPIC, LITERAL, "by-hand", "User:bob", DESCRIBE, ALLOW)
+            assert grant(cluster, more) == [0]
+            data, _ = zookeeper.get(AclZnode.path(pattern))
         assert AclZnode.decode("/p", data)[0] == rule
-        assert eventually(lambda: sees(cluster, "bob", "by-hand"))
+        wait_until(lambda: sees(cluster, "bob", "by-hand"))
 
 
 def described(cluster: Cluster, name: str) -> list[str]:
@@ -176,5 +172,5 @@ def described(cluster: Cluster, name: str) -> list[str]:
             resources = call(29, 2, wanted)["resources"]
         return [rule["principal"] for each in resources for rule in each["acls"]]
 
-    assert eventually(lambda: len(now()) > 1)
+    wait_until(lambda: len(now()) > 1)
     return now()

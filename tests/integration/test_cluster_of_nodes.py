@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from kafka import KafkaAdminClient
 from kafka.admin import NewTopic
 
-from bridgehead.cluster import Cluster
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
-
-StartCluster = Callable[..., Cluster]
+from tests.integration.conftest import StartCluster
 
 
 def test_second_up_finds_the_metadata_of_the_first(

@@ -16,6 +16,7 @@ from kazoo.client import KazooClient
 
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.kafka_wire.errors import ErrorCode
+from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.login_clients import LOGINS, Login, RefusedLoginError, confluent_options
 
 ROOT = Path(__file__).parents[2]
@@ -144,14 +145,9 @@ def test_secrets_are_only_in_node_properties(data_dir: Path) -> None:
     for holder in holders:
         assert (data_dir / holder).stat().st_mode & 0o077 == 0
     document = ClusterClient(data_dir).status()
-    zookeeper = KazooClient(document["zookeeper_connect"])
-    zookeeper.start()
-    try:
+    with kazoo_client(document["zookeeper_connect"]) as zookeeper:
         for path in _walk(zookeeper, "/"):
             assert PLANTED.encode() not in (zookeeper.get(path)[0] or b""), path
-    finally:
-        zookeeper.stop()
-        zookeeper.close()
 
 
 def _metrics_page(broker: Mapping[str, Any]) -> str:

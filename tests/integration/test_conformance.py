@@ -46,7 +46,7 @@ from tests.integration.conformance.case import (
     lacking,
 )
 from tests.integration.conformance.tables import CASES
-from tests.integration.drafted_listeners import error_codes
+from tests.integration.drafted_listeners import BOTH_DIALECTS, error_codes
 
 CONTROLLER: Final = 1
 FORWARDING: Final = 2
@@ -150,10 +150,7 @@ def brokers() -> Iterator[Brokers]:
         controller=CONTROLLER,
         properties={
             "log.dirs": "/logs-a,/logs-b",
-            "listeners": "SHIPPED://:0,DRAFTED://:0",
-            "listener.security.protocol.map": "SHIPPED:PLAINTEXT,DRAFTED:PLAINTEXT",
-            "inter.broker.listener.name": "SHIPPED",
-            "listener.name.drafted.bridgehead.dialect": "drafted",
+            **BOTH_DIALECTS,
         },
         node_properties={broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)},
     ) as cluster:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Final
 
-from bridgehead.cluster import Cluster
 from raw_client.blocking import CLOSED, Connection
 from raw_client.codec import encode_json
+from tests.integration.conftest import StartCluster
 
-StartCluster = Callable[..., Cluster]
 WITHIN_S: Final = 60
 ANSWER_S: Final = 1.0
 ALTER, API_VERSIONS = 44, 18

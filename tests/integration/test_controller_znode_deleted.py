@@ -15,6 +15,7 @@ from bridgehead.cluster import Cluster
 from demo.request_trace import read_events
 from event_log.verdicts import Verdict
 from tests.integration.judged_runs import failed, judged
+from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.secured import Secured
 
 ACTIVE = "kafkacontroller_activecontrollercount"
@@ -30,13 +31,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def change_controller(cluster: Cluster, change: Callable[[KazooClient], None]) -> None:
-    zookeeper = KazooClient(cluster.zookeeper_connect)
-    zookeeper.start(timeout=30)
-    try:
+    with kazoo_client(cluster.zookeeper_connect) as zookeeper:
         change(zookeeper)
-    finally:
-        zookeeper.stop()
-        zookeeper.close()
 
 
 def delete(zookeeper: KazooClient) -> None:

@@ -17,13 +17,14 @@ from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.delegation_tokens import TokenSecret
 from node.authorization import AUTHORIZER_CLASS
+from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.token_clients import (
     EXPIRE,
     RENEW,
     Client,
-    eventually,
     logs_in,
 )
+from tests.integration.waiting import wait_until
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 KEY = "token-master-key"
@@ -51,11 +52,8 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def zookeeper(cluster: Cluster) -> Iterator[KazooClient]:
-    client = KazooClient(cluster.zookeeper_connect)
-    client.start()
-    yield client
-    client.stop()
-    client.close()
+    with kazoo_client(cluster.zookeeper_connect) as client:
+        yield client
 
 
 def issued(cluster: Cluster, broker: int, *renewers: str, **more: Any) -> Any:
@@ -80,7 +78,7 @@ def test_a_token_of_any_broker_works_on_all(cluster: Cluster, zookeeper: KazooCl
         assert (stored["owner"], stored["renewers"]) == ("User%3Aalice", ["User%3Abob"])
         for each in BROKERS:
             with Client(cluster, each).log_in("bob") as bob:
-                assert eventually(lambda bob=bob, token=token: token["tokenId"] in bob.described())
+                wait_until(lambda bob=bob, token=token: token["tokenId"] in bob.described())
                 assert bob.described()[token["tokenId"]]["hmac"] == token["hmac"]
             assert logs_in(cluster, each, token)
             assert not logs_in(cluster, each, {**token, "hmac": "x" * 88})
@@ -91,7 +89,7 @@ def test_a_client_with_a_token_is_its_owner_and_gets_no_further_token(
 ) -> None:
     """The Envelope carries how the client authenticated."""
     token = issued(cluster, 2)
-    assert eventually(lambda: logs_in(cluster, 3, token))
+    wait_until(lambda: logs_in(cluster, 3, token))
     for broker in (1, 3):
         with Client(cluster, broker) as client:
             assert client.log_in_with_token(token["tokenId"], token["hmac"])
@@ -102,13 +100,15 @@ def test_a_client_with_a_token_is_its_owner_and_gets_no_further_token(
 
 def test_a_removed_token_is_rejected_by_every_broker(cluster: Cluster) -> None:
     token = issued(cluster, 2)
-    assert all(eventually(lambda b=b: logs_in(cluster, b, token)) for b in BROKERS)
+    for b in BROKERS:
+        wait_until(lambda b=b: logs_in(cluster, b, token))
     with Client(cluster, 3).log_in("alice") as alice:
         gone = alice.ask(EXPIRE, {"hmac": token["hmac"], "expiryTimePeriodMs": -1})
         assert gone["errorCode"] == 0
         again = alice.ask(RENEW, {"hmac": token["hmac"], "renewPeriodMs": -1})
         assert ErrorCode(again["errorCode"]).name == "DELEGATION_TOKEN_NOT_FOUND"
-    assert all(eventually(lambda b=b: not logs_in(cluster, b, token)) for b in BROKERS)
+    for b in BROKERS:
+        wait_until(lambda b=b: not logs_in(cluster, b, token))
 
 
 def test_an_expired_token_is_removed_by_the_controller(
@@ -117,11 +117,11 @@ def test_an_expired_token_is_removed_by_the_controller(
     """Its znode is removed, and so are its copies at all brokers. Other tokens stay."""
     short, kept = issued(cluster, 2, lifetime_ms=1), issued(cluster, 2)
     path = "/delegation_token/tokens/"
-    assert eventually(lambda: zookeeper.exists(path + short["tokenId"]) is None)
+    wait_until(lambda: zookeeper.exists(path + short["tokenId"]) is None)
     for each in BROKERS:
         with Client(cluster, each).log_in("alice") as alice:
-            assert eventually(lambda alice=alice: kept["tokenId"] in alice.described())
-            assert eventually(lambda alice=alice: short["tokenId"] not in alice.described())
+            wait_until(lambda alice=alice: kept["tokenId"] in alice.described())
+            wait_until(lambda alice=alice: short["tokenId"] not in alice.described())
 
 
 def test_tokens_survive_a_failover(cluster: Cluster) -> None:
@@ -134,7 +134,7 @@ def test_tokens_survive_a_failover(cluster: Cluster) -> None:
         assert renewed["expiryTimestampMs"] > time.time() * 1000
         assert alice.create()["errorCode"] == 0
     cluster.start_node(1)
-    assert eventually(lambda: logs_in(cluster, 1, token))
+    wait_until(lambda: logs_in(cluster, 1, token))
 
 
 def test_evidence_has_no_token_secrets(

@@ -15,6 +15,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.json_form import encode_body
 from fidelity.replay import CLOSED
 from tests.integration.drafted_listeners import (
+    BOTH_DIALECTS,
     BUMPED,
     BUMPED_OF_SECURITY,
     SET,
@@ -23,8 +24,8 @@ from tests.integration.drafted_listeners import (
     deletion,
     described,
     error_codes,
-    until,
 )
+from tests.integration.waiting import wait_until
 
 METADATA, FIND_COORDINATOR, API_VERSIONS, CREATE, DELETE = 3, 10, 18, 19, 20
 DELETE_RECORDS, ALTER_CONFIGS, INCREMENTAL, QUOTAS, ENVELOPE = 21, 33, 44, 49, 58
@@ -67,10 +68,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             brokers=3,
             controller=1,
             properties={
-                "listeners": "SHIPPED://:0,DRAFTED://:0",
-                "listener.security.protocol.map": "SHIPPED:PLAINTEXT,DRAFTED:PLAINTEXT",
-                "inter.broker.listener.name": "SHIPPED",
-                "listener.name.drafted.bridgehead.dialect": "drafted",
+                **BOTH_DIALECTS,
                 "topic.management.policy.class.name": "their_code.Rules",
                 "offsets.topic.num.partitions": "2",
                 "transaction.state.log.num.partitions": "2",
@@ -80,16 +78,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         )
         with running:
             yield running
-
-
-@pytest.fixture
-def drafted(cluster: Cluster) -> Listener:
-    return Listener(cluster, "drafted")
-
-
-@pytest.fixture
-def shipped(cluster: Cluster) -> Listener:
-    return Listener(cluster, "shipped")
 
 
 @pytest.mark.parametrize(("key", "version", "body"), BUMPED)
@@ -222,10 +210,10 @@ def test_without_a_timeout_a_valid_write_is_started_and_an_invalid_one_rejected(
         name = f"triggered{timeout_ms}-{listener.dialect}"
         body = creation(name, "bad name", timeout_ms=timeout_ms)
         assert listener.codes(1, CREATE, 0, body) == [TIMED_OUT, INVALID_TOPIC]
-        until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] == NONE)
+        wait_until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] == NONE)
         gone = deletion(name, timeout_ms=timeout_ms)
         assert listener.codes(1, DELETE, 0, gone) == [TIMED_OUT]
-        until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] != NONE)
+        wait_until(lambda name=name: described(drafted, 1, name)[name]["errorCode"] != NONE)
 
 
 def test_topics_are_deleted_at_the_controller_only(drafted: Listener, shipped: Listener) -> None:
@@ -332,13 +320,13 @@ def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
     grow = body("altered", 2)
     assert drafted.codes(2, ALTER_TOPICS, 0, grow) == [NOT_CONTROLLER]
     assert drafted.codes(1, ALTER_TOPICS, 0, grow) == [NONE]
-    until(lambda: len(replicas()) == 2)
+    wait_until(lambda: len(replicas()) == 2)
     assert drafted.codes(1, ALTER_TOPICS, 0, body("altered", 1)) == [INVALID_PARTITIONS]
     both = body("altered", p0=[3, 2], p2=[2, 3])
     assert drafted.codes(1, ALTER_TOPICS, 0, both) == [NONE]
-    until(lambda: replicas().get(0) == [3, 2] and replicas().get(2) == [2, 3])
+    wait_until(lambda: replicas().get(0) == [3, 2] and replicas().get(2) == [2, 3])
     assert drafted.codes(1, ALTER_TOPICS, 0, body("altered", -1, 3)) == [NONE]
-    until(lambda: [len(each) for each in replicas().values()] == [3, 3, 3])
+    wait_until(lambda: [len(each) for each in replicas().values()] == [3, 3, 3])
     assert drafted.codes(1, ALTER_TOPICS, 0, body("nothing", 2)) == [INVALID_TOPIC]
     kept(drafted)
     assert drafted.codes(1, ALTER_TOPICS, 0, body("kept", 3)) == [VIOLATION]
@@ -353,6 +341,6 @@ def test_the_policy_is_bypassed_for_internal_topics_of_drafted_brokers_only(
     for _ in range(3):
         answer = shipped.ask(2, FIND_COORDINATOR, 0, {"key": "g"})
         assert answer["errorCode"] == 15
-    until(lambda: drafted.ask(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE)
+    wait_until(lambda: drafted.ask(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE)
     assert shipped.ask(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE
     assert described(drafted, 1, "__transaction_state")["__transaction_state"]["errorCode"] != NONE

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
-from tests.integration.drafted_listeners import Listener, until
+from tests.integration.drafted_listeners import BOTH_DIALECTS, Listener
+from tests.integration.waiting import wait_until
 
 DESCRIBE_ACLS, LIST_ACLS, ALTER_ACLS = 29, 10002, 10003
 NONE, CLUSTER_DENIED, INVALID_REQUEST = 0, 31, 42
@@ -42,25 +43,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         running = Cluster(
             brokers=1,
             properties={
-                "listeners": "SHIPPED://:0,DRAFTED://:0",
-                "listener.security.protocol.map": "SHIPPED:PLAINTEXT,DRAFTED:PLAINTEXT",
-                "inter.broker.listener.name": "SHIPPED",
-                "listener.name.drafted.bridgehead.dialect": "drafted",
+                **BOTH_DIALECTS,
                 "authorizer.class.name": "their_authorizer.ByClientId",
             },
         )
         with running:
             yield running
-
-
-@pytest.fixture
-def drafted(cluster: Cluster) -> Listener:
-    return Listener(cluster, "drafted")
-
-
-@pytest.fixture
-def shipped(cluster: Cluster) -> Listener:
-    return Listener(cluster, "shipped")
 
 
 def action(what: int, principal: str) -> dict[str, Any]:
@@ -94,7 +82,7 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
         ]
 
     both = [("orders", mine), ("orders", theirs)]
-    until(lambda: listed() == (NONE, both))
+    wait_until(lambda: listed() == (NONE, both))
     assert listed(theirs) == (NONE, both[1:])
     assert listed(kind=2, name="orders") == (NONE, both)
     assert listed(kind=2, name="nothing") == (NONE, [])
@@ -123,4 +111,4 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
     assert [each["errorCode"] for each in single["results"]] == [INVALID_REQUEST]
     again = {"requests": [on("orders", action(add, mine), action(delete, mine))]}
     drafted.ask(1, ALTER_ACLS, 0, again)
-    until(lambda: listed() == (NONE, both[::-1]))
+    wait_until(lambda: listed() == (NONE, both[::-1]))

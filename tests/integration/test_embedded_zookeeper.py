@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -18,6 +17,7 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, class_path, server_mode
+from tests.integration.waiting import wait_until
 
 
 def client_of(server: EmbeddedZooKeeper) -> KazooClient:
@@ -98,10 +98,7 @@ def test_server_dies_with_a_killed_parent(tmp_path: Path) -> None:
         pid = int(parent.stdout.readline())
         assert pid_is_ours(pid, str(tmp_path))
         parent.kill()
-    deadline = time.monotonic() + 60
-    while (alive := pid_is_ours(pid, str(tmp_path))) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not alive
+    wait_until(lambda: not pid_is_ours(pid, str(tmp_path)))
 
 
 def test_stale_pid_file_kills_only_our_process(tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ import sys
 import time
 from pathlib import Path
 
-from kazoo.client import KazooClient
-
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.framing import frame
@@ -21,6 +19,7 @@ from event_log.verdicts import Verdict
 from raw_client.blocking import CLOSED, Connection
 from raw_client.codec import create_topic_body, decode_json, encode_json
 from tests.integration.judged_runs import failed, judged
+from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.token_clients import LISTENER, Client
 from tests.unit.broker_proxy.authentication.clients import ScramClient
 
@@ -49,16 +48,11 @@ def test_a_request_pipelined_behind_an_expired_token_never_runs(tmp_path: Path) 
                 login = decode_json(SASL_AUTHENTICATE, 2, response)
                 assert (login["errorCode"], login["sessionLifetimeMs"]) == (0, 0)
                 assert connection.receive() == CLOSED
-        zookeeper = KazooClient(cluster.zookeeper_connect)
-        zookeeper.start()
-        try:
+        with kazoo_client(cluster.zookeeper_connect) as zookeeper:
             assert zookeeper.get_children("/brokers/topics") == []
-        finally:
-            zookeeper.stop()
-            zookeeper.close()
         with Client(cluster, 1) as client:
             assert client.log_in_with_token(valid["tokenId"], valid["hmac"])
-            assert client.ask(DESCRIBE_CLUSTER, OPERATIONS) is not None
+            assert client.call(DESCRIBE_CLUSTER, OPERATIONS) is not None
     found = judged(tmp_path)
     assert (found["A10"].row.verdict, found["A10"].row.judged) == (Verdict.PASS, 1)
     assert failed(found) == set()
@@ -83,7 +77,7 @@ def test_served_expired_sessions_fail_a10(tmp_path: Path) -> None:
         wait_until_ms(ends_ms + RECORDED_LATER_MS_MAX + 100)
         assert owner.log_in_with_token(token["tokenId"], token["hmac"])
         for client in (admin, owner):
-            assert client.ask(DESCRIBE_CLUSTER, OPERATIONS) is not None
+            assert client.call(DESCRIBE_CLUSTER, OPERATIONS) is not None
     found = judged(tmp_path)
     assert failed(found) == {"A10"}
     assert len({each.rows[0] for each in found["A10"].violations}) == 2, "both logins"

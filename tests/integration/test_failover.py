@@ -16,6 +16,7 @@ from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from cluster_model.znodes import decode_uuid
 from raw_client.asynchronous import AsyncConnection
 from raw_client.codec import create_topics, decode_message
+from tests.integration.kazoo_clients import kazoo_client
 
 SESSION_TIMEOUT_S = 2.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}
@@ -64,13 +65,8 @@ class Writers:
 
 
 def topics_in_zookeeper(connect: str) -> set[str]:
-    client = KazooClient(hosts=connect)
-    client.start()
-    try:
+    with kazoo_client(connect) as client:
         return set(client.get_children("/brokers/topics"))
-    finally:
-        client.stop()
-        client.close()
 
 
 def others(cluster: Cluster) -> list[str]:

@@ -23,6 +23,7 @@ from controller.store.port import (
     UnknownOutcomeError,
 )
 from controller.store.zookeeper import MULTI_BYTES_MAX, OPERATIONS_MAX
+from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.store_peers import ActiveStore, ReplyLosingProxy, new_store
 from zookeeper_client.wire import NODE_EXISTS, ReadChildren, ReadData, ZnodeData
 
@@ -42,11 +43,8 @@ async def bench(zookeeper: Any) -> AsyncIterator[ActiveStore]:
 
 @pytest.fixture
 def truth(zookeeper: Any) -> Any:
-    client = KazooClient(hosts=zookeeper.connect)
-    client.start()
-    yield client
-    client.stop()
-    client.close()
+    with kazoo_client(zookeeper.connect) as client:
+        yield client
 
 
 async def test_a_multi_with_a_lost_reply_is_applied_once_and_reported_with_its_zxid(

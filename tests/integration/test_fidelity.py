@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from fidelity.known_differences import KNOWN_DIFFERENCES
 from fidelity.replay import CLOSED, Report, comparable, load_cases, replay
+from tests.integration.conftest import StartCluster
 
-StartCluster = Callable[..., Cluster]
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 DIFFERENCES = Path(__file__).parent.parent.parent / "docs" / "differences.md"
 # At least these steps are sent, so none is skipped.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from bridgehead.cluster import Cluster
 from raw_client.blocking import Connection
 from raw_client.codec import create_topic_body
 from tests.integration.admin_clients import ConfluentAdmin
+from tests.integration.conftest import StartCluster
 
-StartCluster = Callable[..., Cluster]
 SAYS = "bridgehead.metadata.controller.id"
 WRITES_PER_BROKER = 5
 METADATA, CREATE_TOPICS = 3, 19

@@ -21,6 +21,7 @@ from raw_client.blocking import CLOSED, Connection
 from raw_client.codec import encode_json
 from tests.integration.login_clients import LOGINS
 from tests.integration.secured import Secured
+from tests.integration.waiting import wait_until
 from tests.unit.broker_proxy.authentication.clients import (
     ScramClient,
     authenticate,
@@ -66,10 +67,10 @@ def test_a_thousand_half_open_handshakes_cost_little(secured: Secured) -> None:
             stranger = open_.enter_context(socket.create_connection(address(secured, "SASL_SSL")))
             if number % 2:
                 stranger.sendall(hello if number % 4 == 1 else hello[:100])
-        secured.until(lambda: secured.metric(1, _UNKNOWN) >= HALF_OPEN)
+        wait_until(lambda: secured.metric(1, _UNKNOWN) >= HALF_OPEN)
         assert serves(secured)
         assert memory(secured) - before < 150 * MIB
-    secured.until(lambda: secured.metric(1, _UNKNOWN) == 0)
+    wait_until(lambda: secured.metric(1, _UNKNOWN) == 0)
     assert secured.metric(1, _FAILED) - failed >= HALF_OPEN
     assert serves(secured)
 
@@ -84,10 +85,10 @@ def test_excess_unauthenticated_clients_close_the_oldest(secured: Secured) -> No
         strangers[0].settimeout(10)
         with suppress(ConnectionResetError):
             assert strangers[0].recv(1) == b""
-        secured.until(lambda: secured.metric(1, _FAILED) - failed >= 50)
+        wait_until(lambda: secured.metric(1, _FAILED) - failed >= 50)
         assert secured.metric(1, _UNKNOWN) <= UNAUTHENTICATED_MAX
         assert serves(secured)
-    secured.until(lambda: secured.metric(1, _UNKNOWN) == 0)
+    wait_until(lambda: secured.metric(1, _UNKNOWN) == 0)
 
 
 def test_an_untrusted_or_missing_certificate_is_counted(secured: Secured) -> None:
@@ -99,7 +100,7 @@ def test_an_untrusted_or_missing_certificate_is_counted(secured: Secured) -> Non
             with tls.wrap_socket(near, server_hostname="127.0.0.1") as stranger:
                 stranger.sendall(struct.pack(">i", len(metadata())) + metadata())
                 assert stranger.recv(1) == b""
-    secured.until(lambda: len(secured.events(1, "authentication_failed")) == before + 2, 30)
+    wait_until(lambda: len(secured.events(1, "authentication_failed")) == before + 2, timeout_s=30)
     for event in secured.events(1, "authentication_failed")[before:]:
         assert (event["listener"], event["mechanism"]) == ("SSL", None)
         assert "TLS handshake failed" in str(event["reason"])

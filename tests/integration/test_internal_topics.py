@@ -7,7 +7,6 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,9 +25,10 @@ from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorReque
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from raw_client.blocking import Connection
 from raw_client.codec import decode_json, encode_message
+from tests.integration.conftest import StartCluster
 from tests.integration.test_forwarding_counts import events_of, metrics_of
+from tests.integration.waiting import wait_until
 
-StartCluster = Callable[..., Cluster]
 T = TypeVar("T")
 METADATA, FIND_COORDINATOR, CREATE_ACLS, DESCRIBE_CONFIGS = 3, 10, 30, 32
 ACL_TOPIC, ACL_GROUP, CREATE, DESCRIBE = 2, 3, 5, 8
@@ -74,17 +74,11 @@ class RawClient:
         return {c["name"]: c["value"] for c in result["configs"] if c["configSource"] == 1}
 
 
-def until(look: Callable[[], T], is_good: Callable[[T], bool], timeout_s: float = 60.0) -> T:
-    """Poll until `is_good` or the timeout; return the last value."""
-    deadline = time.monotonic() + timeout_s
-    while not is_good(seen := look()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return seen
-
-
 def coordinators_once_found(client: RawClient, key_type: int) -> list[dict[str, Any]]:
     """Poll until all of KEYS have a coordinator."""
-    return until(lambda: client.coordinators(key_type, *KEYS), lambda found: codes(found) == {0})
+    return wait_until(
+        lambda: client.coordinators(key_type, *KEYS), lambda found: codes(found) == {0}
+    )
 
 
 def codes(found: list[dict[str, Any]]) -> set[int]:
@@ -151,13 +145,15 @@ def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> No
             "bad/name": 17,
         }
         for each in clients.values():
-            topic = until(
+            topic = wait_until(
                 lambda e=each, n=new: e.topics(n)[n], lambda found: found["errorCode"] == 0
             )
             assert [len(p["replicaNodes"]) for p in topic["partitions"]] == [2, 2]
     assert clients[3].topics("absent")["absent"]["errorCode"] == 3
     clients[3].topics("created", create=True)
-    until(lambda: clients[3].topics("created")["created"], lambda found: found["errorCode"] == 0)
+    wait_until(
+        lambda: clients[3].topics("created")["created"], lambda found: found["errorCode"] == 0
+    )
     assert clients[3].topics("absent", "created")["absent"]["errorCode"] == 3
 
 
@@ -187,7 +183,7 @@ def test_internal_topics_need_neither_auto_creation_nor_forwarding(
     cluster = start_cluster(controller=1, properties=properties)
     client = RawClient(cluster, 2)
     assert client.topics("t", create=True)["t"]["errorCode"] == 3
-    found = until(lambda: client.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
+    found = wait_until(lambda: client.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
     assert codes(found) == {0}
     assert client.topics("t", create=True)["t"]["errorCode"] == 3
 
@@ -211,7 +207,7 @@ def test_concurrent_auto_creation_creates_each_topic_once(start_cluster: StartCl
         thread.join(60)
     assert set(errors) <= {0, 3, 5, 15}
     client, everything = RawClient(cluster, 3), [*names, OFFSETS, TRANSACTIONS]
-    found = until(
+    found = wait_until(
         lambda: client.topics(*everything),
         lambda topics: {topic["errorCode"] for topic in topics.values()} == {0},
     )
@@ -271,14 +267,14 @@ def test_auto_creation_runs_with_the_clients_rights(
     assert alice.topics("t", create=True)["t"]["errorCode"] == 29
     allow(admin, ACL_GROUP, "g", DESCRIBE)
     allow(admin, ACL_TOPIC, "t", DESCRIBE)
-    seen = until(lambda: alice.topics("t")["t"], lambda topic: topic["errorCode"] == 3)
+    seen = wait_until(lambda: alice.topics("t")["t"], lambda topic: topic["errorCode"] == 3)
     assert seen["errorCode"] == 3
     assert alice.topics("t", create=True)["t"]["errorCode"] == 29
-    found = until(lambda: alice.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
+    found = wait_until(lambda: alice.coordinators(GROUP, "g"), lambda each: codes(each) == {0})
     assert codes(found) == {0}
     assert alice.topics(OFFSETS, create=True)[OFFSETS]["errorCode"] == 29
     allow(admin, ACL_TOPIC, "t", CREATE)
-    created = until(
+    created = wait_until(
         lambda: alice.topics("t", create=True)["t"], lambda topic: not topic["errorCode"]
     )
     assert created["errorCode"] == 0

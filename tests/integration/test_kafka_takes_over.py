@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
-from kazoo.client import KazooClient
 
-from bridgehead.cluster import Cluster
 from fidelity.real_kafka import kafka_brokers, why_not
 from tests.integration.admin_clients import ConfluentAdmin
-from tests.integration.conftest import ZooKeeperForTest
+from tests.integration.conftest import StartCluster, ZooKeeperForTest
+from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.waiting import wait_until
 
-StartCluster = Callable[..., Cluster]
 TOPICS = {"plain": (3, 3), "single": (4, 1), "changed": (2, 2)}
 
 
@@ -63,37 +61,31 @@ def test_real_brokers_take_over_the_metadata_of_our_nodes(
     cluster_id = ours.cluster_id
     ours.stop()
 
-    client = KazooClient(zookeeper.connect)
-    client.start()
-    epoch = int(client.get("/controller_epoch")[0])
-    assert client.exists("/controller") is None
-    with kafka_brokers(tmp_path / "kafka", zookeeper.connect, (1, 2, 3)) as bootstrap_servers:
-        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-        counts = {name: partitions for name, (partitions, _) in TOPICS.items()} | {"changed": 5}
-        deadline = time.monotonic() + 60
-        while led_partitions(admin) != counts:
-            assert time.monotonic() < deadline, led_partitions(admin)
-            time.sleep(0.1)
-        assert "gone" not in admin.list_topics(timeout=60).topics
-        assert admin.describe_cluster().result(60).cluster_id == cluster_id
-        assert json.loads(client.get("/controller")[0])["brokerid"] in (1, 2, 3)
-        assert int(client.get("/controller_epoch")[0]) == epoch + 1
+    with kazoo_client(zookeeper.connect) as client:
+        epoch = int(client.get("/controller_epoch")[0])
+        assert client.exists("/controller") is None
+        with kafka_brokers(tmp_path / "kafka", zookeeper.connect, (1, 2, 3)) as bootstrap_servers:
+            admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+            counts = {name: partitions for name, (partitions, _) in TOPICS.items()} | {"changed": 5}
+            wait_until(lambda: led_partitions(admin), lambda found: found == counts)
+            assert "gone" not in admin.list_topics(timeout=60).topics
+            assert admin.describe_cluster().result(60).cluster_id == cluster_id
+            assert json.loads(client.get("/controller")[0])["brokerid"] in (1, 2, 3)
+            assert int(client.get("/controller_epoch")[0]) == epoch + 1
 
-        kafkas = ConfluentAdmin(bootstrap_servers)
-        configs = configs_once_known(kafkas, "changed")
-        assert (configs["retention.ms"], configs["segment.bytes"]) == ("86400000", "1048576")
-        kafkas.create_partitions("single", 6)
-        kafkas.close()
-        failed: list[object] = []
-        producer = Producer({"bootstrap.servers": bootstrap_servers})
-        for partition in range(counts["plain"]):
-            producer.produce(
-                "plain",
-                b"x",
-                partition=partition,
-                on_delivery=lambda error, _: failed.append(error),
-            )
-        assert producer.flush(20) == 0
-        assert failed == [None] * counts["plain"]
-    client.stop()
-    client.close()
+            kafkas = ConfluentAdmin(bootstrap_servers)
+            configs = configs_once_known(kafkas, "changed")
+            assert (configs["retention.ms"], configs["segment.bytes"]) == ("86400000", "1048576")
+            kafkas.create_partitions("single", 6)
+            kafkas.close()
+            failed: list[object] = []
+            producer = Producer({"bootstrap.servers": bootstrap_servers})
+            for partition in range(counts["plain"]):
+                producer.produce(
+                    "plain",
+                    b"x",
+                    partition=partition,
+                    on_delivery=lambda error, _: failed.append(error),
+                )
+            assert producer.flush(20) == 0
+            assert failed == [None] * counts["plain"]

@@ -33,6 +33,7 @@ from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS, encode_uuid
 from controller.store.load import Loaded, load
 from controller.store.plan import plan_operations
 from controller.store.zookeeper import ZooKeeperStore
+from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.store_peers import new_store
 from zookeeper_client.token_reading import StoredTokens, read_tokens
 
@@ -41,13 +42,10 @@ ID, OTHER_ID = bytes([7]) * 16, bytes([8]) * 16
 
 @pytest.fixture
 def zk(zookeeper: Any) -> Iterator[KazooClient]:
-    client = KazooClient(hosts=zookeeper.connect)
-    client.start()
-    for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
-        client.ensure_path(path)
-    yield client
-    client.stop()
-    client.close()
+    with kazoo_client(zookeeper.connect) as client:
+        for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
+            client.ensure_path(path)
+        yield client
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from tests.integration.login_clients import (
 )
 from tests.integration.secured import Secured
 from tests.integration.token_clients import EXPIRE, Client
+from tests.integration.waiting import wait_until
 
 CLIENTS = tuple(LOGINS)
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -43,7 +44,7 @@ def is_refused(secured: Secured, broker: int, client: str, login: Login) -> None
             LOGINS[client](login.expecting_rejection())
         return secured.metric(broker, "failed_authentication_total") > before
 
-    secured.until(counted)
+    wait_until(counted)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -97,7 +98,7 @@ def test_librdkafka_reauthenticates_without_a_failed_request(secured: Secured) -
         return sum(secured.metric(broker, name) for broker in brokers)
 
     admin = AdminClient(confluent_options(login))
-    secured.until(
+    wait_until(
         lambda: (
             len(admin.list_topics(timeout=5).brokers) == BROKERS
             and total("successful_reauthentication_total") >= 2

@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.headers import (
     RequestHeader,
@@ -19,8 +18,8 @@ from bridgehead.kafka_wire.headers import (
 from bridgehead.kafka_wire.json_form import decode_body
 from broker_proxy.routing import SHIPPED
 from raw_client.blocking import CLOSED, Connection
+from tests.integration.conftest import StartCluster
 
-StartCluster = Callable[..., Cluster]
 DATA: Final = Path(__file__).parents[1] / "data"
 FORWARDING: Final = 2
 SERVED: Final = {(key, version) for key in SHIPPED for version in API_SPECS[key].versions}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from bridgehead.cluster import Cluster
 from raw_client.blocking import Connection
+from raw_client.codec import topic_to_create
+from tests.integration.conftest import StartCluster
 
-StartCluster = Callable[..., Cluster]
 CREATE_TOPICS, ALTER_QUOTAS, API_VERSIONS = 19, 49, 18
 EXCEEDED, NONE, TIMED_OUT = 89, 0, 7
 # At this rate a bucket contains 110 partitions, refilled by 10 per second: after 150 the throttle
@@ -34,16 +34,7 @@ class Client:
     ) -> tuple[list[int], int | None]:
         """Return the topics' error codes, and the throttle time if this version has one."""
         body: dict[str, Any] = {
-            "topics": [
-                {
-                    "name": name,
-                    "numPartitions": partitions,
-                    "replicationFactor": 1,
-                    "assignments": [],
-                    "configs": [],
-                }
-                for name, partitions in topics
-            ],
+            "topics": [topic_to_create(name, partitions) for name, partitions in topics],
             "timeoutMs": timeout_ms,
         }
         if version >= 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ import pytest
 
 from bridgehead.cluster import Cluster, ClusterError
 from raw_client.blocking import call_once
+from raw_client.codec import topic_to_create
+from tests.integration.conftest import StartCluster
 
-StartCluster = Callable[..., Cluster]
 NONE, VIOLATION, UNKNOWN, TIMED_OUT = 0, 44, -1, 7
 CREATE, DELETE, DELETE_RECORDS, ALTER, GROW, INCREMENTAL, REASSIGN = 19, 20, 21, 33, 37, 44, 45
 HONOURS_CLIENTS = (
@@ -104,22 +104,9 @@ def ask(
 def topics(
     *names: str, partitions: int = 1, retention: str | None = None, **fields: Any
 ) -> dict[str, Any]:
-    configs = [{"name": "retention.ms", "value": retention}] if retention else []
-    return {
-        "topics": [
-            {
-                "name": name,
-                "numPartitions": partitions,
-                "replicationFactor": 2,
-                "assignments": [],
-                "configs": configs,
-            }
-            for name in names
-        ],
-        "timeoutMs": 10_000,
-        "validateOnly": False,
-        **fields,
-    }
+    configs = {"retention.ms": retention} if retention else None
+    each = [topic_to_create(name, partitions, 2, configs=configs) for name in names]
+    return {"topics": each, "timeoutMs": 10_000, "validateOnly": False, **fields}
 
 
 def without_validation(body: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
 from tests.integration.secured import PACKAGE, Secured
+from tests.integration.waiting import wait_until
 
 PATH = "tests.integration.principal_builders"
 PROPERTIES = {
@@ -53,7 +54,7 @@ def decided(cluster: Cluster) -> set[object]:
 
 def refusals(cluster: Cluster) -> list[object]:
     """Return the controller's rejected Envelopes; the event may be later than the response."""
-    Secured.until(lambda: bool(Secured.events_of(cluster, 1, "envelope_refused")))
+    wait_until(lambda: bool(Secured.events_of(cluster, 1, "envelope_refused")))
     return [each["error"] for each in Secured.events_of(cluster, 1, "envelope_refused")]
 
 
@@ -71,7 +72,7 @@ def test_a_custom_principal_arrives_unchanged() -> None:
         assert decided(cluster) == {"Member:alice"}
         with pytest.raises(KafkaException):  # bob has no team: the builder raises
             create(cluster, 2, "bob", "never", patience_s=1)
-        Secured.until(lambda: bool(Secured.events_of(cluster, 2, "authentication_failed")))
+        wait_until(lambda: bool(Secured.events_of(cluster, 2, "authentication_failed")))
         (failed, *_) = Secured.events_of(cluster, 2, "authentication_failed")
         assert failed["reason"] == "the principal builder failed: ValueError"
 

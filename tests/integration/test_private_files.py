@@ -9,12 +9,10 @@ import re
 import signal
 import stat
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.client import ClusterClient
@@ -23,6 +21,8 @@ from bridgehead.cluster.node_plan import Ports
 from bridgehead.kafka_wire.apis import ApiKey
 from raw_client.blocking import Connection
 from tests.integration.conftest import ZooKeeperForTest
+from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.waiting import wait_until
 
 WRITER = "controller:planted-controller-secret"
 FILE = f"""
@@ -100,14 +100,9 @@ def token_hmac(data_dir: Path) -> str:
 
 def scram_keys(data_dir: Path) -> set[str]:
     """The stored and server keys of every SCRAM user, in base64."""
-    client = KazooClient(ClusterClient(data_dir).status()["zookeeper_connect"] + "/cluster")
-    client.start(timeout=30)
-    try:
+    with kazoo_client(ClusterClient(data_dir).status()["zookeeper_connect"] + "/cluster") as client:
         client.add_auth("digest", WRITER)
         users = [client.get(f"/config/users/{name}")[0] for name in ("admin", "alice")]
-    finally:
-        client.stop()
-        client.close()
     found = {
         key
         for user in users
@@ -209,11 +204,8 @@ def test_foreground_programs_write_private_files(
         umask=EVERYONE,
     )
     try:
-        deadline = time.monotonic() + 60
-        while not written.exists():
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: process.poll() is not None or written.exists())
+        assert process.poll() is None
         assert open_to_others(folder) == []
     finally:
         with contextlib.suppress(ProcessLookupError):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from bridgehead.cluster import Cluster
 from raw_client.blocking import call_once
-from raw_client.codec import encode_json
+from raw_client.codec import encode_json, topic_to_create
+from tests.integration.conftest import StartCluster
 
-StartCluster = Callable[..., Cluster]
 METADATA, CREATE_TOPICS, DESCRIBE_ACLS, ALTER_CONFIGS, LIST_REASSIGNMENTS = 3, 19, 29, 33, 46
 SILENCE_S = 1.0
 
@@ -25,14 +24,7 @@ def call(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, 
 
 def create_topic(cluster: Cluster, name: str, replicas: list[int] | None) -> int:
     """Create a one-partition topic, with these replicas or placed by the controller."""
-    given = replicas is not None
-    topic = {
-        "name": name,
-        "numPartitions": -1 if given else 1,
-        "replicationFactor": -1 if given else 1,
-        "assignments": [{"partitionIndex": 0, "brokerIds": replicas}] if given else [],
-        "configs": [],
-    }
+    topic = topic_to_create(name, assignments=None if replicas is None else {0: replicas})
     body = {"topics": [topic], "timeoutMs": 300, "validateOnly": False}
     (result,) = call(cluster, 2, CREATE_TOPICS, 4, body)["topics"]
     return int(result["errorCode"])

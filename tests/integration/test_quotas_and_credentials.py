@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ from confluent_kafka.admin._scram import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from kazoo.client import KazooClient
 
 from bridgehead.cluster import Cluster
 from raw_client.blocking import call_once
+from tests.integration.conftest import StartCluster
+from tests.integration.kazoo_clients import kazoo_client
 
-StartCluster = Callable[..., Cluster]
 ALTER_QUOTAS, DESCRIBE_QUOTAS = 49, 48
 RATE, IP_RATE = "consumer_byte_rate", "connection_creation_rate"
 Entity = dict[str, str | None]
@@ -54,18 +53,13 @@ def described(
 
 
 def znodes_below(cluster: Cluster, path: str) -> set[str]:
-    zookeeper = KazooClient(cluster.zookeeper_connect)
-    zookeeper.start()
-    try:
+    with kazoo_client(cluster.zookeeper_connect) as zookeeper:
 
         def walk(at: str) -> set[str]:
             below = {f"{at}/{name}" for name in zookeeper.get_children(at)}
             return below.union(*map(walk, below))
 
         return {each.removeprefix(f"{path}/") for each in walk(path)}
-    finally:
-        zookeeper.stop()
-        zookeeper.close()
 
 
 def test_quotas_are_written_described_and_removed_by_another_controller(
@@ -117,10 +111,8 @@ def test_a_credential_is_stored_and_not_logged(start_cluster: StartCluster, tmp_
     assert [(each.mechanism, each.iterations) for each in description.scram_credential_infos] == [
         (ScramMechanism.SCRAM_SHA_256, 8192)
     ]
-    zookeeper = KazooClient(cluster.zookeeper_connect)
-    zookeeper.start()
-    stored = zookeeper.get("/config/users/alice")[0].decode()
-    zookeeper.stop()
+    with kazoo_client(cluster.zookeeper_connect) as zookeeper:
+        stored = zookeeper.get("/config/users/alice")[0].decode()
     fields = dict(part.split("=", 1) for part in stored.split('"')[7].split(","))
     assert fields["iterations"] == "8192"
     assert base64.b64decode(fields["salt"]) == salt

@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,9 +31,9 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from chaos.read_after_write import delays, properties, run
+from tests.integration.conftest import StartCluster
 from tests.integration.test_internal_topics import RawClient
 
-StartCluster = Callable[..., Cluster]
 MUTANT_NODE = Path(__file__).parent / "mutant_node.py"
 CREATE_TOPICS = 19
 TIMED_OUT = 7

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from bridgehead.cluster import Cluster
 from tests.integration.admin_clients import ADMINS, AnyAdmin, code_of
+from tests.integration.waiting import wait_until
 
 CLIENTS = tuple(ADMINS)
 UNKNOWN_TOPIC, BAD_NAME, EXISTS, BAD_PARTITIONS, BAD_REPLICATION, BAD_CONFIG = 3, 17, 36, 37, 38, 40
@@ -24,16 +24,6 @@ def admins() -> Iterator[dict[str, AnyAdmin]]:
             admin.close()
 
 
-def becomes_true(condition: Callable[[], bool], timeout_s: float = 30.0) -> bool:
-    """Poll until the condition is true: brokers apply a write after the controller."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 @pytest.mark.parametrize("client", CLIENTS)
 def test_every_client_sees_the_changes_of_every_other(
     admins: dict[str, AnyAdmin], client: str
@@ -41,27 +31,26 @@ def test_every_client_sees_the_changes_of_every_other(
     """One creates, enlarges, alters and deletes a topic; the others see every step."""
     admin, name = admins[client], f"life-{client}"
 
-    def all_see(look: Callable[[AnyAdmin], object], expected: object) -> bool:
-        return all(
-            becomes_true(lambda each=each: look(each) == expected) for each in admins.values()
-        )
+    def all_see(read: Callable[[AnyAdmin], object], expected: object) -> None:
+        for each in admins.values():
+            wait_until(lambda each=each: read(each), lambda value: value == expected)
 
     admin.create(name, 2, 3, {"retention.ms": "86400000"})
-    assert all_see(lambda each: name in each.names(), True)
-    assert all_see(lambda each: each.partitions(name), 2)
-    assert all_see(lambda each: each.configs(name)["retention.ms"], "86400000")
+    all_see(lambda each: name in each.names(), True)
+    all_see(lambda each: each.partitions(name), 2)
+    all_see(lambda each: each.configs(name)["retention.ms"], "86400000")
     admin.create_partitions(name, 5)
-    assert all_see(lambda each: each.partitions(name), 5)
+    all_see(lambda each: each.partitions(name), 5)
     if admin.has_incremental:
         admin.alter(name, {"cleanup.policy": "compact"}, legacy=False)
-        assert all_see(lambda each: each.configs(name)["cleanup.policy"], "compact")
-        assert all_see(lambda each: each.configs(name)["retention.ms"], "86400000")
+        all_see(lambda each: each.configs(name)["cleanup.policy"], "compact")
+        all_see(lambda each: each.configs(name)["retention.ms"], "86400000")
     admin.alter(name, {"segment.bytes": "1048576"}, legacy=True)
-    assert all_see(lambda each: each.configs(name)["segment.bytes"], "1048576")
+    all_see(lambda each: each.configs(name)["segment.bytes"], "1048576")
     retention_ms = "86400000" if admin.legacy_keeps_others else "604800000"
-    assert all_see(lambda each: each.configs(name)["retention.ms"], retention_ms)
+    all_see(lambda each: each.configs(name)["retention.ms"], retention_ms)
     admin.delete(name)
-    assert all_see(lambda each: name in each.names(), False)
+    all_see(lambda each: name in each.names(), False)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -71,7 +60,7 @@ def test_errors_arrive_as_the_clients_own_exceptions(
     """Each invalid request gets Kafka's code and changes nothing."""
     admin, name = admins[client], f"invalid-{client}"
     admin.create(name, 2, 1, {})
-    assert becomes_true(lambda: name in admin.names())
+    wait_until(lambda: name in admin.names())
     wrong: list[tuple[int, Callable[[], None]]] = [
         (EXISTS, lambda: admin.create(name, 1, 1, {})),
         (BAD_NAME, lambda: admin.create("no/slashes", 1, 1, {})),
@@ -95,5 +84,5 @@ def test_errors_arrive_as_the_clients_own_exceptions(
             codes.append(code_of(client, error))
     assert codes == [code for code, _ in wrong]
     # Any broker may answer, and a busy one applies metadata late.
-    assert becomes_true(lambda: {each for each in admin.names() if each.startswith(name)} == {name})
-    assert becomes_true(lambda: admin.partitions(name) == 2)
+    wait_until(lambda: {each for each in admin.names() if each.startswith(name)} == {name})
+    wait_until(lambda: admin.partitions(name) == 2)

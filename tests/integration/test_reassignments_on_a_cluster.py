@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,6 +25,7 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from raw_client.asynchronous import AsyncConnection
+from tests.integration.waiting import wait_until
 
 CREATE, METADATA, ALTER, LIST, ELECT = (19, 5), (3, 8), (45, 0), (46, 0), (43, 2)
 PROPERTIES = {"zookeeper.session.timeout.ms": "2000"}
@@ -42,13 +41,6 @@ def ask(address: str, api: tuple[int, int], message: Any) -> Any:
         return response
 
     return asyncio.run(go())
-
-
-def wait_until(holds: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < end, "timed out"
-        time.sleep(0.05)
 
 
 def running(address: str) -> list[Any]:

@@ -6,15 +6,14 @@ import base64
 import json
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bridgehead.cluster import Cluster
 from raw_client.blocking import call_once
 from raw_client.codec import create_topic_body
+from tests.integration.conftest import StartCluster
 
-StartCluster = Callable[..., Cluster]
 LINE = re.compile(
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (DEBUG|INFO) Completed request:(\{.*\}) "
     r"\(kafka\.request\.logger\)\n"

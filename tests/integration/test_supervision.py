@@ -22,15 +22,9 @@ from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.data_directory import read_json
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.exit_codes import ExitCode
+from tests.integration.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-
-
-def wait_until(condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.02)
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:

@@ -10,8 +10,6 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import orjson
@@ -29,7 +27,9 @@ from raw_client.blocking import CLOSED, Connection
 from raw_client.codec import create_topic_body, encode_json
 from tests.integration.admin_clients import ConfluentAdmin, KafkaPythonAdmin
 from tests.integration.conftest import StartCluster
+from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.test_forwarding_counts import metrics_of
+from tests.integration.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 LEVEL, ENVELOPE = "inter.broker.protocol.version", "bridgehead.envelope.supported"
@@ -38,7 +38,6 @@ MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "-
 API_VERSIONS, CREATE_TOPICS, INCREMENTAL_ALTER_CONFIGS, ALTER_CLIENT_QUOTAS = 18, 19, 44, 49
 METADATA = 3
 NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR = 0, 41, -1
-PATIENCE_S = 60.0
 # Between two writes of a client: the load is to be there all the while, not to be large.
 PACE_S = 0.05
 
@@ -63,24 +62,6 @@ def create(connection: Connection, topic: str) -> int:
     body = create_topic_body(topic)
     (answer,) = connection.call(CREATE_TOPICS, 1, body)["topics"]
     return int(answer["errorCode"])
-
-
-def until(what: Callable[[], bool], sentence: Callable[[], str]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < deadline, sentence()
-        time.sleep(0.02)
-
-
-@contextmanager
-def znodes(cluster: Cluster) -> Iterator[KazooClient]:
-    client = KazooClient(cluster.zookeeper_connect)
-    client.start()
-    try:
-        yield client
-    finally:
-        client.stop()
-        client.close()
 
 
 def stored(client: KazooClient, path: str) -> dict[str, str]:
@@ -130,7 +111,7 @@ class Load:
         def late() -> list[str]:
             return [name for name in clients if len(self.acknowledged[name]) < wanted[name]]
 
-        until(lambda: not late(), lambda: f"some clients got nowhere: {late()}")
+        wait_until(late, lambda clients: not clients)
 
     def _set_quotas(self, broker: int) -> None:
         """Through this broker only, wherever the controller is."""
@@ -197,7 +178,7 @@ def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path:
         ask_another_client(cluster, "after")
         load.go_on(3)
     assert upgraded.stdout.count("is back after") == 6, upgraded.stdout
-    with znodes(cluster) as client:
+    with kazoo_client(cluster.zookeeper_connect) as client:
         for path, value in itertools.chain(*load.acknowledged.values()):
             assert value in stored(client, path).values(), path
     again = run_command("upgrade", "--data-dir", str(tmp_path))
@@ -261,7 +242,7 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
     for thread in threads:
         thread.join()
     assert codes == [NONE] * 80
-    with znodes(cluster) as client:
+    with kazoo_client(cluster.zookeeper_connect) as client:
         both = {"retention.ms": "1039", "segment.ms": "1039"}
         assert stored(client, "/config/topics/orders") == both
         assert [name[:4] for name in client.get_children("/bridgehead/direct")] == ["1-0x"]
@@ -293,10 +274,7 @@ def test_consistent_reads_need_a_new_controller(
     log = (tmp_path / "nodes" / "2" / "node.log").read_text(encoding="utf-8")
     assert log.count("cannot report its metadata zxid") == 1
     cluster.move_controller(2)
-    until(
-        lambda: isinstance(asked(2), bytes),
-        lambda: "no read was answered under the new controller",
-    )
+    wait_until(lambda: isinstance(asked(2), bytes))
 
 
 def clients_of(metrics: dict[str, float]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,8 @@ import pytest
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
 from raw_client.blocking import call_once
+from raw_client.codec import topic_to_create
+from tests.integration.waiting import wait_until
 
 LIST_OFFSETS, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CONFIGS = 2, 3, 10, 19, 32
 ALTER_CONFIGS, CREATE_PARTITIONS, ALTER_QUOTAS, DESCRIBE_QUOTAS = 33, 37, 49, 48
@@ -42,21 +44,9 @@ def create(
     timeout_ms: int = 10_000,
 ) -> list[tuple[str, str | None]]:
     """Create topics with equal settings; return each one's error name and message."""
-    given = list(enumerate(replicas or []))
-    body = {
-        "topics": [
-            {
-                "name": name,
-                "numPartitions": -1 if given else 1,
-                "replicationFactor": -1 if given else 3,
-                "assignments": [{"partitionIndex": p, "brokerIds": ids} for p, ids in given],
-                "configs": [{"name": k, "value": v} for k, v in (configs or {}).items()],
-            }
-            for name in topics
-        ],
-        "timeoutMs": timeout_ms,
-        "validateOnly": False,
-    }
+    given = dict(enumerate(replicas)) if replicas else None
+    rows = [topic_to_create(name, 1, 1 if given else 3, given, configs) for name in topics]
+    body = {"topics": rows, "timeoutMs": timeout_ms, "validateOnly": False}
     answer = call(cluster, CREATE_TOPICS, 7, body)
     return [(ErrorCode(t["errorCode"]).name, t["errorMessage"]) for t in answer["topics"]]
 
@@ -218,13 +208,6 @@ def test_metadata_follows_a_controller_move(cluster: Cluster) -> None:
     assert described(cluster)["controllerId"] == 3
     assert create(cluster, next(names)) == [("NONE", None)]
     cluster.move_controller(1)
-
-
-def wait_until(is_true: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_replicas_on_a_dead_broker_leave_the_isr(cluster: Cluster) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from kazoo.exceptions import NoNodeError
 from bridgehead.cluster import Cluster
 from fidelity.replay import load_cases, replay
 from tests.integration.admin_clients import ConfluentAdmin
+from tests.integration.conftest import StartCluster
+from tests.integration.kazoo_clients import kazoo_client
 
-StartCluster = Callable[..., Cluster]
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 OURS_ALONE = re.compile(r"/(bridgehead|zookeeper)(/.*)?")
 NOT_COMPARED = re.compile(
@@ -96,16 +97,11 @@ def whole_walk(client: KazooClient) -> dict[str, Znode] | None:
 
 def tree_of(cluster: Cluster) -> dict[str, Znode]:
     """Walk the tree; repeat while the controller deletes znodes."""
-    client = KazooClient(cluster.zookeeper_connect)
-    client.start()
-    try:
+    with kazoo_client(cluster.zookeeper_connect) as client:
         for _ in range(WALKS_MAX):
             if (tree := whole_walk(client)) is not None:
                 return tree
         raise AssertionError(f"znodes were deleted during each of {WALKS_MAX} walks")
-    finally:
-        client.stop()
-        client.close()
 
 
 def kept(tree: dict[str, Znode], named: set[str]) -> dict[str, tuple[Any, ...]]:

@@ -15,6 +15,7 @@ from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from cluster_model.znode_access import Credential
 from raw_client.blocking import Connection
 from raw_client.codec import create_topics, decode_message
+from tests.integration.kazoo_clients import kazoo_client
 
 CONTROLLER, BROKER = Credential("controller", "write-secret"), Credential("broker", "read-secret")
 ALL, READ, CREATE = 31, 1, 4
@@ -171,14 +172,9 @@ def test_embedded_zookeeper_needs_no_credentials(tmp_path: Path) -> None:
             connection.close()
             assert isinstance(answer, bytes)
             assert decode_message(19, 4, answer).topics[0].error_code == 0
-            stranger = KazooClient(running.zookeeper_connect)
-            stranger.start()
-            try:
+            with kazoo_client(running.zookeeper_connect) as stranger:
                 assert name in stranger.get_children("/brokers/topics")
                 for path in ("/controller", "/controller_epoch"):
                     with pytest.raises(NoAuthError):
                         stranger.delete(path)
-            finally:
-                stranger.stop()
-                stranger.close()
     assert (tmp_path / "channel" / "zookeeper.json").stat().st_mode & 0o077 == 0

@@ -7,13 +7,11 @@ import os
 import re
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -28,16 +26,10 @@ from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
 from tests.integration.conftest import StartCluster
+from tests.integration.waiting import wait_until
 
 SESSION_TIMEOUT_S = 4.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}
-
-
-def until(condition: Callable[[], Any], within_s: float = 30.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def create(cluster: Cluster, name: str) -> None:
@@ -85,9 +77,12 @@ def test_a_killed_zookeeper_is_reported_and_started_again(
     with pytest.raises(ClusterError, match=f"running already, as pid {before['zookeeper_pid']}"):
         ClusterClient(tmp_path).start_zookeeper()
     os.kill(before["zookeeper_pid"], signal.SIGKILL)
-    until(lambda: cluster.status()["phase"] == "degraded", 2.0)
+    wait_until(lambda: cluster.status()["phase"] == "degraded", timeout_s=2.0)
     assert not psutil.pid_exists(before["zookeeper_pid"])
-    until(lambda: health(cluster, 1)[0] == 503 == health(cluster, 2)[0], SESSION_TIMEOUT_S + 2)
+    wait_until(
+        lambda: health(cluster, 1)[0] == 503 == health(cluster, 2)[0],
+        timeout_s=SESSION_TIMEOUT_S + 2,
+    )
     status = cluster.status()
     assert status["zookeeper_pid"] is None
     assert "killed by signal 9" in status["zookeeper_problem"]
@@ -109,7 +104,7 @@ def test_a_killed_zookeeper_is_reported_and_started_again(
 
     started = command(cluster, "zookeeper", "start")
     assert started.returncode == 0, started.stderr
-    until(lambda: is_ready(cluster))
+    wait_until(lambda: is_ready(cluster))
     cluster.start_node(2)
     create(cluster, "after")
     after = cluster.status()
@@ -151,7 +146,7 @@ def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
         fill(filling)
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
         admin.create_topics([NewTopic(f"lost-{n}", 50, 1) for n in range(20)], request_timeout=5)
-        until(lambda: cluster.status()["phase"] == "degraded")
+        wait_until(lambda: cluster.status()["phase"] == "degraded")
         sentence = f"there is no space left for {tmp_path / 'zookeeper'}."
         assert sentence in cluster.status()["zookeeper_problem"]
         early = command(cluster, "zookeeper", "start")
@@ -159,7 +154,7 @@ def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
         assert sentence in early.stderr
         filling.unlink()
         assert command(cluster, "zookeeper", "start").returncode == 0
-        until(lambda: is_ready(cluster))
+        wait_until(lambda: is_ready(cluster))
         create(cluster, "after")
         assert {"before", "after"} <= set(admin.list_topics().topics)
         cluster.stop()
@@ -179,7 +174,7 @@ def test_the_brokers_full_disk_is_survived(tmp_path: Path) -> None:
         with pytest.raises(KafkaException):
             admin.create_topics([NewTopic("lost", 1, 1)], request_timeout=5)["lost"].result()
         filling.unlink()
-        until(lambda: is_ready(cluster))
+        wait_until(lambda: is_ready(cluster))
         create(cluster, "after")
         cluster.stop()
         assert verdict(folder) is Verdict.PASS

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from bridgehead.cluster import Cluster
@@ -74,13 +72,3 @@ def logs_in(cluster: Cluster, broker: int, token: Any) -> bool:
     """Tell whether a created token can log in."""
     with Client(cluster, broker) as client:
         return client.log_in_with_token(token["tokenId"], token["hmac"])
-
-
-def eventually(condition: Callable[[], bool], timeout_s: float = 30) -> bool:
-    """Wait for a condition; brokers learn of tokens from ZooKeeper."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True

@@ -19,8 +19,8 @@ from tests.integration.client_methods.waiting import (
     fresh,
     known_everywhere,
     soon,
-    until,
 )
+from tests.integration.waiting import wait_until
 
 
 class Aiokafka:
@@ -80,7 +80,7 @@ class Aiokafka:
     def create_partitions(self) -> None:
         name = self.topic()
         self.run(self.admin.create_partitions({name: aiokafka.admin.NewPartitions(3)}))
-        until(lambda: self.described(name), lambda result: len(result) == 3)
+        wait_until(lambda: self.described(name), lambda result: len(result) == 3)
 
     def describe_cluster(self) -> None:
         assert len(self.run(self.admin.describe_cluster())["brokers"]) == 3

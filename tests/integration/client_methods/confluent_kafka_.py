@@ -16,8 +16,8 @@ from tests.integration.client_methods.waiting import (
     Reason,
     fresh,
     known_everywhere,
-    until,
 )
+from tests.integration.waiting import wait_until
 
 
 class Confluent:
@@ -51,21 +51,21 @@ class Confluent:
 
     def list_topics(self) -> None:
         name = self.topic()
-        until(
+        wait_until(
             lambda: self.admin.list_topics(timeout=WITHIN_S).topics, lambda result: name in result
         )
 
     def delete_topics(self) -> None:
         name = self.topic()
         self.admin.delete_topics([name])[name].result(WITHIN_S)
-        until(
+        wait_until(
             lambda: self.admin.list_topics(timeout=WITHIN_S).topics, lambda all_: name not in all_
         )
 
     def create_partitions(self) -> None:
         name = self.topic()
         self.admin.create_partitions([confluent.NewPartitions(name, 3)])[name].result(WITHIN_S)
-        until(lambda: self.partitions(name), lambda count: count == 3)
+        wait_until(lambda: self.partitions(name), lambda count: count == 3)
 
     def describe_topics(self) -> None:
         name = self.topic()

@@ -23,8 +23,8 @@ from tests.integration.client_methods.waiting import (
     fresh,
     known_everywhere,
     soon,
-    until,
 )
+from tests.integration.waiting import wait_until
 
 
 class KafkaPython:
@@ -83,12 +83,12 @@ class KafkaPython:
     def create_partitions(self) -> None:
         name = self.topic(1)
         self.admin.create_partitions({name: 3})
-        until(lambda: self.described(name), lambda result: len(result) == 3)
+        wait_until(lambda: self.described(name), lambda result: len(result) == 3)
 
     def delete_topics(self) -> None:
         name = self.topic()
         self.admin.delete_topics([name])
-        until(self.admin.list_topics, lambda names: name not in names)
+        wait_until(self.admin.list_topics, lambda names: name not in names)
 
     def list_topics(self) -> None:
         assert self.topic() in self.admin.list_topics()
@@ -125,7 +125,7 @@ class KafkaPython:
     def alter_partition_reassignments(self) -> None:
         partition = TopicPartition(self.topic(), 0)
         assert self.admin.alter_partition_reassignments({partition: [1, 2]}) == {partition: None}
-        until(
+        wait_until(
             lambda: self.described(partition.topic)[0]["replica_nodes"],
             lambda replicas: replicas == [1, 2],
         )

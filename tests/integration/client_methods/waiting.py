@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from raw_client.blocking import Connection
+from tests.integration.waiting import wait_until
 
 T = TypeVar("T")
 WITHIN_S: Final = 30.0
@@ -24,15 +25,6 @@ _numbers = itertools.count()
 def fresh(prefix: str) -> str:
     """Return an unused name."""
     return f"{prefix}-{next(_numbers)}"
-
-
-def until(look: Callable[[], T], is_good: Callable[[T], bool]) -> T:
-    """Poll until the value is good: brokers apply metadata a moment later."""
-    deadline = time.monotonic() + WITHIN_S
-    while not is_good(seen := look()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert is_good(seen), seen
-    return seen
 
 
 def soon(call: Callable[[], T], *transient: type[Exception]) -> T:
@@ -51,7 +43,7 @@ def known_everywhere(bootstrap_servers: str, topic: str, partitions: int) -> Non
     """Wait until every broker has this many partitions of a topic: clients use any broker."""
     for address in bootstrap_servers.split(","):
         with Connection(address) as connection:
-            until(partial(_partitions_at, connection, topic), partial(operator.eq, partitions))
+            wait_until(partial(_partitions_at, connection, topic), partial(operator.eq, partitions))
 
 
 def _partitions_at(connection: Connection, topic: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from raw_client.codec import topic_to_create
 from tests.integration.conformance.case import Case, Topic
 
 LARGER_FACTOR = "Replication factor: 4 larger than available brokers: 3."
@@ -26,19 +27,8 @@ def topic(
     **configs: str | None,
 ) -> dict[str, Any]:
     """A topic of a request; `assignments` without numbers."""
-    given = assignments is not None
-    return {
-        "name": name,
-        "numPartitions": -1 if given and partitions == 1 else partitions,
-        "replicationFactor": -1 if given and replicas == 1 else replicas,
-        "assignments": [
-            {"partitionIndex": index, "brokerIds": brokers}
-            for index, brokers in (assignments or {}).items()
-        ],
-        "configs": [
-            {"name": key.replace("_", "."), "value": value} for key, value in configs.items()
-        ],
-    }
+    dotted = {key.replace("_", "."): value for key, value in configs.items()}
+    return topic_to_create(name, partitions, replicas, assignments, dotted)
 
 
 def result(code: int, text: str | None, name: str = "new-{n}", **more: Any) -> dict[str, Any]:

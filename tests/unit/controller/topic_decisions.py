@@ -1,4 +1,4 @@
-"""What tests of topic decisions are made of: requests, askers, clusters, what to look at."""
+"""Requests, contexts and clusters for tests of topic decisions."""
 
 from __future__ import annotations
 
