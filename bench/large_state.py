@@ -1,7 +1,7 @@
-"""A large cluster's state: made of records, written as a controller writes it, for loading again.
+"""Writes the state of a large cluster to ZooKeeper, as a controller would.
 
-Read first: `elements` yields what one request each would have decided; `write` commits them, fenced
-and in multis, and returns the image that a controller would hold in memory then.
+`elements` yields the records of one request after another; `write` commits them in fenced multis
+and returns the image that a controller would then have in memory.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def _show(console: Console) -> int:
                 table.add_row(each.text, *(_result(cluster, each, name) for name in LISTENERS))
             console.print(table)
     console.print(
-        "A dash: no Kafka has it; the bytes would close the connection or mean something\n"
-        "else. docs/kips.md lists every statement of the five documents."
+        "A dash: the dialect has no such request. docs/kips.md lists every statement of\n"
+        "the five documents."
     )
     console.print("\n[bold green]Every response was the expected one.[/]")
     return 0

@@ -240,7 +240,7 @@ def metrics_page() -> str:
         "`cluster.json` name each node's `metrics_url`. A metric of kind *quantiles* has one gauge",
         "for each value of its label `quantile`. Two dialects are in use for Kafka's own counters:",
         "`bridgehead.metrics.dialect` chooses `confluent`, `strimzi` or `both`; where a row has",
-        "two names, they stand in that order.",
+        "two names, the first one is Confluent's and the second one Strimzi's.",
         "",
         "| name | original name | kind | labels | meaning |",
         "|---|---|---|---|---|",

@@ -41,7 +41,7 @@ class ComposeCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """For clients on the host."""
+        """The brokers' addresses for clients on the host."""
         return ",".join(f"{LOOPBACK}:{port}" for port in self._clients.values())
 
     def docker(self, *arguments: str) -> str:
@@ -82,11 +82,11 @@ class ComposeCluster:
             return str(answer.read().decode())
 
     def wait_for_controller(self, *brokers: int, other_than: int | None = None) -> int:
-        """Until the named brokers (all) know the same controller."""
-        asked = brokers or (1, 2, 3)
+        """Wait until these brokers (default: all) know the same controller; return its id."""
+        observed = brokers or (1, 2, 3)
 
         def known() -> int | None:
-            found = {KNOWN_CONTROLLER.search(self.health(broker)) for broker in asked}
+            found = {KNOWN_CONTROLLER.search(self.health(broker)) for broker in observed}
             ids = {int(match[1]) if match else None for match in found}
             only = ids.pop() if len(ids) == 1 else None
             return None if only == other_than else only
@@ -94,7 +94,7 @@ class ComposeCluster:
         return wait_until(known, "a controller that all know")
 
     def registered(self, broker: int) -> set[int]:
-        """Whom a broker's Metadata names."""
+        """Return the broker ids in one broker's Metadata."""
         address = f"{LOOPBACK}:{self._clients[broker]}"
         client = AdminClient({"bootstrap.servers": address, "log_level": 0})
         try:
@@ -114,15 +114,15 @@ class ComposeCluster:
         return found[1] if found else ""
 
     def _address(self, service: str) -> str:
-        """A container's address; an empty one while it is off the network."""
-        shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        address = self.docker("inspect", f"--format={shown}", self.container(service))
+        """Return a container's address. Raises ValueError while it is disconnected."""
+        template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        address = self.docker("inspect", f"--format={template}", self.container(service))
         if not address:
             raise ValueError(f"{service} has no address")
         return address
 
     def wait_for_ensemble(self) -> str:
-        """Until all three members serve; the one that leads."""
+        """Wait until all three members serve; return the leader."""
 
         def leader() -> str | None:
             modes = {member: self.server_mode(member) for member in ZOOKEEPER}
@@ -136,30 +136,31 @@ class ComposeCluster:
     def fault(
         self, action: str, target: str, inject: Sequence[str], heal: Sequence[str]
     ) -> Iterator[None]:
-        """The engine's command, and the one that mends it; the body waits for what follows.
+        """Inject a fault with one command of the engine and heal it with another.
 
-        Written down before it begins, and just before it is mended. The judge takes the first
-        tenth of a fault for the command's own way, so it lasts ten times as long as that.
+        The body waits for the effects. The injection and the healing are recorded just before
+        their commands. The judge ignores the first tenth of a fault, in which the command may still
+        be running, so the fault lasts at least ten times as long as the command.
         """
         assert self.harness is not None
         began_s = time.monotonic()
         self.harness.append("fault_injected", action=action, target=target)
         self.docker(*inject)
-        bites_s = time.monotonic()
+        injected_s = time.monotonic()
         try:
             yield
-            time.sleep(max(0.0, began_s + 12 * (bites_s - began_s) - time.monotonic()))
+            time.sleep(max(0.0, began_s + 12 * (injected_s - began_s) - time.monotonic()))
         finally:
             self.harness.append("fault_healed", action=action, target=target)
             self.docker(*heal)
 
     def note_end(self, broker: int, run: Path) -> None:
-        """Copy a broker's events, and write down how those of its lives ended that are new."""
+        """Copy a broker's events, and record the end of each boot that is new in them."""
         assert self.harness is not None
         container = self.container(f"kafka-{broker}")
         state = json.loads(self.docker("inspect", "--format={{json .State}}", container))
         assert not state["Running"], f"kafka-{broker} still runs"
-        # The engine reports 128 + the signal, a process table minus the signal.
+        # The engine reports 128 + the signal; evidence has the negative signal.
         status = 128 - state["ExitCode"] if state["ExitCode"] > 128 else state["ExitCode"]
         self.docker("cp", f"{container}:/evidence/{run.name}/node={broker}", str(run))
         for path in sorted((run / f"node={broker}").glob("events-*-0000.jsonl")):
@@ -171,11 +172,11 @@ class ComposeCluster:
                 )
 
 
-def wait_until(holds: Callable[[], Any], what: str) -> Any:
-    """Return what `holds` gives once it is neither None nor False."""
+def wait_until(read: Callable[[], Any], condition: str) -> Any:
+    """Poll until `read` returns neither None nor False; return its value."""
     deadline = time.monotonic() + WITHIN_S
-    while (found := holds()) is None or found is False:
-        assert time.monotonic() < deadline, f"{what}: not within {WITHIN_S:g} s"
+    while (found := read()) is None or found is False:
+        assert time.monotonic() < deadline, f"{condition}: not within {WITHIN_S:g} s"
         time.sleep(0.05)
     return found
 
@@ -184,7 +185,7 @@ def wait_until(holds: Callable[[], Any], what: str) -> Any:
 def compose_cluster(
     *overrides: str, environment: dict[str, str] | None = None
 ) -> Iterator[ComposeCluster]:
-    """Up and healthy; removed with its volumes and networks at the end, also after a failure."""
+    """A running project, removed with its volumes and networks at the end."""
     project = f"bridgehead-test-{secrets.token_hex(3)}"
     free = Ports()
     ports = [free.choose() for _ in range(6)]
@@ -201,14 +202,16 @@ def compose_cluster(
         compose.start()
         yield ComposeCluster(project, compose, ports)
     finally:
-        os.environ["COMPOSE_PROFILES"] = "pipeline"  # what is in no active profile stays behind
+        os.environ["COMPOSE_PROFILES"] = (
+            "pipeline"  # services of inactive profiles would not be removed
+        )
         compose.stop(down=True)
         os.environ.clear()
         os.environ.update(before)
 
 
 def left_behind(project: str) -> str:
-    """Containers, volumes and networks of a project that is over."""
+    """Return the remaining containers, volumes and networks of a project."""
     label = f"label=com.docker.compose.project={project}"
     kinds = (("ps", "--all"), ("volume", "ls"), ("network", "ls"))
     return "".join(
@@ -223,14 +226,14 @@ def left_behind(project: str) -> str:
 
 
 def begin_evidence(folder: Path, run_id: str) -> EventLines:
-    """The harness's own lines, in the folder to which the nodes' are copied at the end."""
+    """Open the harness's events, in the folder that also gets the nodes' events at the end."""
     run = folder / f"run={run_id}"
     run.mkdir(parents=True)
     return EventLines(run, run_id, "harness", "compose")
 
 
 def copy_into(cluster: ComposeCluster, run: Path, folder: str) -> None:
-    """A folder of the host's into the run that lies in the project's volume, for all to read."""
+    """Copy a folder of the host into the run in the project's volume, readable by all."""
     for path in (run / folder, *(run / folder).rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     cluster.compose("cp", str(run / folder), f"kafka-1:/evidence/{run.name}/")

@@ -19,9 +19,9 @@ ROOT = Path(__file__).parent.parent.parent
 NO_ENGINE = "no Docker engine answers; start dockerd and run `make test-docker` again."
 
 
-def not_tested(why: str) -> NoReturn:
+def not_tested(reason: str) -> NoReturn:
     """Skip tests whose tools this machine lacks; .ci/run repeats the skip messages."""
-    pytest.skip(f"NOT TESTED: {why}")
+    pytest.skip(f"NOT TESTED: {reason}")
 
 
 def engine_answers() -> bool:
@@ -36,7 +36,7 @@ def engine_answers() -> bool:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[None]:
-    """An engine, with Compose v2, and testcontainers that asks no registry for a helper."""
+    """An engine with Compose v2; testcontainers starts no helper image from a registry."""
     if not engine_answers():
         not_tested(NO_ENGINE)
     with pytest.MonkeyPatch.context() as patch:
@@ -52,7 +52,7 @@ def engine() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def images(engine: None) -> None:
-    """Built from Debian and Python packages alone; what has not changed is not built again."""
+    """The images, built from Debian and Python packages; unchanged ones are not rebuilt."""
     if os.environ.get("BRIDGEHEAD_IMAGES") == "there":
         return
     command = (sys.executable, "-m", "deploy.offline")

@@ -50,7 +50,7 @@ def test_clients_on_the_host_and_inside_are_served(images: None) -> None:
 
 
 def _from_inside(cluster: ComposeCluster, expected: set[str]) -> str:
-    """kafka-python, which is nothing but Python, in a container of the project's network."""
+    """Run kafka-python, which is pure Python, in a container on the project's network."""
     import kafka
 
     library = Path(kafka.__file__).parent

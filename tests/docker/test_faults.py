@@ -1,4 +1,4 @@
-"""Kill, pause, disconnect, under load and one after the other, in one run; two judges.
+"""Faults under load, one after the other in one run, which two judges judge.
 
 Its evidence is in the project's volumes; there Spark seals and judges it, and the plain judge must
 say the same of the same folder. `make test-docker` breaks the controller and stops ZooKeeper;
@@ -38,7 +38,7 @@ TOLD = {
     "BRIDGEHEAD_RUN_ID": RUN_ID,
     "BRIDGEHEAD_SCENARIO": "kill-pause-disconnect",
     "BRIDGEHEAD_CONTROLLER_ID": "self",
-    "ZOO_SYNC_LIMIT": "8",  # ticks of half a second: then a leader that is silent is given up
+    "ZOO_SYNC_LIMIT": "8",  # ticks of half a second after which a silent leader is replaced
 }
 FAULTS = ("kill", "freeze", "disconnect")
 # What Spark runs on: the submitter's container alone, or the project's master and two workers.
@@ -103,7 +103,7 @@ def _run_and_judge(
     in_python = json.loads(judged.stdout)
     assert in_python["verdict"] == "PASS"
     assert by_spark == _verdicts(in_python)
-    # No acknowledged write was lost, and every fault bit.
+    # No acknowledged write was lost, and every fault had an effect.
     assert {each: by_spark[each] for each in ("D1", "T1")} == {"D1": "PASS", "T1": "PASS"}
 
 
@@ -183,7 +183,7 @@ def _commands(fault: str, cluster: ComposeCluster, service: str) -> Iterator[tup
 def _judged_by_spark(
     cluster: ComposeCluster, run: Path, folder: Path, spark: Sequence[str]
 ) -> dict[str, str]:
-    """Stop the brokers, let the service `submitter` do its work, fetch what it left."""
+    """Stop the brokers, run the service `submitter`, and fetch its results."""
     assert cluster.harness is not None
     cluster.compose("stop", "kafka-1", "kafka-2", "kafka-3")
     for broker in (1, 2, 3):

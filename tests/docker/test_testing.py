@@ -41,7 +41,7 @@ def there() -> set[str]:
 
 @pytest.fixture
 def everything_is_removed(images: None) -> Iterator[None]:
-    """What was there before is what is there afterwards."""
+    """Afterwards exactly the objects from before exist."""
     before = there()
     yield
     assert there() - before == set()

@@ -29,7 +29,7 @@ class Listener:
         self.cluster = cluster
         self.dialect = dialect
 
-    def ask(
+    def call(
         self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
     ) -> Any:
         """Return the body of the response, or CLOSED."""
@@ -51,7 +51,7 @@ class Listener:
         self, broker: int, key: int, version: int, body: dict[str, Any], client_id: str = "test"
     ) -> list[int]:
         """Return the code of every element."""
-        answer = self.ask(broker, key, version, body, client_id)
+        answer = self.call(broker, key, version, body, client_id)
         rows = next(answer[n] for n in ("topics", "responses", "entries") if n in answer)
         rows = [row.get("partitions") or [row] if "errorCode" not in row else [row] for row in rows]
         return [each["errorCode"] for row in rows for each in row]
@@ -84,7 +84,7 @@ def deletion(*names: str, timeout_ms: int = 10_000, **fields: Any) -> dict[str, 
 
 
 def described(listener: Listener, broker: int, *names: str) -> dict[str, Any]:
-    answer = listener.ask(broker, METADATA, 1, {"topics": [{"name": name} for name in names]})
+    answer = listener.call(broker, METADATA, 1, {"topics": [{"name": name} for name in names]})
     return {topic["name"]: topic for topic in answer["topics"]}
 
 

@@ -25,7 +25,7 @@ class ControllerState:
     def __init__(self, path: Path, node_id: int) -> None:
         self.path, self.id = path, node_id
 
-    def look(self, *, stand: bool, resign: bool = False) -> tuple[int | None, int]:
+    def update(self, *, eligible: bool, resign: bool = False) -> tuple[int | None, int]:
         """Return controller id (or None) and epoch, after becoming active or resigning."""
         with self.path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -35,7 +35,7 @@ class ControllerState:
             before = (holder, epoch, pid)
             if resign and pid == os.getpid():
                 holder, pid = 0, 0
-            elif vacant and stand:
+            elif vacant and eligible:
                 holder, epoch, pid = self.id, epoch + 1, os.getpid()
             elif vacant:
                 holder = 0
@@ -52,7 +52,7 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
-def say_ready(data_dir: Path, node_id: int, address: str, properties: dict[str, str]) -> None:
+def write_ready(data_dir: Path, node_id: int, address: str, properties: dict[str, str]) -> None:
     ready = {
         "id": node_id,
         "pid": os.getpid(),
@@ -76,18 +76,18 @@ async def main() -> int:
     if "fake.refuse" in properties:
         print(properties["fake.refuse"], file=sys.stderr)
         return 2
-    office = ControllerState(arguments.data_dir.parent / "controller", node_id)
+    state = ControllerState(arguments.data_dir.parent / "controller", node_id)
     pinned = properties.get("bridgehead.controller.pinned")
     wanted: list[int | None] = [int(pinned) if pinned else None]
     stopping = asyncio.Event()
 
-    def look() -> tuple[int | None, int]:
-        return office.look(stand=wanted[0] in (None, node_id))
+    def elect() -> tuple[int | None, int]:
+        return state.update(eligible=wanted[0] in (None, node_id))
 
-    async def obey(message: dict) -> dict:
+    async def execute(message: dict) -> dict:
         match message["command"]:
             case "state":
-                controller_id, epoch = look()
+                controller_id, epoch = elect()
                 return {
                     "id": node_id,
                     "is_controller": controller_id == node_id,
@@ -96,7 +96,7 @@ async def main() -> int:
                     "cluster_id": "fake-cluster",
                 }
             case "resign" | "expire":
-                office.look(stand=False, resign=True)
+                state.update(eligible=False, resign=True)
             case "pin":
                 wanted[0] = message["controller_id"]
             case "stop":
@@ -111,9 +111,9 @@ async def main() -> int:
         loop.add_reader(0, lambda: os.read(0, 1) or (loop.remove_reader(0), stopping.set()))
     host, port = properties["listeners"].split("://")[1].rsplit(":", 1)
     async with await asyncio.start_server(lambda _, writer: writer.close(), host, int(port)):
-        control = await serve(arguments.data_dir / "control.sock", obey)
+        control = await serve(arguments.data_dir / "control.sock", execute)
         if "fake.never.ready" not in properties:
-            say_ready(arguments.data_dir, node_id, f"{host}:{port}", properties)
+            write_ready(arguments.data_dir, node_id, f"{host}:{port}", properties)
         await stopping.wait()
         control.close()
     return 0

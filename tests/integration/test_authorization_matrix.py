@@ -175,7 +175,7 @@ def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -
             body = row.filled(name, broker)
             if persona == "token":
                 with token_client(cluster, row, broker) as client:
-                    answer = client.ask_version(row.key, row.version, body)
+                    answer = client.call_version(row.key, row.version, body)
             else:
                 connection = connect(cluster, persona, row, broker)
                 answer = connection.call(row.key, row.version, body)

@@ -49,7 +49,7 @@ STRICTER: Final = {"principal-trailing": 97, "principal-emptytype": 97, "princip
 DIFFERENT: Final = {**STRICTER, "inner-describequorum": 35}
 
 
-def asked() -> Iterator[Any]:
+def recorded_steps() -> Iterator[Any]:
     for line in gzip.decompress(DATA.read_bytes()).splitlines():
         step = json.loads(line)
         yield pytest.param(step, id=f"{step['to']}-{step['user']}-{step['case']}")
@@ -85,7 +85,7 @@ def opened(answer: bytes) -> EnvelopeResponse:
     return response
 
 
-def told(step: Any, response: EnvelopeResponse) -> Any:
+def results(step: Any, response: EnvelopeResponse) -> Any:
     """Return the outer error and the inner response, without ids and times."""
     if response.response_data is None:
         return response.error_code, None
@@ -104,7 +104,7 @@ def told(step: Any, response: EnvelopeResponse) -> Any:
     return response.error_code, correlation, said
 
 
-@pytest.mark.parametrize("step", list(asked()))
+@pytest.mark.parametrize("step", list(recorded_steps()))
 def test_a_clients_envelope_gets_kafkas_response(cluster: Cluster, step: Any) -> None:
     answer = send(cluster, step)
     if step.get("closed"):
@@ -114,13 +114,13 @@ def test_a_clients_envelope_gets_kafkas_response(cluster: Cluster, step: Any) ->
     kafkas, ours = opened(bytes.fromhex(step["response_hex"])), opened(answer)
     if step["case"] in DIFFERENT:
         assert ours.error_code == DIFFERENT[step["case"]]
-        assert told(step, ours) != told(step, kafkas)
+        assert results(step, ours) != results(step, kafkas)
     else:
-        assert told(step, ours) == told(step, kafkas)
+        assert results(step, ours) == results(step, kafkas)
 
 
 def test_rejected_envelopes_are_counted_and_have_events(cluster: Cluster, folder: Path) -> None:
-    steps = [each.values[0] for each in asked() if each.values[0]["user"] == "alice"]
+    steps = [each.values[0] for each in recorded_steps() if each.values[0]["user"] == "alice"]
     before = Secured.metric_of(cluster, 1, AUTHORIZATION_FAILED)
     for step in (each for each in steps if each["to"] == "controller"):
         send(cluster, step)

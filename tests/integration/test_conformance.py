@@ -124,7 +124,7 @@ class Brokers:
         self._cluster = cluster
         self._open: dict[tuple[int, str], Connection] = {}
 
-    def ask(
+    def call(
         self, broker: int, key: int, version: int, message: Any, dialect: str = "shipped"
     ) -> bytes | str:
         """Return header and body of the response, or CLOSED."""
@@ -170,7 +170,7 @@ def _create_internal_topics(brokers: Brokers) -> None:
     leaders = [CreatableReplicaAssignment(*each) for each in enumerate([[n] for n in COORDINATORS])]
     topics = [CreatableTopic(name, -1, -1, leaders) for name in sorted(INTERNAL_TOPICS)]
     message = CreateTopicsRequest(topics=topics, timeout_ms=20_000)
-    brokers.ask(CONTROLLER, CREATE_TOPICS, 4, message)
+    brokers.call(CONTROLLER, CREATE_TOPICS, 4, message)
 
 
 def _batches(wanted: list[CaseRequest]) -> Iterator[list[CaseRequest]]:
@@ -198,7 +198,7 @@ def _create(brokers: Brokers, batch: list[CaseRequest]) -> None:
             )
         )
     message = CreateTopicsRequest(topics=topics, timeout_ms=20_000)
-    answer = brokers.ask(CONTROLLER, CREATE_TOPICS, 4, message)
+    answer = brokers.call(CONTROLLER, CREATE_TOPICS, 4, message)
     assert isinstance(answer, bytes)
     codes = Counter(t["errorCode"] for t in decode_json(CREATE_TOPICS, 4, answer)["topics"])
     assert set(codes) == {0}
@@ -211,7 +211,7 @@ def _until_known(brokers: Brokers, names: list[str]) -> None:
     for broker in (1, 2, 3):
         codes = {3}
         while codes != {0} and time.monotonic() < deadline:
-            answer = brokers.ask(broker, METADATA, 4, message)
+            answer = brokers.call(broker, METADATA, 4, message)
             assert isinstance(answer, bytes)
             codes = {t["errorCode"] for t in decode_json(METADATA, 4, answer)["topics"]}
         assert codes == {0}
@@ -246,7 +246,7 @@ def test_drafted_listener_responds_like_a_shipped_one(brokers: Brokers, pair: Pa
         assert comparable_response(brokers, elsewhere) == at_controller
         return
     message = elsewhere.message()
-    answer = brokers.ask(FORWARDING, direct.key, direct.version, message, "drafted")
+    answer = brokers.call(FORWARDING, direct.key, direct.version, message, "drafted")
     if isinstance(answer, str):
         assert direct.case.answer == CLOSED
         return
@@ -258,7 +258,7 @@ def test_drafted_listener_responds_like_a_shipped_one(brokers: Brokers, pair: Pa
 
 def comparable_response(brokers: Brokers, request: CaseRequest) -> tuple[int, bytes] | str:
     """Send a request, check the response against its case, and return its comparable bytes."""
-    answer = brokers.ask(
+    answer = brokers.call(
         request.broker, request.key, request.version, request.message(), request.dialect
     )
     expected = request.filled(request.case.answer)
@@ -280,7 +280,7 @@ def test_alter_configs_of_a_broker_is_applied_by_that_broker(brokers: Brokers, b
         configs = [alter_configs.AlterableConfig("log.cleaner.threads", value)] if value else []
         resource = alter_configs.AlterConfigsResource(4, str(broker), configs)
         message = alter_configs.AlterConfigsRequest(resources=[resource])
-        answer = brokers.ask(broker, ALTER_CONFIGS, 2, message)
+        answer = brokers.call(broker, ALTER_CONFIGS, 2, message)
         assert isinstance(answer, bytes)
         (row,) = decode_json(ALTER_CONFIGS, 2, answer)["responses"]
         assert (row["errorCode"], row["errorMessage"]) == (0, None)
@@ -292,7 +292,7 @@ def test_alter_configs_of_a_broker_is_applied_by_that_broker(brokers: Brokers, b
 def _cleaner_threads(brokers: Brokers, broker: int) -> str:
     resource = describe_configs.DescribeConfigsResource(4, str(broker), ["log.cleaner.threads"])
     message = describe_configs.DescribeConfigsRequest(resources=[resource])
-    answer = brokers.ask(broker, DESCRIBE_CONFIGS, 4, message)
+    answer = brokers.call(broker, DESCRIBE_CONFIGS, 4, message)
     assert isinstance(answer, bytes)
     ((config,),) = (r["configs"] for r in decode_json(DESCRIBE_CONFIGS, 4, answer)["results"])
     return str(config["value"])
@@ -303,7 +303,7 @@ def _cleaner_threads(brokers: Brokers, broker: int) -> str:
 def test_apis_page_lists_the_advertised_versions(
     brokers: Brokers, dialect: str, broker: int
 ) -> None:
-    answer = brokers.ask(broker, API_VERSIONS, 0, ApiVersionsRequest(), dialect)
+    answer = brokers.call(broker, API_VERSIONS, 0, ApiVersionsRequest(), dialect)
     assert isinstance(answer, bytes)
     advertised = {
         each["apiKey"]: (each["minVersion"], each["maxVersion"])

@@ -40,7 +40,7 @@ def delete(zookeeper: KazooClient) -> None:
 
 
 def delete_twice(zookeeper: KazooClient) -> None:
-    """Again in the moment in which the next controller loads."""
+    """Delete it again while the next controller loads its state."""
     delete(zookeeper)
     while zookeeper.exists("/controller") is None:
         pass

@@ -103,9 +103,9 @@ def test_a_removed_token_is_rejected_by_every_broker(cluster: Cluster) -> None:
     for b in BROKERS:
         wait_until(lambda b=b: logs_in(cluster, b, token))
     with Client(cluster, 3).log_in("alice") as alice:
-        gone = alice.ask(EXPIRE, {"hmac": token["hmac"], "expiryTimePeriodMs": -1})
+        gone = alice.call(EXPIRE, {"hmac": token["hmac"], "expiryTimePeriodMs": -1})
         assert gone["errorCode"] == 0
-        again = alice.ask(RENEW, {"hmac": token["hmac"], "renewPeriodMs": -1})
+        again = alice.call(RENEW, {"hmac": token["hmac"], "renewPeriodMs": -1})
         assert ErrorCode(again["errorCode"]).name == "DELEGATION_TOKEN_NOT_FOUND"
     for b in BROKERS:
         wait_until(lambda b=b: not logs_in(cluster, b, token))
@@ -129,7 +129,7 @@ def test_tokens_survive_a_failover(cluster: Cluster) -> None:
     token = issued(cluster, 2)
     cluster.kill_node(1)
     with Client(cluster, 2).log_in("alice") as alice:
-        renewed = alice.ask(RENEW, {"hmac": token["hmac"], "renewPeriodMs": 3_600_000})
+        renewed = alice.call(RENEW, {"hmac": token["hmac"], "renewPeriodMs": 3_600_000})
         assert renewed["errorCode"] == 0
         assert renewed["expiryTimestampMs"] > time.time() * 1000
         assert alice.create()["errorCode"] == 0
@@ -143,7 +143,7 @@ def test_evidence_has_no_token_secrets(
     """Logs, events, outcomes and znodes: neither the key nor an HMAC, in any spelling."""
     tokens = [issued(cluster, broker) for broker in BROKERS]
     with Client(cluster, 2).log_in("alice") as alice:
-        alice.ask(RENEW, {"hmac": tokens[0]["hmac"], "renewPeriodMs": -1})
+        alice.call(RENEW, {"hmac": tokens[0]["hmac"], "renewPeriodMs": -1})
     secrets = [KEY.encode()]
     for token in tokens:
         proof = base64.b64decode(token["hmac"])

@@ -99,12 +99,12 @@ def test_a_bumped_version_of_acls_and_tokens_is_for_the_controller(
     drafted: Listener, shipped: Listener, key: int, version: int, body: dict[str, Any]
 ) -> None:
     """KIP-590 §Change AlterConfig Request Routing: the controller's response, or NOT_CONTROLLER."""
-    assert error_codes(drafted.ask(2, key, version, body)) == {NOT_CONTROLLER}
-    assert NOT_CONTROLLER not in error_codes(drafted.ask(1, key, version, body))
-    older = error_codes(drafted.ask(2, key, version - 1, body))
+    assert error_codes(drafted.call(2, key, version, body)) == {NOT_CONTROLLER}
+    assert NOT_CONTROLLER not in error_codes(drafted.call(1, key, version, body))
+    older = error_codes(drafted.call(2, key, version - 1, body))
     assert (
         older
-        == error_codes(shipped.ask(2, key, version - 1, body))
+        == error_codes(shipped.call(2, key, version - 1, body))
         == {SECURITY_DISABLED if key in (30, 31) else TOKENS_REFUSED}
     )
 
@@ -117,7 +117,7 @@ def test_a_version_that_never_shipped_closes_a_shipped_connection(
     assert shipped.send(2, INCREMENTAL, 2, v2) == CLOSED
     nothing = encode_body(ALTER_TOPICS, "request", 0, {"topics": []}, "drafted")
     assert shipped.send(1, ALTER_TOPICS, 0, nothing) == CLOSED
-    assert drafted.ask(1, ALTER_TOPICS, 0, {"topics": []}) == {"topics": []}
+    assert drafted.call(1, ALTER_TOPICS, 0, {"topics": []}) == {"topics": []}
 
 
 def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listener) -> None:
@@ -131,7 +131,7 @@ def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listene
         "securityProtocol": "PLAINTEXT",
     }
     for broker in (1, 2):
-        answer = drafted.ask(broker, ENVELOPE, 0, envelope)
+        answer = drafted.call(broker, ENVELOPE, 0, envelope)
         assert answer == {"responseHeader": "", "responseData": "", "errorCode": CLUSTER_DENIED}
     frame = encode_body(ENVELOPE, "request", 0, envelope, "drafted")
     assert shipped.send(1, ENVELOPE, 0, frame) == CLOSED
@@ -141,7 +141,7 @@ def test_api_versions_lists_the_apis_of_the_dialect(drafted: Listener, shipped: 
     """Keys and newest versions."""
     newest = [
         {each["apiKey"]: each["maxVersion"] for each in answer["apiKeys"]}
-        for answer in (each.ask(2, API_VERSIONS, 0, {}) for each in (drafted, shipped))
+        for answer in (each.call(2, API_VERSIONS, 0, {}) for each in (drafted, shipped))
     ]
     ours, theirs = newest
     assert set(ours) - set(theirs) == {ALTER_TOPICS, LIST_ACLS, ALTER_ACLS}
@@ -237,9 +237,9 @@ def test_metadata_distinguishes_all_topics_from_none(drafted: Listener, shipped:
     """KIP-4 §Metadata Schema: null is all, an empty list is none; rack, controller, internal."""
     drafted.codes(1, CREATE, 0, creation("seen"))
     for listener in (drafted, shipped):
-        every = listener.ask(1, METADATA, 1, {"topics": None})
+        every = listener.call(1, METADATA, 1, {"topics": None})
         assert "seen" in {topic["name"] for topic in every["topics"]}
-        assert listener.ask(1, METADATA, 1, {"topics": []})["topics"] == []
+        assert listener.call(1, METADATA, 1, {"topics": []})["topics"] == []
         assert {broker["rack"] for broker in every["brokers"]} == {"rack-1", "rack-2", "rack-3"}
         assert every["controllerId"] == 1
         assert {topic["name"]: topic["isInternal"] for topic in every["topics"]}["seen"] is False
@@ -250,7 +250,7 @@ def test_a_policys_text_is_returned_from_version_1_on(drafted: Listener, shipped
     for listener in (drafted, shipped):
         assert listener.codes(1, CREATE, 0, creation("refused")) == [VIOLATION]
         dry = creation("refused", "validated", validateOnly=True)
-        (refused, validated) = listener.ask(1, CREATE, 1, dry)["topics"]
+        (refused, validated) = listener.call(1, CREATE, 1, dry)["topics"]
         assert (refused["errorCode"], refused["errorMessage"]) == (VIOLATION, "not refused")
         assert (validated["errorCode"], validated["errorMessage"]) == (NONE, None)
         assert described(drafted, 1, "validated")["validated"]["errorCode"] == UNKNOWN_TOPIC
@@ -269,7 +269,7 @@ def test_kip_201s_deletion_can_only_validate_and_has_messages(
     """Version 2 of the draft. Older and shipped versions have no code for policies."""
     kept(drafted)
     assert drafted.codes(1, CREATE, 0, creation("dry")) == [NONE]
-    both = drafted.ask(1, DELETE, 2, deletion("kept", "dry", validateOnly=True))["responses"]
+    both = drafted.call(1, DELETE, 2, deletion("kept", "dry", validateOnly=True))["responses"]
     assert [(each["errorCode"], each["errorMessage"]) for each in both] == [
         (VIOLATION, "kept"),
         (NONE, None),
@@ -282,7 +282,7 @@ def test_kip_201s_deletion_can_only_validate_and_has_messages(
     log = (drafted.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
     assert "a policy rejects kept, with error UNKNOWN_SERVER_ERROR because version 1" in log
     assert shipped.codes(1, DELETE, 2, deletion("kept")) == [UNKNOWN]
-    (row,) = shipped.ask(2, DELETE, 5, deletion("kept"))["responses"]
+    (row,) = shipped.call(2, DELETE, 5, deletion("kept"))["responses"]
     assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept")
 
 
@@ -291,14 +291,14 @@ def test_kip_201s_deletion_of_records_has_messages(drafted: Listener, shipped: L
     kept(drafted)
     topics = [{"name": "kept", "partitions": [{"partitionIndex": 0, "offset": 0}]}]
     body = {"topics": topics, "timeoutMs": 1000}
-    v1 = drafted.ask(1, DELETE_RECORDS, 1, {**body, "validateOnly": True})
+    v1 = drafted.call(1, DELETE_RECORDS, 1, {**body, "validateOnly": True})
     (row,) = v1["topics"][0]["partitions"]
     assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept: {0: 0}")
     assert drafted.codes(1, DELETE_RECORDS, 0, body) == [UNKNOWN]
     assert drafted.codes(1, DELETE_RECORDS, 2, body) == [VIOLATION]
     for version in (0, 1, 2):
         assert shipped.codes(1, DELETE_RECORDS, version, body) == [VIOLATION]
-    elsewhere = drafted.ask(3, DELETE_RECORDS, 1, {**body, "validateOnly": False})
+    elsewhere = drafted.call(3, DELETE_RECORDS, 1, {**body, "validateOnly": False})
     (row,) = elsewhere["topics"][0]["partitions"]
     assert (row["errorCode"], bool(row["errorMessage"])) == (6, True)
 
@@ -339,8 +339,8 @@ def test_the_policy_is_bypassed_for_internal_topics_of_drafted_brokers_only(
     flagged = creation("__transaction_state", "refused", validateOnly=False, bypassPolicy=True)
     assert drafted.codes(1, CREATE, 7, flagged) == [VIOLATION, VIOLATION]
     for _ in range(3):
-        answer = shipped.ask(2, FIND_COORDINATOR, 0, {"key": "g"})
+        answer = shipped.call(2, FIND_COORDINATOR, 0, {"key": "g"})
         assert answer["errorCode"] == 15
-    wait_until(lambda: drafted.ask(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE)
-    assert shipped.ask(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE
+    wait_until(lambda: drafted.call(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE)
+    assert shipped.call(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE
     assert described(drafted, 1, "__transaction_state")["__transaction_state"]["errorCode"] != NONE

@@ -65,16 +65,16 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
     mine, theirs = "User:ANONYMOUS", "User:other"
     delete, add = 0, 1
     body = {"requests": [on("orders", action(add, mine), action(add, theirs))]}
-    denied = drafted.ask(1, ALTER_ACLS, 0, body, "ALTER CLUSTER")
+    denied = drafted.call(1, ALTER_ACLS, 0, body, "ALTER CLUSTER")
     assert [each["errorCode"] for each in denied["responses"][0]["results"]] == [CLUSTER_DENIED] * 2
-    answer = drafted.ask(1, ALTER_ACLS, 0, body)
+    answer = drafted.call(1, ALTER_ACLS, 0, body)
     assert [each["errorCode"] for each in answer["responses"][0]["results"]] == [NONE, NONE]
 
     def listed(
         principal: str | None = None, kind: int = -1, name: str = "", client_id: str = "test"
     ) -> tuple[int, list[tuple[str, str]]]:
         asked = {"principal": principal, "resourceType": kind, "resourceName": name}
-        found = drafted.ask(1, LIST_ACLS, 0, asked, client_id)
+        found = drafted.call(1, LIST_ACLS, 0, asked, client_id)
         return found["errorCode"], [
             (each["resourceName"], acl["aclPrincipal"])
             for each in found["responses"]
@@ -91,7 +91,7 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
     assert listed(mine, client_id=not_all) == (NONE, both[:1])
     assert listed(theirs, client_id=not_all) == (CLUSTER_DENIED, [])
     assert listed(client_id=not_all) == (CLUSTER_DENIED, [])
-    described = shipped.ask(
+    described = shipped.call(
         1,
         DESCRIBE_ACLS,
         1,
@@ -107,8 +107,8 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
     )
     assert [acl["principal"] for acl in described["resources"][0]["acls"]] == [mine, theirs]
     twice = {"requests": [on("orders", action(delete, mine)), on("orders", action(add, mine))]}
-    (single,) = drafted.ask(1, ALTER_ACLS, 0, twice)["responses"]
+    (single,) = drafted.call(1, ALTER_ACLS, 0, twice)["responses"]
     assert [each["errorCode"] for each in single["results"]] == [INVALID_REQUEST]
     again = {"requests": [on("orders", action(add, mine), action(delete, mine))]}
-    drafted.ask(1, ALTER_ACLS, 0, again)
+    drafted.call(1, ALTER_ACLS, 0, again)
     wait_until(lambda: listed() == (NONE, both[::-1]))

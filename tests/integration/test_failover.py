@@ -88,7 +88,7 @@ async def until_known_to_all(cluster: Cluster) -> int:
 
 @pytest.mark.timeout(420)
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
-async def test_controller_kills_under_load_lose_and_double_no_topic(
+async def test_controller_kills_under_load_lose_and_repeat_no_creation(
     cluster: Cluster, kills: int
 ) -> None:
     """No client waits longer than the session timeout and 3 s."""
@@ -153,7 +153,7 @@ async def test_moving_the_controller_causes_no_errors(cluster: Cluster) -> None:
     assert set(writers.answers.values()) == {ErrorCode.NONE}
 
 
-async def test_expired_controller_sessions_lose_nothing(cluster: Cluster) -> None:
+async def test_expired_controller_sessions_lose_no_topic(cluster: Cluster) -> None:
     await until_known_to_all(cluster)
     addresses = [cluster.bootstrap_server(each) for each in cluster.brokers]
     writers = Writers(addresses, count=6, prefix="expired")

@@ -36,8 +36,8 @@ def dry_run(version: int) -> bytes:
 def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
     """Yield frames of every malformed kind, reproducibly for a seed."""
     source = random.Random(seed)
-    # Dry runs, which version 0 does not know: a flipped bit makes a topic of 65,537 partitions
-    # otherwise, and what is measured then is how long it takes to tell of it.
+    # Dry runs, hence not version 0: otherwise a flipped bit could create a topic of 65,537
+    # partitions, which would dominate the measurement.
     good = [dry_run(version) for version in API_SPECS[19].versions if version > 0] + [
         frame(encode_message(3, 12, MetadataRequest(topics=None))),
         frame(encode_message(18, 3, ApiVersionsRequest("hostile", "1"))),
@@ -45,13 +45,13 @@ def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
     for number in range(count):
         bad = bytearray(source.choice(good))
         match number % 8:
-            case 0:  # truncated, the length telling the truth
+            case 0:  # truncated, with the correct length
                 body = bad[4 : source.randrange(4, len(bad))]
                 yield struct.pack(">i", len(body)) + bytes(body)
             case 1:  # bits flipped
                 for _ in range(source.randrange(1, 6)):
                     bad[source.randrange(4, len(bad))] ^= 1 << source.randrange(8)
-                # What comes out may be well-formed: a dry run of a name that is not taken.
+                # The result may be well-formed: a dry run with an unused name.
                 yield bytes(bad)
             case 2:  # a length beyond every limit
                 yield struct.pack(">i", source.randrange(104857601, 2**31 - 1)) + bytes(64)
@@ -113,7 +113,7 @@ async def test_hostile_frames_crash_no_node_and_disturb_no_other_client(count: i
         before = process.memory_info().rss
         stop = asyncio.Event()
         client = asyncio.create_task(well_behaved(address, stop))
-        # Connections that say half a frame, or nothing, and stay.
+        # Connections that send half a frame, or nothing, and stay open.
         idle = []
         for number in range(HALF_OPEN):
             _, writer = await asyncio.open_connection(*address.split(":"))

@@ -158,7 +158,7 @@ async def sent(channel: ControllerChannel, letter: Envelope) -> str:
     return ErrorCode(answer.error_code).name
 
 
-def assert_nothing_came_to_be(place: Place) -> None:
+def assert_nothing_was_created(place: Place) -> None:
     assert "stolen" not in ConfluentAdmin(place.cluster.bootstrap_server(3)).names()
 
 
@@ -182,7 +182,7 @@ async def test_a_sender_without_cluster_action_is_rejected(place: Place) -> None
         told = await sent(channel, envelope(hello))
     assert told == "CLUSTER_AUTHORIZATION_FAILED"
     assert place.counted("authorization_fail_count") == before + 1
-    assert_nothing_came_to_be(place)
+    assert_nothing_was_created(place)
 
 
 async def test_a_broker_cannot_use_another_brokers_identity(place: Place) -> None:
@@ -197,7 +197,7 @@ async def test_a_broker_cannot_use_another_brokers_identity(place: Place) -> Non
         assert await sent(channel, envelope(other_life)) == "CLUSTER_AUTHORIZATION_FAILED"
     assert place.counted("channels_refused") == refused + 1
     assert place.counted("authorization_fail_count") == failed + 2
-    assert_nothing_came_to_be(place)
+    assert_nothing_was_created(place)
 
 
 async def test_a_stream_needs_a_certificate_of_the_brokers_authority(
@@ -217,7 +217,7 @@ async def test_a_stream_needs_a_certificate_of_the_brokers_authority(
     async with dialled(place, unnamed, hello) as channel:
         assert await sent(channel, envelope(hello)) == "closed"
     assert place.counted("channels_refused") == refused + 1
-    assert_nothing_came_to_be(place)
+    assert_nothing_was_created(place)
 
 
 async def test_a_broker_connects_only_to_the_expected_controller(place: Place) -> None:
@@ -274,7 +274,7 @@ async def test_a_malformed_envelope_is_rejected_and_counted(
     async with dialled(place, place.files("broker", 2), hello) as channel:
         assert await sent(channel, letter) == told
     assert place.counted("envelopes_refused") == before + 1
-    assert_nothing_came_to_be(place)
+    assert_nothing_was_created(place)
 
 
 async def test_an_oversized_envelope_closes_only_its_stream(place: Place) -> None:
@@ -282,4 +282,4 @@ async def test_an_oversized_envelope_closes_only_its_stream(place: Place) -> Non
     async with dialled(place, place.files("broker", 2), hello) as channel:
         assert await sent(channel, envelope(hello, body=bytes(111 * 2**20))) == "closed"
     place.create(2, "afterwards")
-    assert_nothing_came_to_be(place)
+    assert_nothing_was_created(place)

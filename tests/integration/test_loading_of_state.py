@@ -222,7 +222,7 @@ async def test_the_deletion_marker_of_an_invalid_topic_is_not_an_orphan(
 async def test_an_invalid_state_is_a_partition_without_a_leader(
     zk: KazooClient, store: ZooKeeperStore, state: bytes
 ) -> None:
-    """With the version of its znode, so that the next write succeeds."""
+    """The partition has the version of its znode, so that the next write succeeds."""
     put_topic(zk, "fine", [1], topic_id=encode_uuid(ID))
     zk.create("/brokers/topics/fine/partitions/0/state", state, makepath=True)
     found = await loaded(store)
@@ -254,7 +254,9 @@ async def test_a_large_state_is_loaded_as_it_was_written(
     held = Counter(name for configs in found.image.configs.values() for name in configs)
     assert (held["SCRAM-SHA-256"], held["SCRAM-SHA-512"]) == (1_000, 500)
     assert held["consumer_byte_rate"] == held["connection_creation_rate"] == 1_000
-    for each in fields(written):  # One by one, for a short difference.
+    for each in fields(
+        written
+    ):  # Compared field by field, so that a failure shows a short difference.
         assert getattr(found.image, each.name) == getattr(written, each.name), each.name
     assert sum(bool(topic.adding and topic.removing) for topic in found.image.topics.values()) == 10
     topic, other = found.image.topics["topic_000000"], found.image.topics["topic.000001"]

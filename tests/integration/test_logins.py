@@ -128,7 +128,7 @@ def test_a_client_logs_in_with_a_delegation_token(
             login = secured.login(broker, "SASL_SSL", "SCRAM-SHA-256", **proof)
             secured.until_it_works(login)
             assert LOGINS[client](login) == BROKERS
-        gone = alice.ask(EXPIRE, {"hmac": token["hmac"], "expiryTimePeriodMs": -1})
+        gone = alice.call(EXPIRE, {"hmac": token["hmac"], "expiryTimePeriodMs": -1})
         assert gone["errorCode"] == 0
     for broker in range(1, BROKERS + 1):
         there = secured.cluster.bootstrap_server(broker, "SASL_SSL")

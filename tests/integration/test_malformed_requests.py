@@ -52,7 +52,7 @@ class ReconnectingClient:
         self._address = address
         self._connection: Connection | None = None
 
-    def ask(self, key: int, version: int, body: bytes) -> bytes | str:
+    def call(self, key: int, version: int, body: bytes) -> bytes | str:
         if self._connection is None:
             self._connection = Connection(self._address)
         head = encode_request_header(RequestHeader(key, version, 7, "malformed"))
@@ -79,7 +79,7 @@ def test_malformed_requests_close_the_connection(
     client = ReconnectingClient(cluster.bootstrap_server(FORWARDING))
     closed: Counter[tuple[int, int]] = Counter()
     for key, version, body in malformed():
-        answer = client.ask(key, version, body)
+        answer = client.call(key, version, body)
         assert answer == CLOSED, (API_SPECS[key].name, version, body.hex(), answer)
         closed[key, version] += 1
     without_body = {(key, 0) for key in (16, 18)} | {(18, 1), (18, 2)}
@@ -88,7 +88,7 @@ def test_malformed_requests_close_the_connection(
     for case in requests("hostile.jsonl.gz"):
         if case["body"] is not None:
             key, version = case["key"], case["version"]
-            answer = client.ask(key, version, bytes.fromhex(case["hex"]))
+            answer = client.call(key, version, bytes.fromhex(case["hex"]))
             if isinstance(answer, bytes):
                 _, at = decode_response_header(key, version, answer)
                 decode_body(key, "response", version, answer[at:])

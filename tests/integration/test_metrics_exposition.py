@@ -22,7 +22,7 @@ class Served:
         self.health = (True, "serving")
         self.server = MetricsServer(registry, lambda: self.health)
 
-    async def ask(self, request: bytes) -> tuple[int, str]:
+    async def call(self, request: bytes) -> tuple[int, str]:
         """Send bytes; return the status (0: none) and the body."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
         writer.write(request)
@@ -36,7 +36,7 @@ class Served:
         return (int(head.split(" ")[1]) if head else 0), body
 
     async def get(self, path: str) -> tuple[int, str]:
-        return await self.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        return await self.call(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ async def test_health_is_a_status_and_a_reason(served: Served) -> None:
 async def test_invalid_requests_cost_only_their_connection(
     served: Served, request_bytes: bytes, status: int
 ) -> None:
-    assert (await served.ask(request_bytes))[0] == status
+    assert (await served.call(request_bytes))[0] == status
     assert (await served.get("/health"))[0] == 200
 
 
@@ -94,4 +94,4 @@ async def test_a_silent_client_is_disconnected(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exposition, "_READ_TIMEOUT_S", 0.05)
-    assert (await served.ask(b"GET /metr"))[0] == 0
+    assert (await served.call(b"GET /metr"))[0] == 0

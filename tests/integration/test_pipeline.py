@@ -130,7 +130,7 @@ def test_every_line_is_accounted_for(judged: Judged) -> None:
     assert [row["file"] for row in rows if row["read"] != row["accounted"]] == []
 
 
-def test_unknown_field_is_kept_aside(judged: Judged) -> None:
+def test_unknown_fields_are_kept_separately(judged: Judged) -> None:
     name = "line_unknown_field"
     kept = judged.pipeline.read("silver/events").filter(f"run = '{name}' AND ext IS NOT NULL")
     (row,) = kept.collect()
@@ -143,7 +143,7 @@ def test_existing_tables_are_not_built_again(judged: Judged) -> None:
 
 
 @pytest.mark.long
-def test_partitions_blocks_and_kills_change_no_row(
+def test_rows_do_not_depend_on_partitions_blocks_or_kills(
     spark: SparkSession, judged: Judged, tmp_path: Path
 ) -> None:
     """Each table is built by another pipeline, as after a kill, and from smaller blocks.

@@ -90,7 +90,7 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "my_company.policies.Rules"
 
 
-def ask(
+def call(
     cluster: Cluster,
     broker: int,
     key: int,
@@ -113,7 +113,7 @@ def without_validation(body: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name != "validateOnly"}
 
 
-def told(answer: Any) -> list[tuple[int, str | None]]:
+def results(answer: Any) -> list[tuple[int, str | None]]:
     """Return code and message of every element, in whichever field the API has them."""
     rows = answer.get("topics") or answer.get("responses") or answer.get("results")
     rows = [row.get("partitions") or [row] for row in rows]
@@ -182,33 +182,33 @@ def test_every_admin_write_of_a_topic_is_checked_direct_and_forwarded(
             "my.folder": str(tmp_path),
         },
     )
-    created = ask(cluster, 2, CREATE, 7, topics("there", retention="5000"))
-    assert told(created) == [(NONE, None)]
+    created = call(cluster, 2, CREATE, 7, topics("there", retention="5000"))
+    assert results(created) == [(NONE, None)]
     for key, version, body, expected in REFUSED:
-        direct, forwarded = (ask(cluster, broker, key, version, body) for broker in (1, 2))
+        direct, forwarded = (call(cluster, broker, key, version, body) for broker in (1, 2))
         assert direct == forwarded
-        assert told(direct) == [expected]
+        assert results(direct) == [expected]
     leader = created_leader(cluster)
     body = {
         "topics": [{"name": "there", "partitions": [{"partitionIndex": 0, "offset": -1}]}],
         "timeoutMs": 1000,
     }
-    assert told(ask(cluster, leader, DELETE_RECORDS, 2, body)) == [(VIOLATION, None)]
+    assert results(call(cluster, leader, DELETE_RECORDS, 2, body)) == [(VIOLATION, None)]
     quick = {
         "resources": [
             {**TOPIC, "configs": [{"name": "retention.ms", "value": "6", "configOperation": 0}]}
         ],
         "validateOnly": False,
     }
-    assert told(ask(cluster, 3, INCREMENTAL, 1, quick)) == [(NONE, None)]
-    assert told(ask(cluster, leader, DELETE_RECORDS, 2, body)) == [(NONE, None)]
+    assert results(call(cluster, 3, INCREMENTAL, 1, quick)) == [(NONE, None)]
+    assert results(call(cluster, leader, DELETE_RECORDS, 2, body)) == [(NONE, None)]
     cluster.stop()
     closed = (tmp_path / "closed").read_text().split()
     assert sorted(closed) == ["1", "1", "2", "2", "3", "3"], "the controller's and the leader's"
 
 
 def created_leader(cluster: Cluster) -> int:
-    metadata = ask(cluster, 1, 3, 1, {"topics": [{"name": "there"}]})
+    metadata = call(cluster, 1, 3, 1, {"topics": [{"name": "there"}]})
     return int(metadata["topics"][0]["partitions"][0]["leaderId"])
 
 
@@ -226,17 +226,17 @@ def test_a_policy_that_fails_or_hangs_affects_its_topic_only(
         },
     )
     failed = f"The policy {rules} failed; see the controller's log."
-    answer = ask(cluster, 2, CREATE, 7, topics("fails", "exits", "good"))
-    assert told(answer) == [(UNKNOWN, failed), (UNKNOWN, failed), (NONE, None)]
+    answer = call(cluster, 2, CREATE, 7, topics("fails", "exits", "good"))
+    assert results(answer) == [(UNKNOWN, failed), (UNKNOWN, failed), (NONE, None)]
     overran = f"Rejected: the policy {rules} did not decide within 3000 ms."
     with ThreadPoolExecutor(1) as elsewhere:
         began = time.monotonic()
-        slow = elsewhere.submit(ask, cluster, 2, CREATE, 7, topics("sleeps", "calm"))
+        slow = elsewhere.submit(call, cluster, 2, CREATE, 7, topics("sleeps", "calm"))
         while not (tmp_path / "asleep").exists():
             time.sleep(0.01)
-        assert told(ask(cluster, 3, CREATE, 7, topics("quick"))) == [(NONE, None)]
+        assert results(call(cluster, 3, CREATE, 7, topics("quick"))) == [(NONE, None)]
         assert time.monotonic() - began < 3
-        assert told(slow.result()) == [(UNKNOWN, overran), (NONE, None)]
+        assert results(slow.result()) == [(UNKNOWN, overran), (NONE, None)]
         assert time.monotonic() - began > 3
     assert cluster.wait_for_controller() == 1
     assert "a secret" in (cluster.data_dir / "nodes" / "1" / "node.log").read_text()
@@ -258,8 +258,8 @@ def test_a_clients_bypass_flag_is_ignored_except_by_the_seeded_bug(
         )
         body = topics("large", partitions=5, bypassPolicy=True)
         body["topics"][0]["replicationFactor"] = 1
-        answer = ask(cluster, 1, CREATE, 7, body, "drafted")
-        assert told(answer)[0][0] == (NONE if mutant else VIOLATION)
+        answer = call(cluster, 1, CREATE, 7, body, "drafted")
+        assert results(answer)[0][0] == (NONE if mutant else VIOLATION)
 
 
 def test_a_missing_policy_prevents_the_cluster_from_starting(tmp_path: Path) -> None:

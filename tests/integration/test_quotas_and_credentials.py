@@ -23,8 +23,8 @@ RATE, IP_RATE = "consumer_byte_rate", "connection_creation_rate"
 Entity = dict[str, str | None]
 
 
-def ask(cluster: Cluster, broker: int, key: int, body: dict[str, Any]) -> Any:
-    """Ask one broker in version 1."""
+def call(cluster: Cluster, broker: int, key: int, body: dict[str, Any]) -> Any:
+    """Send a request in version 1 to one broker."""
     return call_once(cluster.bootstrap_server(broker), key, 1, body)
 
 
@@ -37,7 +37,7 @@ def alter(cluster: Cluster, broker: int, *entities: Entity, remove: bool = False
         }
         for entity in entities
     ]
-    answer = ask(cluster, broker, ALTER_QUOTAS, {"entries": entries, "validateOnly": False})
+    answer = call(cluster, broker, ALTER_QUOTAS, {"entries": entries, "validateOnly": False})
     return [each["errorCode"] for each in answer["entries"]]
 
 
@@ -46,7 +46,7 @@ def described(
 ) -> list[Entity]:
     """Return the entities that match, in a stable order."""
     parts = [{"entityType": k, "matchType": t, "match": m} for k, t, m in components]
-    answer = ask(cluster, broker, DESCRIBE_QUOTAS, {"components": parts, "strict": strict})
+    answer = call(cluster, broker, DESCRIBE_QUOTAS, {"components": parts, "strict": strict})
     assert answer["errorCode"] == 0
     found = [{p["entityType"]: p["entityName"] for p in e["entity"]} for e in answer["entries"]]
     return sorted(found, key=str)

@@ -31,7 +31,7 @@ CREATE, METADATA, ALTER, LIST, ELECT = (19, 5), (3, 8), (45, 0), (46, 0), (43, 2
 PROPERTIES = {"zookeeper.session.timeout.ms": "2000"}
 
 
-def ask(address: str, api: tuple[int, int], message: Any) -> Any:
+def call(address: str, api: tuple[int, int], message: Any) -> Any:
     """Send a request on a new connection."""
 
     async def go() -> Any:
@@ -44,7 +44,7 @@ def ask(address: str, api: tuple[int, int], message: Any) -> Any:
 
 
 def running(address: str) -> list[Any]:
-    answer = ask(address, LIST, ListPartitionReassignmentsRequest(topics=None))
+    answer = call(address, LIST, ListPartitionReassignmentsRequest(topics=None))
     assert answer.error_code == 0
     return [
         (p.replicas, p.adding_replicas, p.removing_replicas)
@@ -55,7 +55,7 @@ def running(address: str) -> list[Any]:
 
 def replicas(address: str) -> tuple[int, list[int], list[int]]:
     request = MetadataRequest(topics=[MetadataRequestTopic(name="moved")])
-    (topic,) = ask(address, METADATA, request).topics
+    (topic,) = call(address, METADATA, request).topics
     (partition,) = topic.partitions
     return partition.leader_id, partition.replica_nodes, sorted(partition.isr_nodes)
 
@@ -63,13 +63,13 @@ def replicas(address: str) -> tuple[int, list[int], list[int]]:
 def create(address: str, *brokers: int) -> None:
     assignment = [CreatableReplicaAssignment(0, list(brokers))]
     topic = CreatableTopic("moved", -1, -1, assignment)
-    created = ask(address, CREATE, CreateTopicsRequest([topic], 10_000))
+    created = call(address, CREATE, CreateTopicsRequest([topic], 10_000))
     assert created.topics[0].error_code == 0
 
 
 def elect_preferred(address: str) -> int:
     asked = [TopicPartitions("moved", [0])]
-    answer = ask(address, ELECT, ElectLeadersRequest(0, asked, 10_000))
+    answer = call(address, ELECT, ElectLeadersRequest(0, asked, 10_000))
     code: int = answer.replica_election_results[0].partition_result[0].error_code
     return code
 
@@ -85,7 +85,7 @@ def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller()
 
         partition = ReassignablePartition(0, [2, 3])
         alter = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic("moved", [partition])])
-        answer = ask(through, ALTER, alter)
+        answer = call(through, ALTER, alter)
         assert answer.responses[0].partitions[0].error_code == 0
         assert running(through) == [([2, 3, 4], [2], [4])]
         wait_until(lambda: replicas(through) == (4, [2, 3, 4], [2, 4]))

@@ -23,7 +23,7 @@ SECRET = base64.b64encode(b"salted-password-of-alice").decode()
 SECONDS = 10.0
 
 
-def ask(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, Any]) -> None:
+def call(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, Any]) -> None:
     address = cluster.bootstrap_server(broker)
     call_once(address, key, version, body, client_id="auditor")
 
@@ -51,8 +51,8 @@ def test_forwarded_request_is_logged_by_broker_and_controller(
 ) -> None:
     """With the same principal, client id and topic id. The controller's broker logs one line."""
     cluster = start_cluster(controller=1, brokers=2)
-    ask(cluster, 2, CREATE_TOPICS, 7, create_topic_body("elsewhere"))
-    ask(cluster, 1, CREATE_TOPICS, 1, create_topic_body("here"))
+    call(cluster, 2, CREATE_TOPICS, 7, create_topic_body("elsewhere"))
+    call(cluster, 1, CREATE_TOPICS, 1, create_topic_body("here"))
     ((level, received),) = lines(cluster, 2, CREATE_TOPICS, 1)
     (_, forwarded), (own_level, own) = lines(cluster, 1, CREATE_TOPICS, 2)
     assert (level, own_level) == ("DEBUG", "INFO")
@@ -80,7 +80,7 @@ def test_forwarded_request_is_logged_by_broker_and_controller(
             }
         ],
     }
-    ask(cluster, 2, ALTER_CREDENTIALS, 0, credentials)
+    call(cluster, 2, ALTER_CREDENTIALS, 0, credentials)
     for broker in (1, 2):
         ((_, line),) = lines(cluster, broker, ALTER_CREDENTIALS, 1)
         assert line["response"]["results"][0]["errorCode"] == 0
@@ -90,5 +90,5 @@ def test_forwarded_request_is_logged_by_broker_and_controller(
 
 def test_request_log_can_be_disabled(start_cluster: StartCluster) -> None:
     cluster = start_cluster(brokers=1, properties={"bridgehead.request.log": "OFF"})
-    ask(cluster, 1, API_VERSIONS, 0, {})
+    call(cluster, 1, API_VERSIONS, 0, {})
     assert not log_of(cluster, 1).exists()

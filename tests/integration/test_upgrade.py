@@ -1,4 +1,4 @@
-"""Upgrades over the bridge: who writes at which level, and two bounces under load. KIP-590."""
+"""Upgrades over the bridge: the writers at each level, and two bounces under load. KIP-590."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "-
 API_VERSIONS, CREATE_TOPICS, INCREMENTAL_ALTER_CONFIGS, ALTER_CLIENT_QUOTAS = 18, 19, 44, 49
 METADATA = 3
 NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR = 0, 41, -1
-# Between two writes of a client: the load is to be there all the while, not to be large.
+# Between two writes of a client: the load must be continuous, not large.
 PACE_S = 0.05
 
 
@@ -156,7 +156,7 @@ class Load:
         admin.close()
 
 
-def ask_another_client(cluster: Cluster, topic: str) -> None:
+def use_another_client(cluster: Cluster, topic: str) -> None:
     """kafka-python, a new client: one that lost its broker may need a minute to recover."""
     admin = KafkaPythonAdmin(cluster.bootstrap_servers)
     admin.create(topic, 1, 2, {})
@@ -171,11 +171,11 @@ def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path:
     """Forwarding starts with the second bounce."""
     cluster = start_cluster(brokers=3, data_dir=tmp_path, properties=OLD)
     with Load(cluster) as load:
-        ask_another_client(cluster, "before")
+        use_another_client(cluster, "before")
         load.go_on(3)
         upgraded = run_command("upgrade", "--data-dir", str(tmp_path))
         assert upgraded.returncode == 0, upgraded.stderr
-        ask_another_client(cluster, "after")
+        use_another_client(cluster, "after")
         load.go_on(3)
     assert upgraded.stdout.count("is back after") == 6, upgraded.stdout
     with kazoo_client(cluster.zookeeper_connect) as client:
@@ -265,16 +265,16 @@ def test_consistent_reads_need_a_new_controller(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: reads}
     )
 
-    def asked(broker: int) -> bytes | str:
+    def read(broker: int) -> bytes | str:
         with Connection(cluster.bootstrap_server(broker)) as connection:
             return connection.exchange(encode_json(METADATA, 1, {"topics": None}))
 
-    assert [asked(2) for _ in range(3)] == [CLOSED] * 3
-    assert isinstance(asked(1), bytes), "the old release never promised more"
+    assert [read(2) for _ in range(3)] == [CLOSED] * 3
+    assert isinstance(read(1), bytes), "the old release answers reads"
     log = (tmp_path / "nodes" / "2" / "node.log").read_text(encoding="utf-8")
     assert log.count("cannot report its metadata zxid") == 1
     cluster.move_controller(2)
-    wait_until(lambda: isinstance(asked(2), bytes))
+    wait_until(lambda: isinstance(read(2), bytes))
 
 
 def clients_of(metrics: dict[str, float]) -> dict[str, float]:

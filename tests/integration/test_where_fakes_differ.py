@@ -84,7 +84,7 @@ def test_creation_and_partition_errors_carry_kafkas_messages(cluster: Cluster) -
     assert result["errorMessage"] == "Topic already has 1 partitions."
 
 
-def test_a_duplicate_topic_fails_alone(cluster: Cluster) -> None:
+def test_a_duplicate_topic_fails_only_itself(cluster: Cluster) -> None:
     """The other topics of the request are created."""
     twice, once = next(names), next(names)
     answers = create(cluster, twice, once, twice)

@@ -25,7 +25,7 @@ OURS = ("/brokers/ids", "/bridgehead/nodes")
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
-    """Two brokers below a chroot that they made, for / is open to all; a topic, a user's quota."""
+    """Two brokers with a topic and a quota, below a chroot of their own because / is open."""
     connect = f"{zookeeper_server.connect}/with-rights"
     properties = {
         "zookeeper.set.acl": "true",
@@ -112,7 +112,7 @@ def test_broker_session_reads_sensitive_znodes(session: Open) -> None:
 
 
 def test_znode_acls_are_those_of_kafka_plus_ours(session: Open) -> None:
-    """Creator all, world read, except for sensitive ones; two entries are ours."""
+    """The creator has all rights, others may read unless it is sensitive; two entries are ours."""
     client = session(CONTROLLER)
     client.add_auth("digest", BROKER.text)
     seen = set()

@@ -118,7 +118,7 @@ async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path
     assert "not valid for 'localhost'" in whose
 
 
-def test_data_buffered_by_tls_are_readable(server: TlsZooKeeper) -> None:
+def test_data_buffered_by_tls_can_be_read(server: TlsZooKeeper) -> None:
     """A second reply in one TLS record is read without more input."""
     near, far = socket.socketpair()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -26,12 +26,12 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def ask(self, key: int, body: dict[str, Any]) -> Any:
+    def call(self, key: int, body: dict[str, Any]) -> Any:
         """Return the response body; None when the connection was closed."""
-        return self.ask_version(key, _VERSIONS[key], body)
+        return self.call_version(key, _VERSIONS[key], body)
 
-    def ask_version(self, key: int, version: int, body: dict[str, Any]) -> Any:
-        """As `ask`, in a chosen version."""
+    def call_version(self, key: int, version: int, body: dict[str, Any]) -> Any:
+        """As `call`, in a chosen version."""
         try:
             return self._connection.call(key, version, body)
         except ConnectionError:
@@ -45,7 +45,7 @@ class Client:
     def log_in_with_token(self, token_id: str, proof: str) -> bool:
         """Log in with SCRAM-SHA-256 and `tokenauth`; `proof` is the HMAC in base64."""
         client = ScramClient(token_id, proof, ",tokenauth=true")
-        self.ask(17, {"mechanism": "SCRAM-SHA-256"})
+        self.call(17, {"mechanism": "SCRAM-SHA-256"})
         first = self._authenticate(client.first())
         if first is None or first["errorCode"]:
             return False
@@ -53,17 +53,17 @@ class Client:
         return last is not None and last["errorCode"] == 0
 
     def _authenticate(self, data: bytes) -> Any:
-        return self.ask(36, {"authBytes": base64.b64encode(data).decode()})
+        return self.call(36, {"authBytes": base64.b64encode(data).decode()})
 
     def create(self, *renewers: str, lifetime_ms: int = -1) -> Any:
         """Create a token of this user."""
         named = [{"principalType": "User", "principalName": name} for name in renewers]
         owner = {"ownerPrincipalType": None, "ownerPrincipalName": None}
-        return self.ask(CREATE, {**owner, "renewers": named, "maxLifetimeMs": lifetime_ms})
+        return self.call(CREATE, {**owner, "renewers": named, "maxLifetimeMs": lifetime_ms})
 
     def described(self) -> dict[str, Any]:
         """Return every token that this user may see, by id."""
-        answer = self.ask(DESCRIBE, {"owners": None})
+        answer = self.call(DESCRIBE, {"owners": None})
         assert answer["errorCode"] == 0
         return {token["tokenId"]: token for token in answer["tokens"]}
 

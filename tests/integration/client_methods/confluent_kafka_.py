@@ -25,8 +25,8 @@ class Confluent:
 
     OUT_OF_SCOPE: ClassVar[Mapping[str, Reason]] = {
         "alter_consumer_group_offsets": OFFSET_COMMIT,
-        "poll": "serves callbacks, asks nothing of a broker",
-        "set_sasl_credentials": "keeps a password, asks nothing of a broker",
+        "poll": "serves callbacks, sends no request",
+        "set_sasl_credentials": "stores a password, sends no request",
     }
     CLIENT = confluent.AdminClient
 

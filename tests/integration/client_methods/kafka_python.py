@@ -229,11 +229,11 @@ class KafkaPython:
     def delete_acls(self) -> None:
         self.refused(lambda: self.admin.delete_acls([self.acl(kafka.admin.ACLFilter)]))
 
-    def refused(self, ask: Callable[[], Any]) -> None:
+    def refused(self, call: Callable[[], Any]) -> None:
         """Without an authorizer: an exception or an error code, depending on the client."""
         expected = kafka.errors.SecurityDisabledError
         try:
-            result = str(ask())
+            result = str(call())
         except expected:
             return
         assert expected.__name__ in result

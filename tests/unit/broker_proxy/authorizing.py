@@ -11,7 +11,7 @@ from cluster_model.authorization import Authorize
 Rule = Callable[[str, str, str], bool]  # (operation, resource type, resource name)
 
 
-def saying(rule: Rule | bool) -> Authorize:
+def authorize_by(rule: Rule | bool) -> Authorize:
     """Return an Authorize that follows the rule and logs nothing."""
 
     def authorize(operation: str, resource_type: str, name: str, /, **_log: Any) -> bool:
@@ -20,6 +20,6 @@ def saying(rule: Rule | bool) -> Authorize:
     return authorize
 
 
-def saying_to_everybody(rule: Rule | bool) -> AuthorizeFor:
+def authorize_every_client(rule: Rule | bool) -> AuthorizeFor:
     """Return an AuthorizeFor that applies the rule to every client."""
-    return lambda request: saying(rule)
+    return lambda request: authorize_by(rule)

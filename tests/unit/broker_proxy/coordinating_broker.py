@@ -1,7 +1,7 @@
 """Broker 1 of three with a metadata cache, for APIs of coordinators and partition leaders.
 
 `CoordinatingBroker.create` creates a topic whose partition n is led by the first broker of
-`assignment[n]`; `ask` returns a response as JSON.
+`assignment[n]`; `call` returns a response as JSON.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class CoordinatingBroker:
         self.image = replace(self.image, zxid=self.image.zxid + 1)
         apply_image(self.cache, self.image)
 
-    async def ask(
+    async def call(
         self, api: LocalApi, version: int, message: Any, listener: str = "PLAINTEXT"
     ) -> Any:
         """Return the answer in JSON's form."""

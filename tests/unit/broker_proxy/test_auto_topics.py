@@ -23,7 +23,7 @@ from broker_proxy.forwarding_retry import Step
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.principal import KafkaPrincipal
 from event_log.events import Event, TopicsAutoCreated
-from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_client, a_request
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
@@ -204,7 +204,7 @@ async def test_internal_topics_are_created_as_the_broker_with_their_own_configs(
 
 
 async def test_metadata_creates_no_topic_without_create() -> None:
-    may = saying_to_everybody(lambda what, _type, name: what != "CREATE" or name == "allowed")
+    may = authorize_every_client(lambda what, _type, name: what != "CREATE" or name == "allowed")
 
     scene, broker = Scene(waits=True), CoordinatingBroker()
     broker.create("there", (1,))
@@ -212,7 +212,7 @@ async def test_metadata_creates_no_topic_without_create() -> None:
     names = ("there", "allowed", "denied")
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
     request.allow_auto_topic_creation = True
-    answer = await broker.ask(api, 12, request)
+    answer = await broker.call(api, 12, request)
     assert {t["name"]: t["errorCode"] for t in answer["topics"]} == {
         "there": 0,
         "allowed": 5,
@@ -234,5 +234,5 @@ async def test_a_concurrently_created_topic_keeps_the_error_of_its_creation() ->
     request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
     request.allow_auto_topic_creation = True
     for expected in (CREATED, ErrorCode.NONE):
-        (topic,) = (await broker.ask(api, 12, request))["topics"]
+        (topic,) = (await broker.call(api, 12, request))["topics"]
         assert topic["errorCode"] == expected

@@ -33,7 +33,7 @@ class Broker:
         return [self.quotas.add(listener, address) for _ in range(count)]
 
 
-def test_without_limits_everybody_may() -> None:
+def test_without_limits_every_connection_is_accepted() -> None:
     broker = Broker()
     assert broker.connect(5_000) == [None] * 5_000
     assert broker.quotas.has_slot(OUTSIDE)
@@ -56,7 +56,7 @@ def test_an_address_override_raises_or_lowers_the_limit() -> None:
     assert broker.connect(1, address=B) == [0]
     assert broker.connect(1, address="10.0.0.3") == [None]
     assert broker.connect(1, address="::1") == [None]
-    assert B not in broker.quotas._by_address, "who was only refused is not remembered"
+    assert B not in broker.quotas._by_address, "a rejected address is not remembered"
 
 
 def test_the_inter_broker_listener_is_exempt_from_max_connections() -> None:
@@ -72,7 +72,7 @@ def test_the_inter_broker_listener_is_exempt_from_max_connections() -> None:
     assert not broker.quotas.has_slot(OUTSIDE)
 
 
-def test_a_listener_that_stands_alone_is_not_spared() -> None:
+def test_a_single_listener_is_not_exempt() -> None:
     broker = Broker(INSIDE, max_connections="1")
     broker.connect(1, INSIDE)
     assert not broker.quotas.has_slot(INSIDE)
@@ -122,7 +122,7 @@ def test_a_connection_over_its_addresss_rate_does_not_count_for_the_broker() -> 
     assert broker.quotas.address_throttle_times_ms() == {(OUTSIDE,): 700, (INSIDE,): 0}
 
 
-def test_an_average_is_of_the_last_windows_alone() -> None:
+def test_an_average_covers_only_the_last_windows() -> None:
     average = Average(samples=2, window_ms=1_000)
     assert average.measure(0.0) == 0
     for value, now_s in ((10, 0.0), (20, 0.5), (60, 1.2)):

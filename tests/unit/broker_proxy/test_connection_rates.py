@@ -22,7 +22,7 @@ class Broker:
         return [self.rates.delay_ms(address) for _ in range(count)]
 
 
-def test_ten_seconds_worth_come_in_at_once_and_the_others_wait_for_their_end() -> None:
+def test_connections_of_ten_seconds_are_admitted_at_once_and_the_others_held() -> None:
     broker = Broker(**{"10.0.0.1": "1"})
     assert broker.connect(13) == [None] * 10 + [1000] * 3
 
@@ -59,7 +59,7 @@ def test_the_number_of_held_connections_is_bounded() -> None:
     assert broker.connect(1) == [0]
 
 
-def test_addresses_that_come_once_take_no_memory_for_ever() -> None:
+def test_the_number_of_remembered_addresses_is_bounded() -> None:
     broker = Broker(**{"<default>": "1"})
     for number in range(10_050):
         broker.connect(1, f"10.0.{number // 256}.{number % 256}")

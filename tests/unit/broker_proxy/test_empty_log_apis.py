@@ -20,7 +20,7 @@ from broker_proxy.apis.delete_records import DeleteRecords
 from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
 from broker_proxy.log_dirs import LogDirs, log_dirs_of
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
-from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 
@@ -34,7 +34,7 @@ class Broker(CoordinatingBroker):
             {"broker.id": "1", "zookeeper.connect": "h:1", **named}
         )
         effective = EffectiveBrokerConfig.of(static)
-        may = saying_to_everybody(allowed)
+        may = authorize_every_client(allowed)
         self.describe_log_dirs = DescribeLogDirs(
             LogDirs(("/a", "/b"), self.cache, 1), self.cache, may
         )
@@ -52,7 +52,7 @@ def deletion(name: str, *offsets: tuple[int, int]) -> DeleteRecordsRequest:
 
 
 async def codes(broker: Broker, request: DeleteRecordsRequest) -> list[int]:
-    answer = await broker.ask(broker.delete_records, 2, request)
+    answer = await broker.call(broker.delete_records, 2, request)
     return [p["errorCode"] for topic in answer["topics"] for p in topic["partitions"]]
 
 
@@ -85,7 +85,7 @@ async def test_delete_records_uses_the_last_entry_of_a_repeated_partition() -> N
     broker = Broker()
     broker.create("t", (1,))
     assert await codes(broker, deletion("t", (0, 0), (0, 7))) == [ErrorCode.OFFSET_OUT_OF_RANGE]
-    assert (await broker.ask(broker.delete_records, 2, deletion("t")))["topics"] == []
+    assert (await broker.call(broker.delete_records, 2, deletion("t")))["topics"] == []
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -93,7 +93,7 @@ async def test_describe_log_dirs_returns_this_brokers_replicas(version: int) -> 
     broker = Broker()
     broker.create("t", (1,), (2,), (2, 1))
     broker.create("elsewhere", (3,))
-    outcomes = await broker.ask(
+    outcomes = await broker.call(
         broker.describe_log_dirs, version, DescribeLogDirsRequest(topics=None)
     )
     first, second = outcomes["results"]
@@ -115,19 +115,19 @@ async def test_describe_log_dirs_returns_each_requested_replica_once() -> None:
         DescribableLogDirTopic("missing", [0]),
         DescribableLogDirTopic("t", [2]),
     ]
-    outcomes = await broker.ask(broker.describe_log_dirs, 4, DescribeLogDirsRequest(topics=topics))
+    outcomes = await broker.call(broker.describe_log_dirs, 4, DescribeLogDirsRequest(topics=topics))
     (topic,) = outcomes["results"][0]["topics"]
     assert [p["partitionIndex"] for p in topic["partitions"]] == [2]
-    nothing = await broker.ask(broker.describe_log_dirs, 4, DescribeLogDirsRequest(topics=[]))
+    nothing = await broker.call(broker.describe_log_dirs, 4, DescribeLogDirsRequest(topics=[]))
     assert [result["topics"] for result in nothing["results"]] == [[], []]
 
 
 async def test_describe_log_dirs_needs_describe_on_the_cluster() -> None:
     request = DescribeLogDirsRequest(topics=None)
     broker = Broker(allowed=False)
-    outcomes = await broker.ask(broker.describe_log_dirs, 3, request)
+    outcomes = await broker.call(broker.describe_log_dirs, 3, request)
     assert (outcomes["errorCode"], outcomes["results"]) == (31, [])
-    assert (await broker.ask(broker.describe_log_dirs, 2, request))["results"] == []
+    assert (await broker.call(broker.describe_log_dirs, 2, request))["results"] == []
 
 
 def test_log_dirs_overrides_log_dir() -> None:

@@ -12,7 +12,7 @@ from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.find_coordinator import FindCoordinator
 from broker_proxy.apis.groups import DescribeGroups
 from broker_proxy.coordinators import partition_of
-from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
@@ -35,7 +35,7 @@ def an_api(
     broker: CoordinatingBroker, *, allowed: bool = True
 ) -> tuple[FindCoordinator, RecordedTopics]:
     requested: Any = RecordedTopics()
-    may = saying_to_everybody(allowed)
+    may = authorize_every_client(allowed)
     return FindCoordinator(broker.view, broker.coordinators, requested, may, 5.0), requested
 
 
@@ -62,7 +62,7 @@ async def test_find_coordinator_requests_a_missing_internal_topic(version: int) 
     broker = CoordinatingBroker()
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key="g", coordinator_keys=["g", "h"])
-    answer = await broker.ask(api, version, request)
+    answer = await broker.call(api, version, request)
     assert set(requested.topics) == {OFFSETS}
     if version >= 4:
         nobody = {**NOBODY, "errorCode": 15, "errorMessage": ""}
@@ -83,7 +83,7 @@ async def test_find_coordinator_returns_the_leader_of_the_keys_partition(
     broker.create(topic, (2,), (1,), (1,), (3,))
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key="g", key_type=key_type, coordinator_keys=["g", "h"])
-    answer = await broker.ask(api, version, request)
+    answer = await broker.call(api, version, request)
     if version >= 4:
         found = [(c["nodeId"], c["host"], c["port"]) for c in answer["coordinators"]]
         assert found == [(3, "host3", 9003), (2, "host2", 9002)]
@@ -98,7 +98,7 @@ async def test_metadata_omits_a_leader_without_the_clients_listener() -> None:
     broker = CoordinatingBroker()
     broker.create(OFFSETS, (3,))
     api, _ = an_api(broker)
-    answer = await broker.ask(api, 6, FindCoordinatorRequest(coordinator_keys=["g"]), "INNER")
+    answer = await broker.call(api, 6, FindCoordinatorRequest(coordinator_keys=["g"]), "INNER")
     (found,) = answer["coordinators"]
     assert (found["errorCode"], found["nodeId"]) == (15, -1)
 
@@ -109,7 +109,7 @@ async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None
     broker = CoordinatingBroker()
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g"])
-    (found,) = (await broker.ask(api, version, request))["coordinators"]
+    (found,) = (await broker.call(api, version, request))["coordinators"]
     assert (found["errorCode"], found["errorMessage"]) == (code, "")
     assert requested.topics == []
 
@@ -121,7 +121,7 @@ async def test_find_coordinator_needs_describe_and_creates_nothing_without_it(
     broker = CoordinatingBroker()
     api, requested = an_api(broker, allowed=False)
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g"])
-    (found,) = (await broker.ask(api, 6, request))["coordinators"]
+    (found,) = (await broker.call(api, 6, request))["coordinators"]
     assert (found["errorCode"], found["nodeId"], requested.topics) == (code, -1, [])
 
 
@@ -132,6 +132,6 @@ async def test_describe_groups_without_describe_hides_the_coordinator() -> None:
     broker = CoordinatingBroker()
     broker.create(OFFSETS, (1,))
     request = DescribeGroupsRequest(groups=["hidden", "seen"])
-    api = DescribeGroups(broker.coordinators, saying_to_everybody(may))
-    answer = await broker.ask(api, 5, request)
+    api = DescribeGroups(broker.coordinators, authorize_every_client(may))
+    answer = await broker.call(api, 5, request)
     assert [group["errorCode"] for group in answer["groups"]] == [30, 0]

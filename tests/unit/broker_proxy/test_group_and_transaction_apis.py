@@ -24,7 +24,7 @@ from broker_proxy.apis.describe_producers import DescribeProducers
 from broker_proxy.apis.offset_fetch import OffsetFetch
 from broker_proxy.log_dirs import LogDirs
 from broker_proxy.routing import DIALECTS
-from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 KAFKA_LISTS = {*range(52), 56, 57, 58, 60, 61, *range(65, 70)}
@@ -39,7 +39,7 @@ def a_broker() -> CoordinatingBroker:
     return broker
 
 
-yes, no = saying_to_everybody(True), saying_to_everybody(False)
+yes, no = authorize_every_client(True), authorize_every_client(False)
 
 
 def test_every_api_of_kafka_is_served_or_listed_as_unserved() -> None:
@@ -59,7 +59,7 @@ def offsets_of(group: str, *names: str) -> offset_fetch.OffsetFetchRequest:
     )
 
 
-def told_of(answer: dict[str, Any], version: int) -> tuple[int | None, dict[str, set[Any]]]:
+def results_of(answer: dict[str, Any], version: int) -> tuple[int | None, dict[str, set[Any]]]:
     """Return the group's error, and the distinct (offset, error) pairs of each topic."""
     group = answer["groups"][0] if version >= 8 else answer
     topics = {
@@ -73,13 +73,14 @@ def told_of(answer: dict[str, Any], version: int) -> tuple[int | None, dict[str,
 async def test_offset_fetch_needs_describe_on_group_and_topic(version: int) -> None:
     broker = a_broker()
     request = offsets_of("h", "t", "hidden")
-    answer = await broker.ask(OffsetFetch(broker.coordinators, no), version, request)
+    answer = await broker.call(OffsetFetch(broker.coordinators, no), version, request)
     denied = (30, {}) if version >= 2 else (None, {"t": {(-1, 30)}, "hidden": {(-1, 30)}})
-    assert told_of(answer, version) == denied
+    assert results_of(answer, version) == denied
     api = OffsetFetch(
-        broker.coordinators, saying_to_everybody(lambda _operation, _type, name: name != "hidden")
+        broker.coordinators,
+        authorize_every_client(lambda _operation, _type, name: name != "hidden"),
     )
-    _, topics = told_of(await broker.ask(api, version, request), version)
+    _, topics = results_of(await broker.call(api, version, request), version)
     assert topics == {"t": {(-1, 0 if version else 3)}, "hidden": {(-1, 29)}}
 
 
@@ -92,7 +93,7 @@ async def test_offset_fetch_v0_fails_for_a_group_without_a_valid_path() -> None:
     ]
     for group, there in (("", -1), ("𝄞", -1), ("a/b", 3)):
         request = offset_fetch.OffsetFetchRequest(group_id=group, topics=topics)
-        ((topic),) = (await broker.ask(api, 0, request))["topics"]
+        ((topic),) = (await broker.call(api, 0, request))["topics"]
         assert [p["errorCode"] for p in topic["partitions"]] == [there, 3]
 
 
@@ -112,7 +113,7 @@ async def test_offset_fetch_omits_empty_topics_and_repeated_partitions(
             )
         ],
     )
-    answer = await broker.ask(OffsetFetch(broker.coordinators, yes), version, request)
+    answer = await broker.call(OffsetFetch(broker.coordinators, yes), version, request)
     ((topic),) = (answer["groups"][0] if version >= 8 else answer)["topics"]
     assert topic["name"] == "u"
     assert [each["partitionIndex"] for each in topic["partitions"]] == [0, 1]
@@ -123,7 +124,7 @@ async def test_describe_producers_answers_for_replicas_of_this_broker() -> None:
     requested = {"t": [0, 1, 2, 9], "none": [0], "bad/name": [0]}
     topics = [describe_producers.TopicRequest(name, numbers) for name, numbers in requested.items()]
     request = describe_producers.DescribeProducersRequest(topics=topics)
-    answer = await broker.ask(DescribeProducers(1, broker.cache, yes), 0, request)
+    answer = await broker.call(DescribeProducers(1, broker.cache, yes), 0, request)
     outcomes = {
         topic["name"]: [(p["errorCode"], p["errorMessage"]) for p in topic["partitions"]]
         for topic in answer["topics"]
@@ -133,7 +134,7 @@ async def test_describe_producers_answers_for_replicas_of_this_broker() -> None:
     ((code, text),) = outcomes["bad/name"]
     assert (code, text.startswith("Topic name is invalid: 'bad/name'")) == (17, True)
     assert all(not p["activeProducers"] for t in answer["topics"] for p in t["partitions"])
-    answer = await broker.ask(DescribeProducers(1, broker.cache, no), 0, request)
+    answer = await broker.call(DescribeProducers(1, broker.cache, no), 0, request)
     assert {p["errorCode"] for t in answer["topics"] for p in t["partitions"]} == {29}
 
 
@@ -167,7 +168,7 @@ async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) 
         *(("/a", "t", [2]), ("/a", "without", [])),
         *(("/nowhere", "n" * 213, [0, 10]), ("/nowhere", "n" * 214, [0])),
     )
-    answer = await broker.ask(api, version, request)
+    answer = await broker.call(api, version, request)
     assert "without" not in {topic["topicName"] for topic in answer["results"]}
     assert codes_of(answer) == {
         ("t", 0): 0,
@@ -181,7 +182,7 @@ async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) 
         ("n" * 214, 0): 17,
     }
     everything = describe_log_dirs.DescribeLogDirsRequest(topics=None)
-    outcomes = await broker.ask(DescribeLogDirs(log_dirs, broker.cache, yes), 4, everything)
+    outcomes = await broker.call(DescribeLogDirs(log_dirs, broker.cache, yes), 4, everything)
     found = {
         result["logDir"]: [
             p["partitionIndex"]
@@ -210,5 +211,5 @@ async def test_alter_replica_log_dirs_needs_alter_on_the_cluster() -> None:
     broker = a_broker()
     api = AlterReplicaLogDirs(LogDirs(("/a",), broker.cache, 1), no)
     with pytest.raises(ApiError) as refused:
-        await broker.ask(api, 2, moves(("/a", "t", [0])))
+        await broker.call(api, 2, moves(("/a", "t", [0])))
     assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -19,14 +19,14 @@ from broker_proxy.apis.list_offsets import ListOffsets
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.image import BrokerRegistration, MetadataImage
 from cluster_model.records import PartitionRecord, PartitionState, TopicRecord
-from tests.unit.broker_proxy.authorizing import Rule, saying_to_everybody
+from tests.unit.broker_proxy.authorizing import Rule, authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.broker_proxy.coordinating_broker import apply_image
 
 MADE_MS = 1_700_000_000_000
 LED, ELSEWHERE, FOLLOWED, UNKNOWN = 0, 1, 2, 9
 EPOCH = 2
-Told = tuple[int, int, int, list[int]]
+Result = tuple[int, int, int, list[int]]
 
 
 def api(allowed: Rule | bool = True) -> ListOffsets:
@@ -39,7 +39,7 @@ def api(allowed: Rule | bool = True) -> ListOffsets:
     states = [PartitionState(replicas[0], EPOCH, replicas, 1, 0) for replicas in assignment]
     image = image.replay([PartitionRecord("t", p, state) for p, state in enumerate(states)])
     cache = apply_image(MetadataCache(lambda: None), image)
-    return ListOffsets(1, cache, saying_to_everybody(allowed), times)
+    return ListOffsets(1, cache, authorize_every_client(allowed), times)
 
 
 async def times(logs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
@@ -47,7 +47,9 @@ async def times(logs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
     return dict.fromkeys(logs, MADE_MS)
 
 
-async def ask(version: int, topics: list[ListOffsetsTopic], api: ListOffsets, **fields: Any) -> Any:
+async def call(
+    version: int, topics: list[ListOffsetsTopic], api: ListOffsets, **fields: Any
+) -> Any:
     request = ListOffsetsRequest(replica_id=fields.pop("replica_id", -1), topics=topics, **fields)
     answer = await api.handle(a_request(2, version), request)
     return decode_response(2, version, encode_response(2, version, answer)).topics
@@ -61,10 +63,10 @@ async def one(
     epoch: int = -1,
     offsets_max: int = 1,
     **fields: Any,
-) -> Told:
+) -> Result:
     """Return (error, offset, leader epoch, offsets of version 0) of one partition of `t`."""
     requested = ListOffsetsPartition(partition, epoch, timestamp, offsets_max)
-    (topic,) = await ask(version, [ListOffsetsTopic("t", [requested])], api(), **fields)
+    (topic,) = await call(version, [ListOffsetsTopic("t", [requested])], api(), **fields)
     (p,) = topic.partitions
     assert p.timestamp == -1
     return p.error_code, p.offset, p.leader_epoch, p.old_style_offsets
@@ -73,9 +75,9 @@ async def one(
 @pytest.mark.parametrize("version", range(1, 10))
 async def test_list_offsets_of_an_empty_log(version: int) -> None:
     epoch = EPOCH if version >= 4 else -1
-    begins: Told = (0, 0, epoch, [])
-    nothing: Told = (0, -1, -1, [])
-    unsupported: Told = (35, -1, -1, [])
+    begins: Result = (0, 0, epoch, [])
+    nothing: Result = (0, -1, -1, [])
+    unsupported: Result = (35, -1, -1, [])
     assert await one(version, -1) == begins
     assert await one(version, -2) == begins
     assert await one(version, -3) == (nothing if version >= 7 else unsupported)
@@ -140,8 +142,8 @@ async def test_an_invalid_isolation_level_is_an_unknown_server_error() -> None:
 @pytest.mark.parametrize(("version", "error"), [(0, 0), (1, 42), (9, 42)])
 async def test_a_repeated_partition_is_rejected_from_version_1(version: int, error: int) -> None:
     requested = ListOffsetsPartition(LED, -1, -1, 1)
-    together = await ask(version, [ListOffsetsTopic("t", [requested, requested])], api())
-    apart = await ask(version, [ListOffsetsTopic("t", [requested])] * 2, api())
+    together = await call(version, [ListOffsetsTopic("t", [requested, requested])], api())
+    apart = await call(version, [ListOffsetsTopic("t", [requested])] * 2, api())
     for topics in (together, apart):
         assert [p.error_code for topic in topics for p in topic.partitions] == [error] * 2
 
@@ -150,7 +152,7 @@ async def test_unauthorized_topics_are_last() -> None:
     requested = [ListOffsetsPartition(LED, -1, -1)]
     entries = [ListOffsetsTopic(name, requested) for name in ("secret", "t", "missing")]
     may = lambda operation, kind, name: name != "secret"  # noqa: E731
-    topics = await ask(9, [*entries, ListOffsetsTopic("t", [])], api(may))
+    topics = await call(9, [*entries, ListOffsetsTopic("t", [])], api(may))
     assert [(t.name, [p.error_code for p in t.partitions]) for t in topics] == [
         ("t", [0]),
         ("missing", [3]),

@@ -29,7 +29,7 @@ from cluster_model.scala_order import (
     partition_order,
     set_order,
 )
-from tests.unit.broker_proxy.authorizing import saying, saying_to_everybody
+from tests.unit.broker_proxy.authorizing import authorize_by, authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.broker_proxy.coordinating_broker import apply_image
 
@@ -98,7 +98,7 @@ def hiding(*names: str) -> Any:
     def allows(operation: str, kind: str, name: str) -> bool:
         return kind == "TOPIC" and name not in names and operation in ("DESCRIBE", "READ")
 
-    return saying_to_everybody(allows)
+    return authorize_every_client(allows)
 
 
 async def test_metadata_hides_topics_without_describe() -> None:
@@ -210,7 +210,7 @@ async def test_metadata_creates_missing_legal_visible_topics() -> None:
 
     def authorize_for(request: ClientRequest) -> Authorize:
         allows = hiding("hidden")(request)
-        return saying(lambda *action: action[0] == "CREATE" or allows(*action))
+        return authorize_by(lambda *action: action[0] == "CREATE" or allows(*action))
 
     api = Metadata(view(), authorize_for=authorize_for, auto_create=auto_create)
     answer = await answered(api, request_for("led", "new", "bad name", "hidden"))

@@ -15,7 +15,7 @@ from bridgehead.kafka_wire.messages.describe_client_quotas import (
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from cluster_model.entity_names import sanitize
 from cluster_model.records import ConfigResource
-from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
 
 REQUEST = a_request(48, 1)
@@ -52,7 +52,7 @@ async def found(
     stored: Mapping[tuple[str, str], Mapping[str, str]] = STORED,
 ) -> set[str]:
     """Return entities as `user/client`: `-` for a missing part, None for the default."""
-    api = DescribeClientQuotas(Stored(stored), saying_to_everybody(True))
+    api = DescribeClientQuotas(Stored(stored), authorize_every_client(True))
     message = DescribeClientQuotasRequest([ComponentData(*part) for part in parts], strict)
     answer = await api.handle(REQUEST, message)
     assert isinstance(answer, DescribeClientQuotasResponse)

@@ -54,7 +54,7 @@ def _route(key: int, forwarding: bool, controller: bool) -> Route | None:
     ("error", "data", "step"),
     [
         (ErrorCode.NONE, b"inner", Step.RELAY),
-        (ErrorCode.NONE, b"", Step.RELAY),  # whether it parses is seen by whoever relays it
+        (ErrorCode.NONE, b"", Step.RELAY),  # parsed only when it is relayed
         (ErrorCode.NONE, None, Step.UNKNOWN_SERVER_ERROR),
         (ErrorCode.NOT_CONTROLLER, None, Step.RETRY),
         (ErrorCode.UNSUPPORTED_VERSION, None, Step.CLOSE),

@@ -155,7 +155,7 @@ class InProcessCluster:
         """Put records into the image."""
         self.image = self.image.replay(records)
 
-    def ask(self, broker: int, user: str | None, frame: bytes) -> bytes | str:
+    def call(self, broker: int, user: str | None, frame: bytes) -> bytes | str:
         """Return the response to a request of a client without its size, or CLOSED."""
         try:
             header, at = decode_request_header(frame)

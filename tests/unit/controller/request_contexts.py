@@ -11,7 +11,7 @@ from cluster_model.client import Client
 from controller.apis.base import RequestContext
 from controller.pending_request import PendingRequest
 from envelope.messages import RequestIdentity
-from tests.unit.broker_proxy.authorizing import Rule, saying
+from tests.unit.broker_proxy.authorizing import Rule, authorize_by
 
 _OF_CLIENTS = {field.name for field in fields(Client)}
 
@@ -32,7 +32,7 @@ def a_context(
         "api_key": api_key,
         "api_version": api_version,
         "client": client,
-        "authorize": saying(rule),
+        "authorize": authorize_by(rule),
         "random": random.Random(7),
         "now_ms": 0,
     }

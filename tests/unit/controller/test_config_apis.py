@@ -25,7 +25,7 @@ from cluster_model.config_operations import Operation, OperationType, apply_oper
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS
 from cluster_model.topic_configs import TOPIC_CONFIGS
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
-from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.controller.transcripts import check
 
@@ -176,7 +176,7 @@ class Stored:
 def checks(properties: Mapping[str, str], allowed: bool = True) -> ConfigChecks:
     current = EffectiveBrokerConfig.of(BrokerConfig.from_properties(properties))
     loggers = LoggerLevels(new_root())
-    return ConfigChecks(lambda: current, Stored(), loggers, saying_to_everybody(allowed))
+    return ConfigChecks(lambda: current, Stored(), loggers, authorize_every_client(allowed))
 
 
 def new_root() -> logging.Logger:
@@ -256,7 +256,7 @@ async def test_describe_configs_checks_rights_for_each_resource() -> None:
         assert operation == "DESCRIBE_CONFIGS"
         return resource_type == "TOPIC"
 
-    who = saying_to_everybody(only_topics)
+    who = authorize_every_client(only_topics)
     api = DescribeConfigs(ports.current, Stored(), Stored(), ports.loggers, who)
     message = describe.DescribeConfigsRequest(
         [

@@ -61,7 +61,7 @@ class Cluster:
         self.outcomes: dict[str, Outcome] = {}
         self.planned: list[Any] = []
 
-    def ask(
+    def call(
         self,
         key: int,
         request: Any,
@@ -90,7 +90,7 @@ class Cluster:
         return api.response(context, request, Results(self.outcomes, self.image))
 
     def issue(self, principal: KafkaPrincipal = ALICE, *renewers: str, **fields: Any) -> Any:
-        return self.ask(38, creation(*renewers, **fields), principal, rule=True)
+        return self.call(38, creation(*renewers, **fields), principal, rule=True)
 
     def token(self, token_id: str) -> DelegationToken:
         return self.image.tokens[token_id]
@@ -140,9 +140,9 @@ def test_a_token_and_its_notification_are_written_together() -> None:
     created, told = cluster.planned
     assert (type(created), created.path) == (Create, path)
     assert told == Create(change, answer.token_id.encode(), sequential=True)
-    cluster.ask(39, renewal(answer.hmac))
+    cluster.call(39, renewal(answer.hmac))
     assert [type(cluster.planned[0]), cluster.planned[0].path] == [SetData, path]
-    cluster.ask(40, expiry(answer.hmac))
+    cluster.call(40, expiry(answer.hmac))
     assert cluster.planned == [Delete(path), told]
     assert not cluster.image.tokens
 
@@ -161,7 +161,7 @@ def test_token_requests_need_authentication_other_than_a_token(
     protocol: str, principal: KafkaPrincipal, allowed: bool
 ) -> None:
     assert can_request_tokens(protocol, principal) is allowed
-    answer = Cluster().ask(38, creation(), principal, protocol=protocol)
+    answer = Cluster().call(38, creation(), principal, protocol=protocol)
     assert name_of(answer) == ("NONE" if allowed else "REQUEST_NOT_ALLOWED")
 
 
@@ -174,25 +174,25 @@ def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
         return False
 
     for_bob = creation("Group:x", owner_principal_type="User", owner_principal_name="bob")
-    answer = cluster.ask(38, for_bob, rule=rule)
+    answer = cluster.call(38, for_bob, rule=rule)
     assert name_of(answer) == "AUTHORIZATION_FAILED"
     assert asked == [("CREATE_TOKENS", "USER", "User:bob")]
     assert (answer.principal_name, answer.token_requester_principal_name) == ("bob", "alice")
     assert (answer.issue_timestamp_ms, answer.token_id, answer.hmac) == (-1, "", b"")
-    assert name_of(cluster.ask(38, for_bob, rule=True)) == "INVALID_PRINCIPAL_TYPE"
+    assert name_of(cluster.call(38, for_bob, rule=True)) == "INVALID_PRINCIPAL_TYPE"
     own = creation(owner_principal_type="User", owner_principal_name="alice")
-    assert name_of(cluster.ask(38, own, rule=rule)) == "NONE"
+    assert name_of(cluster.call(38, own, rule=rule)) == "NONE"
     assert len(asked) == 1
     nobody = creation(owner_principal_type=None, owner_principal_name="bob")
-    assert name_of(cluster.ask(38, nobody)) == "UNKNOWN_SERVER_ERROR"
+    assert name_of(cluster.call(38, nobody)) == "UNKNOWN_SERVER_ERROR"
 
 
 def test_tokens_are_disabled_without_a_secret_key() -> None:
     """The error of an unauthenticated client comes first."""
     cluster = Cluster(None)
     for key, request in ((38, creation()), (39, renewal(b"x")), (40, expiry(b"x"))):
-        assert name_of(cluster.ask(key, request)) == "AUTH_DISABLED"
-        assert name_of(cluster.ask(key, request, protocol="PLAINTEXT")) == "REQUEST_NOT_ALLOWED"
+        assert name_of(cluster.call(key, request)) == "AUTH_DISABLED"
+        assert name_of(cluster.call(key, request, protocol="PLAINTEXT")) == "REQUEST_NOT_ALLOWED"
 
 
 def test_only_the_owner_and_renewers_change_a_token() -> None:
@@ -202,10 +202,10 @@ def test_only_the_owner_and_renewers_change_a_token() -> None:
         CAROL, "User:bob", owner_principal_type="User", owner_principal_name="alice"
     )
     for principal, told in ((ALICE, "NONE"), (BOB, "NONE"), (CAROL, "OWNER_MISMATCH")):
-        assert name_of(cluster.ask(39, renewal(answer.hmac, 10), principal)) == told
-        assert name_of(cluster.ask(40, expiry(answer.hmac, 10), principal)) == told
+        assert name_of(cluster.call(39, renewal(answer.hmac, 10), principal)) == told
+        assert name_of(cluster.call(40, expiry(answer.hmac, 10), principal)) == told
     for proof in (b"", b"y" * 64, answer.hmac[:-1]):
-        assert name_of(cluster.ask(39, renewal(proof), ALICE)) == "NOT_FOUND"
+        assert name_of(cluster.call(39, renewal(proof), ALICE)) == "NOT_FOUND"
 
 
 def test_a_renewal_is_limited_by_the_maximum_lifetime() -> None:
@@ -215,16 +215,16 @@ def test_a_renewal_is_limited_by_the_maximum_lifetime() -> None:
     token = answer.token_id
 
     def renewed(period_ms: int) -> int:
-        told = cluster.ask(39, renewal(answer.hmac, period_ms))
+        told = cluster.call(39, renewal(answer.hmac, period_ms))
         assert name_of(told) == "NONE"
         assert cluster.token(token).expiry_ms == told.expiry_timestamp_ms
         return int(told.expiry_timestamp_ms) - NOW
 
     assert [renewed(each) for each in (1000, -1, 30 * DAY, 0)] == [1000, DAY, 7 * DAY, 0]
     cluster.now_ms += 1
-    assert name_of(cluster.ask(39, renewal(answer.hmac))) == "EXPIRED"
+    assert name_of(cluster.call(39, renewal(answer.hmac))) == "EXPIRED"
     other = cluster.issue()
-    assert cluster.ask(39, renewal(other.hmac, LONG_MAX)).expiry_timestamp_ms < 0
+    assert cluster.call(39, renewal(other.hmac, LONG_MAX)).expiry_timestamp_ms < 0
 
 
 def test_an_expired_token_can_only_be_removed() -> None:
@@ -232,10 +232,10 @@ def test_an_expired_token_can_only_be_removed() -> None:
     cluster = Cluster()
     answer = cluster.issue(max_lifetime_ms=5)
     cluster.now_ms += 6
-    assert name_of(cluster.ask(40, expiry(answer.hmac, 10))) == "EXPIRED"
-    removed = cluster.ask(40, expiry(answer.hmac, -1))
+    assert name_of(cluster.call(40, expiry(answer.hmac, 10))) == "EXPIRED"
+    removed = cluster.call(40, expiry(answer.hmac, -1))
     assert (name_of(removed), removed.expiry_timestamp_ms) == ("NONE", cluster.now_ms)
-    again = cluster.ask(40, expiry(answer.hmac, -1))
+    again = cluster.call(40, expiry(answer.hmac, -1))
     assert (name_of(again), again.expiry_timestamp_ms) == ("NOT_FOUND", -1)
 
 
@@ -244,7 +244,7 @@ def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
     cluster = Cluster()
     answer = cluster.issue()
     for period_ms, left_ms in ((1000, 1000), (30 * DAY, 7 * DAY), (0, 0)):
-        told = cluster.ask(40, expiry(answer.hmac, period_ms))
+        told = cluster.call(40, expiry(answer.hmac, period_ms))
         assert told.expiry_timestamp_ms - NOW == left_ms
     assert answer.token_id in cluster.image.tokens
 
@@ -260,13 +260,13 @@ def test_a_resend_gets_the_same_response_from_the_next_controller() -> None:
     ((_, _, committed),) = decode_outcomes("/x", stored)
     second = Cluster()
     second.now_ms += 5000
-    again = second.ask(38, creation("User:bob"), committed=committed)
+    again = second.call(38, creation("User:bob"), committed=committed)
     assert again == made
     assert not second.image.tokens
-    removal = first.ask(40, expiry(made.hmac))
+    removal = first.call(40, expiry(made.hmac))
     stored = encode_outcomes(5, [RequestOutcomes(identity, "r", first.outcomes)])
     ((_, _, committed),) = decode_outcomes("/x", stored)
-    assert second.ask(40, expiry(made.hmac), committed=committed) == removal
+    assert second.call(40, expiry(made.hmac), committed=committed) == removal
 
 
 def test_outcomes_of_an_earlier_release_have_no_times() -> None:
@@ -278,7 +278,7 @@ def test_outcomes_of_an_earlier_release_have_no_times() -> None:
 def test_a_node_without_the_key_returns_no_hmac() -> None:
     """Nodes may be configured differently by mistake."""
     outcome = Outcome(ErrorCode.NONE, times_ms=(1, 2, 3))
-    answer = Cluster(None).ask(38, creation(), committed={"id": outcome})
+    answer = Cluster(None).call(38, creation(), committed={"id": outcome})
     assert (name_of(answer), answer.hmac, answer.token_id) == ("AUTH_DISABLED", b"", "")
 
 
@@ -307,7 +307,7 @@ def test_tokens_are_found_by_hmac_after_changes() -> None:
     for answer in (first, second):
         assert index.find(answer.hmac, cluster.image.tokens) == cluster.token(answer.token_id)
     before = cluster.image.tokens
-    cluster.ask(40, expiry(first.hmac))
+    cluster.call(40, expiry(first.hmac))
     assert index.find(first.hmac, cluster.image.tokens) is None
     assert index.find(first.hmac, before) is not None
 

@@ -131,7 +131,7 @@ def test_alter_acls_rejects_a_duplicate_resource_with_a_single_code() -> None:
     "wrong",
     [action(2), action(ADD, operation=1), action(ADD, operation=99), action(ADD, kind=1)],
 )
-def test_alter_acls_rejects_an_invalid_action_alone(wrong: AclAction) -> None:
+def test_alter_acls_rejects_only_the_invalid_action(wrong: AclAction) -> None:
     codes, after = alter(on("new", wrong, action(ADD, "User:c")))
     assert codes == [[ErrorCode.INVALID_REQUEST, 0]]
     assert after.entries(ORDERS._replace(name="new")) == (rule("User:c"),)

@@ -203,7 +203,7 @@ def test_alter_topics_without_effect_writes_nothing() -> None:
     """)
 
 
-def test_alter_topics_rejects_a_topic_alone() -> None:
+def test_alter_topics_rejects_only_the_invalid_topic() -> None:
     check("""
     > topic t 1,2 2,3
     > topic u 1
@@ -244,7 +244,7 @@ def test_alter_topics_executes_and_answers_the_last_entry_of_a_topic() -> None:
     """)
 
 
-def test_alter_topics_asks_the_policy_about_the_topic_after_the_alteration() -> None:
+def test_alter_topics_calls_the_policy_with_the_altered_topic() -> None:
     """All partitions, and whether the client placed them."""
     for command, generated in (("partitions=4", True), ("assign=0:3,1", False)):
         cluster = check("> topic t 1,2 2,3")

@@ -126,9 +126,9 @@ def test_metadata_distinguishes_internal_topics() -> None:
     sizes = {"numPartitions": 1, "replicationFactor": 1, "assignments": [], "configs": []}
     created = {"topics": [{"name": name, **sizes} for name in names], "timeoutMs": 9}
     assert isinstance(
-        cluster.ask(1, None, encode_json(19, 7, {**created, "validateOnly": False})), bytes
+        cluster.call(1, None, encode_json(19, 7, {**created, "validateOnly": False})), bytes
     )
-    response = cluster.ask(1, None, encode_json(3, 1, {"topics": None}))
+    response = cluster.call(1, None, encode_json(3, 1, {"topics": None}))
     assert isinstance(response, bytes)
     topics = decode_json(3, 1, response)["topics"]
     assert {t["name"] for t in topics if t["isInternal"]} == {*names[:2]}

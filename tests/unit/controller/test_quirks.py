@@ -1,4 +1,4 @@
-"""Quirks of a real Kafka: off by default, and then as in Kafka."""
+"""Quirks are off by default; an enabled one behaves as in Kafka."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from cluster_model.quirks import (
     quirks_of,
     set_denial_message,
 )
-from tests.unit.broker_proxy.authorizing import saying_to_everybody
+from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker, a_request
 from tests.unit.controller.transcripts import check
 
 ROOT = Path(__file__).parents[3]
 
 
-def test_a_name_enables_one_quirk_and_kafkas_version_all() -> None:
+def test_a_quirk_is_enabled_by_its_name_or_by_kafkas_version() -> None:
     assert quirks_of({}) == frozenset()
     one = quirks_of({"bridgehead.quirks": f" {OFFSET_FETCH_NO_GROUPS_HANGS} ,"})
     assert one == {OFFSET_FETCH_NO_GROUPS_HANGS}
@@ -76,15 +76,15 @@ def test_every_quirk_is_documented_and_used_once() -> None:
 
 async def test_describing_all_credentials_without_the_right_is_not_answered() -> None:
     """Only if no user is named."""
-    everybody = DescribeUserScramCredentialsRequest(users=None)
-    somebody = DescribeUserScramCredentialsRequest(users=[UserName("alice")])
-    denied: Any = (object(), saying_to_everybody(False))
+    all_users = DescribeUserScramCredentialsRequest(users=None)
+    named_users = DescribeUserScramCredentialsRequest(users=[UserName("alice")])
+    denied: Any = (object(), authorize_every_client(False))
     odd = DescribeUserScramCredentials(*denied, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS}))
     with pytest.raises(NeverAnsweredError):
-        await odd.handle(a_request(50, 0), everybody)
+        await odd.handle(a_request(50, 0), all_users)
     for api, request in (
-        (odd, somebody),
-        (DescribeUserScramCredentials(*denied), everybody),
+        (odd, named_users),
+        (DescribeUserScramCredentials(*denied), all_users),
     ):
         with pytest.raises(ApiError) as refused:
             await api.handle(a_request(50, 0), request)
@@ -95,7 +95,7 @@ async def test_fetching_offsets_of_no_group_is_not_answered() -> None:
     """From version 8 on, which takes several groups."""
     broker = CoordinatingBroker()
     enabled = frozenset({OFFSET_FETCH_NO_GROUPS_HANGS})
-    odd = OffsetFetch(broker.coordinators, saying_to_everybody(True), enabled)
+    odd = OffsetFetch(broker.coordinators, authorize_every_client(True), enabled)
     with pytest.raises(NeverAnsweredError):
         await odd.handle(a_request(9, 8), OffsetFetchRequest(groups=[]))
     one = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g")])
@@ -130,7 +130,7 @@ def test_a_deletion_by_id_reveals_which_ids_exist() -> None:
     """)
 
 
-def test_a_denial_has_the_text_of_kafkas() -> None:
+def test_a_denial_has_kafkas_text() -> None:
     """The texts of two recordings without numbers and hashes: direct and forwarded."""
     here = DumpedRequest("127.0.0.1:1-127.0.0.1:2-3", "SASL_PLAINTEXT", "SASL_PLAINTEXT", "0a", 43)
     texts = {denial_text(here, None), denial_text(here, here)}
@@ -150,7 +150,7 @@ def _plain(text: str) -> str:
     return re.sub(r"Session@[0-9a-f]+|\d+", "N", text)
 
 
-def test_the_text_of_a_denial_is_where_kafkas_is() -> None:
+def test_a_denial_sets_the_same_messages_as_in_kafka() -> None:
     """At the top or in each element, only for code 31, only in some APIs."""
     whole = AlterPartitionReassignmentsResponse(error_code=31, error_message="x", responses=[])
     set_denial_message(45, whole, "dump")

@@ -37,7 +37,7 @@ class InProcessReplay(Replay):
         super().__init__(dict.fromkeys(BROKERS, ""), to)
 
     def _exchange(self, broker: int, payload: bytes) -> bytes | str:
-        return self.cluster.ask(broker, self._user, payload)
+        return self.cluster.call(broker, self._user, payload)
 
 
 @cache

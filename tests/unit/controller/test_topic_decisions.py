@@ -160,7 +160,7 @@ def test_create_topics_cannot_place_if_only_some_brokers_have_racks() -> None:
     """)
 
 
-def test_create_topics_asks_the_policy_about_the_final_assignment() -> None:
+def test_create_topics_calls_the_policy_with_the_final_assignment() -> None:
     decided, rejected = Cluster().decide("create t partitions=2 rf=2 / 'bad name'").elements
     assert rejected.policy_check is None
     assert decided.policy_check is not None

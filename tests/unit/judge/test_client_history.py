@@ -52,7 +52,7 @@ def test_failed_operation_is_completed_as_unknown(tmp_path: Path) -> None:
     ],
 )
 def test_outcome_follows_from_error_codes(codes: dict[str, int], outcome: str) -> None:
-    """Codes such as REQUEST_TIMED_OUT decide nothing; all others are a definite no."""
+    """Only codes such as REQUEST_TIMED_OUT leave the outcome unknown."""
     operation = Operation("o1")
     operation.completed(codes)
     assert operation.outcome == outcome

@@ -15,7 +15,7 @@ from cluster_model.principal import KafkaPrincipal
 from event_log.text_log import Level, TextLog
 from node.authorization import Authorization, load_authorizer
 from node.authorizer_log import AuthorizerLog
-from tests.unit.broker_proxy.authorizing import saying
+from tests.unit.broker_proxy.authorizing import authorize_by
 from tests.unit.broker_proxy.client_requests import a_request
 
 
@@ -95,7 +95,7 @@ def test_each_check_is_logged_once_per_request() -> None:
         asked.append(f"{operation} {name}")
         return operation == "READ"
 
-    may = cached_authorize(saying(rule))
+    may = cached_authorize(authorize_by(rule))
     assert [may("READ", "TOPIC", "a"), may("READ", "TOPIC", "a"), may("WRITE", "TOPIC", "a")] == [
         *(True, True, False)
     ]

@@ -71,11 +71,11 @@ def test_unknown_tags_in_a_header_are_skipped() -> None:
         "0012",
         "00120000000000",
         "001300000000000100",  # cut within the client id's length
-        "0013000000000001000570",  # client id of five bytes, one there
+        "0013000000000001000570",  # a client id of five bytes, cut after one
         "03e7000000000001000170",  # no API 999
         "0037000000000001000170",  # DescribeQuorum: not on a ZooKeeper broker
-        "001300050000000100017001",  # a tag is promised
-        "00130005000000010001700100ffffffff7f",  # its size lies
+        "001300050000000100017001",  # the announced tag is missing
+        "00130005000000010001700100ffffffff7f",  # its size is wrong
         "0013000500000001000170ffffffffff01",  # a varint without end
         "001200630000000100ff70",  # ApiVersions 99, cut
         "0012006300000001000170",  # ApiVersions 99 in header 1, as recorded: closed
