@@ -89,20 +89,20 @@ def create_topic_body(name: str, partitions: int = 1, replicas: int = 1, **field
 
 def topic_to_create(
     name: str,
-    partitions: int = 1,
-    replicas: int = 1,
+    partitions: int | None = None,
+    replicas: int | None = None,
     assignments: Mapping[int, Sequence[int]] | None = None,
     configs: Mapping[str, str | None] | None = None,
 ) -> Body:
     """Return a topic of a CreateTopics request in its JSON form.
 
-    With `assignments` (broker ids by partition) the default counts become -1.
+    `assignments` maps partitions to broker ids. The default counts are -1 with it, else 1.
     """
-    given = assignments is not None
+    default = 1 if assignments is None else -1
     return {
         "name": name,
-        "numPartitions": -1 if given and partitions == 1 else partitions,
-        "replicationFactor": -1 if given and replicas == 1 else replicas,
+        "numPartitions": default if partitions is None else partitions,
+        "replicationFactor": default if replicas is None else replicas,
         "assignments": [
             {"partitionIndex": partition, "brokerIds": list(brokers)}
             for partition, brokers in (assignments or {}).items()

@@ -202,9 +202,8 @@ def compose_cluster(
         compose.start()
         yield ComposeCluster(project, compose, ports)
     finally:
-        os.environ["COMPOSE_PROFILES"] = (
-            "pipeline"  # services of inactive profiles would not be removed
-        )
+        # Services of inactive profiles would not be removed.
+        os.environ["COMPOSE_PROFILES"] = "pipeline"
         compose.stop(down=True)
         os.environ.clear()
         os.environ.update(before)

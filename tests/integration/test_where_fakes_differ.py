@@ -45,7 +45,7 @@ def create(
 ) -> list[tuple[str, str | None]]:
     """Create topics with equal settings; return each one's error name and message."""
     given = dict(enumerate(replicas)) if replicas else None
-    rows = [topic_to_create(name, 1, 1 if given else 3, given, configs) for name in topics]
+    rows = [topic_to_create(name, None, None if given else 3, given, configs) for name in topics]
     body = {"topics": rows, "timeoutMs": timeout_ms, "validateOnly": False}
     answer = call(cluster, CREATE_TOPICS, 7, body)
     return [(ErrorCode(t["errorCode"]).name, t["errorMessage"]) for t in answer["topics"]]

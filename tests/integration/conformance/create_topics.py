@@ -21,8 +21,8 @@ def body(*topics: dict[str, Any], timeout: int = 10_000, dry: bool = False) -> d
 
 def topic(
     name: str = "new-{n}",
-    partitions: int = 1,
-    replicas: int = 1,
+    partitions: int | None = None,
+    replicas: int | None = None,
     assignments: dict[int, list[int]] | None = None,
     **configs: str | None,
 ) -> dict[str, Any]:
