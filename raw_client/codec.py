@@ -83,11 +83,11 @@ def create_topics(
 
 def create_topic_body(name: str, partitions: int = 1, replicas: int = 1, **fields: Any) -> Body:
     """Return the JSON body of a CreateTopics request for one topic."""
-    topic = topic_to_create(name, partitions, replicas)
+    topic = topic_body(name, partitions, replicas)
     return {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False, **fields}
 
 
-def topic_to_create(
+def topic_body(
     name: str,
     partitions: int | None = None,
     replicas: int | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from raw_client.codec import topic_to_create
+from raw_client.codec import topic_body
 from tests.integration.authorization_row import (
     CLUSTER_DENIED,
     MAY,
@@ -35,7 +35,7 @@ _ACL: Final = {
     "permissionType": 3,
 }
 _NO_TOPIC_ID: Final = "A" * 22
-_CREATE: Final = topic_to_create("{name}")
+_CREATE: Final = topic_body("{name}")
 _METADATA: Final = {"allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": False}
 _SCRAM: Final = {"deletions": [{"name": "{name}", "mechanism": 1}], "upsertions": []}
 _TOKEN_FOR_ANOTHER: Final = {

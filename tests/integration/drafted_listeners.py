@@ -10,7 +10,7 @@ from bridgehead.kafka_wire.headers import (
     encode_request_header,
 )
 from raw_client.blocking import CLOSED, Connection, call_once
-from raw_client.codec import topic_to_create
+from raw_client.codec import topic_body
 
 METADATA, ALTER_CONFIGS, INCREMENTAL, QUOTAS = 3, 33, 44, 49
 # Properties of brokers with a listener for each dialect.
@@ -75,7 +75,7 @@ def creation(
     timeout_ms: int = 10_000,
     **fields: Any,
 ) -> dict[str, Any]:
-    topics = [topic_to_create(name, partitions, factor, assignment) for name in names]
+    topics = [topic_body(name, partitions, factor, assignment) for name in names]
     return {"topics": topics, "timeoutMs": timeout_ms, **fields}
 
 

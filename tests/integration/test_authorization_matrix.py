@@ -20,7 +20,7 @@ from cluster_model.acls import (
 )
 from cluster_model.authorization import CLUSTER_NAME, OPERATION_CODES
 from raw_client.blocking import Connection
-from raw_client.codec import topic_to_create
+from raw_client.codec import topic_body
 from tests.integration.authorization_matrix import ROWS
 from tests.integration.authorization_row import Row
 from tests.integration.token_clients import CREATE, Client, logs_in
@@ -110,7 +110,7 @@ def prepare(cluster: Cluster) -> None:
         for persona in PERSONAS
         for path, broker in PATHS.items()
     }
-    topics = [topic_to_create(name, assignments={0: [at]}) for name, at in names.items()]
+    topics = [topic_body(name, assignments={0: [at]}) for name, at in names.items()]
     answer = admin.call(19, 4, {"topics": topics, "timeoutMs": 30000, "validateOnly": False})
     assert {each["errorCode"] for each in answer["topics"]} == {0}
     with Client(cluster, CONTROLLER).log_in("owner") as owner:

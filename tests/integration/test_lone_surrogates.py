@@ -13,7 +13,7 @@ import pytest
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.api_key import ApiKey
 from raw_client.blocking import Connection
-from raw_client.codec import encode_json, topic_to_create
+from raw_client.codec import encode_json, topic_body
 from tests.integration.secured import jaas
 
 PROPERTIES = {
@@ -41,7 +41,7 @@ REQUESTS = [
         ApiKey.CREATE_TOPICS,
         5,
         {
-            "topics": [topic_to_create(name, configs={"QQQ": "QQQ"}) for name in ("QQQ", "orders")],
+            "topics": [topic_body(name, configs={"QQQ": "QQQ"}) for name in ("QQQ", "orders")],
             "timeoutMs": 5000,
             "validateOnly": False,
         },

@@ -7,7 +7,7 @@ from typing import Any
 
 from bridgehead.cluster import Cluster
 from raw_client.blocking import Connection
-from raw_client.codec import topic_to_create
+from raw_client.codec import topic_body
 from tests.integration.conftest import StartCluster
 
 CREATE_TOPICS, ALTER_QUOTAS, API_VERSIONS = 19, 49, 18
@@ -34,7 +34,7 @@ class Client:
     ) -> tuple[list[int], int | None]:
         """Return the topics' error codes, and the throttle time if this version has one."""
         body: dict[str, Any] = {
-            "topics": [topic_to_create(name, partitions) for name, partitions in topics],
+            "topics": [topic_body(name, partitions) for name, partitions in topics],
             "timeoutMs": timeout_ms,
         }
         if version >= 1:

@@ -12,7 +12,7 @@ import pytest
 
 from bridgehead.cluster import Cluster, ClusterError
 from raw_client.blocking import call_once
-from raw_client.codec import topic_to_create
+from raw_client.codec import topic_body
 from tests.integration.conftest import StartCluster
 
 NONE, VIOLATION, UNKNOWN, TIMED_OUT = 0, 44, -1, 7
@@ -105,7 +105,7 @@ def topics(
     *names: str, partitions: int = 1, retention: str | None = None, **fields: Any
 ) -> dict[str, Any]:
     configs = {"retention.ms": retention} if retention else None
-    each = [topic_to_create(name, partitions, 2, configs=configs) for name in names]
+    each = [topic_body(name, partitions, 2, configs=configs) for name in names]
     return {"topics": each, "timeoutMs": 10_000, "validateOnly": False, **fields}
 
 

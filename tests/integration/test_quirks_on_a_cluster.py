@@ -11,7 +11,7 @@ import pytest
 
 from bridgehead.cluster import Cluster
 from raw_client.blocking import call_once
-from raw_client.codec import encode_json, topic_to_create
+from raw_client.codec import encode_json, topic_body
 from tests.integration.conftest import StartCluster
 
 METADATA, CREATE_TOPICS, DESCRIBE_ACLS, ALTER_CONFIGS, LIST_REASSIGNMENTS = 3, 19, 29, 33, 46
@@ -24,7 +24,7 @@ def call(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, 
 
 def create_topic(cluster: Cluster, name: str, replicas: list[int] | None) -> int:
     """Create a one-partition topic, with these replicas or placed by the controller."""
-    topic = topic_to_create(name, assignments=None if replicas is None else {0: replicas})
+    topic = topic_body(name, assignments=None if replicas is None else {0: replicas})
     body = {"topics": [topic], "timeoutMs": 300, "validateOnly": False}
     (result,) = call(cluster, 2, CREATE_TOPICS, 4, body)["topics"]
     return int(result["errorCode"])

@@ -15,7 +15,7 @@ import pytest
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.errors import ErrorCode
 from raw_client.blocking import call_once
-from raw_client.codec import topic_to_create
+from raw_client.codec import topic_body
 from tests.integration.waiting import wait_until
 
 LIST_OFFSETS, METADATA, FIND_COORDINATOR, CREATE_TOPICS, DESCRIBE_CONFIGS = 2, 3, 10, 19, 32
@@ -45,7 +45,7 @@ def create(
 ) -> list[tuple[str, str | None]]:
     """Create topics with equal settings; return each one's error name and message."""
     given = dict(enumerate(replicas)) if replicas else None
-    rows = [topic_to_create(name, None, None if given else 3, given, configs) for name in topics]
+    rows = [topic_body(name, None, None if given else 3, given, configs) for name in topics]
     body = {"topics": rows, "timeoutMs": timeout_ms, "validateOnly": False}
     answer = call(cluster, CREATE_TOPICS, 7, body)
     return [(ErrorCode(t["errorCode"]).name, t["errorMessage"]) for t in answer["topics"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from raw_client.codec import topic_to_create
+from raw_client.codec import topic_body
 from tests.integration.conformance.case import Case, Topic
 
 LARGER_FACTOR = "Replication factor: 4 larger than available brokers: 3."
@@ -28,7 +28,7 @@ def topic(
 ) -> dict[str, Any]:
     """A topic of a request; `assignments` without numbers."""
     dotted = {key.replace("_", "."): value for key, value in configs.items()}
-    return topic_to_create(name, partitions, replicas, assignments, dotted)
+    return topic_body(name, partitions, replicas, assignments, dotted)
 
 
 def result(code: int, text: str | None, name: str = "new-{n}", **more: Any) -> dict[str, Any]:
