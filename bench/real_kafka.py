@@ -18,7 +18,7 @@ from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
-from fidelity.real_kafka import kafka_brokers, why_not
+from fidelity.real_kafka import kafka_brokers, reason_to_skip
 from raw_client.asynchronous import AsyncConnection
 from raw_client.codec import create_topics
 
@@ -55,7 +55,7 @@ async def _forwarder(bootstrap: str) -> str:
 
 def run(plan: Plan) -> list[str]:
     """Measure small and bulk creates, alternating between both."""
-    reason = why_not()
+    reason = reason_to_skip()
     if reason is not None:
         return [f"SKIPPED: {reason}"]
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:

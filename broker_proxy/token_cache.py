@@ -53,7 +53,7 @@ class TokenCache:
         """Replace all tokens."""
         self._learned = dict(tokens)
         self._credentials = {
-            key: made for key, made in self._credentials.items() if key[0] in self._learned
+            key: known for key, known in self._credentials.items() if key[0] in self._learned
         }
 
     def update(self, token_id: str, token: DelegationToken | None) -> None:
@@ -73,13 +73,13 @@ class TokenCache:
         """
         if self.secret is None or token_id not in self.tokens:
             return None
-        made = self._credentials.get((token_id, mechanism))
-        if made is None:
+        credential = self._credentials.get((token_id, mechanism))
+        if credential is None:
             password = base64.b64encode(self.secret.hmac(token_id)).decode()
             salt = self._new_salt(_SALT_BYTES)
-            made = derive_credential(mechanism, password, salt, ITERATIONS_MIN)
-            self._credentials[token_id, mechanism] = made
-        return made
+            credential = derive_credential(mechanism, password, salt, ITERATIONS_MIN)
+            self._credentials[token_id, mechanism] = credential
+        return credential
 
     def owner(self, token_id: str) -> str | None:
         """Return the name of a token's owner, the principal of connections that log in with it."""

@@ -205,8 +205,8 @@ async def set_up(
     broker = min(addresses)
     rules = [rule for user in USERS for rule in _rules(user)]
     granted = await admin.call(broker, CREATE_ACLS, 2, CreateAclsRequest(rules))
-    made = await admin.call(broker, CREATE_TOPICS, 7, _create(*(f"{user}-base" for user in USERS)))
-    codes = {each.error_code for each in (*granted.results, *made.topics)}
+    base = await admin.call(broker, CREATE_TOPICS, 7, _create(*(f"{user}-base" for user in USERS)))
+    codes = {each.error_code for each in (*granted.results, *base.topics)}
     assert codes == {NONE}, codes
     admin.close()
     deadline = time.monotonic() + propagated_within_s

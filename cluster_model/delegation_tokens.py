@@ -85,8 +85,8 @@ class TokenIndex:
         if known is not None and known in tokens:
             return tokens[known]
         if self._seen is not tokens:
-            made = {token_id: made for made, token_id in self._ids.items()}
-            self._ids = {made.get(each) or self._secret.hmac(each): each for each in tokens}
+            hmacs = {token_id: hmac for hmac, token_id in self._ids.items()}
+            self._ids = {hmacs.get(each) or self._secret.hmac(each): each for each in tokens}
             self._seen = tokens
         found = self._ids.get(hmac_bytes)
         return None if found is None else tokens[found]

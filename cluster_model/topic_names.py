@@ -33,8 +33,8 @@ def path_error(path: str) -> str | None:
             return _at("relative paths not allowed", path, at + len(node) - 1)
         illegal = _NOT_IN_PATHS.search(node)
         if illegal is not None:
-            what = "invalid character" if illegal[0] != "\0" else "null character not allowed"
-            return _at(what, path, at + illegal.start())
+            problem = "invalid character" if illegal[0] != "\0" else "null character not allowed"
+            return _at(problem, path, at + illegal.start())
         at += len(node) + 1
     return None
 

@@ -195,11 +195,11 @@ class ControllerLoop:
         marked = [r.topic for r in records if isinstance(r, DeletionMarkerRecord)]
         if marked:
             self._jobs.append(delete_topics(lambda: self.image, marked))
-        begun = [
+        started = [
             r.topic for r in records if isinstance(r, AssignmentRecord) and starts_reassignment(r)
         ]
-        if begun:
-            self._jobs.append(complete_reassignments(lambda: self.image, begun))
+        if started:
+            self._jobs.append(complete_reassignments(lambda: self.image, started))
 
     def _decide_or_fail(
         self, pending: PendingRequest, image: MetadataImage, entries: list[Entry]

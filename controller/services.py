@@ -89,6 +89,6 @@ class Services:
     channel_refused: Callable[[], None]  # metric
     state_changed: Callable[[ControllerState], None]
     own_broker: Peer
-    policies: Policies | None = None  # None: none is configured
+    policies: Policies | None = None  # None if none is configured
     quirks: Quirks = NO_QUIRKS
     understands_envelopes: bool = True  # bridgehead.envelope.supported

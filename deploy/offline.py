@@ -156,7 +156,7 @@ def make_wheelhouse(locks: Sequence[str] = ("node", "tools")) -> None:
     WHEELHOUSE.mkdir(parents=True)
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
     say("Downloading the wheels (half a gigabyte, most of it Spark) ...")
-    made: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for name, text in texts.items():
         ready = WHEELHOUSE / f"{name}.download"
         ready.write_text(without(text, SOURCE_ONLY))
@@ -169,9 +169,9 @@ def make_wheelhouse(locks: Sequence[str] = ("node", "tools")) -> None:
         ready.unlink()
     for name in SOURCE_ONLY:
         (wheel,) = WHEELHOUSE.glob(f"{name}-*.whl")
-        made[name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        hashes[name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
     for name, text in texts.items():
-        here = {each: made[each] for each in made if f"\n{each}==" in f"\n{text}"}
+        here = {each: hashes[each] for each in hashes if f"\n{each}==" in f"\n{text}"}
         (WHEELHOUSE / f"{name}.lock").write_text(locked_again(text, here))
     marker.write_text(digest)
 

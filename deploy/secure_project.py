@@ -45,8 +45,8 @@ def write_secrets(cluster_file: Path, folder: Path, hosts: list[str], user: str)
         brokers = authority.issue_brokers(["127.0.0.1", "localhost", *hosts])
         for name in settings.access.certificates:
             authority.issue_user(name)
-        made = certificate_properties(str(brokers), str(authority.certificate_file))
-        properties = {**made, **properties}
+        security_properties = certificate_properties(str(brokers), str(authority.certificate_file))
+        properties = {**security_properties, **properties}
     supers = [each for each in properties.get("super.users", "").split(";") if each]
     if "authorizer.class.name" in properties and f"User:{user}" not in supers:
         properties["super.users"] = ";".join([*supers, f"User:{user}"])

@@ -133,7 +133,7 @@ def quirks_page() -> str:
     ]
     page += ["", "No quirk reproduces these behaviours, although they are of the same kinds:", ""]
     page += ["| difference | reason |", "|---|---|"]
-    page += [_row(row, why) for row, why in quirks.UNSUPPORTED_QUIRKS.items()]
+    page += [_row(row, reason) for row, reason in quirks.UNSUPPORTED_QUIRKS.items()]
     return "\n".join([*page, ""])
 
 
@@ -149,7 +149,7 @@ def apis_page() -> str:
     page += ["|---|---|---|---|---|---|---|"]
     page += [_api_row(spec) for spec in specs if spec.route is not None]
     page += ["", *_UNSERVED_INTRODUCTION, "", "| API | key | why |", "|---|---|---|"]
-    page += [_row(_name(key), str(int(key)), why) for key, why in sorted(UNSERVED.items())]
+    page += [_row(_name(key), str(int(key)), reason) for key, reason in sorted(UNSERVED.items())]
     return "\n".join([*page, ""])
 
 

@@ -116,11 +116,11 @@ def commands_page() -> str:
     page += ["| code | meaning |", "|---|---|"]
     page += [f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items()]
     for words in command_names():
-        shown = CliRunner().invoke(
+        result = CliRunner().invoke(
             app, [*words, "--help"], prog_name="bridgehead", env={"COLUMNS": "80"}
         )
         title = " ".join(["bridgehead", *words])
-        page += ["", f"## {title}", "", "```", shown.stdout.strip(), "```"]
+        page += ["", f"## {title}", "", "```", result.stdout.strip(), "```"]
     return "\n".join([*page, ""])
 
 

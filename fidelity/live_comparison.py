@@ -24,7 +24,7 @@ from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from fidelity.random_cases import random_cases
-from fidelity.real_kafka import data_of, kafka_brokers, why_not
+from fidelity.real_kafka import data_of, kafka_brokers, reason_to_skip
 from fidelity.replay import Replay, Report, Step, load_cases
 
 _RECORDING: Final = Path("tests/recordings/forwarded-open.jsonl.gz")
@@ -127,7 +127,7 @@ def main() -> int:
         "--authorizer", action="store_true", help="enable ACLs; runs no recorded cases"
     )
     options = parser.parse_args()
-    reason = why_not()
+    reason = reason_to_skip()
     if reason is not None:
         sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads it.\n")
         return _KAFKA_UNAVAILABLE

@@ -145,7 +145,7 @@ def _set_up(words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _creation(topics: list[tuple[str, list[tuple[int, list[int]]]]]) -> dict[str, Any]:
-    made = [
+    creations = [
         {
             "name": name,
             "numPartitions": -1,
@@ -155,7 +155,7 @@ def _creation(topics: list[tuple[str, list[tuple[int, list[int]]]]]) -> dict[str
         }
         for name, placed in topics
     ]
-    body = {"topics": made, "timeoutMs": 10_000, "validateOnly": False}
+    body = {"topics": creations, "timeoutMs": 10_000, "validateOnly": False}
     return _request_step(_BY_KEY[K.CREATE_TOPICS], 7, body, "broker:2", SETTLE_S)
 
 

@@ -24,16 +24,16 @@ _JARS = "~/.cache/bridgehead/kafka-3.9.1"
 _POLL_S = 0.05
 
 
-def why_not() -> str | None:
+def reason_to_skip() -> str | None:
     """Return why no real Kafka can be started here; None if one can."""
     if not list(jars().glob("kafka_2.13-3.9.1.jar")):
         return f"{jars()} has no kafka_2.13-3.9.1.jar (see BRIDGEHEAD_KAFKA_JARS)"
     if shutil.which("java") is None:
         return "there is no java on the PATH"
-    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(\d+)', said)
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
+    version = re.search(r'version "(\d+)', java.stderr)
     if version is None or not 17 <= int(version[1]) <= 23:
-        return f"Kafka 3.9.1 needs Java 17 to 23 on the PATH; java -version says {said!r}"
+        return f"Kafka 3.9.1 needs Java 17 to 23 on the PATH; java -version says {java.stderr!r}"
     return None
 
 

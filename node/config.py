@@ -112,14 +112,14 @@ class NodeConfig:
 
     @property
     def token_secret(self) -> TokenSecret | None:
-        """delegation.token.secret.key or its old name; None: delegation tokens are disabled."""
+        """delegation.token.secret.key or its old name; None disables delegation tokens."""
         name, old_name = "delegation.token.secret.key", "delegation.token.master.key"
         key = self.broker.string(name) or self.broker.string(old_name)
         return TokenSecret(key) if key else None
 
     @property
     def listener_for_envelopes(self) -> str | None:
-        """The listener that accepts Envelopes of Kafka clients, chosen like Kafka; None: none."""
+        """The listener, chosen as in Kafka, that accepts Envelopes of Kafka clients; or None."""
         if not self.own.forwarding_enabled:
             return None
         names = ("control.plane.listener.name", "inter.broker.listener.name")
@@ -142,7 +142,7 @@ def read_config(text: str) -> NodeConfig:
     """Parse and check a properties file.
 
     Raises:
-        NodeConfigError: a property is wrong; says how to correct it. InvalidBrokerConfigError: the
+        NodeConfigError: a property is wrong; the text has the fix. InvalidBrokerConfigError: the
             same, one sentence for each property.
     """
     properties = dict(parse_properties(text))

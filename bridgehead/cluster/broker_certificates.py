@@ -82,13 +82,13 @@ def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> N
         OSError: the folder cannot be written.
     """
     wanted = {"user": user, "brokers": sorted(broker_ids)}
-    made = read_json(folder / "made.json") or {}
+    note = read_json(folder / "made.json") or {}
     there = all(
         path.exists()
         for broker_id in broker_ids
         for path in dataclasses.astuple(files_of(folder, broker_id))
     )
-    if there and made.get("for") == wanted and made.get("until", 0) > time.time() + _RENEW_BEFORE_S:
+    if there and note.get("for") == wanted and note.get("until", 0) > time.time() + _RENEW_BEFORE_S:
         return
     (folder / "made.json").unlink(missing_ok=True)
     until = make_certificates(folder, dict.fromkeys(broker_ids, user))

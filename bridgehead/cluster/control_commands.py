@@ -185,10 +185,10 @@ async def _heal(cluster: RunningCluster, message: Message) -> Message:
 
 async def _controller_show(cluster: RunningCluster, _: Message) -> Message:
     controller = await cluster.active_controller()
-    shown = controller or {}
+    fields = controller or {}
     return {
-        "controller_id": shown.get("id"),
-        "controller_epoch": shown.get("controller_epoch"),
+        "controller_id": fields.get("id"),
+        "controller_epoch": fields.get("controller_epoch"),
         "state": controller,
     }
 

@@ -82,8 +82,8 @@ def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSetting
         raise ClusterError(
             f"{folder} contains certificates that cannot be used: remove it to generate new ones."
         ) from error
-    made = certificate_properties(str(brokers), str(authority.certificate_file))
-    return dataclasses.replace(settings, properties={**made, **settings.properties})
+    security_properties = certificate_properties(str(brokers), str(authority.certificate_file))
+    return dataclasses.replace(settings, properties={**security_properties, **settings.properties})
 
 
 async def apply_access(

@@ -38,9 +38,9 @@ def launch(
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    order = {"settings": settings_to_json(settings), "detached": detached}
+    request = {"settings": settings_to_json(settings), "detached": detached}
     try:
-        process.stdin.write(json.dumps(order).encode() + b"\n")
+        process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
         if detached:
             process.stdin.close()
@@ -51,10 +51,10 @@ def launch(
         raise
     answer = json.loads(line) if line.endswith(b"\n") else {}
     if "ready" not in answer:
-        said = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
+        errors = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
         process.wait()
-        last_words = said[-1] if said else "The supervisor exited before the cluster was ready."
-        raise ClusterError(str(answer.get("error", last_words)))
+        reason = errors[-1] if errors else "The supervisor exited before the cluster was ready."
+        raise ClusterError(str(answer.get("error", reason)))
     process.stdout.close()
     process.stderr.close()
     return process, dict(answer["ready"])

@@ -37,10 +37,10 @@ def with_credentials(settings: ClusterSettings) -> ClusterSettings:
     if not wants_acls(settings) or any(name in settings.properties for name in NAMES):
         return settings
     file = channel_folder(settings) / "zookeeper.json"
-    made = read_json(file)
-    if made is None or set(made) != set(NAMES):
+    found = read_json(file)
+    if found is None or set(found) != set(NAMES):
         users = ("controller", "broker")
-        made = {n: f"{u}:{secrets.token_urlsafe(24)}" for n, u in zip(NAMES, users, strict=True)}
+        found = {n: f"{u}:{secrets.token_urlsafe(24)}" for n, u in zip(NAMES, users, strict=True)}
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(file, json.dumps(made).encode())
-    return dataclasses.replace(settings, properties={**settings.properties, **made})
+        write_private(file, json.dumps(found).encode())
+    return dataclasses.replace(settings, properties={**settings.properties, **found})

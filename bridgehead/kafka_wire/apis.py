@@ -162,10 +162,10 @@ def _forward(
 
 
 def _unserved(
-    key: ApiKey, last: int, flexible: int | None, why: str, shape: ErrorShape | None = None
+    key: ApiKey, last: int, flexible: int | None, reason: str, shape: ErrorShape | None = None
 ) -> ApiSpec:
     """Build the row of an API that is not served; SASL authentication may still reject it."""
-    return _spec(key, last, flexible, unserved_because=why, error_shape=shape)
+    return _spec(key, last, flexible, unserved_because=reason, error_shape=shape)
 
 
 def _drafted(key: ApiKey, route: Route, shape: ErrorShape, rights: str) -> ApiSpec:

@@ -85,9 +85,9 @@ class Envelope:
             raise ClosedUnansweredError(f"an Envelope on listener {listener}")
         may = self._authorize_for(request)
         if not may("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):  # 3
-            who = request.client.principal
+            sender = request.client.principal
             raise _RefusedError(
-                ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{who} lacks CLUSTER_ACTION on Cluster"
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{sender} lacks CLUSTER_ACTION on Cluster"
             )
         if not self._is_controller():  # 4
             raise _RefusedError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller")

@@ -203,11 +203,11 @@ class SaslAuthenticator:
         except WireError as error:
             return self._refuse(str(error))
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
-            why = (
+            reason = (
                 f"Unexpected Kafka request of type {DRAFTED_SPECS[header.api_key].enum_name} "
                 "during SASL authentication."
             )
-            return self._refuse(why, _out_of_turn(header, message, why))
+            return self._refuse(reason, _out_of_turn(header, message, reason))
         try:
             challenge = self._evaluate(message.auth_bytes)
         except SaslError as failed:

@@ -46,7 +46,7 @@ class EffectiveBrokerConfig:
     static: BrokerConfig
     cluster_default: Mapping[str, str]  # stored in /config/brokers/<default>
     per_broker: Mapping[str, str]  # stored in /config/brokers/<id>
-    ignored: tuple[str, ...]  # why stored values are skipped
+    ignored: tuple[str, ...]  # the reasons why stored values are not used
     _merged: Mapping[str, str] = field(repr=False)
 
     @classmethod
@@ -143,7 +143,7 @@ class EffectiveBrokerConfig:
 
 
 def _usable(stored: Mapping[str, str], ignored: list[str], *, of_broker: bool) -> dict[str, str]:
-    """Return the stored values that can be applied; add the reason for each other to `ignored`."""
+    """Return the stored values that can be applied; add the reasons against others to `ignored`."""
     usable: dict[str, str] = {}
     for name, value in stored.items():
         key = config_key(name)

@@ -56,7 +56,7 @@ class AlterPartitionReassignments(AdminApi):
             denied = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return Decision.of_whole_request(denied)
         elements: list[Decided] = []
-        begun: dict[str, dict[int, PartitionAssignment]] = {}
+        started: dict[str, dict[int, PartitionAssignment]] = {}
         for (name, partition), target in _requested(request).items():
             element = partition_element(name, partition)
             if element in committed:
@@ -65,8 +65,8 @@ class AlterPartitionReassignments(AdminApi):
             if isinstance(change, Outcome):
                 elements.append(Decided(element, change))
             else:
-                begun.setdefault(name, {})[partition] = change
-        for name, changes in begun.items():
+                started.setdefault(name, {})[partition] = change
+        for name, changes in started.items():
             elements += _begin(context, name, changes, image)
         return Decision(elements)
 

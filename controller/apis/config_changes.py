@@ -254,6 +254,6 @@ def _unsupported(resource_type: int) -> str:
 
 
 def _invalid_config(resource: Any, text: str) -> ApiError:
-    shown = f"ConfigResource(type={_TYPE_NAMES[resource.resource_type]}, "
-    shown += f"name='{resource.resource_name}')"
-    return ApiError(ErrorCode.INVALID_CONFIG, f"Invalid config value for resource {shown}: {text}")
+    named = f"ConfigResource(type={_TYPE_NAMES[resource.resource_type]}, "
+    named += f"name='{resource.resource_name}')"
+    return ApiError(ErrorCode.INVALID_CONFIG, f"Invalid config value for resource {named}: {text}")

@@ -81,9 +81,9 @@ class DirectSession:
         self._log.append(SessionOpened(role="direct", session=name))
         self._log.flush()
         self._znode, self._version = DirectWriterZnode.path(self._broker_id, name), 0
-        made = await session.multi([session.encode(Create(self._znode, b"", ephemeral=True))])
-        if made.failed_index is not None:
-            raise ZooKeeperRefusedError(f"{self._znode}: error {made.error_code}")
+        result = await session.multi([session.encode(Create(self._znode, b"", ephemeral=True))])
+        if result.failed_index is not None:
+            raise ZooKeeperRefusedError(f"{self._znode}: error {result.error_code}")
 
     def _state_changed(self, session: ZooKeeperSession, state: SessionState) -> None:
         if state is SessionState.SUSPENDED:

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _seal(folder: Path, log_folders: list[str], key_file: Path | None) -> None:
-    """Seal every unsealed run; with logs named, seal the last run again."""
+    """Seal every unsealed run; with `--zookeeper-logs`, seal the last run again."""
     key = None if key_file is None else read_key(key_file)
     runs = find_runs(folder)
     chosen = [run for run in runs if not (run / MANIFEST).is_file()]

@@ -56,8 +56,8 @@ def images(engine: None) -> None:
     if os.environ.get("BRIDGEHEAD_IMAGES") == "there":
         return
     command = (sys.executable, "-m", "deploy.offline")
-    made = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
-    if made.returncode == CANNOT_BUILD:
-        not_tested(made.stderr.strip())
-    assert made.returncode == 0, made.stderr
+    result = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
+    if result.returncode == CANNOT_BUILD:
+        not_tested(result.stderr.strip())
+    assert result.returncode == 0, result.stderr
     subprocess.run(["make", "image-offline"], cwd=ROOT, check=True)

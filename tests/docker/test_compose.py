@@ -122,7 +122,7 @@ def test_secured_cluster_enforces_its_file(images: None, tmp_path: Path) -> None
         stranger = client("alice", "a guess", "SCRAM-SHA-256")
         with pytest.raises(KafkaException):
             stranger.list_topics(timeout=3)
-        said = cluster.compose("logs")
-        assert "alice-secret" not in said
-        assert "admin-secret" not in said
+        logs = cluster.compose("logs")
+        assert "alice-secret" not in logs
+        assert "admin-secret" not in logs
     assert left_behind(cluster.project) == ""

@@ -33,7 +33,7 @@ from tests.docker.compose import (
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
 RUN_ID = "compose-faults"
-TOLD = {
+ENVIRONMENT = {
     "BRIDGEHEAD_SESSION_TIMEOUT_MS": "2000",
     "BRIDGEHEAD_RUN_ID": RUN_ID,
     "BRIDGEHEAD_SCENARIO": "kill-pause-disconnect",
@@ -80,7 +80,7 @@ def _run_and_judge(
     """Judge by node events, client history and the logs of all ZooKeeper members."""
     harness = begin_evidence(folder / "evidence", RUN_ID)
     run = folder / "evidence" / f"run={RUN_ID}"
-    with compose_cluster(*overrides, environment=TOLD) as cluster:
+    with compose_cluster(*overrides, environment=ENVIRONMENT) as cluster:
         cluster.harness = harness
         with ClientHistory(run, "load") as history:
             load = Load(cluster.bootstrap_servers.split(","), history, threads_per_broker=1)

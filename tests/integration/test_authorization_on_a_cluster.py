@@ -47,13 +47,13 @@ class Story(NamedTuple):
     learned: bool  # whether the other broker applied the new ACL in time
 
 
-def acl(kind: int, how: int, name: str, who: str, operation: int, permission: int) -> Any:
+def acl(kind: int, how: int, name: str, principal: str, operation: int, permission: int) -> Any:
     return {
         "resourceType": kind,
         "resourceName": name,
         "resourcePatternType": how,
-        "principal": who,
-        "host": CLIENTS_HOST if who == "User:alice" and permission == ALLOW else "*",
+        "principal": principal,
+        "host": CLIENTS_HOST if principal == "User:alice" and permission == ALLOW else "*",
         "operation": operation,
         "permissionType": permission,
     }

@@ -96,12 +96,12 @@ def results(step: Any, response: EnvelopeResponse) -> Any:
     correlation, at = decode_response_header(key, version, response.response_data)
     message = decode_response(key, version, response.response_data, at)
     if key == CREATE_TOPICS:
-        said = [(each.name, each.error_code, each.error_message) for each in message.topics]
+        results = [(each.name, each.error_code, each.error_message) for each in message.topics]
     elif key == ALTER_CONFIGS:
-        said = [each.error_code for each in message.responses]
+        results = [each.error_code for each in message.responses]
     else:
-        said = message.error_code
-    return response.error_code, correlation, said
+        results = message.error_code
+    return response.error_code, correlation, results
 
 
 @pytest.mark.parametrize("step", list(recorded_steps()))

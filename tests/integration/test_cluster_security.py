@@ -61,11 +61,11 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     bridgehead("down", "--data-dir", str(folder))
 
 
-def login(data_dir: Path, broker: int, listener: str, **who: object) -> Login:
+def login(data_dir: Path, broker: int, listener: str, **credentials: object) -> Login:
     document = ClusterClient(data_dir).status()
     (at,) = [each["listeners"] for each in document["brokers"] if each["id"] == broker]
     protocol = {"CLIENTS": "SASL_SSL", "MUTUAL": "SSL"}[listener]
-    return Login(at[listener], protocol, ca=data_dir / "tls" / "ca.pem", **who)  # type: ignore[arg-type]
+    return Login(at[listener], protocol, ca=data_dir / "tls" / "ca.pem", **credentials)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("broker", [1, 2])
@@ -78,24 +78,24 @@ def test_every_user_can_log_in_when_the_cluster_is_ready(data_dir: Path, broker:
     }
     for user, password in passwords.items():
         for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
-            who = login(
+            credentials = login(
                 data_dir, broker, "CLIENTS", mechanism=mechanism, user=user, password=password
             )
             if mechanism in mechanisms[user]:
-                assert LOGINS["aiokafka"](who) == 2
+                assert LOGINS["aiokafka"](credentials) == 2
             else:
                 with pytest.raises(RefusedLoginError):
-                    LOGINS["aiokafka"](who)
+                    LOGINS["aiokafka"](credentials)
 
 
 @pytest.mark.parametrize("broker", [1, 2])
 def test_acls_of_the_file_apply_when_the_cluster_is_ready(data_dir: Path, broker: int) -> None:
     """At every broker."""
     password = "planted-alice-secret"
-    who = login(
+    credentials = login(
         data_dir, broker, "CLIENTS", mechanism="SCRAM-SHA-256", user="alice", password=password
     )
-    admin = AdminClient(confluent_options(who))
+    admin = AdminClient(confluent_options(credentials))
     names = [f"orders-{broker}", f"invoices-{broker}"]
     created = admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=60)
     created[names[0]].result()
@@ -128,13 +128,13 @@ def test_remote_plaintext_is_rejected(tmp_path: Path) -> None:
 
 def test_secrets_are_only_in_node_properties(data_dir: Path) -> None:
     """Not in logs, events, cluster.json, status, process list, metrics or znodes."""
-    shown = [bridgehead("status", "--data-dir", str(data_dir), *how) for how in ((), ("--json",))]
-    assert all("127.0.0.1" in each.stdout for each in shown)
+    texts = [bridgehead("status", "--data-dir", str(data_dir), *how) for how in ((), ("--json",))]
+    assert all("127.0.0.1" in each.stdout for each in texts)
     pages = [_metrics_page(each) for each in ClusterClient(data_dir).status()["brokers"]]
     assert all("successful_authentication" in page for page in pages)
     processes = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True).stdout
     assert "node.properties" in processes
-    for text in (*(each.stdout + each.stderr for each in shown), *pages, processes):
+    for text in (*(each.stdout + each.stderr for each in texts), *pages, processes):
         assert PLANTED not in text
     holders = {
         str(file.relative_to(data_dir))

@@ -265,8 +265,8 @@ def comparable_response(brokers: Brokers, request: CaseRequest) -> tuple[int, by
     if isinstance(answer, str) or expected == CLOSED:
         assert answer == expected
         return CLOSED
-    shown = decode_json(request.key, request.version, answer)
-    assert lacking(expected, shown) is None, f"broker {request.broker}: {lacking(expected, shown)}"
+    body = decode_json(request.key, request.version, answer)
+    assert lacking(expected, body) is None, f"broker {request.broker}: {lacking(expected, body)}"
     return comparable_bytes(request, answer)
 
 
@@ -323,8 +323,8 @@ def documented(dialect: str) -> dict[int, tuple[int, int]]:
             shipped, _, drafted = versions.partition("; drafted: ")
             if way.startswith("drafted: ") and dialect != "drafted":
                 continue
-            shown = drafted if dialect == "drafted" and drafted else shipped
-            first, _, last = shown.partition(" to ")
+            served = drafted if dialect == "drafted" and drafted else shipped
+            first, _, last = served.partition(" to ")
             found[int(key)] = (int(first), int(last))
     return found
 

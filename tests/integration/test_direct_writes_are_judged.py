@@ -19,7 +19,7 @@ CREATE_ACLS, DESCRIBE_ACLS = 30, 29
 CLUSTER, LITERAL, ANY = 4, 3, 1
 ALTER_CONFIGS, ALL, ALLOW, DENY = 11, 2, 3, 2
 NONE, CLUSTER_AUTHORIZATION_FAILED = 0, 31
-WHO: Final = "User:ANONYMOUS"
+USER: Final = "User:ANONYMOUS"
 SECURED: Final = {
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
@@ -29,8 +29,8 @@ SECURED: Final = {
 
 def make_rules(connection: Connection) -> None:
     """Allow everything except altering configs, and wait for the response."""
-    rule = {"resourceType": CLUSTER, "resourceName": "kafka-cluster", "principal": WHO, "host": "*"}
-    rule |= {"resourcePatternType": LITERAL}
+    rule = {"resourceType": CLUSTER, "resourceName": "kafka-cluster", "principal": USER}
+    rule |= {"resourcePatternType": LITERAL, "host": "*"}
     rules = [
         {**rule, "operation": ALL, "permissionType": ALLOW},
         {**rule, "operation": ALTER_CONFIGS, "permissionType": DENY},

@@ -51,9 +51,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             yield running
 
 
-def action(what: int, principal: str) -> dict[str, Any]:
+def action(kind: int, principal: str) -> dict[str, Any]:
     acl = {"aclPrincipal": principal, "aclPermissionType": 3, "aclHost": "*", "aclOperation": 3}
-    return {"action": what, "acl": acl}
+    return {"action": kind, "acl": acl}
 
 
 def on(name: str, *actions: dict[str, Any]) -> dict[str, Any]:
@@ -62,9 +62,9 @@ def on(name: str, *actions: dict[str, Any]) -> dict[str, Any]:
 
 def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> None:
     """KIP-4 §Alter ACLs Request, §List ACLs Request. The shipped DescribeAcls shows the same."""
-    mine, theirs = "User:ANONYMOUS", "User:other"
+    own, theirs = "User:ANONYMOUS", "User:other"
     delete, add = 0, 1
-    body = {"requests": [on("orders", action(add, mine), action(add, theirs))]}
+    body = {"requests": [on("orders", action(add, own), action(add, theirs))]}
     denied = drafted.call(1, ALTER_ACLS, 0, body, "ALTER CLUSTER")
     assert [each["errorCode"] for each in denied["responses"][0]["results"]] == [CLUSTER_DENIED] * 2
     answer = drafted.call(1, ALTER_ACLS, 0, body)
@@ -73,22 +73,22 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
     def listed(
         principal: str | None = None, kind: int = -1, name: str = "", client_id: str = "test"
     ) -> tuple[int, list[tuple[str, str]]]:
-        asked = {"principal": principal, "resourceType": kind, "resourceName": name}
-        found = drafted.call(1, LIST_ACLS, 0, asked, client_id)
+        request = {"principal": principal, "resourceType": kind, "resourceName": name}
+        found = drafted.call(1, LIST_ACLS, 0, request, client_id)
         return found["errorCode"], [
             (each["resourceName"], acl["aclPrincipal"])
             for each in found["responses"]
             for acl in each["acls"]
         ]
 
-    both = [("orders", mine), ("orders", theirs)]
+    both = [("orders", own), ("orders", theirs)]
     wait_until(lambda: listed() == (NONE, both))
     assert listed(theirs) == (NONE, both[1:])
     assert listed(kind=2, name="orders") == (NONE, both)
     assert listed(kind=2, name="nothing") == (NONE, [])
     assert listed("User:nobody") == (NONE, [])
     not_all = "IDEMPOTENT_WRITE CLUSTER"
-    assert listed(mine, client_id=not_all) == (NONE, both[:1])
+    assert listed(own, client_id=not_all) == (NONE, both[:1])
     assert listed(theirs, client_id=not_all) == (CLUSTER_DENIED, [])
     assert listed(client_id=not_all) == (CLUSTER_DENIED, [])
     described = shipped.call(
@@ -105,10 +105,10 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
             "permissionType": 1,
         },
     )
-    assert [acl["principal"] for acl in described["resources"][0]["acls"]] == [mine, theirs]
-    twice = {"requests": [on("orders", action(delete, mine)), on("orders", action(add, mine))]}
+    assert [acl["principal"] for acl in described["resources"][0]["acls"]] == [own, theirs]
+    twice = {"requests": [on("orders", action(delete, own)), on("orders", action(add, own))]}
     (single,) = drafted.call(1, ALTER_ACLS, 0, twice)["responses"]
     assert [each["errorCode"] for each in single["results"]] == [INVALID_REQUEST]
-    again = {"requests": [on("orders", action(add, mine), action(delete, mine))]}
+    again = {"requests": [on("orders", action(add, own), action(delete, own))]}
     drafted.call(1, ALTER_ACLS, 0, again)
     wait_until(lambda: listed() == (NONE, both[::-1]))

@@ -162,12 +162,12 @@ async def test_replies_arrive_in_any_order() -> None:
 
     controller.answer = hold
     async with _connected(controller) as (_, broker):
-        asked = {i: broker.send(i) for i in range(1, 101)}
+        replies = {i: broker.send(i) for i in range(1, 101)}
         await _until(lambda: len(held) == 100)
         assert [e.identity.sequence for e in controller.seen] == list(range(1, 101))
         for i in range(100, 0, -1):
             held[i].set_result(EnvelopeReply(0, b"%d" % i, i))
-            assert await asked[i] == EnvelopeReply(0, b"%d" % i, i)
+            assert await replies[i] == EnvelopeReply(0, b"%d" % i, i)
 
 
 async def test_updates_arrive_in_the_order_pushed() -> None:
@@ -219,10 +219,10 @@ async def test_a_stopped_controller_fails_all_pending_envelopes() -> None:
     controller = Controller()
     controller.answer = lambda _: asyncio.get_running_loop().create_future()
     async with _connected(controller) as (server, broker):
-        asked = [broker.send(i) for i in range(5)]
+        replies = [broker.send(i) for i in range(5)]
         await _until(lambda: len(controller.seen) == 5)
         await server.stop()
-        results = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 60)
+        results = await asyncio.wait_for(asyncio.gather(*replies, return_exceptions=True), 60)
         assert all(isinstance(result, ChannelClosedError) for result in results)
         await asyncio.wait_for(broker.closed.wait(), 60)
         with pytest.raises(ChannelClosedError):
@@ -241,10 +241,10 @@ async def test_an_unreachable_controller_closes_the_channel() -> None:
 
 async def test_a_channel_closed_before_its_first_step_fails_its_envelopes() -> None:
     broker = Broker(1)
-    asked = broker.send(1)
+    reply = broker.send(1)
     await broker.channel.close()
     with pytest.raises(ChannelClosedError):
-        await asked
+        await reply
     assert broker.closed.is_set()
 
 
@@ -266,21 +266,21 @@ async def test_an_exception_in_the_handler_is_an_outer_error() -> None:
 
 async def test_requests_continue_after_their_stream_broke() -> None:
     controller = Controller()
-    begun, finish, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    started, finish, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def slow(_: Envelope) -> EnvelopeReply:
-        begun.set()
+        started.set()
         await finish.wait()
         finished.set()
         return EnvelopeReply(0, b"", 0)
 
     controller.answer = lambda envelope: asyncio.ensure_future(slow(envelope))
     async with _connected(controller) as (_, broker):
-        asked = broker.send(1)
-        await begun.wait()
+        reply = broker.send(1)
+        await started.wait()
         await broker.channel.close()
         with pytest.raises(ChannelClosedError):
-            await asked
+            await reply
         await _until(lambda: controller.gone == controller.peers)
         finish.set()
         await asyncio.wait_for(finished.wait(), 60)
@@ -383,10 +383,10 @@ async def test_a_frozen_controller_is_noticed_within_about_two_seconds() -> None
         broker = Broker(int(await _line(child)))
         assert (await broker.send(1)).zxid == 1
         os.kill(child.pid, signal.SIGSTOP)
-        asked = broker.send(2)
+        reply = broker.send(2)
         began = time.monotonic()
         with pytest.raises(ChannelClosedError):
-            await asyncio.wait_for(asked, 60)
+            await asyncio.wait_for(reply, 60)
         assert time.monotonic() - began < NOTICED_WITHIN_S
         await broker.channel.close()
 

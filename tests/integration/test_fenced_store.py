@@ -168,8 +168,8 @@ async def test_a_candidate_recognizes_its_own_election_after_a_lost_reply(zookee
             fence = await candidate.store.elect(7, 0)
             assert fence is not None
             assert (fence.epoch, proxy.lost) == (epoch, epoch - 1)
-            mine = candidate.encode(Create(f"/config/topics/of-{epoch}"))
-            await candidate.store.commit(fence, mine)
+            write = candidate.encode(Create(f"/config/topics/of-{epoch}"))
+            await candidate.store.commit(fence, write)
             await candidate.store.close()
     finally:
         await proxy.stop()

@@ -14,7 +14,7 @@ from raw_client.codec import create_topic_body
 from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import StartCluster
 
-SAYS = "bridgehead.metadata.controller.id"
+NAME = "bridgehead.metadata.controller.id"
 WRITES_PER_BROKER = 5
 METADATA, CREATE_TOPICS = 3, 19
 
@@ -34,7 +34,7 @@ def test_every_forwarded_write_has_one_envelope(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
     """Each broker reports itself as the controller, so no client redirects."""
-    cluster = start_cluster(data_dir=tmp_path, controller=1, properties={SAYS: "self"})
+    cluster = start_cluster(data_dir=tmp_path, controller=1, properties={NAME: "self"})
     for broker in (1, 2, 3):
         admin, name = ConfluentAdmin(cluster.bootstrap_server(broker)), f"by-{broker}"
         admin.create(name, 1, 1, {})
@@ -71,14 +71,14 @@ def test_brokers_report_the_configured_controller(
     start_cluster: StartCluster,
 ) -> None:
     cluster = start_cluster(
-        controller=3, node_properties={1: {SAYS: "random"}, 2: {SAYS: "99"}, 3: {SAYS: "actual"}}
+        controller=3, node_properties={1: {NAME: "random"}, 2: {NAME: "99"}, 3: {NAME: "actual"}}
     )
-    told: dict[int, set[int]] = {}
+    controllers: dict[int, set[int]] = {}
     for broker in (1, 2, 3):
         connection = Connection(cluster.bootstrap_server(broker))
         answers = [connection.call(METADATA, 1, {"topics": []}) for _ in range(200)]
-        told[broker] = {answer["controllerId"] for answer in answers}
+        controllers[broker] = {answer["controllerId"] for answer in answers}
         created = connection.call(CREATE_TOPICS, 1, create_topic_body(f"through-{broker}"))
         assert [each["errorCode"] for each in created["topics"]] == [0]
         connection.close()
-    assert told == {1: {1, 2, 3}, 2: {99}, 3: {3}}
+    assert controllers == {1: {1, 2, 3}, 2: {99}, 3: {3}}

@@ -147,8 +147,8 @@ def test_unexpected_requests_are_rejected_and_counted(secured: Secured) -> None:
         answer = connection.exchange(frame)
         assert answer == CLOSED or answer[4:6] in (b"\0\x3a", b"\0\x22", b"\0\0")
         assert connection.exchange(metadata()) == CLOSED
-    asked = len(NO_HANDSHAKE) + len(WITHIN_SCRAM)
-    assert secured.metric(1, _FAILED) - failed == asked
+    attempts = len(NO_HANDSHAKE) + len(WITHIN_SCRAM)
+    assert secured.metric(1, _FAILED) - failed == attempts
     assert len(secured.events(1, "authentication_failed")) == secured.metric(1, _FAILED)
 
 
@@ -156,7 +156,7 @@ def test_wrong_proofs_and_reused_nonces_are_rejected(secured: Secured) -> None:
     server = secured.cluster.bootstrap_server(1, "SASL_PLAINTEXT")
     client = ScramClient("alice", "alice-secret", nonce="reused")
 
-    def begin() -> tuple[Connection, bytes]:
+    def begin_login() -> tuple[Connection, bytes]:
         connection = Connection(server)
         connection.exchange(handshake("SCRAM-SHA-256"))
         answer = connection.exchange(authenticate(client.first(), 1))
@@ -164,13 +164,13 @@ def test_wrong_proofs_and_reused_nonces_are_rejected(secured: Secured) -> None:
         (length,) = struct.unpack_from(">i", answer, 8)
         return connection, answer[12 : 12 + length]
 
-    honest, challenge = begin()
+    honest, challenge = begin_login()
     proof = client.final(challenge)
     accepted = honest.exchange(authenticate(proof, 1))
     assert isinstance(accepted, bytes)
     assert accepted[4:6] == b"\0\0"
-    for spoil in (proof, client.final(begin()[1], tamper=lambda _: bytes(32))):
-        thief, _ = begin()
+    for spoil in (proof, client.final(begin_login()[1], tamper=lambda _: bytes(32))):
+        thief, _ = begin_login()
         refused = thief.exchange(authenticate(spoil, 1))
         assert isinstance(refused, bytes)
         assert refused[4:6] == b"\0\x3a"

@@ -179,8 +179,8 @@ async def test_a_sender_without_cluster_action_is_rejected(place: Place) -> None
     before = place.counted("authorization_fail_count")
     hello = hello_of(place, 9)
     async with dialled(place, place.files("mallory", 9), hello) as channel:
-        told = await sent(channel, envelope(hello))
-    assert told == "CLUSTER_AUTHORIZATION_FAILED"
+        reply = await sent(channel, envelope(hello))
+    assert reply == "CLUSTER_AUTHORIZATION_FAILED"
     assert place.counted("authorization_fail_count") == before + 1
     assert_nothing_was_created(place)
 
@@ -191,8 +191,8 @@ async def test_a_broker_cannot_use_another_brokers_identity(place: Place) -> Non
     async with dialled(place, files, hello_of(place, 3)) as channel:
         assert await sent(channel, envelope(hello_of(place, 3))) == "closed"
     async with dialled(place, files, hello_of(place, 2)) as channel:
-        told = await sent(channel, envelope(hello_of(place, 3)))
-        assert told == "CLUSTER_AUTHORIZATION_FAILED"
+        reply = await sent(channel, envelope(hello_of(place, 3)))
+        assert reply == "CLUSTER_AUTHORIZATION_FAILED"
         other_life = replace(hello_of(place, 2), incarnation="another")
         assert await sent(channel, envelope(other_life)) == "CLUSTER_AUTHORIZATION_FAILED"
     assert place.counted("channels_refused") == refused + 1
@@ -208,10 +208,10 @@ async def test_a_stream_needs_a_certificate_of_the_brokers_authority(
     for files in (stranger, None):
         async with dialled(place, files, hello) as channel:
             assert await sent(channel, envelope(hello)) == "closed"
-    nobody = place.ca.issue_cert("localhost", common_name="broker")
+    issued = place.ca.issue_cert("localhost", common_name="broker")
     certificate, key = place.folder / "nobody.pem", place.folder / "nobody.key"
-    nobody.cert_chain_pems[0].write_to_path(certificate)
-    nobody.private_key_pem.write_to_path(key)
+    issued.cert_chain_pems[0].write_to_path(certificate)
+    issued.private_key_pem.write_to_path(key)
     refused = place.counted("channels_refused")
     unnamed = ChannelFiles(str(certificate), str(key), str(place.folder / "ca.pem"))
     async with dialled(place, unnamed, hello) as channel:
@@ -240,7 +240,7 @@ INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reply"),
     [
         ({"request_data": FRAME[HEADER_BYTES:-3]}, "UNSUPPORTED_VERSION"),
         ({"request_data": b""}, "UNSUPPORTED_VERSION"),
@@ -260,7 +260,7 @@ INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
     ],
 )
 async def test_a_malformed_envelope_is_rejected_and_counted(
-    place: Place, change: dict[str, object], told: str
+    place: Place, change: dict[str, object], reply: str
 ) -> None:
     for name in ("first", "second"):
         place.create(2, name)
@@ -272,7 +272,7 @@ async def test_a_malformed_envelope_is_rejected_and_counted(
     else:
         letter = replace(letter, **change)  # type: ignore[arg-type]
     async with dialled(place, place.files("broker", 2), hello) as channel:
-        assert await sent(channel, letter) == told
+        assert await sent(channel, letter) == reply
     assert place.counted("envelopes_refused") == before + 1
     assert_nothing_was_created(place)
 

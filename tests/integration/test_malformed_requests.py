@@ -70,10 +70,10 @@ class ReconnectingClient:
 def test_malformed_requests_close_the_connection(
     start_cluster: StartCluster,
 ) -> None:
-    """In every API and version, if Kafka's classes reject the body.
+    """Every body that Kafka's classes reject, in every API and version, closes the connection.
 
-    Others get a response of that version, or a closed connection if the request contradicts
-    itself. No node logs an exception.
+    Any other body gets a response of that version; only a request that contradicts itself closes
+    the connection too. No node logs an exception.
     """
     cluster = start_cluster(brokers=2, controller=1)
     client = ReconnectingClient(cluster.bootstrap_server(FORWARDING))

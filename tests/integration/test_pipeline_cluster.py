@@ -20,16 +20,16 @@ from tests.integration.pipeline_runs import expand_all
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
-MADE: Final = TABLES[: TABLES.index(FORWARDS) + 1]
+BUILT: Final = TABLES[: TABLES.index(FORWARDS) + 1]
 # The rows of bronze tables depend on the blocks that were read.
-COMPARED: Final = [table.name for table in MADE if not table.name.startswith("bronze/")]
+COMPARED: Final = [table.name for table in BUILT if not table.name.startswith("bronze/")]
 
 
-def made_by(master: str, evidence: Path, out: Path) -> dict[str, dict[str, tuple[int, str]]]:
+def digests_on(master: str, evidence: Path, out: Path) -> dict[str, dict[str, tuple[int, str]]]:
     session = open_session(master, small=True, memory="512m")
     try:
         pipeline = Pipeline(session, find_runs(evidence), out)
-        assert pipeline.make(MADE) == [table.name for table in MADE]
+        assert pipeline.make(BUILT) == [table.name for table in BUILT]
         return {name: digests(pipeline.read(name)) for name in COMPARED}
     finally:
         session.stop()
@@ -39,6 +39,6 @@ def test_workers_build_the_same_rows_as_one_process(tmp_path: Path) -> None:
     """The driver sends them our code."""
     evidence = expand_all(["zombie_write", "line_duplicated"], tmp_path / "runs")
     with standalone_spark(tmp_path, workers=2) as master:
-        by_workers = made_by(master, evidence, tmp_path / "there")
+        by_workers = digests_on(master, evidence, tmp_path / "there")
     assert len(list(tmp_path.glob("work-*/app-*/*/stderr"))) == 2, "an executor on each worker"
-    assert by_workers == made_by("local[2]", evidence, tmp_path / "here")
+    assert by_workers == digests_on("local[2]", evidence, tmp_path / "here")

@@ -68,8 +68,8 @@ def create(address: str, *brokers: int) -> None:
 
 
 def elect_preferred(address: str) -> int:
-    asked = [TopicPartitions("moved", [0])]
-    answer = call(address, ELECT, ElectLeadersRequest(0, asked, 10_000))
+    requested = [TopicPartitions("moved", [0])]
+    answer = call(address, ELECT, ElectLeadersRequest(0, requested, 10_000))
     code: int = answer.replica_election_results[0].partition_result[0].error_code
     return code
 

@@ -32,8 +32,8 @@ def processes_of(folder: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = process.info["cmdline"] or []
-        mine = any(str(folder) in argument for argument in line)
-        if mine and process.info["status"] != psutil.STATUS_ZOMBIE:
+        is_ours = any(str(folder) in argument for argument in line)
+        if is_ours and process.info["status"] != psutil.STATUS_ZOMBIE:
             found.append(process)
     return found
 
@@ -324,7 +324,7 @@ def test_ctrl_c_while_up_starts_shows_no_stack_trace(tmp_path: Path) -> None:
         assert process.stdout.readline() == "imported\n"
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
-        assert "Traceback" not in told
+        _, errors = process.communicate(timeout=60)
+        assert "Traceback" not in errors
         assert process.returncode in (-signal.SIGINT, 130, 0)
     assert processes_of(tmp_path) == []

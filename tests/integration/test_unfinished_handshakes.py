@@ -31,8 +31,8 @@ async def test_an_unfinished_handshake_times_out() -> None:
     silent = await broker.connect()
     assert await silent.receive_or_none() is None
     events = broker.log.events
-    (why,) = [each.reason for each in events if isinstance(each, AuthenticationFailed)]
-    assert why == "the client did not finish the TLS handshake in time"
+    (reason,) = [each.reason for each in events if isinstance(each, AuthenticationFailed)]
+    assert reason == "the client did not finish the TLS handshake in time"
     assert [each for each in events if isinstance(each, Disconnected)]
     assert broker.server.unauthenticated_count == broker.server.connection_count == 0
     await broker.server.stop(0)

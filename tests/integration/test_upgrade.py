@@ -194,8 +194,8 @@ def forwarding_starts_with_the_second_bounce(history: History) -> None:
     """Check the three runs of each broker: old release, new release, new level."""
     lives = [(boot_of(e), e["level"], e["envelope_supported"]) for e in in_order(history)]
     for broker in ("1", "2", "3"):
-        told = [(is_below(level), knows) for (node, _), level, knows in lives if node == broker]
-        assert told == [(True, False), (True, True), (False, True)]
+        reports = [(is_below(level), knows) for (node, _), level, knows in lives if node == broker]
+        assert reports == [(True, False), (True, True), (False, True)]
     below = {boot for boot, level, _ in lives if is_below(level)}
     routes = {True: defaultdict[str, Counter[str]](Counter), False: defaultdict(Counter)}
     for event in history.of_kind["request_received"]:

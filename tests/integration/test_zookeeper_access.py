@@ -93,12 +93,12 @@ WRITES: dict[str, Callable[[KazooClient], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", WRITES)
-def test_broker_session_cannot_write(session: Open, what: str) -> None:
+@pytest.mark.parametrize("write", WRITES)
+def test_broker_session_cannot_write(session: Open, write: str) -> None:
     """Nor can a session without a credential."""
     for credential in (BROKER, None):
         with pytest.raises(NoAuthError):
-            WRITES[what](session(credential))
+            WRITES[write](session(credential))
 
 
 def test_broker_session_reads_sensitive_znodes(session: Open) -> None:

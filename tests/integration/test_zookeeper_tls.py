@@ -108,13 +108,13 @@ async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path
     """A foreign authority, another host; and a client without certificate gets no session."""
     trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
     stranger = {"zookeeper.ssl.truststore.location": str(tmp_path / "stranger.pem")}
-    why, whose, _ = await asyncio.gather(
+    reason, whose, _ = await asyncio.gather(
         session_error(server, stranger, "127.0.0.1"),
         session_error(server, {}, "localhost"),
         session_error(server, {"zookeeper.ssl.keystore.location": ""}, "127.0.0.1"),
     )
-    assert "the TLS handshake failed" in why
-    assert "local issuer" in why
+    assert "the TLS handshake failed" in reason
+    assert "local issuer" in reason
     assert "not valid for 'localhost'" in whose
 
 

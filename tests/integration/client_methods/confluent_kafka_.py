@@ -144,8 +144,8 @@ class Confluent:
     def alter_user_scram_credentials(self) -> None:
         user = fresh("user")
         kind = confluent.ScramCredentialInfo(confluent.ScramMechanism.SCRAM_SHA_256, 4096)
-        made = confluent.UserScramCredentialUpsertion(user, kind, b"secret")
-        self.admin.alter_user_scram_credentials([made])[user].result(WITHIN_S)
+        upsertion = confluent.UserScramCredentialUpsertion(user, kind, b"secret")
+        self.admin.alter_user_scram_credentials([upsertion])[user].result(WITHIN_S)
         result = self.admin.describe_user_scram_credentials([user])[user].result(WITHIN_S)
         assert [info.iterations for info in result.scram_credential_infos] == [4096]
 

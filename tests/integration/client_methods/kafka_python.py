@@ -200,8 +200,8 @@ class KafkaPython:
     def alter_user_scram_credentials(self) -> None:
         mechanism = kafka.admin.ScramMechanism.SCRAM_SHA_256
         user = fresh("user")
-        made = kafka.admin.UserScramCredentialUpsertion(user, mechanism, "secret", iterations=4096)
-        result = self.admin.alter_user_scram_credentials([made])
+        new = kafka.admin.UserScramCredentialUpsertion(user, mechanism, "secret", iterations=4096)
+        result = self.admin.alter_user_scram_credentials([new])
         assert list(result) == [user]
         assert user in str(self.admin.describe_user_scram_credentials([user]))
 

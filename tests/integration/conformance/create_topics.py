@@ -26,7 +26,7 @@ def topic(
     assignments: dict[int, list[int]] | None = None,
     **configs: str | None,
 ) -> dict[str, Any]:
-    """A topic of a request; `assignments` without numbers."""
+    """A topic of a request. With `assignments` the default counts are -1."""
     dotted = {key.replace("_", "."): value for key, value in configs.items()}
     return topic_body(name, partitions, replicas, assignments, dotted)
 
@@ -63,7 +63,7 @@ CASES = (
     Case("negative time", body(topic(), timeout=-1), result(7, None)),
     Case("dry run", body(topic(), dry=True), result(0, None), range(1, 8)),
     Case(
-        "dry run of a wrong one",
+        "dry run of an invalid topic",
         body(topic(partitions=0), dry=True),
         refused(37, "Number of partitions must be larger than 0."),
         range(1, 8),
@@ -88,7 +88,7 @@ CASES = (
             "topics": [{"errorCode": 42, "errorMessage": "Found multiple entries for this topic."}]
             * 2
         },
-        drafted="KIP-4: a topic that comes twice has a single code",
+        drafted="KIP-4: a duplicate topic has a single code",
     ),
     Case(
         "one good, one bad",

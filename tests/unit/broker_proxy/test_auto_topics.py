@@ -29,7 +29,7 @@ from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 ALICE = KafkaPrincipal("User", "alice")
 BROKER = KafkaPrincipal("User", "broker")
-ASKED_FOR, CREATED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
+ABSENT, CREATED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
 
 
 class Scene:
@@ -87,8 +87,8 @@ async def test_a_forwarding_broker_creates_as_its_client_without_waiting() -> No
     scene = Scene(waits=False, num_partitions="4", default_replication_factor="2")
     scene.answers.clear()
     assert await scene.topics.create_for_client(of_alice(), ["a", "b"]) == {
-        "a": ASKED_FOR,
-        "b": ASKED_FOR,
+        "a": ABSENT,
+        "b": ABSENT,
     }
     await settle()
     ((request, message),) = scene.sent
@@ -123,7 +123,7 @@ async def test_the_controllers_broker_waits_for_the_outcome(
 
 @pytest.mark.parametrize(
     ("step", "outcomes"),
-    [(Step.TIMED_OUT, ASKED_FOR), (Step.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR)],
+    [(Step.TIMED_OUT, ABSENT), (Step.UNKNOWN_SERVER_ERROR, ErrorCode.UNKNOWN_SERVER_ERROR)],
 )
 async def test_a_creation_without_a_response_is_not_reported_as_created(
     step: Step, outcomes: ErrorCode
@@ -143,7 +143,7 @@ async def test_a_name_has_one_creation_at_a_time() -> None:
     assert [[t.name for t in message.topics] for _, message in scene.sent] == [["a"], ["b"]]
     scene.answers.set()
     assert await first == {"a": CREATED}
-    assert await outcomes == {"a": ASKED_FOR, "b": CREATED}
+    assert await outcomes == {"a": ABSENT, "b": CREATED}
     await scene.topics.create_for_client(of_alice(), ["a"])
     assert len(scene.sent) == 3
 
@@ -152,8 +152,8 @@ async def test_concurrent_creations_are_bounded() -> None:
     scene = Scene(waits=False)
     scene.answers.clear()
     names = [f"t{n}" for n in range(IN_FLIGHT_MAX + 5)]
-    assert set((await scene.topics.create_for_client(of_alice(), names)).values()) == {ASKED_FOR}
-    assert (await scene.topics.create_for_client(of_alice(), ["more"])) == {"more": ASKED_FOR}
+    assert set((await scene.topics.create_for_client(of_alice(), names)).values()) == {ABSENT}
+    assert (await scene.topics.create_for_client(of_alice(), ["more"])) == {"more": ABSENT}
     await settle()
     assert [len(message.topics) for _, message in scene.sent] == [IN_FLIGHT_MAX]
 
@@ -204,7 +204,7 @@ async def test_internal_topics_are_created_as_the_broker_with_their_own_configs(
 
 
 async def test_metadata_creates_no_topic_without_create() -> None:
-    may = authorize_every_client(lambda what, _type, name: what != "CREATE" or name == "allowed")
+    may = authorize_every_client(lambda right, _type, name: right != "CREATE" or name == "allowed")
 
     scene, broker = Scene(waits=True), CoordinatingBroker()
     broker.create("there", (1,))

@@ -17,7 +17,7 @@ from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 GROUP, TRANSACTION, SHARE = 0, 1, 2
-NOBODY = {"nodeId": -1, "host": "", "port": -1}
+NO_COORDINATOR = {"nodeId": -1, "host": "", "port": -1}
 NOT_AVAILABLE = "The coordinator is not available."
 
 
@@ -65,12 +65,12 @@ async def test_find_coordinator_requests_a_missing_internal_topic(version: int) 
     answer = await broker.call(api, version, request)
     assert set(requested.topics) == {OFFSETS}
     if version >= 4:
-        nobody = {**NOBODY, "errorCode": 15, "errorMessage": ""}
-        assert answer["coordinators"] == [{"key": key, **nobody} for key in "gh"]
+        absent = {**NO_COORDINATOR, "errorCode": 15, "errorMessage": ""}
+        assert answer["coordinators"] == [{"key": key, **absent} for key in "gh"]
     else:
         text = {"errorMessage": NOT_AVAILABLE} if version else {}
         results = {key: value for key, value in answer.items() if key != "throttleTimeMs"}
-        assert results == {**NOBODY, "errorCode": 15, **text}
+        assert results == {**NO_COORDINATOR, "errorCode": 15, **text}
 
 
 @pytest.mark.parametrize("version", range(1, 7))

@@ -23,7 +23,7 @@ from tests.unit.broker_proxy.authorizing import Rule, authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.broker_proxy.coordinating_broker import apply_image
 
-MADE_MS = 1_700_000_000_000
+CREATED_MS = 1_700_000_000_000
 LED, ELSEWHERE, FOLLOWED, UNKNOWN = 0, 1, 2, 9
 EPOCH = 2
 Result = tuple[int, int, int, list[int]]
@@ -44,7 +44,7 @@ def api(allowed: Rule | bool = True) -> ListOffsets:
 
 async def times(logs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
     """Every log was created at MADE_MS."""
-    return dict.fromkeys(logs, MADE_MS)
+    return dict.fromkeys(logs, CREATED_MS)
 
 
 async def call(
@@ -84,7 +84,7 @@ async def test_list_offsets_of_an_empty_log(version: int) -> None:
     assert await one(version, -4) == (begins if version >= 8 else unsupported)
     assert await one(version, -5) == (nothing if version >= 9 else unsupported)
     assert await one(version, -6) == unsupported
-    for timestamp in (0, MADE_MS, 10**15):
+    for timestamp in (0, CREATED_MS, 10**15):
         assert await one(version, timestamp) == nothing
 
 
@@ -94,8 +94,8 @@ async def test_list_offsets_v0_returns_the_only_segment() -> None:
     assert await one(0, -2, offsets_max=0) == (0, -1, -1, [])
     assert await one(0, -2, offsets_max=-1) == (-1, -1, -1, [])
     assert await one(0, 10**12) == (0, -1, -1, [])
-    assert await one(0, MADE_MS - 1) == (0, -1, -1, [])
-    assert await one(0, MADE_MS) == (0, -1, -1, [0])
+    assert await one(0, CREATED_MS - 1) == (0, -1, -1, [])
+    assert await one(0, CREATED_MS) == (0, -1, -1, [0])
     assert await one(0, 10**15, offsets_max=5) == (0, -1, -1, [0])
     assert await one(0, -3) == (35, -1, -1, [])
 

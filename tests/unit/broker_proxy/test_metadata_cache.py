@@ -45,7 +45,7 @@ def image(*records: object, epoch: int = 3, zxid: int = 10) -> MetadataImage:
 def updates(
     parts: Iterable[UpdateMetadataRequest], of: MetadataImage, *, full: bool
 ) -> list[MetadataUpdate]:
-    made = list(parts)
+    all_parts = list(parts)
     return [
         MetadataUpdate(
             controller_id=1,
@@ -53,9 +53,9 @@ def updates(
             zxid=of.zxid,
             update_metadata=encode_request(6, 8, part),
             starts_full_image=full and number == 0,
-            complete=number == len(made) - 1 if full else True,
+            complete=number == len(all_parts) - 1 if full else True,
         )
-        for number, part in enumerate(made)
+        for number, part in enumerate(all_parts)
     ]
 
 
@@ -151,11 +151,11 @@ def test_a_change_of_brokers_alone_is_one_message() -> None:
 
 def test_a_kept_response_lasts_until_the_next_update() -> None:
     cache = fed(image())
-    made: list[bytes] = []
+    encoded: list[bytes] = []
 
     def encode() -> bytes:
-        made.append(b"%d" % len(made))
-        return made[-1]
+        encoded.append(b"%d" % len(encoded))
+        return encoded[-1]
 
     assert cache.cached_answer("key", encode) == b"0"
     assert cache.cached_answer("key", encode) == b"0"

@@ -33,7 +33,7 @@ from tests.unit.broker_proxy.authorizing import authorize_by, authorize_every_cl
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.broker_proxy.coordinating_broker import apply_image
 
-NOT_ASKED = -2147483648
+NOT_REQUESTED = -2147483648
 
 
 def topic_id(number: int) -> bytes:
@@ -111,7 +111,7 @@ async def test_metadata_hides_topics_without_describe() -> None:
     assert [
         (t.error_code, t.topic_id, t.partitions, t.topic_authorized_operations)
         for t in named.topics
-    ] == [(29, bytes(16), [], NOT_ASKED)] * 2
+    ] == [(29, bytes(16), [], NOT_REQUESTED)] * 2
     by_id = await answered(api, request_for(ids=[topic_id(1), topic_id(9)]))
     assert [(t.error_code, t.name, t.topic_id) for t in by_id.topics] == [
         (29, None, topic_id(1)),
@@ -119,14 +119,14 @@ async def test_metadata_hides_topics_without_describe() -> None:
     ]
 
 
-@pytest.mark.parametrize("asked_id", [1, 9])
-async def test_metadata_ignores_names_in_a_request_with_topic_ids(asked_id: int) -> None:
+@pytest.mark.parametrize("requested_id", [1, 9])
+async def test_metadata_ignores_names_in_a_request_with_topic_ids(requested_id: int) -> None:
     async def create(_request: Any, names: Sequence[str]) -> dict[str, ErrorCode]:
         raise AssertionError(names)
 
     api = Metadata(view(), auto_create=create)
-    answer = await answered(api, request_for("third", "missing", ids=[topic_id(asked_id)]))
-    assert [topic.topic_id for topic in answer.topics] == [topic_id(asked_id)]
+    answer = await answered(api, request_for("third", "missing", ids=[topic_id(requested_id)]))
+    assert [topic.topic_id for topic in answer.topics] == [topic_id(requested_id)]
 
 
 async def test_metadata_returns_authorized_operations() -> None:

@@ -209,8 +209,8 @@ def test_sensitive_config_values_are_hidden(
         if api is alter_configs
         else api.IncrementalAlterConfigsRequest([resource])
     )
-    (shown,) = logged(33 if api is alter_configs else 44, 0, request)["request"]["resources"]
-    assert shown["configs"][0]["value"] == ("[hidden]" if hidden else "v")
+    (resource,) = logged(33 if api is alter_configs else 44, 0, request)["request"]["resources"]
+    assert resource["configs"][0]["value"] == ("[hidden]" if hidden else "v")
     assert config.value == "v"
 
 

@@ -134,8 +134,8 @@ def test_super_users_are_always_allowed() -> None:
 def test_a_verdict_has_kafkas_reason() -> None:
     """It names the operation of the matching ACL."""
     action = Action("DESCRIBE", "TOPIC", "orders")
-    said = AclAuthorizer({}).authorize(a_requester(), action, acls(allow("DELETE"))).reason
-    assert said == (
+    reason = AclAuthorizer({}).authorize(a_requester(), action, acls(allow("DELETE"))).reason
+    assert reason == (
         "operation = DELETE on resource = ResourcePattern(resourceType=TOPIC, name=orders, "
         "patternType=LITERAL) from host = 10.0.0.5 is ALLOW based on acl = User:alice has ALLOW "
         "permission for operations: DELETE from hosts: *"

@@ -63,14 +63,14 @@ def test_start_up_creates_the_recorded_parents() -> None:
 def test_a_pattern_is_written_with_its_known_version() -> None:
     """Every write also creates a notification."""
     image = MetadataImage()
-    made = AclRecord(ORDERS, (READ,))
+    record = AclRecord(ORDERS, (READ,))
     change = Create("/kafka-acl-changes/acl_changes_", b"TOPIC:orders", sequential=True)
     content = AclZnode.encode((READ,))
-    assert plan_operations([made], image) == [Create("/kafka-acl/Topic/orders", content), change]
-    image = image.replay([made, made, made])
+    assert plan_operations([record], image) == [Create("/kafka-acl/Topic/orders", content), change]
+    image = image.replay([record, record, record])
     assert image.acl_versions[ORDERS] == 2
     rewritten = SetData("/kafka-acl/Topic/orders", content, 2)
-    assert plan_operations([made], image) == [rewritten, change]
+    assert plan_operations([record], image) == [rewritten, change]
     gone = AclRecord(ORDERS, ())
     assert plan_operations([gone], image) == [Delete("/kafka-acl/Topic/orders", 2), change]
     image = image.replay([gone])

@@ -166,8 +166,8 @@ def test_a_topic_with_an_invalid_override_is_described() -> None:
     defaults = TopicDefaults.of(EffectiveBrokerConfig.of(BrokerConfig.from_properties({})))
     entries = effective_topic_configs({"retention.ms": "x", "no.such": "1"}, defaults)
     assert len(entries) == 36
-    shown = {entry.name: (entry.value, entry.source) for entry in entries}
-    assert shown["retention.ms"] == ("x", ConfigSource.TOPIC_CONFIG)
+    described = {entry.name: (entry.value, entry.source) for entry in entries}
+    assert described["retention.ms"] == ("x", ConfigSource.TOPIC_CONFIG)
 
 
 @pytest.mark.parametrize(

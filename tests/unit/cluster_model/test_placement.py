@@ -21,9 +21,9 @@ FIVE = BrokerOrder.of(dict.fromkeys(range(5)))
 
 def test_replicas_rotate_over_brokers_and_shift_after_every_round() -> None:
     """The example in Kafka's documentation: five brokers, ten partitions, three replicas."""
-    made = assign_replicas(FIVE, partitions=10, replication_factor=3, start=0, shift=0)
-    assert made[:5] == ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1))
-    assert made[5:] == ((0, 2, 3), (1, 3, 4), (2, 4, 0), (3, 0, 1), (4, 1, 2))
+    assignment = assign_replicas(FIVE, partitions=10, replication_factor=3, start=0, shift=0)
+    assert assignment[:5] == ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1))
+    assert assignment[5:] == ((0, 2, 3), (1, 3, 4), (2, 4, 0), (3, 0, 1), (4, 1, 2))
 
 
 def test_brokers_alternate_between_racks() -> None:
@@ -64,15 +64,15 @@ def test_replicas_are_distinct_and_use_as_many_racks_as_possible(
 ) -> None:
     factor = data.draw(st.integers(1, len(racks)))
     start, shift = data.draw(st.integers(0, len(racks) - 1)), data.draw(st.integers(0, 50))
-    made = assign_replicas(
+    assignment = assign_replicas(
         BrokerOrder.of(racks),
         partitions=partitions,
         replication_factor=factor,
         start=start,
         shift=shift,
     )
-    assert len(made) == partitions
-    for replicas in made:
+    assert len(assignment) == partitions
+    for replicas in assignment:
         assert len(set(replicas)) == factor
         assert set(replicas) <= set(racks)
         assert len({racks[r] for r in replicas}) == min(factor, len(set(racks.values())))
@@ -80,11 +80,11 @@ def test_replicas_are_distinct_and_use_as_many_racks_as_possible(
 
 @given(count=st.integers(1, 12), rounds=st.integers(1, 4), start=st.integers(0, 11))
 def test_leaders_are_spread_evenly(count: int, rounds: int, start: int) -> None:
-    made = assign_replicas(
+    assignment = assign_replicas(
         BrokerOrder.of(dict.fromkeys(range(count))),
         partitions=count * rounds,
         replication_factor=1,
         start=start % count,
         shift=0,
     )
-    assert set(Counter(replicas[0] for replicas in made).values()) == {rounds}
+    assert set(Counter(replicas[0] for replicas in assignment).values()) == {rounds}

@@ -256,8 +256,8 @@ async def test_describe_configs_checks_rights_for_each_resource() -> None:
         assert operation == "DESCRIBE_CONFIGS"
         return resource_type == "TOPIC"
 
-    who = authorize_every_client(only_topics)
-    api = DescribeConfigs(ports.current, Stored(), Stored(), ports.loggers, who)
+    authorize = authorize_every_client(only_topics)
+    api = DescribeConfigs(ports.current, Stored(), Stored(), ports.loggers, authorize)
     message = describe.DescribeConfigsRequest(
         [
             describe.DescribeConfigsResource(4, "1", None),
@@ -267,7 +267,7 @@ async def test_describe_configs_checks_rights_for_each_resource() -> None:
         False,
     )
     answer = await api.handle(client_request(), message)
-    denied, shown = answer.results
+    denied, described = answer.results
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert (denied.error_code, denied.error_message) == (error, error.default_text)
-    assert [config.name for config in shown.configs] == ["flush.ms"]
+    assert [config.name for config in described.configs] == ["flush.ms"]

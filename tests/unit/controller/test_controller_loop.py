@@ -117,8 +117,8 @@ async def test_after_a_conflict_the_later_multis_are_tried_again() -> None:
     assert errors == {n: EXISTS if n == "large-21" else "REQUEST_TIMED_OUT" for n in names}
     await term.run_until_idle()
     assert set(term.loop.image.topics) == set(names) - {"large-21"}
-    made = [o.path for multi in term.store.multis for o in multi if isinstance(o, Create)]
-    assert len(made) == len(set(made))
+    created = [o.path for multi in term.store.multis for o in multi if isinstance(o, Create)]
+    assert len(created) == len(set(created))
 
 
 @pytest.mark.parametrize("lost", [ControllerMovedError, UnknownOutcomeError])

@@ -98,8 +98,8 @@ class Cluster:
 
 def creation(*renewers: str, **fields: Any) -> CreateDelegationTokenRequest:
     named = [CreatableRenewers(*each.split(":", 1)) for each in renewers]
-    said = {"owner_principal_type": None, "owner_principal_name": None, "max_lifetime_ms": -1}
-    return CreateDelegationTokenRequest(renewers=named, **{**said, **fields})
+    defaults = {"owner_principal_type": None, "owner_principal_name": None, "max_lifetime_ms": -1}
+    return CreateDelegationTokenRequest(renewers=named, **{**defaults, **fields})
 
 
 def renewal(proof: bytes, period_ms: int = -1) -> RenewDelegationTokenRequest:
@@ -137,13 +137,13 @@ def test_a_token_and_its_notification_are_written_together() -> None:
     cluster = Cluster()
     answer = cluster.issue()
     path, change = TokenZnode.path(answer.token_id), "/delegation_token/token_changes/token_change_"
-    created, told = cluster.planned
+    created, notification = cluster.planned
     assert (type(created), created.path) == (Create, path)
-    assert told == Create(change, answer.token_id.encode(), sequential=True)
+    assert notification == Create(change, answer.token_id.encode(), sequential=True)
     cluster.call(39, renewal(answer.hmac))
     assert [type(cluster.planned[0]), cluster.planned[0].path] == [SetData, path]
     cluster.call(40, expiry(answer.hmac))
-    assert cluster.planned == [Delete(path), told]
+    assert cluster.planned == [Delete(path), notification]
     assert not cluster.image.tokens
 
 
@@ -201,9 +201,9 @@ def test_only_the_owner_and_renewers_change_a_token() -> None:
     answer = cluster.issue(
         CAROL, "User:bob", owner_principal_type="User", owner_principal_name="alice"
     )
-    for principal, told in ((ALICE, "NONE"), (BOB, "NONE"), (CAROL, "OWNER_MISMATCH")):
-        assert name_of(cluster.call(39, renewal(answer.hmac, 10), principal)) == told
-        assert name_of(cluster.call(40, expiry(answer.hmac, 10), principal)) == told
+    for principal, error in ((ALICE, "NONE"), (BOB, "NONE"), (CAROL, "OWNER_MISMATCH")):
+        assert name_of(cluster.call(39, renewal(answer.hmac, 10), principal)) == error
+        assert name_of(cluster.call(40, expiry(answer.hmac, 10), principal)) == error
     for proof in (b"", b"y" * 64, answer.hmac[:-1]):
         assert name_of(cluster.call(39, renewal(proof), ALICE)) == "NOT_FOUND"
 
@@ -215,10 +215,10 @@ def test_a_renewal_is_limited_by_the_maximum_lifetime() -> None:
     token = answer.token_id
 
     def renewed(period_ms: int) -> int:
-        told = cluster.call(39, renewal(answer.hmac, period_ms))
-        assert name_of(told) == "NONE"
-        assert cluster.token(token).expiry_ms == told.expiry_timestamp_ms
-        return int(told.expiry_timestamp_ms) - NOW
+        response = cluster.call(39, renewal(answer.hmac, period_ms))
+        assert name_of(response) == "NONE"
+        assert cluster.token(token).expiry_ms == response.expiry_timestamp_ms
+        return int(response.expiry_timestamp_ms) - NOW
 
     assert [renewed(each) for each in (1000, -1, 30 * DAY, 0)] == [1000, DAY, 7 * DAY, 0]
     cluster.now_ms += 1
@@ -244,8 +244,8 @@ def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
     cluster = Cluster()
     answer = cluster.issue()
     for period_ms, left_ms in ((1000, 1000), (30 * DAY, 7 * DAY), (0, 0)):
-        told = cluster.call(40, expiry(answer.hmac, period_ms))
-        assert told.expiry_timestamp_ms - NOW == left_ms
+        response = cluster.call(40, expiry(answer.hmac, period_ms))
+        assert response.expiry_timestamp_ms - NOW == left_ms
     assert answer.token_id in cluster.image.tokens
 
 

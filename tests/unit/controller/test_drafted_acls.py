@@ -52,11 +52,11 @@ THERE = AclSet.of(
 )
 
 
-async def listed(authorize: Any = EVERYTHING, as_: str = "a", **asked: Any) -> Any:
+async def listed(authorize: Any = EVERYTHING, as_: str = "a", **fields: Any) -> Any:
     """Return (type, name, principal, operation) of the listed ACLs."""
     api = ListAcls(lambda: THERE, lambda _request: authorize, True)
     request = a_request(10002, 0, dialect="drafted", principal=KafkaPrincipal("User", as_))
-    answer = await api.handle(request, ListAclsRequest(**asked))
+    answer = await api.handle(request, ListAclsRequest(**fields))
     return {
         (each.resource_type, each.resource_name, acl.acl_principal, acl.acl_operation)
         for each in answer.responses
@@ -79,14 +79,14 @@ async def test_list_acls_shows_a_client_its_own_allowing_acls() -> None:
     """Other ACLs need All on the cluster."""
     own = await listed(EVERYTHING_BUT, principal="User:a")
     assert own == {(2, "orders", "User:a", READ), (3, "g", "User:a", READ)}
-    for asked in ({}, {"principal": "User:b"}, {"resource_type": TOPIC}):
+    for fields in ({}, {"principal": "User:b"}, {"resource_type": TOPIC}):
         with pytest.raises(ApiError) as refused:
-            await listed(EVERYTHING_BUT, **asked)
+            await listed(EVERYTHING_BUT, **fields)
         assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-def action(what: int, principal: str = "User:a", operation: int = READ, kind: int = ALLOW) -> Any:
-    return AclAction(what, Acl(principal, kind, "*", operation))
+def action(code: int, principal: str = "User:a", operation: int = READ, kind: int = ALLOW) -> Any:
+    return AclAction(code, Acl(principal, kind, "*", operation))
 
 
 def on(name: str, *actions: AclAction, kind: int = TOPIC) -> AlterResourceAcls:
@@ -94,15 +94,15 @@ def on(name: str, *actions: AclAction, kind: int = TOPIC) -> AlterResourceAcls:
 
 
 def alter(
-    *asked: AlterResourceAcls, authorize: Any = EVERYTHING, has_authorizer: bool = True
+    *alterations: AlterResourceAcls, authorize: Any = EVERYTHING, has_authorizer: bool = True
 ) -> tuple[list[list[int]], AclSet]:
     """Return the codes by resource and action, and the ACLs afterwards."""
     api, image = AlterAcls(has_authorizer), MetadataImage(acls=THERE)
-    who = context(0, authorize, dialect="drafted")
-    request = AlterAclsRequest(list(asked))
-    decision = api.decide(who, request, image, {})
+    client = context(0, authorize, dialect="drafted")
+    request = AlterAclsRequest(list(alterations))
+    decision = api.decide(client, request, image, {})
     outcomes = {each.element: each.outcome for each in decision.elements}
-    answer = api.response(who, request, Results(outcomes, image))
+    answer = api.response(client, request, Results(outcomes, image))
     records = [record for each in decision.elements for record in each.records]
     codes = [[row.error_code for row in each.results] for each in answer.responses]
     return codes, image.replay(records).acls

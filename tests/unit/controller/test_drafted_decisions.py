@@ -121,8 +121,8 @@ def test_a_policys_rejection_is_a_violation_only_where_the_version_has_the_code(
 
 def is_checked(name: str, *, flag: bool, broker: bool, api: AdminApi | None = None) -> bool:
     request = CreateTopicsRequest(topics=[topic(name)], bypass_policy=flag)
-    who = context(7, dialect="drafted", made_by_broker=broker)
-    decision = (api or create_topics()).decide(who, request, image(), {})
+    client = context(7, dialect="drafted", made_by_broker=broker)
+    decision = (api or create_topics()).decide(client, request, image(), {})
     return only(decision).policy_check is not None
 
 

@@ -25,10 +25,10 @@ def waits() -> Iterator[Waits]:
     """`waits(WaitFor.X, timeout_ms=...)` returns a request that waits."""
     loop = asyncio.new_event_loop()
 
-    def make(what: WaitFor = WaitFor.LEADERS, timeout_ms: int = 1000) -> PendingRequest:
-        made = a_pending_request(loop.create_future())
-        made.wait = Wait(what, {}, timeout_ms)
-        return made
+    def make(wait_for: WaitFor = WaitFor.LEADERS, timeout_ms: int = 1000) -> PendingRequest:
+        pending = a_pending_request(loop.create_future())
+        pending.wait = Wait(wait_for, {}, timeout_ms)
+        return pending
 
     yield make
     loop.close()

@@ -47,8 +47,8 @@ def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
     """KIP-201's open points: its assignment and factor."""
     cluster = with_topic("t", ((3, 1, 2), (1, 2)))
     moving = replace(cluster.topics["t"], adding={0: (3,)}, removing={0: (1, 2)})
-    shown = ImageClusterState(replace(cluster, topics=cluster.topics.set("t", moving)))
-    state = shown.topic_state("t")
+    view = ImageClusterState(replace(cluster, topics=cluster.topics.set("t", moving)))
+    state = view.topic_state("t")
     assert state is not None
     assert (state.replicas_assignments, state.replication_factor) == ({0: (3,), 1: (1, 2)}, 1)
 

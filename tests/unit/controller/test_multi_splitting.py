@@ -27,9 +27,9 @@ FENCE_COUNTER_AND_OUTCOMES = 3
 
 @pytest.fixture(scope="module")
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
-    made = asyncio.new_event_loop()
-    yield made
-    made.close()
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
 
 
 def pending(loop: asyncio.AbstractEventLoop, sequence: int = 1) -> PendingRequest:

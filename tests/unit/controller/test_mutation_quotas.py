@@ -246,8 +246,8 @@ async def test_an_element_that_is_decided_again_is_charged_once() -> None:
     term = Term(before=limited({("users", "ANONYMOUS"): "1.0"}))
     term.store.znodes["/brokers/topics/taken"] = b"external"
     taken = term.submit(create_topics(), creation(topic("taken", 1)))
-    mine = term.submit(create_topics(), creation(topic("mine", 9)))
-    assert (await term.run_until(taken, mine))[1] == {"mine": NONE}
+    result = term.submit(create_topics(), creation(topic("mine", 9)))
+    assert (await term.run_until(taken, result))[1] == {"mine": NONE}
     last = term.submit(create_topics(), creation(topic("last", 1)))
     assert await term.run_until(last) == [{"last": NONE}]
     over = term.submit(create_topics(), creation(topic("zero", 1)), version=7)
@@ -259,8 +259,8 @@ async def test_an_element_that_is_decided_again_is_charged_once() -> None:
 def test_a_broker_reads_the_throttle_time_from_responses_that_have_it() -> None:
     """It relays the rest unread."""
     answer = CreateTopicsResponse(throttle_time_ms=1234, topics=[])
-    said = {v: throttle_time_ms(19, v, encode_response(19, v, answer)) for v in range(8)}
-    assert said == {0: 0, 1: 0} | dict.fromkeys(range(2, 8), 1234)
+    throttle_times = {v: throttle_time_ms(19, v, encode_response(19, v, answer)) for v in range(8)}
+    assert throttle_times == {0: 0, 1: 0} | dict.fromkeys(range(2, 8), 1234)
     described = DescribeClusterResponse(throttle_time_ms=77, error_code=ErrorCode.NONE)
     assert throttle_time_ms(60, 0, encode_response(60, 0, described)) == 77
     with pytest.raises(WireError):

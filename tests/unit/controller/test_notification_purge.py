@@ -6,8 +6,8 @@ from controller.notifications import EXPIRE_AFTER_MS, expired
 from zookeeper_client.wire import Stat, ZnodeData
 
 
-def znode(made_ms: int) -> ZnodeData:
-    return ZnodeData(b"{}", Stat(1, 1, made_ms, made_ms, 0, 0, 0, 0, 2, 0, 1))
+def znode(created_ms: int) -> ZnodeData:
+    return ZnodeData(b"{}", Stat(1, 1, created_ms, created_ms, 0, 0, 0, 0, 2, 0, 1))
 
 
 def test_notifications_expire_after_fifteen_minutes() -> None:

@@ -32,12 +32,12 @@ def ended(sequence: int, of: tuple[int, str] = ME, element: str = "a") -> Reques
     return RequestOutcomes(RequestIdentity(*of, sequence), "r", {element: DONE})
 
 
-def index(*commits: RequestOutcomes) -> OutcomeIndex:
+def index_of(*commits: RequestOutcomes) -> OutcomeIndex:
     """One commit for each, numbered from 1."""
-    made = OutcomeIndex()
+    index = OutcomeIndex()
     for number, outcomes in enumerate(commits, start=1):
-        made.add(number, [outcomes])
-    return made
+        index.add(number, [outcomes])
+    return index
 
 
 ELEMENTS = st.dictionaries(
@@ -88,77 +88,77 @@ def test_decode_outcomes_rejects_other_content(data: bytes | None) -> None:
 
 
 def test_lookup_joins_the_multis_of_a_request() -> None:
-    made = index(ended(7, element="a"), ended(7, element="b"))
+    index = index_of(ended(7, element="a"), ended(7, element="b"))
     identity = RequestIdentity(*ME, 7)
-    assert made.lookup(identity) == {"a": DONE, "b": DONE}
-    assert made.lookup(RequestIdentity(*OTHER, 7)) == {}
-    assert made.lookup(RequestIdentity(1, "another life", 7)) == {}
+    assert index.lookup(identity) == {"a": DONE, "b": DONE}
+    assert index.lookup(RequestIdentity(*OTHER, 7)) == {}
+    assert index.lookup(RequestIdentity(1, "another life", 7)) == {}
 
 
 def test_a_floor_only_rises_and_belongs_to_one_incarnation() -> None:
-    made = OutcomeIndex()
-    made.raise_floor(ME, 5)
-    made.raise_floor(ME, 3)
-    below = [made.is_below_floor(RequestIdentity(*ME, n)) for n in (4, 5)]
+    index = OutcomeIndex()
+    index.raise_floor(ME, 5)
+    index.raise_floor(ME, 3)
+    below = [index.is_below_floor(RequestIdentity(*ME, n)) for n in (4, 5)]
     assert below == [True, False]
-    assert not made.is_below_floor(RequestIdentity(*OTHER, 4))
+    assert not index.is_below_floor(RequestIdentity(*OTHER, 4))
 
 
 def test_a_commit_is_prunable_when_all_its_requests_are_finished_or_gone() -> None:
-    made = OutcomeIndex()
-    made.add(1, [ended(4), ended(9, OTHER)])
-    assert made.prunable(NONE) == []
-    made.raise_floor(ME, 5)
-    assert made.prunable(NONE) == []
-    assert made.prunable(frozenset({OTHER})) == [1]
-    made.raise_floor(OTHER, 10)
-    assert made.prunable(NONE) == [1]
+    index = OutcomeIndex()
+    index.add(1, [ended(4), ended(9, OTHER)])
+    assert index.prunable(NONE) == []
+    index.raise_floor(ME, 5)
+    assert index.prunable(NONE) == []
+    assert index.prunable(frozenset({OTHER})) == [1]
+    index.raise_floor(OTHER, 10)
+    assert index.prunable(NONE) == [1]
 
 
 def test_pruning_stores_the_floor_in_the_multi_that_deletes_the_outcomes() -> None:
     """Otherwise the next controller could execute a late resend."""
-    made = index(ended(1), ended(2), ended(3))
-    made.raise_floor(ME, 3)
-    commits = made.prunable(NONE)
-    assert made.plan_pruning(commits, NONE) == [
+    index = index_of(ended(1), ended(2), ended(3))
+    index.raise_floor(ME, 3)
+    commits = index.prunable(NONE)
+    assert index.plan_pruning(commits, NONE) == [
         Delete(OutcomeZnode.path(1)),
         Delete(OutcomeZnode.path(2)),
         Create(FloorZnode.path(*ME), b"3"),
     ]
-    made.pruned(commits, NONE)
-    assert made.lookup(RequestIdentity(*ME, 1)) == {}
-    assert made.lookup(RequestIdentity(*ME, 3)) == {"a": DONE}
-    assert made.is_below_floor(RequestIdentity(*ME, 2))
+    index.pruned(commits, NONE)
+    assert index.lookup(RequestIdentity(*ME, 1)) == {}
+    assert index.lookup(RequestIdentity(*ME, 3)) == {"a": DONE}
+    assert index.is_below_floor(RequestIdentity(*ME, 2))
 
 
 def test_a_stored_floor_is_set_only_after_it_rose() -> None:
-    made = index(ended(1), ended(2), ended(2, element="b"))
-    made.raise_floor(ME, 2)
-    made.pruned(made.prunable(NONE), NONE)
-    made.raise_floor(ME, 3)
-    assert made.plan_pruning([2], NONE)[1:] == [SetData(FloorZnode.path(*ME), b"3")]
-    made.pruned([2], NONE)
-    assert made.plan_pruning([3], NONE) == [Delete(OutcomeZnode.path(3))]
+    index = index_of(ended(1), ended(2), ended(2, element="b"))
+    index.raise_floor(ME, 2)
+    index.pruned(index.prunable(NONE), NONE)
+    index.raise_floor(ME, 3)
+    assert index.plan_pruning([2], NONE)[1:] == [SetData(FloorZnode.path(*ME), b"3")]
+    index.pruned([2], NONE)
+    assert index.plan_pruning([3], NONE) == [Delete(OutcomeZnode.path(3))]
 
 
 def test_the_floor_of_a_vanished_incarnation_is_deleted_with_its_last_outcome() -> None:
     gone = frozenset({ME})
-    made = index(ended(1), ended(2), ended(9, OTHER))
-    made.raise_floor(ME, 2)
-    made.pruned([1], NONE)
-    assert made.known_incarnations() == {ME, OTHER}
+    index = index_of(ended(1), ended(2), ended(9, OTHER))
+    index.raise_floor(ME, 2)
+    index.pruned([1], NONE)
+    assert index.known_incarnations() == {ME, OTHER}
     floor = Delete(FloorZnode.path(*ME))
-    assert floor not in made.plan_pruning([], gone)
-    assert made.plan_pruning([2], gone) == [Delete(OutcomeZnode.path(2)), floor]
-    made.pruned([2], gone)
-    assert (made.floors, made.stored_floors) == ({}, {})
-    assert made.known_incarnations() == {OTHER}
+    assert floor not in index.plan_pruning([], gone)
+    assert index.plan_pruning([2], gone) == [Delete(OutcomeZnode.path(2)), floor]
+    index.pruned([2], gone)
+    assert (index.floors, index.stored_floors) == ({}, {})
+    assert index.known_incarnations() == {OTHER}
 
 
 def test_prunable_returns_the_oldest_commits_up_to_a_multi() -> None:
-    made = index(*(ended(n) for n in range(1, PRUNED_PER_MULTI_MAX + 100)))
-    made.raise_floor(ME, 10_000)
-    assert made.prunable(NONE) == list(range(1, PRUNED_PER_MULTI_MAX + 1))
+    index = index_of(*(ended(n) for n in range(1, PRUNED_PER_MULTI_MAX + 100)))
+    index.raise_floor(ME, 10_000)
+    assert index.prunable(NONE) == list(range(1, PRUNED_PER_MULTI_MAX + 1))
 
 
 def test_an_incarnation_is_gone_after_the_whole_grace_period() -> None:

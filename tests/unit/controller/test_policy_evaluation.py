@@ -262,11 +262,11 @@ async def test_a_policy_sees_added_partitions_and_the_principal() -> None:
         CreatePartitionsTopic("t", 2, None),
         CreatePartitionsTopic("t", 3, [CreatePartitionsAssignment([2, 3])]),
     ]
-    for asked, expected in zip(grow, ("REQUEST_TIMED_OUT", VIOLATION), strict=True):
+    for request, expected in zip(grow, ("REQUEST_TIMED_OUT", VIOLATION), strict=True):
         (errors,) = await term.run_until(
             term.submit(
                 CreatePartitions(),
-                CreatePartitionsRequest([asked], 0, asked.assignments is not None),
+                CreatePartitionsRequest([request], 0, request.assignments is not None),
                 principal=Principal("User", "alice"),
             )
         )
@@ -294,9 +294,9 @@ async def test_a_reassignment_is_one_check_per_topic() -> None:
     )
     (errors,) = await term.run_until(term.submit(AlterPartitionReassignments(), request))
     assert errors == {"t:0": VIOLATION, "t:1": VIOLATION, "u:0": NONE, "u:1": NONE}
-    (asked, _) = policies.checks
-    assert asked.requested_state.replicas_assignments == {0: (3, 1), 1: (3, 1)}
-    assert not asked.requested_state.generated_replica_assignments
+    (request, _) = policies.checks
+    assert request.requested_state.replicas_assignments == {0: (3, 1), 1: (3, 1)}
+    assert not request.requested_state.generated_replica_assignments
     assert term.loop.image.topics["t"] == two.topics["t"]
 
 

@@ -197,10 +197,10 @@ def test_ip_entities_that_are_not_addresses_are_host_names() -> None:
 
 async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only host names, at most fifty, with a timeout."""
-    asked: list[str] = []
+    resolved: list[str] = []
 
     async def look_up(name: str) -> bool:
-        asked.append(name)
+        resolved.append(name)
         if name == "slow":
             await asyncio.get_running_loop().create_future()
         return name != "unknown"
@@ -209,10 +209,10 @@ async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("controller.host_names.WITHIN_S", 0.01)
     found = await resolvable(["good", "unknown", "%3A%3A1", "a b", "good", "slow", "late"])
     assert found == {"good"}
-    assert asked == ["good", "unknown", "slow"]
-    asked.clear()
+    assert resolved == ["good", "unknown", "slow"]
+    resolved.clear()
     await resolvable([f"host-{number}" for number in range(60)])
-    assert len(asked) == HOSTS_MAX
+    assert len(resolved) == HOSTS_MAX
 
 
 def test_invalid_znode_names_are_rejected() -> None:

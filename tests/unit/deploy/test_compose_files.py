@@ -35,10 +35,10 @@ def test_package_missing_in_the_lock_is_an_error() -> None:
 
 
 def test_lock_is_split_without_loss() -> None:
-    fetched, made = offline.without(LOCK, ("pyspark",)), offline.only(LOCK, ("pyspark",))
-    assert fetched + made == LOCK
+    fetched, built = offline.without(LOCK, ("pyspark",)), offline.only(LOCK, ("pyspark",))
+    assert fetched + built == LOCK
     assert "grpcio" in fetched
-    assert "grpcio" not in made
+    assert "grpcio" not in built
 
 
 @pytest.mark.parametrize("name", ["node", "tools"])

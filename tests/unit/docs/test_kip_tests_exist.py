@@ -65,6 +65,6 @@ def test_each_row_cites_existing_code_or_a_reason(row: Row) -> None:
         assert where != "-"
         assert row.dialect != "-"
     else:
-        word, _, why = row.shown_by.partition(":")
+        word, _, reason = row.shown_by.partition(":")
         assert word in ("not built yet", "replaced", "not followed")
-        assert bool(why.strip()) is (word != "not built yet")
+        assert bool(reason.strip()) is (word != "not built yet")

@@ -71,7 +71,7 @@ class Sender:
 
 
 @pytest.mark.parametrize(
-    ("identity", "allowed", "says"),
+    ("identity", "allowed", "message"),
     [
         (RequestIdentity(2, "life", 5), True, None),
         (RequestIdentity(2, "life", 5), False, "lacks CLUSTER_ACTION"),
@@ -80,14 +80,14 @@ class Sender:
     ],
 )
 def test_a_sender_may_use_only_its_own_identity(
-    identity: RequestIdentity, allowed: bool, says: str | None
+    identity: RequestIdentity, allowed: bool, message: str | None
 ) -> None:
     may: Callable[..., bool] = lambda _sender: allowed  # noqa: E731
     refused = check_sender(Sender(Hello(2, "life")), identity, may)
-    assert (refused is None) == (says is None)
-    if refused is not None and says is not None:
+    assert (refused is None) == (message is None)
+    if refused is not None and message is not None:
         assert refused.error.name == "CLUSTER_AUTHORIZATION_FAILED"
-        assert says in refused.reason
+        assert message in refused.reason
 
 
 def test_envelopes_without_certificates_are_accepted_on_loopback_only() -> None:
@@ -104,8 +104,8 @@ def test_envelopes_without_certificates_are_accepted_on_loopback_only() -> None:
 def test_an_unusable_file_is_named(tmp_path: Path) -> None:
     text = tmp_path / "text.pem"
     text.write_text("nothing")
-    for path, says in ((text, "not a PEM file"), (tmp_path / "none.pem", "cannot be read")):
-        with pytest.raises(ChannelSecurityError, match=says):
+    for path, message in ((text, "not a PEM file"), (tmp_path / "none.pem", "cannot be read")):
+        with pytest.raises(ChannelSecurityError, match=message):
             load_security(ChannelFiles(str(path), str(path), str(path)))
 
 

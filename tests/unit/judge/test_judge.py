@@ -117,10 +117,10 @@ def test_creator_is_found_among_other_requests_of_the_same_commit() -> None:
     """One multi may contain a creation, a rejected creation and new partitions of one topic."""
     rejected, grower = (3, "ghi", 4), (3, "ghi", 5)
     ends = [(ME, "orders", NONE), (rejected, "orders", TOPIC_EXISTS), (grower, "orders", NONE)]
-    made = multi(2, check(), outcomes(*ends), create("/brokers/topics/orders"))
+    created = multi(2, check(), outcomes(*ends), create("/brokers/topics/orders"))
     events = responded(NONE, zxid=2) + responded(TOPIC_EXISTS, zxid=2, identity=rejected)
-    assert violations("D5", [made], events) == ()
-    assert violations("D1", [made], responded(NONE, zxid=2)) == ()
+    assert violations("D5", [created], events) == ()
+    assert violations("D1", [created], responded(NONE, zxid=2)) == ()
 
 
 def test_unknown_topic_error_is_a_violation_if_the_topic_existed_throughout() -> None:

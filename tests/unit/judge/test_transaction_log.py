@@ -64,9 +64,9 @@ def test_recorded_multi_has_check_counter_outcomes_and_effects() -> None:
 
 
 def test_recorded_registration_is_ephemeral() -> None:
-    made = {o.path: o.ephemeral for t in _recorded() for o in t.operations if o.kind == "create"}
-    assert made["/brokers/ids/1"]
-    assert not made["/brokers/topics/orders"]
+    created = {o.path: o.ephemeral for t in _recorded() for o in t.operations if o.kind == "create"}
+    assert created["/brokers/ids/1"]
+    assert not created["/brokers/topics/orders"]
 
 
 def test_rejected_multi_is_failed(tmp_path: Path) -> None:

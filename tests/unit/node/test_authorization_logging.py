@@ -89,16 +89,16 @@ def test_log_level_selects_the_lines(tmp_path: Path, level: Level, count: int) -
 
 
 def test_each_check_is_logged_once_per_request() -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def rule(operation: str, _type: str, name: str) -> bool:
-        asked.append(f"{operation} {name}")
+        calls.append(f"{operation} {name}")
         return operation == "READ"
 
     may = cached_authorize(authorize_by(rule))
     assert [may("READ", "TOPIC", "a"), may("READ", "TOPIC", "a"), may("WRITE", "TOPIC", "a")] == [
         *(True, True, False)
     ]
-    assert asked == ["READ a", "WRITE a"]
+    assert calls == ["READ a", "WRITE a"]
     assert authorized_operations(may, TOPIC_OPERATIONS, "TOPIC", "a") == 1 << 3
-    assert asked.count("READ a") == 1
+    assert calls.count("READ a") == 1

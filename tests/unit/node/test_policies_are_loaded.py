@@ -156,12 +156,12 @@ async def test_config_policy_receives_the_entries_of_the_request() -> None:
     policies = load(alter="ConfigRecorder")
     merged = RequestedTopicState(1, 1, configs={"retention.ms": "5", "flush.ms": "7"})
     ConfigRecorder.seen = []
-    asked = {"flush.ms": "7", "segment.ms": None}
-    assert await policies.evaluate(AlterTopicConfigs("t", None, merged, asked), NOBODY) is None
+    changed = {"flush.ms": "7", "segment.ms": None}
+    assert await policies.evaluate(AlterTopicConfigs("t", None, merged, changed), NOBODY) is None
     error = await policies.evaluate(AlterBrokerConfigs("1", {"retention.ms": "5"}), NOBODY)
     assert (error.error, error.message) == (ErrorCode.POLICY_VIOLATION, "not the retention")
     assert ConfigRecorder.seen == [
-        AlterConfigPolicy.RequestMetadata(ConfigResource("TOPIC", "t"), asked),
+        AlterConfigPolicy.RequestMetadata(ConfigResource("TOPIC", "t"), changed),
         AlterConfigPolicy.RequestMetadata(ConfigResource("BROKER", "1"), {"retention.ms": "5"}),
     ]
 

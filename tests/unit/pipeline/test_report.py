@@ -32,7 +32,7 @@ def content(
 
 def test_run_of_a_real_kafka_has_its_own_sections() -> None:
     """It has no events, so the sections about events are left out."""
-    shown = page(
+    html = page(
         [
             content(
                 [_LOG],
@@ -51,17 +51,17 @@ def test_run_of_a_real_kafka_has_its_own_sections() -> None:
             )
         ]
     )
-    assert "<td>CREATE_TOPICS</td><td class=n>1,234</td><td class=n>617</td>" in shown
-    assert "<td class=n>205</td>" in shown
-    assert "zxid 124" in shown
-    assert "The authorizer denied no request." in shown
-    assert "The run has no requests." not in shown
+    assert "<td>CREATE_TOPICS</td><td class=n>1,234</td><td class=n>617</td>" in html
+    assert "<td class=n>205</td>" in html
+    assert "zxid 124" in html
+    assert "The authorizer denied no request." in html
+    assert "The run has no requests." not in html
 
 
 def test_run_of_nodes_has_no_sections_of_a_real_kafka() -> None:
-    shown = page([content([])])
-    assert "The run has no requests." in shown
-    assert "Clients and the brokers they write through" not in shown
+    html = page([content([])])
+    assert "The run has no requests." in html
+    assert "Clients and the brokers they write through" not in html
 
 
 def row_of(of: str, verdict: str, violations: int) -> VerdictRow:
@@ -78,8 +78,8 @@ def row_of(of: str, verdict: str, violations: int) -> VerdictRow:
 
 def test_page_shows_the_first_violations_and_folds_the_others() -> None:
     rows = [{"property": "W1", "sentence": f"<{at}>", "rows": ["zxid/1"]} for at in range(9)]
-    shown = page([content([], [row_of("W1", "FAIL", 205)], violations=rows)])
-    first, _, rest = shown.partition("<details><summary>4 more</summary>")
+    html = page([content([], [row_of("W1", "FAIL", 205)], violations=rows)])
+    first, _, rest = html.partition("<details><summary>4 more</summary>")
     assert "&lt;4&gt;" in first
     assert "&lt;8&gt;" in rest
     assert "W1 single writer: 205" in first
@@ -88,9 +88,9 @@ def test_page_shows_the_first_violations_and_folds_the_others() -> None:
 def test_property_without_data_shows_no_counts() -> None:
     """Without events every session looks unknown."""
     rows = [{"property": "W6", "sentence": "a session", "rows": []}]
-    shown = page([content([], [row_of("W6", "NODATA", 321)], violations=rows)])
-    assert "321" not in shown
-    assert "a session" not in shown
+    html = page([content([], [row_of("W6", "NODATA", 321)], violations=rows)])
+    assert "321" not in html
+    assert "a session" not in html
 
 
 def test_axis_has_round_numbers() -> None:

@@ -23,14 +23,14 @@ def test_certificate_names_broker_and_user(tmp_path: Path) -> None:
     ensure_certificates(folder, [1, 2], "inter")
     (authority,) = x509.load_pem_x509_certificates(files_of(folder, 1).authority.read_bytes())
     for broker_id in (1, 2):
-        (made,) = x509.load_pem_x509_certificates(
+        (certificate,) = x509.load_pem_x509_certificates(
             files_of(folder, broker_id).certificate.read_bytes()
         )
-        (user,) = made.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        names = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        (user,) = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         assert user.value == "inter"
         assert names.get_values_for_type(x509.DNSName) == [broker_host(broker_id)]
-        made.verify_directly_issued_by(authority)
+        certificate.verify_directly_issued_by(authority)
     assert {path.name for path in folder.glob("*.key")} == {"broker-1.key", "broker-2.key"}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
@@ -51,13 +51,13 @@ def test_certificates_are_kept_until_the_settings_change(tmp_path: Path) -> None
     assert contents(tmp_path)["ca.pem"] != before["ca.pem"]
 
 
-@pytest.mark.parametrize("made", ['{"until": 1}', "no json", "[]"])
-def test_expiring_or_damaged_certificates_are_replaced(tmp_path: Path, made: str) -> None:
+@pytest.mark.parametrize("record", ['{"until": 1}', "no json", "[]"])
+def test_expiring_or_damaged_certificates_are_replaced(tmp_path: Path, record: str) -> None:
     ensure_certificates(tmp_path, [1], "broker")
     note = tmp_path / "made.json"
-    if made.startswith("{"):
-        made = json.dumps({**json.loads(note.read_text()), **json.loads(made)})
-    note.write_text(made)
+    if record.startswith("{"):
+        record = json.dumps({**json.loads(note.read_text()), **json.loads(record)})
+    note.write_text(record)
     before = contents(tmp_path)["ca.pem"]
     ensure_certificates(tmp_path, [1], "broker")
     assert contents(tmp_path)["ca.pem"] != before

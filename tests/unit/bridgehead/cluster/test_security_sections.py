@@ -49,9 +49,9 @@ def settings(tmp_path: Path, text: str = FILE, **options: bool) -> ClusterSettin
 def test_listeners_become_kafka_properties(tmp_path: Path) -> None:
     """A node can start with them; passwords may contain any characters."""
     properties = settings(tmp_path).properties
-    made = certificate_properties("/b.pem", "/ca.pem")
+    generated = certificate_properties("/b.pem", "/ca.pem")
     lines = {
-        **made,
+        **generated,
         **properties,
         "broker.id": "1",
         "zookeeper.connect": "h:1",

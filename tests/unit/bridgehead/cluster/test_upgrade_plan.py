@@ -46,16 +46,16 @@ class Brokers:
 def test_upgrade_restarts_each_broker_twice_controller_last() -> None:
     """First the release, then the level; repeated, it does nothing."""
     brokers = Brokers()
-    said: list[str] = []
-    assert upgrade(brokers, said.append) == 6
+    messages: list[str] = []
+    assert upgrade(brokers, messages.append) == 6
     first, second = brokers.restarted[:3], brokers.restarted[3:]
     assert first == [(each, "3.3", "true") for each in (1, 3, 2)]
     assert second == [(each, BRIDGE, "true") for each in (1, 3, 2)]
-    assert [line[:13] for line in said if line.startswith("Bounce")] == [
+    assert [line[:13] for line in messages if line.startswith("Bounce")] == [
         "Bounce 1 of 2",
         "Bounce 2 of 2",
     ]
-    assert upgrade(brokers, said.append) == 0
+    assert upgrade(brokers, messages.append) == 0
 
 
 def test_interrupted_upgrade_resumes() -> None:

@@ -114,9 +114,9 @@ def test_names_begin_with_their_creator() -> None:
     """A client without authentication cannot create topics."""
     policy, cluster = naming(owner_prefix="true"), FixedClusterState()
     policy.validate_create_topic(CreateTopicRequest("alice.orders", ALICE, wanted()), cluster)
-    for topic, who in (("orders", ALICE), ("alicea.orders", ALICE), ("alice.orders", None)):
+    for topic, principal in (("orders", ALICE), ("alicea.orders", ALICE), ("alice.orders", None)):
         with pytest.raises(PolicyViolationException):
-            policy.validate_create_topic(CreateTopicRequest(topic, who, wanted()), cluster)
+            policy.validate_create_topic(CreateTopicRequest(topic, principal, wanted()), cluster)
 
 
 def test_protected_topics_and_their_records_are_not_deleted() -> None:

@@ -64,7 +64,7 @@ def test_a_listener_setting_overrides_the_common_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("properties", "says"),
+    ("properties", "message"),
     [
         ({}, "enables GSSAPI, which is not supported"),
         ({"sasl.enabled.mechanisms": ""}, "GSSAPI"),
@@ -94,15 +94,15 @@ def test_a_listener_setting_overrides_the_common_one() -> None:
     ],
 )
 def test_unsupported_settings_are_rejected_without_their_value(
-    properties: dict[str, str], says: str
+    properties: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(SecurityConfigError, match=says) as refused:
+    with pytest.raises(SecurityConfigError, match=message) as refused:
         read_security("SASL_PLAINTEXT", "SASL_PLAINTEXT", properties)
     assert "pw;" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("properties", "says"),
+    ("properties", "message"),
     [
         ({"ssl.keystore.location": "/keys.jks"}, "keytool"),
         ({"ssl.keystore.type": "PEM", "ssl.truststore.location": "/t.jks"}, "ssl.truststore.type"),
@@ -111,8 +111,8 @@ def test_unsupported_settings_are_rejected_without_their_value(
         ({"ssl.enabled.protocols": ","}, "TLSv1.2, TLSv1.3"),
     ],
 )
-def test_unsupported_tls_settings_are_rejected(properties: dict[str, str], says: str) -> None:
-    with pytest.raises(SecurityConfigError, match=says):
+def test_unsupported_tls_settings_are_rejected(properties: dict[str, str], message: str) -> None:
+    with pytest.raises(SecurityConfigError, match=message):
         read_security("SSL", "SSL", properties)
 
 

@@ -109,15 +109,15 @@ def test_the_key_file_is_read_again_for_an_unknown_key(keys: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    ("url", "message"),
     [
         ("https://keys.example.org/jwks", "keys are not fetched"),
         ("", "must be a file"),
         ("file:///nowhere/at/all.json", "holds no usable keys"),
     ],
 )
-def test_keys_must_be_in_a_file(url: str, says: str) -> None:
-    with pytest.raises(SecurityConfigError, match=says):
+def test_keys_must_be_in_a_file(url: str, message: str) -> None:
+    with pytest.raises(SecurityConfigError, match=message):
         JwksValidator({URL: url}, lambda: NOW_MS)
 
 
