@@ -1,7 +1,7 @@
 """Runs brokers of a real Apache Kafka 3.9.1 on a ZooKeeper, for comparison.
 
 Needs Java 17 to 23 and Kafka's jars in BRIDGEHEAD_KAFKA_JARS, by default where `make kafka-jars`
-puts them. `why_not` returns the reason if something is missing.
+puts them. `reason_to_skip` returns the reason if something is missing.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from fidelity.real_kafka import kafka_brokers, why_not
+from fidelity.real_kafka import kafka_brokers, reason_to_skip
 from tests.integration.admin_clients import ConfluentAdmin
 from tests.integration.conftest import StartCluster, ZooKeeperForTest
 from tests.integration.kazoo_clients import kazoo_client
@@ -47,7 +47,7 @@ def test_real_brokers_take_over_the_metadata_of_our_nodes(
     tmp_path: Path, start_cluster: StartCluster, zookeeper: ZooKeeperForTest
 ) -> None:
     """A broker takes the next epoch; partitions have leaders; configs and cluster id stay."""
-    if reason := why_not():
+    if reason := reason_to_skip():
         pytest.skip(reason)
     ours = start_cluster(zookeeper=zookeeper.connect)
     admin = ConfluentAdmin(ours.bootstrap_servers)
