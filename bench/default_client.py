@@ -24,7 +24,7 @@ from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
-from fidelity.real_kafka import kafka_brokers, why_not
+from fidelity.real_kafka import kafka_brokers, reason_to_skip
 
 _SELF = {"bridgehead.metadata.controller.id": "self"}
 _QUICK = {"topic.metadata.refresh.interval.ms": 1000}
@@ -122,7 +122,7 @@ def run(plan: Plan) -> list[str]:
             servers = cluster.bootstrap_server(other) if properties else cluster.bootstrap_servers
             outcome = measure(servers, cluster.kill_controller, options)
             lines.append(outcome.line(name))
-    reason = why_not()
+    reason = reason_to_skip()
     if reason is not None or plan.quick:
         return [*lines, f"Kafka SKIPPED: {reason or 'quick'}"]
     for name, options in (

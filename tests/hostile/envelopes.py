@@ -50,7 +50,7 @@ def _sent(
         with Wire(target.address(listener, broker), tls) as wire:
             if user:
                 assert plain(wire, f"\0{user}\0{PASSWORDS[user]}".encode()) == "0"
-            return outcome(wire.ask(payload))
+            return outcome(wire.call(payload))
 
     return run
 

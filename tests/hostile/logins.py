@@ -38,7 +38,7 @@ Login = Callable[[Wire], str]
 
 def _outcome(wire: Wire, last: str) -> str:
     """Return `served` if the next request is answered with data, else the outcome of the login."""
-    return "served" if is_served(wire.ask(probe())) else last
+    return "served" if is_served(wire.call(probe())) else last
 
 
 def secure(login: Login) -> Callable[[Target], str]:
@@ -61,7 +61,7 @@ def _frames(*payloads: bytes) -> Callable[[Target], str]:
     def login(wire: Wire) -> str:
         last = CLOSED
         for payload in payloads:
-            last = error_of(wire.ask(payload))
+            last = error_of(wire.call(payload))
         return last
 
     return secure(login)
@@ -242,10 +242,10 @@ REUSE_ROWS: Final = (
 def _oauth(make: Callable[[Target], str], before: str = "n,,", kind: str = "Bearer"):
     def run(target: Target) -> str:
         with Wire(target.address("TOKENS")) as wire:
-            answer = wire.ask(handshake("OAUTHBEARER"))
+            answer = wire.call(handshake("OAUTHBEARER"))
             assert error_of(answer) == "0"
             data = f"{before}\x01auth={kind} {make(target)}\x01\x01".encode()
-            answer = wire.ask(token(data))
+            answer = wire.call(token(data))
             told = error_of(answer)
             if told == "0" and isinstance(answer, bytes) and auth_bytes(answer):
                 told = FAILED  # the server describes the failure in its token
@@ -320,7 +320,7 @@ TOKEN_ROWS: Final = (
 
 def _on_tokens(target: Target, payload: bytes) -> str:
     with Wire(target.address("TOKENS")) as wire:
-        return _outcome(wire, error_of(wire.ask(payload)))
+        return _outcome(wire, error_of(wire.call(payload)))
 
 
 def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
@@ -328,7 +328,7 @@ def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
     with Wire(target.address("SECURE"), target.tls) as wire:
         assert plain(wire, _GOOD_PLAIN) == "0"
         body = joined(head(38, 1)) + (0).to_bytes(4, "big") + lifetime_ms.to_bytes(8, "big")
-        answer = wire.ask(body)
+        answer = wire.call(body)
     assert isinstance(answer, bytes)
     fields = answer[6:]
     for _ in range(2):  # the owner's type and name

@@ -67,7 +67,7 @@ DRAFTED: Final = {19: ("31",), 20: ("17",)}
 def _asked(open_: Open, request: Request) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         with open_(target) as wire:
-            answer = wire.ask(request.payload())
+            answer = wire.call(request.payload())
         return answer if isinstance(answer, str) else str(request.error_of(answer))
 
     return run
@@ -117,7 +117,7 @@ def _second_of_two(target: Target) -> str:
     topics = [flat(text(n), i32(1), i16(1), array(), array()) for n in (f"{LOOT}-a", "alice-b")]
     body = flat(array(*topics), i32(10_000), i8(1))
     with alice(target) as wire:
-        answer = wire.ask(joined([*head(19, 4), *body]))
+        answer = wire.call(joined([*head(19, 4), *body]))
     assert isinstance(answer, bytes)
     at, codes = 12, []
     for _ in topics:
@@ -131,7 +131,7 @@ def _second_of_two(target: Target) -> str:
 def _token_request(key: int, body: Callable[[Target], list[Field]], version: int = 1):
     def run(target: Target) -> str:
         with alice(target) as wire:
-            answer = wire.ask(joined([*head(key, version, flexible=version > 1), *body(target)]))
+            answer = wire.call(joined([*head(key, version, flexible=version > 1), *body(target)]))
         at = 5 if version > 1 else 4
         return answer if isinstance(answer, str) else str(struct.unpack_from(">h", answer, at)[0])
 
@@ -148,7 +148,7 @@ def _of_stranger(_: Target) -> list[Field]:
 
 def _token_on_plaintext(target: Target) -> str:
     with Wire(target.address("OPEN")) as wire:
-        answer = wire.ask(joined(flat(head(38, 1), array(), i64(60_000))))
+        answer = wire.call(joined(flat(head(38, 1), array(), i64(60_000))))
     assert isinstance(answer, bytes)
     return str(struct.unpack_from(">h", answer, 4)[0])
 
@@ -160,7 +160,7 @@ def _token_by_token(target: Target) -> str:
     for _ in range(100):  # The broker learns of the token a moment later.
         with Wire(target.address("SECURE"), target.tls) as wire:
             if login.run(wire) == "0":
-                answer = wire.ask(joined(flat(head(38, 1), array(), i64(60_000))))
+                answer = wire.call(joined(flat(head(38, 1), array(), i64(60_000))))
                 assert isinstance(answer, bytes)
                 return str(struct.unpack_from(">h", answer, 4)[0])
     return "no login"

@@ -203,7 +203,7 @@ def replay(address: str, stream: bytes, received: Callable[[], bool]) -> None:
 def by_envelope(cluster: Cluster, broker: int, data: bytes) -> str:
     with Wire(cluster.address(broker, "INTERNAL")) as wire:
         assert plain(wire, b"\0forwarder\0forwarder-secret") == "0"
-        return envelope_outcome(wire.ask(data))
+        return envelope_outcome(wire.call(data))
 
 
 @pytest.mark.long
@@ -214,7 +214,7 @@ def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Pat
         for broker in BROKERS[1:]:
             with Wire(cluster.address(broker, "OPEN")) as wire:
                 for write in WRITES if broker == BROKERS[1] else ():
-                    answer = wire.ask(write.payload())
+                    answer = wire.call(write.payload())
                     assert isinstance(answer, bytes)
                     assert write.error_of(answer) == 0, write.name
         assert by_envelope(cluster, CONTROLLER, captured) == "0/0"

@@ -153,7 +153,7 @@ class Wire:
         """Send no more."""
         self._socket.shutdown(socket.SHUT_WR)
 
-    def ask(self, payload: bytes) -> bytes | str:
+    def call(self, payload: bytes) -> bytes | str:
         """Send a frame; return the response's payload, CLOSED or SILENT."""
         return self.answer() if self.raw(framed(payload)) else CLOSED
 

@@ -27,7 +27,8 @@ from judge.verdicts import judge
 from node.authorization import AUTHORIZER_CLASS
 from raw_client.blocking import Connection
 from raw_client.codec import create_topics, decode_message
-from tests.integration.token_clients import Client, eventually
+from tests.integration.token_clients import Client
+from tests.integration.waiting import wait_until
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 NODE = Path(__file__).with_name("clocked_node.py")
@@ -104,7 +105,7 @@ def usable_at(cluster: Cluster, token: dict[str, Any]) -> set[int]:
     for broker in BROKERS:
         with Client(cluster, broker) as client:
             if client.log_in_with_token(token["tokenId"], token["hmac"]):
-                described = client.ask(60, {"includeClusterAuthorizedOperations": False})
+                described = client.call(60, {"includeClusterAuthorizedOperations": False})
                 usable |= {broker} if described is not None else set()
     return usable
 
@@ -129,7 +130,7 @@ def wall_s(cluster: Cluster, name: int | str, topic: str) -> float:
 def test_clocks_that_jump_by_an_hour_stop_nothing(cluster: Cluster, clocks: Clocks) -> None:
     with Client(cluster, THIRD).log_in("admin") as admin:
         token = admin.create(lifetime_ms=HALF_AN_HOUR_MS)
-    assert eventually(lambda: usable_at(cluster, token) == set(BROKERS))
+    wait_until(lambda: usable_at(cluster, token) == set(BROKERS))
     for name in (CONTROLLER, BROKER, ZOOKEEPER):
         for offset_s in (HOUR_S, -HOUR_S):
             clocks.set(name, offset_s)
@@ -142,16 +143,16 @@ def test_clocks_that_jump_by_an_hour_stop_nothing(cluster: Cluster, clocks: Cloc
                 seen = wall_s(cluster, name, f"{topic}-{THIRD}") - time.time()
                 return abs(seen - expected) < SEEN_WITHIN_S
 
-            assert eventually(jumped), f"the clock of {name} did not jump"
+            wait_until(jumped)
             with Client(cluster, BROKER).log_in("admin") as admin:  # A password knows no time.
                 fresh = admin.create(lifetime_ms=HALF_AN_HOUR_MS)
             late = {name} if offset_s > 0 else set()
             assert usable_at(cluster, token) == set(BROKERS) - late
             # Its times are those of the controller.
             if name == CONTROLLER and offset_s < 0:
-                assert eventually(lambda: usable_at(cluster, fresh) == {CONTROLLER})  # noqa: B023
+                wait_until(lambda: usable_at(cluster, fresh) == {CONTROLLER})  # noqa: B023
             clocks.set(name, 0)
-            assert eventually(lambda: usable_at(cluster, token) == set(BROKERS))
+            wait_until(lambda: usable_at(cluster, token) == set(BROKERS))
     folder = cluster.data_dir
     cluster.stop()
     assert worst(each.row for each in judge(History(read_run(folder)))) is Verdict.PASS
