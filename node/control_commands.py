@@ -26,6 +26,7 @@ from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.dispatch import Dispatcher
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.scram import MECHANISM_NAMES
+from cluster_model.session_state import ConnectionLostError
 from node.lifecycle import Node
 from node.parts import Parts
 
@@ -58,7 +59,10 @@ class ControlCommands:
             case {"command": "expire", "session": "controller"}:
                 await self._parts.controller.expire()
             case {"command": "expire", "session": "broker"}:
-                await self._parts.broker.watcher.expire()
+                try:
+                    await self._parts.broker.watcher.expire()
+                except ConnectionLostError as lost:
+                    raise ControlError(f"The session cannot be expired: {lost}.") from None
             case {"command": "stop"}:
                 self._request_stop("a command")
             case {"command": "scram_salts", "users": list() as users}:

@@ -342,6 +342,7 @@ def test_everything_works_after_a_repair(harness: Harness, damage: Damage) -> No
 
 
 def expire_broker_session(harness: Harness, broker: int) -> None:
+    wait(lambda: harness.command(broker, {"command": "state"})["session"] == "connected")
     harness.command(broker, {"command": "expire", "session": "broker"})
 
 
