@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -25,6 +25,8 @@ from event_log.verdicts import VerdictRow
 
 if TYPE_CHECKING:
     from pipeline.evidence import Run
+
+_LINE_EVERY_S: Final = 5.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,6 +99,25 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
+class ProgressLines:
+    """Progress for an output that is not a terminal: a line at most every five seconds."""
+
+    def __init__(self, output: TextIO) -> None:
+        self._output = output
+        self._shown_s = 0.0
+
+    def show(self, name: str, at: int, of: int, elapsed_s: float) -> None:
+        """Write that table `name` is built, the one after `at` of `of`, unless it is too early."""
+        if elapsed_s - self._shown_s >= _LINE_EVERY_S:
+            self._shown_s = elapsed_s
+            self.write(f"{name}: {at} of {of} tables after {elapsed_s:.0f} s")
+
+    def write(self, line: str) -> None:
+        """Write a line and flush it."""
+        self._output.write(f"{line}\n")
+        self._output.flush()
+
+
 def _run(options: argparse.Namespace, runs: Sequence[Run], console: Console) -> int:
     from event_log.verdicts import exit_code, worst
     from pipeline.run import Pipeline
@@ -112,6 +133,15 @@ def _run(options: argparse.Namespace, runs: Sequence[Run], console: Console) -> 
         transient=True,
     ) as progress:
         task = progress.add_task("starting Spark", total=None)
+        lines = ProgressLines(sys.stderr)
+
+        def show(name: str, at: int, of: int) -> None:
+            progress.update(task, description=name, completed=at, total=of)
+            if not console.is_terminal:
+                lines.show(name, at, of, time.monotonic() - began)
+
+        if not console.is_terminal:
+            lines.write("starting Spark")
         small = sum(f.bytes for run in runs for f in run.manifest.files) < SMALL_BYTES_MAX
         spark = open_session(
             options.master,
@@ -122,11 +152,7 @@ def _run(options: argparse.Namespace, runs: Sequence[Run], console: Console) -> 
         )
         try:
             pipeline = Pipeline(spark, runs, options.out)
-            pipeline.make(
-                progress=lambda name, at, of: progress.update(
-                    task, description=name, completed=at, total=of
-                )
-            )
+            pipeline.make(progress=show)
             verdicts = pipeline.verdicts()
             pipeline.write_results(verdicts)
         finally:
