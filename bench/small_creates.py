@@ -1,6 +1,6 @@
 """CreateTopics of one topic each, from 64 connections through a broker that forwards.
 
-Why: the load of many independent programs. The client shares the processors with the nodes, so its
+Many independent programs cause this load. The client shares the processors with the nodes, so its
 own processor time per request is reported, too.
 """
 

@@ -113,7 +113,7 @@ class ControllerEpochZnode:
         """Return the epoch."""
         with _decoding("/controller_epoch"):
             if not (data or b"").isdigit():
-                raise ValueError(f"{data!r} is no epoch")
+                raise ValueError(f"{data!r} is not an epoch")
             return int(data or b"")
 
 

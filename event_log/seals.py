@@ -59,7 +59,7 @@ class SealRules:
             return Seal.UNCHECKED
         if not hmac.compare_digest(found.strip(), signature(self.key, manifest)):
             raise SealError(
-                f"{folder / SIGNATURE} is no signature of the manifest with this key: the manifest "
+                f"{folder / SIGNATURE} does not sign the manifest with this key: the manifest "
                 "has changed since it was sealed, or it was sealed with another key."
             )
         return Seal.SIGNED
@@ -103,7 +103,7 @@ def read_key(path: Path) -> bytes:
     if stat.S_IMODE(mode) & 0o077:
         raise SealError(f"Other users can read the seal key {path}: run `chmod 600` on it.")
     if len(key) > KEY_BYTES_MAX:
-        raise SealError(f"{path} is no seal key: it has more than {KEY_BYTES_MAX} bytes.")
+        raise SealError(f"{path} is not a seal key: it has more than {KEY_BYTES_MAX} bytes.")
     key = key.strip()
     if len(key) < KEY_BYTES_MIN:
         raise SealError(

@@ -1,4 +1,4 @@
-"""Builds the Kafka listeners of a node. The cluster id must be known."""
+"""Builds the Kafka listeners of a node, after the cluster id is known."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def build_server(parts: Parts) -> KafkaServer:
     wall_ms = instruments.clock.wall_ms
     frame_bytes_max = config.broker.int("socket.request.max.bytes")
     memory_bytes_max = config.broker.long("queued.max.request.bytes")
-    if memory_bytes_max <= 0:  # Unlimited in Kafka; here the least that Kafka accepts.
+    if memory_bytes_max <= 0:  # In Kafka this is no limit.
         memory_bytes_max = frame_bytes_max
     services = ConnectionServices(
         dispatcher=dispatcher,

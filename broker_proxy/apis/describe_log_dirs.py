@@ -1,7 +1,7 @@
 """DescribeLogDirs, key 35, versions 0 to 4: the directories of this broker's replicas.
 
 A replica is an empty log without files. The directories are those of the broker's properties;
-their size is unknown because none of them is touched. Unknown topics and other brokers' replicas
+their size is unknown because none is accessed. Unknown topics and other brokers' replicas
 are omitted.
 
 Version notes:

@@ -100,7 +100,7 @@ class Envelope:
                 ErrorCode.INVALID_REQUEST, "the client's address has neither 4 nor 16 bytes"
             )
         header, at = _read_inner(message.request_data)
-        return _as_of(request, principal, message, header, at)
+        return _inner_request(request, principal, message, header, at)
 
 
 class _RefusedError(Exception):
@@ -125,7 +125,7 @@ def _read_inner(data: bytes) -> tuple[RequestHeader, int]:
     return header, at
 
 
-def _as_of(
+def _inner_request(
     request: ClientRequest,
     principal: KafkaPrincipal,
     message: EnvelopeRequest,

@@ -97,7 +97,7 @@ def _znode(api_key: int, element: str) -> str | None:
 
 
 def _of_clients(history: History) -> Iterator[Violation | None]:
-    """Judge acknowledgements that clients got, by the names that they used once."""
+    """Judge acknowledgements that clients got for names that one operation alone contains."""
     unchanged = {
         (response.api_key, element)
         for response in history.responses

@@ -75,7 +75,7 @@ def _acls(data: str | None) -> Sequence[Any]:
         found = json.loads(data or "{}")["acls"]
     except (KeyError, TypeError, ValueError):
         return ()
-    # An entry that is no object grants nothing.
+    # An entry that is not an object grants nothing.
     return (
         [acl if isinstance(acl, dict) else {} for acl in found] if isinstance(found, list) else ()
     )

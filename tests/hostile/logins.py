@@ -89,7 +89,7 @@ PLAIN_ROWS: Final = (
     ("an unknown user", _plain(b"\0mallory\0alice-secret"), FAILED),
     ("the brokers' user without password", _plain(b"\0broker\0"), FAILED),
     ("a principal instead of a user", _plain(b"\0User:alice\0alice-secret"), FAILED),
-    ("bytes that are no UTF-8", _plain(b"\0\xff\xfe\0\xff"), FAILED),
+    ("bytes that are not UTF-8", _plain(b"\0\xff\xfe\0\xff"), FAILED),
     ("a password of 64 KB", _plain(b"\0alice\0" + b"x" * 65_000), FAILED),
     ("a token of 200 KB", _plain(b"\0alice\0" + b"x" * 200_000), CLOSED),
     ("a full-width user name", _plain("\0ａｌｉｃｅ\0alice-secret".encode()), FAILED),

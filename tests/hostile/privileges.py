@@ -91,7 +91,7 @@ def _creation(name: str) -> Request:
     return Request(name, 19, 4, False, lambda: create_topics(name), "4 4 s e", 29)
 
 
-# Names that come near to alice's prefix. 17: the name is no topic's name.
+# Names similar to alice's prefix. 17: the name is not valid for a topic.
 NAMES: Final = (
     ("Alice-x", "29"),
     ("ALICE-X", "29"),

@@ -174,7 +174,7 @@ class Target:
         ]
 
     def torn_events(self) -> list[str]:
-        """The lines of the event log that are no JSON, or out of sequence."""
+        """The lines of the event log that are not JSON, or out of sequence."""
         wrong = []
         for folder in sorted(self.folder.glob("evidence/run=*/node=*")):
             expected: dict[object, int] = {}

@@ -216,8 +216,8 @@ def test_cluster_does_not_start_with_an_unusable_key(tmp_path: Path) -> None:
     options = ("--data-dir", str(folder), "--seal-key", str(key))
     started = _program("bridgehead.cli.main", "up", "--ports", "auto", *options)
     assert started.returncode == ExitCode.CANNOT_RUN
-    said = started.stderr.splitlines()[-1]
-    assert said.startswith(f"bridgehead: The seal key {key} has 0 bytes, fewer than 16")
+    message = started.stderr.splitlines()[-1]
+    assert message.startswith(f"bridgehead: The seal key {key} has 0 bytes, fewer than 16")
     assert not list(folder.rglob("*.jsonl"))
     with pytest.raises(ClusterError, match="has 0 bytes"):
         Cluster(brokers=1, data_dir=folder, seal_key=key).start()
