@@ -123,8 +123,13 @@ def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark])
             )
         marked |= mark.kwargs
         properties |= mark.kwargs.get("properties", {})
-    if "dialect" in marked:
-        properties["bridgehead.dialect"] = marked.pop("dialect")
     if "users" in marked:  # They need a listener on which they can log in.
         marked.setdefault("listeners", defaults.get("listeners") or _LISTENERS)
+    if "dialect" in marked:
+        sections = marked.get("listeners") or defaults.get("listeners")
+        shape = properties.get("listeners", "PLAINTEXT://")
+        names = sections or [each.partition("://")[0].strip() for each in shape.split(",")]
+        dialect = marked.pop("dialect")
+        for name in names:
+            properties[f"listener.name.{name.lower()}.bridgehead.dialect"] = dialect
     return {**defaults, **marked, "properties": properties}

@@ -11,8 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bridgehead.cluster import Cluster
 from bridgehead.pytest_plugin import cluster_options
+from raw_client.blocking import call_once
 
+DIALECT = "listener.name.plaintext.bridgehead.dialect"
+METADATA, CREATE_TOPICS = 3, 19
 ROOT = Path(__file__).parents[2]
 ORDER = '''
 import pytest
@@ -122,8 +126,27 @@ def test_closest_marker_wins_and_properties_are_merged() -> None:
     options = cluster_options({"brokers": 3, "properties": {"c": "3"}}, [method, module])
     assert options == {
         "brokers": 1,
-        "properties": {"a": "1", "b": "2", "c": "3", "bridgehead.dialect": "drafted"},
+        "properties": {"a": "1", "b": "2", "c": "3", DIALECT: "drafted"},
     }
+
+
+def test_dialect_of_the_marker_is_that_of_every_listener() -> None:
+    listeners = {"A": "PLAINTEXT", "B": "SASL_PLAINTEXT"}
+    options = cluster_options({}, [marker(dialect="drafted", listeners=listeners)])
+    assert options["properties"] == {
+        "listener.name.a.bridgehead.dialect": "drafted",
+        "listener.name.b.bridgehead.dialect": "drafted",
+    }
+
+
+def test_cluster_with_the_drafted_dialect_starts_and_is_reset() -> None:
+    with Cluster(**cluster_options({"brokers": 1}, [marker(dialect="drafted")])) as cluster:
+        topic = {"name": "x", "numPartitions": 1, "replicationFactor": 1}
+        body = {"topics": [{**topic, "assignments": [], "configs": []}], "timeoutMs": 30_000}
+        (created,) = call_once(cluster.bootstrap_servers, CREATE_TOPICS, 0, body)["topics"]
+        assert created["errorCode"] == 0
+        cluster.heal(reset=True)
+        assert call_once(cluster.bootstrap_servers, METADATA, 1, {"topics": None})["topics"] == []
 
 
 @pytest.mark.parametrize(
