@@ -367,7 +367,7 @@ async def _child(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         yield child
     finally:
         if child.returncode is None:
-            with suppress(ProcessLookupError):  # It may have ended, and asyncio has not heard yet.
+            with suppress(ProcessLookupError):  # asyncio may not know yet that it has ended.
                 os.kill(child.pid, signal.SIGCONT)
                 child.kill()
         await child.wait()
