@@ -100,12 +100,12 @@ def boot_of(event: Event) -> Boot:
 
 
 def place_of(event: Event) -> str:
-    """Return an event's place as keys of violations have it."""
+    """Return an event's place in the form of a violation's key."""
     return f"{event['node']}/{event['boot']}/{event['seq']}"
 
 
 def row_of(event: Event) -> str:
-    """Return an event's place as rows of violations have it."""
+    """Return an event's place in the form of a violation's row."""
     return f"event/{place_of(event)}"
 
 
@@ -193,7 +193,7 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """API and element of what only one operation requested: any effect is its own."""
+        """API and element that only one operation requested, so every effect is of that one."""
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations

@@ -144,11 +144,11 @@ def test_clocks_that_jump_by_an_hour_stop_nothing(cluster: Cluster, clocks: Cloc
                 return abs(seen - expected) < SEEN_WITHIN_S
 
             wait_until(jumped)
-            with Client(cluster, BROKER).log_in("admin") as admin:  # A password knows no time.
+            with Client(cluster, BROKER).log_in("admin") as admin:  # A password does not expire.
                 fresh = admin.create(lifetime_ms=HALF_AN_HOUR_MS)
             late = {name} if offset_s > 0 else set()
             assert usable_at(cluster, token) == set(BROKERS) - late
-            # Its times are those of the controller.
+            # The controller has set its times.
             if name == CONTROLLER and offset_s < 0:
                 wait_until(lambda: usable_at(cluster, fresh) == {CONTROLLER})  # noqa: B023
             clocks.set(name, 0)
