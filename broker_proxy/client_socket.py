@@ -149,7 +149,7 @@ class ClientSocket(asyncio.Protocol):
         return self._connection.info.connection_id if self._connection is not None else ""
 
     async def _upgrade_to_tls(self, connection: ClientConnection, bare: asyncio.Transport) -> None:
-        transport, why = None, ""
+        transport, reason = None, ""
         try:
             assert self._requirements.tls is not None
             transport = await asyncio.get_running_loop().start_tls(
@@ -161,17 +161,17 @@ class ClientSocket(asyncio.Protocol):
                 ssl_shutdown_timeout=_TLS_SHUTDOWN_S,
             )
         except ssl.SSLError as error:
-            why = f"the TLS handshake failed: {error.reason or type(error).__name__}"
+            reason = f"the TLS handshake failed: {error.reason or type(error).__name__}"
         except ConnectionAbortedError:  # asyncio's error for a handshake timeout
-            why = "the client did not finish the TLS handshake in time"
+            reason = "the client did not finish the TLS handshake in time"
         except OSError:
-            why = "the client disconnected during the TLS handshake"
+            reason = "the client disconnected during the TLS handshake"
         finally:
             self._handshake = None
             if transport is None:
                 bare.abort()
                 self._services.logins.failed(
-                    connection.info, None, why or "given up in the handshake"
+                    connection.info, None, reason or "given up in the handshake"
                 )
                 self._dismiss()
         if transport is not None:
@@ -392,8 +392,8 @@ class ClientSocket(asyncio.Protocol):
     def evict(self) -> None:
         """Close this unauthenticated connection in favour of newer ones."""
         if self._connection is not None and self._handshake is None:
-            why = "too many clients are not authenticated yet"
-            self._services.logins.failed(self._connection.info, self._login, why)
+            reason = "too many clients are not authenticated yet"
+            self._services.logins.failed(self._connection.info, self._login, reason)
         self.abort()
 
     def give_up_frame(self) -> None:

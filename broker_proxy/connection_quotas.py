@@ -164,7 +164,7 @@ class ConnectionQuotas:
 
     @property
     def excess(self) -> int:
-        """How many connections to close, least recently used first, protected listener aside."""
+        """The number of connections to close: the least recently used unprotected ones."""
         return max(self._total - self.limits.broker, 0)
 
     # --- For the metrics -------------------------------------------------------------------

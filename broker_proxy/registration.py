@@ -41,7 +41,7 @@ class Registration:
         return versions == _VERSIONS and self.foreign(found, session_id) is None
 
     def operations(self, found: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
-        """Return the multi that registers the broker, in place of own znodes that are left.
+        """Return the multi that deletes existing znodes of the broker and registers it.
 
         As in Kafka the znode is created empty and then set, so that /brokers/ids/<id> has data
         version 1; its czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).

@@ -19,7 +19,7 @@ R = TypeVar("R", bound=Hashable)
 SMALL_FRAME_BYTES: Final = 64 * 1024
 # A client that may send and delivers less between two checks is idle.
 PROGRESS_BYTES: Final = 64 * 1024
-# At most as much arrives at once on a connection: asyncio's size of a read.
+# asyncio reads at most this many bytes at once from a connection.
 _READ_BYTES: Final = 256 * 1024
 # Idle clients are closed until this share of the limit is free.
 _FREE_SHARE: Final = 0.1

@@ -1,9 +1,9 @@
-"""Every write API under controller kills: is each acknowledged write there at the end, and once?
+"""Every write API under controller kills: was each acknowledged write executed exactly once?
 
-Workers take one object after another through its life: a topic is created, configured, grown,
-reassigned and led; it gets an ACL, a quota, a SCRAM credential and a delegation token; and half of
-all objects are deleted again. Each request is sent once. At the end the clients' own history is
-compared with what the brokers describe, and the evidence is judged.
+Workers take one object after another through its life: a topic is created and configured, gets
+more partitions, is reassigned and elects a leader; it gets an ACL, a quota, a SCRAM credential and
+a delegation token; and half of all objects are deleted again. Each request is sent once. At the
+end the clients' own history is compared with what the brokers describe, and the evidence is judged.
 
     python -m chaos.every_write_api [--objects N] [--kills N] [--data-dir DIR]
 """
@@ -40,24 +40,24 @@ _TOPIC, _LITERAL, _READ, _ALLOW, _SHA_256 = 2, 3, 3, 3, 1
 _RESPONSE_WITHIN_S: Final = 40.0
 _AGREED_WITHIN_S: Final = 60.0
 _OPERATIONS_MIN: Final = 5
-_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # of a topic that is named
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # the topic id in a request that has the topic's name
 
 
 class Write(NamedTuple):
-    """One request of one object, and what a client may see of it."""
+    """One request for one object, and the fact that brokers describe after it."""
 
     kind: str  # of the fact: `topic`, `config`, `acl`, …
     key: ApiKey
     version: int
     body: Body
     code: Callable[[Body], int]  # the error code in the response
-    value: object  # the fact afterwards; None: there is none
+    value: object  # the fact after a success; None: the fact no longer exists
     elements: tuple[str, ...] = ()  # as in `request_decided`, for the clients' history
 
 
 @dataclass(slots=True)
 class Expectation:
-    """What one fact of one object may be at the end."""
+    """The values that one fact of one object may have at the end."""
 
     values: set[object] = field(default_factory=lambda: {None})
 
@@ -69,13 +69,13 @@ class Expectation:
             self.values.add(value)
 
     def allows(self, kind: str, found: object) -> bool:
-        """Tell whether a fact may be so. A topic has replicas before it is reassigned: any."""
+        """Return whether the value is possible. Before a reassignment all replicas are."""
         return found in self.values or (kind == "replicas" and None in self.values)
 
 
 @dataclass(slots=True)
 class Report:
-    """What the clients saw. `wrong` are sentences; none means that all is well."""
+    """The outcomes that the clients saw. `wrong` are sentences; empty is a success."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # (API, outcome)
     facts: dict[tuple[str, str], Expectation] = field(
@@ -91,10 +91,10 @@ class Report:
         return sum(count for (_, outcome), count in self.outcomes.items() if outcome == "ok")
 
     def lines(self) -> Iterator[str]:
-        """Describe the counts, an API a line."""
+        """Yield the counts: one line for each API, then the totals."""
         for api in sorted({api for api, _ in self.outcomes}):
-            of = {outcome: self.outcomes[api, outcome] for outcome in ("ok", "info", "fail")}
-            yield f"{api:28} {of['ok']:6} acknowledged {of['info']:4} open {of['fail']:4} rejected"
+            ok, info, fail = (self.outcomes[api, each] for each in ("ok", "info", "fail"))
+            yield f"{api:28} {ok:6} acknowledged {info:4} open {fail:4} rejected"
         yield (
             f"{self.acknowledged} acknowledged writes, {self.kills} kills, {len(self.facts)} facts "
             f"compared, {len(self.wrong)} wrong; the longest request took {self.longest_s:.1f} s"
@@ -184,16 +184,16 @@ def _scram(name: str, iterations: int) -> Body:
 
 
 def creations(name: str, number: int, replica: int) -> Iterator[Write]:
-    """Yield what makes an object; `replica` is the broker that gets its first partition."""
+    """Yield the requests that create an object; its first partition moves to `replica`."""
     topic, config = (name,), (f"{_TOPIC}:{name}",)
     partition = {"partitionIndex": 0, "replicas": [replica]}
-    moved = {"timeoutMs": 30_000, "topics": [{"name": name, "partitions": [partition]}]}
-    grown = {
+    reassignment = {"timeoutMs": 30_000, "topics": [{"name": name, "partitions": [partition]}]}
+    new_partitions = {
         "topics": [{"name": name, "count": 3, "assignments": None}],
         "timeoutMs": 30_000,
         "validateOnly": False,
     }
-    led = {
+    election = {
         "electionType": 0,
         "topicPartitions": [{"topic": name, "partitions": [1]}],
         "timeoutMs": 30_000,
@@ -221,16 +221,16 @@ def creations(name: str, number: int, replica: int) -> Iterator[Write]:
     longer = f"{retention}0"
     old = _config(name, longer)
     yield Write("config", ApiKey.ALTER_CONFIGS, 2, old, responses, longer, config)
-    yield Write("partitions", ApiKey.CREATE_PARTITIONS, 3, grown, results, 3, topic)
+    yield Write("partitions", ApiKey.CREATE_PARTITIONS, 3, new_partitions, results, 3, topic)
     yield Write(
         "replicas",
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         0,
-        moved,
+        reassignment,
         _first("responses", "partitions"),
         (replica,),
     )
-    yield Write("leader", ApiKey.ELECT_LEADERS, 2, led, _elected, None)
+    yield Write("leader", ApiKey.ELECT_LEADERS, 2, election, _elected, None)
     yield Write("acl", ApiKey.CREATE_ACLS, 3, {"creations": [_acl(name)]}, results, 1)
     yield Write("quota", ApiKey.ALTER_CLIENT_QUOTAS, 1, _quota(name, rate), _first("entries"), rate)
     yield Write(
@@ -240,9 +240,9 @@ def creations(name: str, number: int, replica: int) -> Iterator[Write]:
 
 
 def deletions(name: str, hmac: str | None) -> Iterator[Write]:
-    """Yield what removes an object again; `hmac` is that of its token, if it is known."""
-    gone = {"name": name, "mechanism": _SHA_256}
-    scram = {"deletions": [gone], "upsertions": []}
+    """Yield the requests that delete an object; `hmac` is that of its token, if it is known."""
+    credential = {"name": name, "mechanism": _SHA_256}
+    scram = {"deletions": [credential], "upsertions": []}
     delete = {"topics": [{"name": name, "topicId": _NO_ID}], "timeoutMs": 30_000}
     results = _first("results")
     acls = {"filters": [_acl_filter(name)]}
@@ -342,11 +342,11 @@ class Worker:
         return any(len(self._report.facts[kind, name].values) > 1 for kind in kinds)
 
     def _forget(self, name: str) -> None:
-        """A topic that is gone, or may be, has its configs and replicas no longer."""
-        gone = self._report.facts["partitions", name].values
+        """Expect no configs and replicas of a topic whose deletion succeeded or may have."""
+        topic = self._report.facts["partitions", name].values
         for kind in ("config", "replicas"):
             fact = self._report.facts[kind, name]
-            fact.values = {None} if gone == {None} else fact.values | gone & {None}
+            fact.values = {None} if topic == {None} else fact.values | topic & {None}
 
 
 async def _kill(cluster: Cluster, kills: int, report: Report, done: Callable[[], bool]) -> None:
@@ -375,9 +375,9 @@ async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], 
         found["partitions", topic["name"]] = len(topic["partitions"])
         first = min(topic["partitions"], key=lambda each: int(each["partitionIndex"]))
         found["replicas", topic["name"]] = tuple(first["replicaNodes"])
-    there = [name for name in names if ("partitions", name) in found]
+    existing = [name for name in names if ("partitions", name) in found]
     keys = {"configurationKeys": ["retention.ms"], "resourceType": _TOPIC}
-    wanted = {"resources": [{**keys, "resourceName": name} for name in there]}
+    wanted = {"resources": [{**keys, "resourceName": name} for name in existing]}
     configs = {**wanted, "includeSynonyms": False, "includeDocumentation": False}
     for each in (await client.call(ApiKey.DESCRIBE_CONFIGS, 4, configs))["results"]:
         (config,) = each["configs"]
@@ -424,7 +424,7 @@ async def run(cluster: Cluster, objects: int, kills: int, seed: int = 1) -> Repo
     names = [f"object-{number}" for number in range(objects)]
     for broker, address in addresses.items():
         client, deadline = Client(address), time.monotonic() + _AGREED_WITHIN_S
-        # A reassignment ends, and a broker learns, a moment after the response.
+        # A reassignment ends, and brokers are notified, a moment after the response.
         for _ in itertools.count():
             wrong = differences(report, await _described(client, names), broker)
             if not wrong or time.monotonic() > deadline:
@@ -436,12 +436,12 @@ async def run(cluster: Cluster, objects: int, kills: int, seed: int = 1) -> Repo
 
 
 def settings(seed: int) -> RunSettings:
-    """Return the purpose of the run, for the judges."""
+    """Return the scenario of the run, for the judges."""
     return RunSettings(scenario="every-write-api", seed=seed, operations_min=_OPERATIONS_MIN)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run, judge, print; return 0 if every fact is as acknowledged and all properties hold."""
+    """Run, judge, print; return 0 if every fact is as expected and all properties hold."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--objects", type=int, default=200)
     parser.add_argument("--kills", type=int, default=10)

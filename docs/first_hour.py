@@ -93,7 +93,7 @@ class Follower:
         state = self.clone.parent / "state"
         state.unlink(missing_ok=True)
         self._recipes.clear()
-        skipped, begun = set(self._skipped), set()
+        skipped, started = set(self._skipped), set()
         for block in blocks((self.clone / page).read_text(encoding="utf-8")):
             missing = [t for t in TOOLS.get(block.section, ()) if shutil.which(t) is None]
             if missing and block.section not in skipped:
@@ -103,8 +103,8 @@ class Follower:
             if block.file is not None:
                 self._write(block)
             elif block.language == "sh":
-                first = block.section in TOOLS and block.section not in begun
-                begun.add(block.section)
+                first = block.section in TOOLS and block.section not in started
+                started.add(block.section)
                 if (code := self._run(block.text, state)) and first:
                     self._skip(skipped, page, block, "its packages cannot be fetched")
                 elif code:
@@ -112,9 +112,9 @@ class Follower:
         if left := processes_of(self.clone):
             raise PageFailedError(f"{page} leaves processes: {left}")
 
-    def _skip(self, skipped: set[str], page: str, block: Block, why: str) -> None:
+    def _skip(self, skipped: set[str], page: str, block: Block, reason: str) -> None:
         skipped.add(block.section)
-        self.untested.add(f"NOT TESTED: {block.section} of {page}: {why}.")
+        self.untested.add(f"NOT TESTED: {block.section} of {page}: {reason}.")
 
     def _write(self, block: Block) -> None:
         assert block.file is not None

@@ -94,8 +94,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="W5",
         name="controller_znode_belongs_to_owner",
-        statement="only its owner deletes /controller: when its session ends, or checking the "
-        "epoch",
+        statement="only its owner deletes /controller: by the end of its session, or with a "
+        "check of the epoch",
         witnesses=("commits",),
         row="applied operations that create or delete /controller",
         key="<zxid>",
@@ -146,7 +146,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="D5",
         name="error_code_matches_state",
-        statement="an error code agrees with the state of the topic that other requests left",
+        statement="an error code matches the topic's state between decision and response",
         witnesses=("commits", "events"),
         row="elements of CreateTopics, DeleteTopics and CreatePartitions whose error code depends "
         "on whether the topic exists",
@@ -261,7 +261,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="T1",
         name="faults_take_effect",
-        statement="each fault had an effect and was healed; clients worked all the while",
+        statement="each fault had an effect and was healed; clients worked before, during and "
+        "after it",
         witnesses=("events", "clients"),
         row="faults of a scenario",
         key="<node>/<boot>/<seq>",

@@ -2,7 +2,7 @@
 
 The signature is the HMAC-SHA256 (RFC 2104) of the bytes of manifest.json with the user's seal key,
 in hexadecimal, in manifest.hmac. Both judges follow these rules; docs/evidence.md says what each
-protects from.
+protects against.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Metric(NamedTuple):
 
 
 class Dialect(Enum):
-    """The spelling of Kafka's own counters, of which dashboards assume one of two.
+    """The spelling of Kafka's own counters: dashboards assume one or the other.
 
     `CONFLUENT`: as in the jmx-monitoring-stacks, `…requestspersec`. `STRIMZI`: as in jmx_exporter's
     examples, `…requests_total`. The KIP's metrics, and gauges, are spelt the same in both.
@@ -162,8 +162,8 @@ CLIENT_SOFTWARE: Final = Metric(
     "kafka_server_socket_server_connections",
     "kafka.server:type=socket-server-metrics,clientSoftwareName=,clientSoftwareVersion=,listener=",
     Kind.GAUGE,
-    "Clients connected now, by client software (KIP-511); unknown where the client named none, "
-    "other beyond a hundred kinds",
+    "Clients connected now, by client software (KIP-511): `unknown` if the client sent "
+    "no name, `other` beyond a hundred kinds",
     ("client_software_name", "client_software_version", "listener"),
 )
 BROKER_ACCEPT_RATE: Final = Metric(

@@ -61,7 +61,7 @@ def build_security(
     active_image: ActiveImage,
     learned_acls: LearnedAcls,
 ) -> Security:
-    """Return a node's security. ACLs and tokens of `active_image` precede the learned ones.
+    """Return a node's security. On the active controller ACLs and tokens come from `active_image`.
 
     Raises:
         NodeConfigError: a file or a class cannot be used.

@@ -5,7 +5,7 @@ every name that applies (event_log.evidence.QUARANTINE_REASONS), `fail` rejects 
 only counts.
 
 The columns that a condition may use: `line`, the text; `p`, the line as the union of all schemas;
-`v`, the line as a variant (null: no JSON, or a duplicate key); `m`, its top-level values by name;
+`v`, the line as a variant (null: not JSON, or a duplicate key); `m`, its top-level values by name;
 `too_large`, whether an integer is beyond 64 bits; `kind`; `run`; the literal maps `required` and
 `allowed` of pipeline.schemas; for lines that are not events `shape`, their expected form.
 """

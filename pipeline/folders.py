@@ -5,7 +5,7 @@
 
 A table's rows of one run appear by one rename, together with `_made.json`, which names the evidence
 and the code they were built from. Rows with a missing or different `_made.json` are built again.
-Everything that is read or written besides Spark's tables goes through this file.
+Results besides the tables are written here, too.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ class Folders:
 
     def _is_made(self, table: str, run: str) -> bool:
         try:
-            made = json.loads((self._folder(table, run) / MADE).read_text(encoding="utf-8"))
+            record = json.loads((self._folder(table, run) / MADE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return False
-        return bool(made.get("from") == self._fingerprints[run])
+        return bool(record.get("from") == self._fingerprints[run])
 
     def _folder(self, table: str, run: str) -> Path:
         return self._out / table / f"run={run}"
@@ -111,15 +111,15 @@ class Folders:
         """
         building = self._out / _BUILDING / table.name
         shutil.rmtree(building, ignore_errors=True)
-        made = self._build(table, table.make(frames), building)
-        final = table.finalize(frames, made) if table.finalize is not None else None
+        built = self._build(table, table.make(frames), building)
+        final = table.finalize(frames, built) if table.finalize is not None else None
         if final is not None:
             again = building.with_name(building.name + "-again")
             shutil.rmtree(again, ignore_errors=True)
-            made = self._build(table, final.select(*table.columns()), again)
+            built = self._build(table, final.select(*table.columns()), again)
             shutil.rmtree(building)
             building = again
-        table.check(made)
+        table.check(built)
         for run in runs:
             part = building / f"run={run}"
             part.mkdir(exist_ok=True)

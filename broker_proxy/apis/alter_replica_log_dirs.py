@@ -27,7 +27,7 @@ _FILE_NAME_MAX: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class AlterReplicaLogDirs:
-    """See LocalApi."""
+    """Answers AlterReplicaLogDirs requests."""
 
     log_dirs: LogDirs
     authorize_for: AuthorizeFor

@@ -39,7 +39,7 @@ _LOG_END_OFFSET: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class DeleteRecords:
-    """See LocalApi."""
+    """Answers DeleteRecords requests."""
 
     broker_id: int
     cache: MetadataCache

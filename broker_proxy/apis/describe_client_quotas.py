@@ -38,7 +38,7 @@ _TEXT_NAMES: Final = {USER: "user", CLIENT_ID: "client", IP: "ip"}
 
 @dataclass(frozen=True, slots=True)
 class DescribeClientQuotas:
-    """See LocalApi."""
+    """Answers DescribeClientQuotas requests."""
 
     reader: EntityReader
     authorize_for: AuthorizeFor

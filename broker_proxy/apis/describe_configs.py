@@ -37,7 +37,7 @@ _CLIENT_METRICS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class DescribeConfigs:
-    """See LocalApi."""
+    """Answers DescribeConfigs requests."""
 
     current: CurrentConfig
     reader: ConfigReader

@@ -25,7 +25,7 @@ from cluster_model.principal import KafkaPrincipal
 
 @dataclass(frozen=True, slots=True)
 class DescribeDelegationToken:
-    """See LocalApi."""
+    """Answers DescribeDelegationToken requests."""
 
     cache: TokenCache
     authorize_for: AuthorizeFor

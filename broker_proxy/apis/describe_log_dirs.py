@@ -29,7 +29,7 @@ from broker_proxy.metadata_cache import MetadataCache
 
 @dataclass(frozen=True, slots=True)
 class DescribeLogDirs:
-    """See LocalApi."""
+    """Answers DescribeLogDirs requests."""
 
     log_dirs: LogDirs
     cache: MetadataCache

@@ -24,7 +24,7 @@ from cluster_model.topic_names import check_topic_name
 
 @dataclass(frozen=True, slots=True)
 class DescribeProducers:
-    """See LocalApi."""
+    """Answers DescribeProducers requests."""
 
     broker_id: int
     cache: MetadataCache

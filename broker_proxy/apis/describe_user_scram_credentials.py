@@ -35,7 +35,7 @@ class CredentialReader(ConfigReader, EntityReader, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DescribeUserScramCredentials:
-    """See LocalApi."""
+    """Answers DescribeUserScramCredentials requests."""
 
     reader: CredentialReader
     authorize_for: AuthorizeFor

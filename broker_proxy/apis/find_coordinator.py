@@ -40,7 +40,7 @@ _NO_NODE: Final = (-1, "", -1)
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinator:
-    """See LocalApi."""
+    """Answers FindCoordinator requests."""
 
     view: ClusterView
     coordinators: Coordinators

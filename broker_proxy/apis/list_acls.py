@@ -28,7 +28,7 @@ _ANY: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class ListAcls:
-    """See LocalApi. Without an authorizer there are no ACLs."""
+    """Answers ListAcls requests. Without an authorizer there are no ACLs."""
 
     acls: Callable[[], AclSet]
     authorize_for: AuthorizeFor

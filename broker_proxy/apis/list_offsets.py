@@ -34,7 +34,7 @@ _LATEST: Final = -1
 _EARLIEST: Final = -2
 _EARLIEST_LOCAL: Final = -4
 # Negative timestamps are special, each from a certain version on.
-_MEANT_FROM_VERSION: Final = {_LATEST: 0, _EARLIEST: 0, -3: 7, _EARLIEST_LOCAL: 8, -5: 9}
+_SPECIAL_FROM_VERSION: Final = {_LATEST: 0, _EARLIEST: 0, -3: 7, _EARLIEST_LOCAL: 8, -5: 9}
 _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2  # may query a follower
 _ISOLATION_LEVELS: Final = (0, 1)
@@ -46,7 +46,7 @@ LogTimes = Callable[[Sequence[LogName]], Awaitable[Mapping[LogName, int]]]
 
 @dataclass(frozen=True, slots=True)
 class ListOffsets:
-    """See LocalApi."""
+    """Answers ListOffsets requests."""
 
     broker_id: int
     cache: MetadataCache
@@ -99,7 +99,7 @@ class ListOffsets:
     ) -> ListOffsetsPartitionResponse:
         if twice:
             return _refused(partition, ErrorCode.INVALID_REQUEST)
-        if partition.timestamp < 0 and version < _MEANT_FROM_VERSION.get(
+        if partition.timestamp < 0 and version < _SPECIAL_FROM_VERSION.get(
             partition.timestamp, version + 1
         ):
             return _refused(partition, ErrorCode.UNSUPPORTED_VERSION)
@@ -133,15 +133,19 @@ class ListOffsets:
         return ErrorCode.NONE
 
 
-def _segments(partition: ListOffsetsPartition, made_ms: int | None) -> ListOffsetsPartitionResponse:
+def _segments(
+    partition: ListOffsetsPartition, created_ms: int | None
+) -> ListOffsetsPartitionResponse:
     """Version 0: offsets of the segments last changed at or before the timestamp."""
     if partition.max_num_offsets < 0:
         return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
     # The only segment was last changed when the log was created.
-    is_there = partition.timestamp < 0 or (made_ms is not None and partition.timestamp >= made_ms)
+    has_segment = partition.timestamp < 0 or (
+        created_ms is not None and partition.timestamp >= created_ms
+    )
     return ListOffsetsPartitionResponse(
         partition_index=partition.partition_index,
-        old_style_offsets=[0] if is_there and partition.max_num_offsets > 0 else [],
+        old_style_offsets=[0] if has_segment and partition.max_num_offsets > 0 else [],
     )
 
 

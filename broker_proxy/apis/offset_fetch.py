@@ -47,7 +47,7 @@ TopicCodes = list[tuple[str, list[tuple[int, ErrorCode]]]]
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetch:
-    """See LocalApi."""
+    """Answers OffsetFetch requests."""
 
     coordinators: Coordinators
     authorize_for: AuthorizeFor

@@ -93,7 +93,7 @@ def _znode(api_key: int, element: str) -> str | None:
         return f"/config/topics/{name}"
     if resource_type == BROKER_RESOURCE:
         return f"/config/brokers/{int(name) if name else '<default>'}"
-    return None  # A broker's log levels are in no znode.
+    return None  # Log levels of a broker are not in ZooKeeper.
 
 
 def _of_clients(history: History) -> Iterator[Violation | None]:

@@ -1,4 +1,4 @@
-"""W5: only its owner deletes /controller: its session ends, or it checks the epoch and deletes."""
+"""W5: only its owner deletes /controller: by the end of its session, or with a check of the epoch."""
 
 from __future__ import annotations
 

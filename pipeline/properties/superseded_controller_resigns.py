@@ -1,6 +1,6 @@
 """K7: a node resigns as controller before it applies the metadata of a later one.
 
-Two nodes that believe to be active confuse clients and operators, even if only one can write.
+Two nodes that both act as controller confuse clients and operators, even if only one can write.
 """
 
 from __future__ import annotations

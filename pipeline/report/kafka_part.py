@@ -23,7 +23,7 @@ def _forwarded(content: Content) -> str:
         (cells(row, "broker api requests forwarded") for row in rows),
         numbers=2,
     )
-    who = table(
+    clients = table(
         ("principal", "client", "API", "forwarded requests"),
         (cells(row, "principal software api forwarded") for row in writers),
         numbers=1,
@@ -31,7 +31,7 @@ def _forwarded(content: Content) -> str:
     return (
         "<h2>Clients and the brokers they write through</h2><p class=quiet>A forwarded request "
         "is in the log of the broker that received it and, as forwarded, in the controller's.</p>"
-        f"{shares}<h3>Forwarded requests by client</h3>{who}"
+        f"{shares}<h3>Forwarded requests by client</h3>{clients}"
     )
 
 

@@ -282,14 +282,16 @@ def _effects(content: Content) -> str:
     wrong = [
         (names["ok"], effects["none"]),
         (names["fail"], effects["once"]),
-        *((told, effects["twice"]) for told in names.values()),
+        *((response, effects["twice"]) for response in names.values()),
     ]
-    shown = {(names[told], effects[effect]): count for (told, effect), count in cells.items()}
+    counts = {
+        (names[response], effects[effect]): count for (response, effect), count in cells.items()
+    }
     return (
         "<h2>Responses and effects</h2><p class=quiet>Green frames: must be 0, and are. (A "
         "deletion that joined another request's deletion has no effect of its own.)</p>"
         + charts.matrix(
-            "Response and effect", list(names.values()), list(effects.values()), shown, wrong
+            "Response and effect", list(names.values()), list(effects.values()), counts, wrong
         )
     )
 

@@ -45,7 +45,7 @@ def catalogue() -> list[Attempt]:
 
 @dataclass
 class Result:
-    """What was tried and what came of it. `findings` are sentences; none means that all held."""
+    """The number of tries and their outcomes. `findings` are sentences; empty is a success."""
 
     seed: int
     tries: Counter[str] = field(default_factory=Counter)
@@ -80,7 +80,7 @@ def _client(target: Target, user: str) -> AdminClient:
 
 @contextmanager
 def _normal_client(target: Target, result: Result) -> Iterator[None]:
-    """A released client that creates and lists topics as alice all the while."""
+    """A released client that creates and lists topics as alice during the attack."""
     stop = threading.Event()
 
     def work() -> None:
@@ -109,11 +109,11 @@ def _normal_client(target: Target, result: Result) -> Iterator[None]:
 
 
 def _tried(target: Target, attempt: Attempt) -> str:
-    """Return the outcome. An attempt that breaks has tried nothing: that is a finding, too."""
+    """Return the outcome. An exception proves nothing, so it is a finding, too."""
     try:
         return attempt.run(target)
     except Exception as error:
-        return f"the attempt broke: {type(error).__name__}: {error}"
+        return f"the attempt raised {type(error).__name__}: {error}"
 
 
 def run(target: Target, frames: int, seed: int) -> Result:
@@ -123,17 +123,17 @@ def run(target: Target, frames: int, seed: int) -> Result:
     admin.create_topics([NewTopic(TARGET, 1, 1)])[TARGET].result(timeout=60)
     before, attempts = target.protected(), catalogue()
     with _normal_client(target, result), ThreadPoolExecutor(_THREADS) as pool:
-        outcomes = [(each, pool.submit(_tried, target, each)) for each in attempts]
+        futures = [(each, pool.submit(_tried, target, each)) for each in attempts]
         began = time.monotonic()
         result.storm = asyncio.run(storm_of(target, frames, seed))
         result.storm_s = time.monotonic() - began
-        for attempt, outcome in outcomes:
-            told = outcome.result()
+        for attempt, future in futures:
+            outcome = future.result()
             result.tries[attempt.group] += 1
-            result.controls[attempt.group] += told in attempt.right & ALLOWED
+            result.controls[attempt.group] += outcome in attempt.right & ALLOWED
             wanted = " or ".join(sorted(attempt.right))
-            finding = f"{attempt.group}: {attempt.name}: {told}, not {wanted}"
-            result.expect(told in attempt.right, finding)
+            finding = f"{attempt.group}: {attempt.name}: {outcome}, not {wanted}"
+            result.expect(outcome in attempt.right, finding)
     _check(target, result, before)
     return result
 
@@ -159,7 +159,7 @@ def _check(target: Target, result: Result, before: dict[str, bytes]) -> None:
     dead = [broker for broker in BROKERS if not target.is_alive(broker)]
     result.expect(not dead, f"brokers {dead} died or started again")
     status, result.judged = target.stop_and_judge()
-    result.expect(status == 0, f"the judge says {status}: {result.judged}")
+    result.expect(status == 0, f"the judge exited with {status}: {result.judged}")
     for problem, found in (
         ("a traceback", target.tracebacks()),
         ("a torn event", target.torn_events()),
@@ -175,7 +175,7 @@ def table(result: Result) -> str:
     for group, tries in result.tries.items():
         allowed, findings = result.controls[group], wrong[group]
         outcome = f"{tries - allowed - findings} refused"
-        outcome += f", {allowed} allowed rightly" if allowed else ""
+        outcome += f", {allowed} correctly allowed" if allowed else ""
         rows.append((group, tries, outcome + (f", {findings} WRONG" if findings else "")))
     storm = result.storm
     for listener in storm.refused | storm.decoded:
@@ -190,7 +190,7 @@ def table(result: Result) -> str:
         f"{'together':38} {result.tries.total() + storm.sent:>8}  {rate:.0f} frames/s",
         f"A normal client was served {result.served} times and waited at most "
         f"{result.longest_wait_s:.2f} s.",
-        f"Memory grew by at most {result.grown_bytes / 1e6:.0f} MB. The judge says {judged}. "
+        f"Memory grew by at most {result.grown_bytes / 1e6:.0f} MB. The verdict is {judged}. "
         f"Seed {result.seed}.",
         *(f"FINDING {finding}" for finding in result.findings),
         f"{len(result.findings)} findings",

@@ -108,7 +108,7 @@ class Stream:
         self._call = call(iter(self._outgoing.get, None), timeout=_WITHIN_S)
 
     def outcome(self, answers: int) -> str:
-        """Wait for so many answers to Envelopes, or for the welcome or the end."""
+        """Wait for `answers` responses to Envelopes; with 0, until the stream opens."""
         codes: list[str] = []
         try:
             for batch in self._call:
@@ -137,7 +137,7 @@ def credentials(target: Target, pair: tuple[Path, Path] | None) -> grpc.ChannelC
 
 
 def batches() -> list[list[Field]]:
-    """Return batches of an insider, field by field, for the mutations."""
+    """Return a broker's batches, field by field, for the mutations."""
     whole = envelope(12, "life", 1)
     parts = [
         list(_fields_of(value)) if isinstance(value, bytes) and tag == ENVELOPES else []
@@ -291,14 +291,14 @@ INSIDERS: Final = (
     ("an Envelope before Hello", _without_hello(envelope(2, "x", 1)), "INVALID_ARGUMENT"),
     ("an empty batch before Hello", _without_hello(b""), "INVALID_ARGUMENT"),
     ("noise instead of Hello", _without_hello(b"\xff" * 60), "INVALID_ARGUMENT"),
-    ("a Hello of no broker", _without_hello(message((HELLO, b""))), "PERMISSION_DENIED"),
+    ("a Hello without a broker id", _without_hello(message((HELLO, b""))), "PERMISSION_DENIED"),
     ("a Hello of broker -1", _without_hello(hello(-1, "x")), "PERMISSION_DENIED"),
     ("a Hello of the controller", _without_hello(hello(CONTROLLER, "x")), "PERMISSION_DENIED"),
-    ("another life of broker 2", _without_hello(hello(2, "x"), envelope(2, "x", 1)), "answer 41"),
+    ("another incarnation of broker 2", _without_hello(hello(2, "x"), envelope(2, "x", 1)), "answer 41"),
     ("an Envelope of the controller", _sent(_stolen(FOLLOWER), _of_controller), "answer 31"),
-    ("an Envelope of no broker", _insider(broker=0), "answer 31"),
-    ("an Envelope of another life", _insider(incarnation="y"), "answer 31"),
-    ("a sequence that is over", _insider(sequence=0), "answer 42"),
+    ("an Envelope of broker 0", _insider(broker=0), "answer 31"),
+    ("an Envelope of another incarnation", _insider(incarnation="y"), "answer 31"),
+    ("a sequence below the floor", _insider(sequence=0), "answer 42"),
     ("no principal", _insider(principal=b""), "answer 97"),
     ("half a principal", _insider(principal=principal("User", "admin")[:6]), "answer 97"),
     ("an address of three bytes", _insider(host=b"\x7f\0\0"), "answer 42"),
@@ -319,7 +319,7 @@ INSIDERS: Final = (
 
 
 def channel_attempts() -> list[Attempt]:
-    """All of this module."""
+    """Return the attempts of this module."""
     return [
         *(attempt("gRPC, handshake", name, run, *right) for name, run, *right in HANDSHAKES),
         *(attempt("gRPC, an insider", name, run, *right) for name, run, *right in INSIDERS),

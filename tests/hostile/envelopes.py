@@ -16,9 +16,9 @@ ADMIN, BOB = principal("User", "admin"), principal("User", "bob")
 LOCALHOST: Final = b"\x7f\0\0\1"
 
 
-def letter(inner: bytes, who: bytes | None = BOB, host: bytes | None = LOCALHOST) -> bytes:
+def enveloped(inner: bytes, user: bytes | None = BOB, host: bytes | None = LOCALHOST) -> bytes:
     """An Envelope request."""
-    return joined(flat(head(58, 0, flexible=True), ctext(inner), ctext(who), ctext(host), TAGS))
+    return joined(flat(head(58, 0, flexible=True), ctext(inner), ctext(user), ctext(host), TAGS))
 
 
 def outcome(answer: bytes | str) -> str:
@@ -43,7 +43,7 @@ def outcome(answer: bytes | str) -> str:
 def _sent(
     payload: bytes, user: str = "", listener: str = "INTERNAL", broker: int = CONTROLLER
 ) -> Callable[[Target], str]:
-    """Send an Envelope as a user; without one, without login."""
+    """Send an Envelope as a user; without `user` there is no login."""
 
     def run(target: Target) -> str:
         tls = {"SECURE": target.tls, "MUTUAL": target.mutual}.get(listener)
@@ -56,8 +56,8 @@ def _sent(
 
 
 LOOTING: Final = joined(create_inner())
-AS_ADMIN: Final = letter(LOOTING, ADMIN)
-# CLUSTER_ACTION, and the listener that takes Envelopes, are what an attacker lacks.
+AS_ADMIN: Final = enveloped(LOOTING, ADMIN)
+# These clients lack CLUSTER_ACTION or use a listener that accepts no Envelopes.
 WITHOUT_RIGHTS: Final = (
     ("a stranger on PLAINTEXT", _sent(AS_ADMIN, listener="OPEN"), CLOSED),
     ("a stranger, drafted protocol", _sent(AS_ADMIN, listener="DRAFT"), "31", CLOSED),
@@ -66,17 +66,17 @@ WITHOUT_RIGHTS: Final = (
     ("admin on SASL_SSL", _sent(AS_ADMIN, "admin", "SECURE"), CLOSED),
     ("alice on the brokers' listener", _sent(AS_ADMIN, "alice"), "31"),
     ("alice at another broker", _sent(AS_ADMIN, "alice", broker=FOLLOWER), "31"),
-    ("alice, as herself", _sent(letter(LOOTING, principal("User", "alice")), "alice"), "31"),
+    ("alice, as herself", _sent(enveloped(LOOTING, principal("User", "alice")), "alice"), "31"),
     ("no login on the brokers' listener", _sent(AS_ADMIN), CLOSED),
-    ("alice, an empty Envelope", _sent(letter(b"", None, None), "alice"), "31", CLOSED),
+    ("alice, an empty Envelope", _sent(enveloped(b"", None, None), "alice"), "31", CLOSED),
 )
 
 
 def _forged(
-    inner: bytes = LOOTING, who: bytes | None = BOB, host: bytes | None = LOCALHOST
+    inner: bytes = LOOTING, user: bytes | None = BOB, host: bytes | None = LOCALHOST
 ) -> Callable[[Target], str]:
     """An Envelope of a client with CLUSTER_ACTION."""
-    return _sent(letter(inner, who, host), "forwarder")
+    return _sent(enveloped(inner, user, host), "forwarder")
 
 
 def _inner(key: int, version: int, body: bytes = b"") -> bytes:
@@ -86,23 +86,27 @@ def _inner(key: int, version: int, body: bytes = b"") -> bytes:
 _CREATION: Final = joined(create_topics(LOOT))
 FORGED: Final = (
     ("as bob, who has no rights", _forged(), "0/29"),
-    ("as a group of admin's name", _forged(who=principal("Group", "admin")), "0/29"),
-    ("as ADMIN", _forged(who=principal("User", "ADMIN")), "0/29"),
-    ("as the empty user", _forged(who=principal("User", "")), "0/29"),
-    ("as User:User:admin", _forged(who=principal("User", "User:admin")), "0/29"),
-    ("as the wildcard", _forged(who=principal("User", "*")), "0/29"),
-    ("as admin with a NUL behind", _forged(who=principal("User", "admin\0")), "0/29"),
+    ("as a group of admin's name", _forged(user=principal("Group", "admin")), "0/29"),
+    ("as ADMIN", _forged(user=principal("User", "ADMIN")), "0/29"),
+    ("as the empty user", _forged(user=principal("User", "")), "0/29"),
+    ("as User:User:admin", _forged(user=principal("User", "User:admin")), "0/29"),
+    ("as the wildcard", _forged(user=principal("User", "*")), "0/29"),
+    ("as admin with a NUL behind", _forged(user=principal("User", "admin\0")), "0/29"),
     ("from an IPv6 address", _forged(host=bytes(15) + b"\1"), "0/29"),
     ("from another host", _forged(host=b"\x0a\0\0\1"), "0/29"),
-    ("at a broker that is not the controller", _sent(letter(LOOTING), "forwarder", broker=2), "41"),
-    ("no principal", _forged(who=None), "97"),
-    ("an empty principal", _forged(who=b""), "97"),
-    ("half a principal", _forged(who=BOB[:4]), "97"),
-    ("a principal of a newer version", _forged(who=b"\0\7" + BOB[2:]), "97"),
-    ("a principal without type", _forged(who=principal("", "bob")), "97"),
-    ("bytes behind the principal", _forged(who=BOB + ADMIN), "97"),
-    ("a principal that is not UTF-8", _forged(who=b"\0\0\5User\4\xff\xff\xff\0\0"), "97"),
-    ("a principal of 1 MB", _forged(who=principal("User", "b" * 1_000_000)), "0/29"),
+    (
+        "at a broker that is not the controller",
+        _sent(enveloped(LOOTING), "forwarder", broker=2),
+        "41",
+    ),
+    ("no principal", _forged(user=None), "97"),
+    ("an empty principal", _forged(user=b""), "97"),
+    ("half a principal", _forged(user=BOB[:4]), "97"),
+    ("a principal of a newer version", _forged(user=b"\0\7" + BOB[2:]), "97"),
+    ("a principal without type", _forged(user=principal("", "bob")), "97"),
+    ("bytes behind the principal", _forged(user=BOB + ADMIN), "97"),
+    ("a principal that is not UTF-8", _forged(user=b"\0\0\5User\4\xff\xff\xff\0\0"), "97"),
+    ("a principal of 1 MB", _forged(user=principal("User", "b" * 1_000_000)), "0/29"),
     ("no address", _forged(host=b""), "42"),
     ("an address of three bytes", _forged(host=LOCALHOST[:3]), "42"),
     ("an address of seventeen bytes", _forged(host=bytes(17)), "42"),
@@ -112,7 +116,7 @@ FORGED: Final = (
     ("half an inner body", _forged(LOOTING[:-7]), "35", CLOSED),
     ("bytes behind the inner body", _forged(LOOTING + b"\0"), "0/29"),  # Kafka ignores them
     ("an inner array of two billion", _forged(_inner(19, 4, b"\x7f\xff\xff\xff")), "35", CLOSED),
-    ("a nested Envelope", _forged(letter(LOOTING, ADMIN)), "42"),
+    ("a nested Envelope", _forged(enveloped(LOOTING, ADMIN)), "42"),
     ("Metadata inside", _forged(_inner(3, 1, b"\0\0\0\0")), "42"),
     ("SaslHandshake inside", _forged(_inner(17, 1, joined(text("PLAIN")))), "42"),
     ("DescribeAcls inside", _forged(_inner(29, 1, bytes(16))), "42"),
@@ -125,7 +129,7 @@ FORGED: Final = (
 
 
 def envelope_attempts() -> list[Attempt]:
-    """All of this module."""
+    """Return the attempts of this module."""
     return [
         *(attempt("Envelope without rights", name, run, *r) for name, run, *r in WITHOUT_RIGHTS),
         *(attempt("Envelope with CLUSTER_ACTION", name, run, *r) for name, run, *r in FORGED),

@@ -171,8 +171,8 @@ SCRAM_ROWS: Final = (
     ("no proof", _scram(final=lambda m: m.partition(b",p=")[0]), FAILED),
     ("a proof that is not base64", _scram(final=lambda m: m.partition(b",p=")[0] + b",p=?"), FAILED),
     ("a proof of 60 KB", _scram(final=lambda m: m + b"A" * 60_000), FAILED),
-    ("a last message in no UTF-8", _scram(final=lambda m: b"\xff" + m), FAILED),
-    ("channel binding asked for", _scram(gs2="p=tls-unique,,"), FAILED),
+    ("a last message that is not UTF-8", _scram(final=lambda m: b"\xff" + m), FAILED),
+    ("channel binding requested", _scram(gs2="p=tls-unique,,"), FAILED),
     ("authorized as admin", _scram(gs2="n,a=admin,"), FAILED),
     ("a mandatory extension", _scram(first=lambda m: m.replace(b"n=alice", b"m=x,n=alice")), FAILED),
     ("tokenauth with a password", _scram(extensions=",tokenauth=true"), FAILED),
@@ -214,8 +214,8 @@ def _pipelined(*, login: bytes) -> Callable[[Target], str]:
         with Wire(target.address("INTERNAL")) as wire:
             wire.raw(framed(handshake("PLAIN")) + framed(token(login)) + framed(creation))
             wire.answer()
-            told = error_of(wire.answer())
-            return "created" if isinstance(wire.answer(), bytes) else told
+            login_error = error_of(wire.answer())
+            return "created" if isinstance(wire.answer(), bytes) else login_error
 
     return run
 
@@ -246,10 +246,10 @@ def _oauth(make: Callable[[Target], str], before: str = "n,,", kind: str = "Bear
             assert error_of(answer) == "0"
             data = f"{before}\x01auth={kind} {make(target)}\x01\x01".encode()
             answer = wire.call(token(data))
-            told = error_of(answer)
-            if told == "0" and isinstance(answer, bytes) and auth_bytes(answer):
-                told = FAILED  # the server describes the failure in its token
-            return _outcome(wire, told)
+            result = error_of(answer)
+            if result == "0" and isinstance(answer, bytes) and auth_bytes(answer):
+                result = FAILED  # the server describes the failure in its token
+            return _outcome(wire, result)
 
     return run
 
@@ -341,7 +341,7 @@ def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
 
 
 def _with_token(lifetime_ms: int, wait_s: float, **changes: Any) -> Callable[[Target], str]:
-    """Create a token, wait until a broker must know it or it is over, and log in with it."""
+    """Create a token, wait `wait_s`, and log in with it, at first perhaps before the broker knows it."""
 
     def run(target: Target) -> str:
         token_id, secret = delegation_token(target, lifetime_ms)
@@ -350,10 +350,10 @@ def _with_token(lifetime_ms: int, wait_s: float, **changes: Any) -> Callable[[Ta
             "user": token_id, "password": secret, "extensions": ",tokenauth=true", **changes,
         })  # fmt: skip
         deadline = time.monotonic() + 5
-        while (told := secure(login.run)(target)) != "served" and not changes and not wait_s:
+        while (result := secure(login.run)(target)) != "served" and not changes and not wait_s:
             if time.monotonic() > deadline:  # The broker learns of the token a moment later.
                 break
-        return told
+        return result
 
     return run
 
@@ -422,7 +422,7 @@ def _rows(group: str, rows: Sequence[Any]) -> list[Attempt]:
 
 
 def login_attempts() -> list[Attempt]:
-    """All of this module."""
+    """Return the attempts of this module."""
     return [
         *_rows("login, PLAIN", PLAIN_ROWS),
         *_rows("login, order of messages", ORDER_ROWS),

@@ -90,5 +90,5 @@ def heads() -> list[list[Field]]:
 
 
 def metrics_attempts() -> list[Attempt]:
-    """All of this module."""
+    """Return the attempts of this module."""
     return [attempt("metrics over HTTP", name, run, *right) for name, run, *right in ROWS]

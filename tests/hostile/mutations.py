@@ -1,4 +1,4 @@
-"""Structure-aware mutations: fields are replaced, dropped, doubled and mixed, lengths lie.
+"""Structure-aware mutations: fields are replaced, dropped, doubled and mixed, lengths are wrong.
 
 The corpus is the attacker's own requests. Everything follows from one seed.
 """
@@ -22,12 +22,12 @@ _TEXTS: Final = (
     *(b"kafka-cluster", "\u2028\U0001f512".encode(), b"\xed\xa0\x80", b"%s%n", b"A" * 300),
 )
 _HEADER_FIELDS: Final = 5  # API key, version, correlation id, client id with its length
-# A mutation of a length keeps the frame's own prefix honest, except for this share.
+# The share of frames whose length prefix is wrong; all others have the right one.
 _LYING_FRAMES: Final = 0.03
 
 
 class Frame(NamedTuple):
-    """Bytes to send, and whether the frame's length prefix lies: then no response may come."""
+    """Bytes to send, and whether its length prefix is wrong: then a response is not required."""
 
     data: bytes
     lies: bool
@@ -104,7 +104,7 @@ def _cut(fields: list[Field], source: random.Random) -> None:
 
 
 def _many(fields: list[Field], source: random.Random) -> None:
-    """Repeat a stretch: nested arrays with more elements than they claim."""
+    """Repeat several fields, so that nested arrays have more elements than their lengths say."""
     a = source.randrange(len(fields))
     b = min(len(fields), a + source.randrange(1, 6))
     fields[b:b] = fields[a:b] * source.randrange(2, 30)

@@ -59,12 +59,12 @@ IDENTITIES: Final[dict[str, Open]] = {
 }
 
 
-# The draft asks for CREATE on Cluster where Kafka asks for CREATE on the topic, and answers about a
-# topic that may not be described as about one that does not exist.
+# The drafted protocol requires CREATE on Cluster instead of CREATE on the topic. Without DESCRIBE
+# on a topic, its deletion has the error of a missing topic.
 DRAFTED: Final = {19: ("31",), 20: ("17",)}
 
 
-def _asked(open_: Open, request: Request) -> Callable[[Target], str]:
+def _code_of(open_: Open, request: Request) -> Callable[[Target], str]:
     def run(target: Target) -> str:
         with open_(target) as wire:
             answer = wire.call(request.payload())
@@ -76,13 +76,13 @@ def _asked(open_: Open, request: Request) -> Callable[[Target], str]:
 def _privileges() -> list[Attempt]:
     return [
         attempt(
-            f"rights, {who}",
+            f"rights, {identity}",
             request.name,
-            _asked(open_, request),
+            _code_of(open_, request),
             str(request.denied),
-            *(DRAFTED.get(request.key, ()) if "drafted" in who else ()),
+            *(DRAFTED.get(request.key, ()) if "drafted" in identity else ()),
         )
-        for who, open_ in IDENTITIES.items()
+        for identity, open_ in IDENTITIES.items()
         for request in (*WRITES, *READS)
     ]
 
@@ -113,7 +113,7 @@ NAMES: Final = (
 
 
 def _second_of_two(target: Target) -> str:
-    """One own topic, which is a dry run, and one that is not alice's: the second error code."""
+    """Validate an own topic and a foreign one in one request; return both error codes."""
     topics = [flat(text(n), i32(1), i16(1), array(), array()) for n in (f"{LOOT}-a", "alice-b")]
     body = flat(array(*topics), i32(10_000), i8(1))
     with alice(target) as wire:
@@ -171,18 +171,18 @@ def _grant(resource: int, name: str) -> Request:
 
 
 def privilege_attempts() -> list[Attempt]:
-    """All of this module."""
+    """Return the attempts of this module."""
     tricks = "rights, near alice's own"
     return [
         *_privileges(),
         *(
-            attempt(tricks, f"CreateTopics {name[:20]!r}", _asked(alice, _creation(name)), right)
+            attempt(tricks, f"CreateTopics {name[:20]!r}", _code_of(alice, _creation(name)), right)
             for name, right in NAMES
         ),
         attempt(tricks, "an own and a foreign topic in one", _second_of_two, "0 29"),
-        attempt(tricks, "an ACL on an own topic", _asked(alice, _grant(TOPIC, "alice-x")), "31"),
-        attempt(tricks, "an ACL on treasure", _asked(alice, _grant(TOPIC, TARGET)), "31"),
-        attempt(tricks, "an ACL on the cluster", _asked(alice, _grant(CLUSTER, "x")), "31"),
+        attempt(tricks, "an ACL on an own topic", _code_of(alice, _grant(TOPIC, "alice-x")), "31"),
+        attempt(tricks, "an ACL on treasure", _code_of(alice, _grant(TOPIC, TARGET)), "31"),
+        attempt(tricks, "an ACL on the cluster", _code_of(alice, _grant(CLUSTER, "x")), "31"),
         attempt(tricks, "a token for admin", _token_request(38, _for_admin, 3), "65"),
         attempt(tricks, "a token on PLAINTEXT", _token_on_plaintext, "64"),
         attempt(tricks, "a token by a token", _token_by_token, "64"),

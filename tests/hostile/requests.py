@@ -1,4 +1,4 @@
-"""Requests for which an ordinary user needs rights, field by field, with the place of the error.
+"""Requests for which an ordinary user needs rights, field by field, and where the error code is.
 
 `error_at` leads to the first error code of the response: digits skip bytes, `s` skips a string,
 `c` a compact one, `e` reads the code. Kafka's message definitions are the source of the layouts.

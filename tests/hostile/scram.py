@@ -36,7 +36,7 @@ def is_served(response: bytes | str) -> bool:
 
 
 def error_of(response: bytes | str) -> str:
-    """Return the error code of SaslHandshake or SaslAuthenticate as text, or what came instead."""
+    """Return the error code of SaslHandshake or SaslAuthenticate as text, or CLOSED or SILENT."""
     if isinstance(response, str):
         return response
     (code,) = struct.unpack_from(">h", response, 4)
@@ -53,7 +53,7 @@ def auth_bytes(response: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Scram:
-    """One exchange; what a field names is replaced in the messages."""
+    """One exchange; each field replaces its part of the messages."""
 
     user: str = "alice"
     password: str = "alice-secret"

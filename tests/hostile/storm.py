@@ -35,12 +35,12 @@ _LOGIN: Final = framed(handshake("PLAIN")), framed(token(b"\0alice\0alice-secret
 
 @dataclass(slots=True)
 class Storm:
-    """What became of the frames, by listener."""
+    """The number of frames by outcome and listener."""
 
     decoded: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     silent: Counter[str] = field(default_factory=Counter)
-    unsent: Counter[str] = field(default_factory=Counter)  # no connection came about
+    unsent: Counter[str] = field(default_factory=Counter)  # the connection failed
 
     @property
     def sent(self) -> int:
@@ -79,7 +79,7 @@ class _Connection:
             writer.write(frame.data)
             if frame.lies and writer.can_write_eof():
                 writer.write_eof()
-            elif frame.lies:  # TLS knows no half-closed connection: do not wait
+            elif frame.lies:  # A TLS connection cannot be half-closed: do not wait.
                 self.close()
                 return "refused"
             async with asyncio.timeout(_ANSWER_WITHIN_S):

@@ -1,4 +1,4 @@
-"""The cluster under attack, started with the command line; everything is read from outside.
+"""The cluster under attack, started with the command line; its state is read from outside.
 
 Listeners: OPEN (PLAINTEXT), SECURE (SASL_SSL), MUTUAL (SSL), DRAFT (PLAINTEXT, drafted protocol),
 INTERNAL (SASL_PLAINTEXT, the inter-broker listener) and TOKENS (SASL_PLAINTEXT, signed tokens).

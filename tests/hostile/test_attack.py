@@ -44,7 +44,7 @@ def test_the_long_attack_has_no_finding(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_attack_finds_a_hole(tmp_path: Path) -> None:
-    """Where topics without ACLs are open, what strangers write and are told are findings."""
+    """If topics without ACLs are open, strangers' writes and their responses are findings."""
     with started(tmp_path, {"allow.everyone.if.no.acl.found": "true"}) as target:
         result = run(target, frames=20, seed=1)
     found = "\n".join(result.findings)

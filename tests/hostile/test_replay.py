@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.hostile.envelopes import letter
+from tests.hostile.envelopes import enveloped
 from tests.hostile.envelopes import outcome as envelope_outcome
 from tests.hostile.requests import Request, create_topics, principal
 from tests.hostile.scram import plain
@@ -194,7 +194,7 @@ def without_pings(stream: bytes) -> bytes:
 
 
 def replay(address: str, stream: bytes, received: Callable[[], bool]) -> None:
-    """Send the frames of a stream again, every other byte as it was, until they are received."""
+    """Send a recorded stream again, without its PINGs; return when its requests were received."""
     with Wire(address) as wire:
         wire.raw(without_pings(stream))
         until(received)
@@ -209,7 +209,7 @@ def by_envelope(cluster: Cluster, broker: int, data: bytes) -> str:
 @pytest.mark.long
 def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Path) -> None:
     inner = joined([*head(*CREATE), *create_topics("enveloped")])
-    captured = letter(inner, principal("User", "admin"))
+    captured = enveloped(inner, principal("User", "admin"))
     with started(tmp_path) as (cluster, recorder):
         for broker in BROKERS[1:]:
             with Wire(cluster.address(broker, "OPEN")) as wire:
@@ -228,9 +228,9 @@ def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Pat
         successor = cluster.controller()
         assert successor is not None
         (stream,) = (each for each in streams if b"kept" in each)
-        again = cluster.grpc(successor)
-        replay(again, stream, lambda: requests <= cluster.envelopes_at(successor).keys())
-        # Kafka's Envelope has no identity: it is executed again, and finds the topic.
+        address = cluster.grpc(successor)
+        replay(address, stream, lambda: requests <= cluster.envelopes_at(successor).keys())
+        # Kafka's Envelope has no identity: it is executed again, and the topic exists.
         assert by_envelope(cluster, successor, captured) == "0/36"
         assert cluster.protected() == before
         bridgehead("down", "--data-dir", str(cluster.data))

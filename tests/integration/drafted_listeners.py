@@ -142,8 +142,9 @@ ACL_FILTER: dict[str, Any] = {
         }
     ]
 }
-# KIP-590's others: rejected by the controller without an authorizer and a secret key.
-BUMPED_OF_SECURITY: tuple[tuple[int, int, dict[str, Any]], ...] = (
+# The other APIs whose version KIP-590 raises. The controller rejects them here, without an
+# authorizer and a secret key.
+BUMPED_SECURITY_APIS: tuple[tuple[int, int, dict[str, Any]], ...] = (
     (30, 3, ACL),
     (31, 3, ACL_FILTER),
     (38, 3, {"renewers": [], "maxLifetimeMs": -1}),

@@ -17,7 +17,7 @@ from fidelity.replay import CLOSED
 from tests.integration.drafted_listeners import (
     BOTH_DIALECTS,
     BUMPED,
-    BUMPED_OF_SECURITY,
+    BUMPED_SECURITY_APIS,
     SET,
     Listener,
     creation,
@@ -94,7 +94,7 @@ def test_a_bumped_version_is_for_the_controller_and_older_ones_are_forwarded(
         assert shipped.codes(2, key, version, body) == [NONE]
 
 
-@pytest.mark.parametrize(("key", "version", "body"), BUMPED_OF_SECURITY)
+@pytest.mark.parametrize(("key", "version", "body"), BUMPED_SECURITY_APIS)
 def test_a_bumped_version_of_acls_and_tokens_is_for_the_controller(
     drafted: Listener, shipped: Listener, key: int, version: int, body: dict[str, Any]
 ) -> None:

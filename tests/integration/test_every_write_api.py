@@ -26,7 +26,7 @@ from chaos.every_write_api import (
     settings,
 )
 
-# A token is renewed, features are updated and reassignments listed without a new fact.
+# These APIs leave no fact to compare.
 NOT_WRITTEN = {
     *(ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.UPDATE_FEATURES, ApiKey.LIST_PARTITION_REASSIGNMENTS),
 }

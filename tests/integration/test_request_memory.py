@@ -18,8 +18,8 @@ from tests.integration.secured import Secured
 ATTACKERS = 100
 SENT_BYTES = 5 * 1024 * 1024
 LIMIT_BYTES = FRAME_BYTES_MAX  # of all connections, by default
-# A growing buffer takes an eighth more than its contents; the rest is what each client sent in the
-# moment of exhaustion, and the node's own growth.
+# A growing buffer takes an eighth more than its contents. The rest is for the bytes that clients
+# sent before the node stopped reading, and for the node's own growth.
 OVERHEAD = 1.5
 ANSWER_S = 0.1
 WITHIN_S = 60
@@ -43,7 +43,7 @@ def is_closed(client: socket.socket) -> bool:
 
 
 def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
-    """A normal client is answered meanwhile; idle clients are closed until there is room."""
+    """A normal client is served at the same time; idle clients are closed until there is room."""
     with Cluster(brokers=1) as cluster, ExitStack() as opened:
         address = cluster.bootstrap_server(1)
         host, _, port = address.rpartition(":")
@@ -62,11 +62,11 @@ def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
         times = []
         began = time.monotonic()
         while any(each.is_alive() for each in senders) or not any(map(is_closed, attackers)):
-            asked = time.monotonic()
+            sent = time.monotonic()
             normal.call(API_VERSIONS, 0, {})
-            times.append(time.monotonic() - asked)
+            times.append(time.monotonic() - sent)
             largest = max(largest, process.memory_info().rss)
-            assert asked - began < WITHIN_S, f"{largest - before} bytes were never freed"
+            assert sent - began < WITHIN_S, f"{largest - before} bytes were never freed"
             time.sleep(0.01)
         closed = sum(map(is_closed, attackers))
         assert largest - before < LIMIT_BYTES * OVERHEAD

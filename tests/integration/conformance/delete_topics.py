@@ -9,7 +9,7 @@ from tests.integration.conformance.case import Case, Topic
 OLD, NEW = range(6), range(6, 7)
 UNKNOWN_ID = "bWlzc2luZyBtaXNzaW5nIA"
 NO_ID = "A" * 22
-NOT_THERE = "KIP-4: a topic that is not there is an invalid one"
+MISSING = "KIP-4: a missing topic has INVALID_TOPIC_EXCEPTION"
 
 
 def body(*names: str, timeout: int = 10_000) -> dict[str, Any]:
@@ -39,15 +39,15 @@ CASES = (
     Case("deleted", body("{topic}"), result(("{topic}", 0)), topic=Topic(partitions=2)),
     Case("no time", body("{topic}", timeout=0), result(("{topic}", 7)), topic=Topic()),
     Case("empty request", body(), {"responses": []}),
-    Case("unknown", body("none-{n}"), result(("none-{n}", 3)), drafted=NOT_THERE),
-    Case("empty name", body(""), result(("", 3)), drafted=NOT_THERE),
-    Case("illegal name", body("bad name"), result(("bad name", 3)), drafted=NOT_THERE),
+    Case("unknown", body("none-{n}"), result(("none-{n}", 3)), drafted=MISSING),
+    Case("empty name", body(""), result(("", 3)), drafted=MISSING),
+    Case("illegal name", body("bad name"), result(("bad name", 3)), drafted=MISSING),
     Case(
         "one good, one bad",
         body("{topic}", "none-{n}"),
         result(("{topic}", 0), ("none-{n}", 3)),
         topic=Topic(),
-        drafted=NOT_THERE,
+        drafted=MISSING,
     ),
     Case(
         "unknown id",

@@ -72,7 +72,7 @@ async def test_catching_up_is_retried_after_a_lost_connection() -> None:
     applied_metadata.stop()
 
 
-def test_membership_is_current_after_an_update_of_this_registration_lists_the_broker() -> None:
+def test_membership_is_current_after_an_update_lists_the_registered_broker() -> None:
     touch = [True]
     membership = Membership(2, lambda: touch[0])
     assert not membership.is_current

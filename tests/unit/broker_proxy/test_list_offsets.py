@@ -43,7 +43,7 @@ def api(allowed: Rule | bool = True) -> ListOffsets:
 
 
 async def times(logs: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
-    """Every log was created at MADE_MS."""
+    """Every log was created at CREATED_MS."""
     return dict.fromkeys(logs, CREATED_MS)
 
 

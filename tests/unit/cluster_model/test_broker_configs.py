@@ -28,8 +28,8 @@ def test_configs_equal_those_of_a_live_kafka() -> None:
     """All 314 configs: order, value, source, type, read-only flag and synonyms."""
     with gzip.open(LIVE, "rt") as lines:
         recorded = [json.loads(line) for line in lines]
-    said = {row["name"]: row["value"] for row in recorded if row["source"] == 4}
-    config = EffectiveBrokerConfig.of(BrokerConfig.from_properties(said))
+    configured = {row["name"]: row["value"] for row in recorded if row["source"] == 4}
+    config = EffectiveBrokerConfig.of(BrokerConfig.from_properties(configured))
     ours = [
         {
             "name": entry.name,
@@ -196,14 +196,14 @@ def test_bridgehead_configs_have_defaults_and_listener_values() -> None:
     assert (plain.metadata_blocking, plain.metadata_delay_ms) == ("controller", 0)
     assert plain.metadata_controller_id("PLAINTEXT") == "actual"
     assert plain.dialect("PLAINTEXT") == "shipped"
-    said = BridgeheadConfig(
+    configured = BridgeheadConfig(
         {
             "bridgehead.metadata.controller.id": "self",
             "listener.name.external.bridgehead.metadata.controller.id": "9",
         }
     )
-    assert said.metadata_controller_id("EXTERNAL") == "9"
-    assert said.metadata_controller_id("PLAINTEXT") == "self"
+    assert configured.metadata_controller_id("EXTERNAL") == "9"
+    assert configured.metadata_controller_id("PLAINTEXT") == "self"
 
 
 def test_own_configs_are_not_listed() -> None:

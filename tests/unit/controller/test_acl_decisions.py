@@ -31,12 +31,15 @@ def context(rule: Rule | bool = True) -> RequestContext:
 
 def creating(*rows: tuple[str, str], pattern_type: int = LITERAL) -> CreateAclsRequest:
     return CreateAclsRequest(
-        [AclCreation(TOPIC, name, pattern_type, who, "*", READ, ALLOW) for name, who in rows]
+        [
+            AclCreation(TOPIC, name, pattern_type, principal, "*", READ, ALLOW)
+            for name, principal in rows
+        ]
     )
 
 
-def matching(name: str | None, who: str | None = None) -> DeleteAclsFilter:
-    return DeleteAclsFilter(TOPIC, name, LITERAL if name else ANY, who, None, ANY, ANY)
+def matching(name: str | None, principal: str | None = None) -> DeleteAclsFilter:
+    return DeleteAclsFilter(TOPIC, name, LITERAL if name else ANY, principal, None, ANY, ANY)
 
 
 def executed(

@@ -167,24 +167,24 @@ def test_token_requests_need_authentication_other_than_a_token(
 
 def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
     """The resource is the whole principal. Kafka's checks in Kafka's order."""
-    cluster, asked = Cluster(), []
+    cluster, checks = Cluster(), []
 
     def rule(operation: str, kind: str, name: str) -> bool:
-        asked.append((operation, kind, name))
+        checks.append((operation, kind, name))
         return False
 
     for_bob = creation("Group:x", owner_principal_type="User", owner_principal_name="bob")
     answer = cluster.call(38, for_bob, rule=rule)
     assert name_of(answer) == "AUTHORIZATION_FAILED"
-    assert asked == [("CREATE_TOKENS", "USER", "User:bob")]
+    assert checks == [("CREATE_TOKENS", "USER", "User:bob")]
     assert (answer.principal_name, answer.token_requester_principal_name) == ("bob", "alice")
     assert (answer.issue_timestamp_ms, answer.token_id, answer.hmac) == (-1, "", b"")
     assert name_of(cluster.call(38, for_bob, rule=True)) == "INVALID_PRINCIPAL_TYPE"
     own = creation(owner_principal_type="User", owner_principal_name="alice")
     assert name_of(cluster.call(38, own, rule=rule)) == "NONE"
-    assert len(asked) == 1
-    nobody = creation(owner_principal_type=None, owner_principal_name="bob")
-    assert name_of(cluster.call(38, nobody)) == "UNKNOWN_SERVER_ERROR"
+    assert len(checks) == 1
+    untyped = creation(owner_principal_type=None, owner_principal_name="bob")
+    assert name_of(cluster.call(38, untyped)) == "UNKNOWN_SERVER_ERROR"
 
 
 def test_tokens_are_disabled_without_a_secret_key() -> None:
@@ -250,7 +250,7 @@ def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
 
 
 def test_a_resend_gets_the_same_response_from_the_next_controller() -> None:
-    """From its outcome in ZooKeeper, which has no secret, after the token was removed too."""
+    """Its outcome in ZooKeeper is enough, contains no secret, and outlives the token."""
     first = Cluster()
     made = first.issue(ALICE, "User:bob")
     identity = RequestIdentity(2, "life", 7)

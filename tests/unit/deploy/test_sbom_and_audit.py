@@ -83,7 +83,7 @@ VULNERABLE = {"name": "c", "version": "2", "vulns": [{"id": "CVE-1"}, {"id": "CV
 
 
 @pytest.mark.parametrize(
-    ("packages", "status", "says"),
+    ("packages", "status", "line"),
     [
         ([CLEAN], 0, "1 packages without a known vulnerability"),
         ([CLEAN, VULNERABLE], 1, "c 2: CVE-1, CVE-2"),
@@ -94,12 +94,12 @@ VULNERABLE = {"name": "c", "version": "2", "vulns": [{"id": "CVE-1"}, {"id": "CV
     ids=["clean", "vulnerable", "partly unknown", "all unknown", "nothing"],
 )
 def test_an_audit_without_a_database_is_not_a_pass(
-    packages: list[Any], status: int, says: str
+    packages: list[Any], status: int, line: str
 ) -> None:
     findings = Findings()
     findings.add({"dependencies": packages})
     assert report(findings)[0] == status
-    assert says in report(findings)[1]
+    assert line in report(findings)[1]
 
 
 @pytest.mark.parametrize("text", ["", "ERROR: no connection"])

@@ -52,7 +52,9 @@ def test_a_certificate_names_a_principal_and_broker_ids() -> None:
         fields(b"broker", b"broker--2.bridgehead", b"broker-.bridgehead", b"\xff\xfe"),
     ],
 )
-def test_a_certificate_without_both_has_no_identity(seen: Mapping[str, Sequence[bytes]]) -> None:
+def test_a_certificate_without_name_or_broker_id_has_no_identity(
+    seen: Mapping[str, Sequence[bytes]],
+) -> None:
     assert identify(seen) is None
 
 
@@ -110,7 +112,7 @@ def test_an_unusable_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("properties", "of_one_node", "made"),
+    ("properties", "of_one_node", "generated"),
     [
         ({}, {}, True),
         ({"bridgehead.grpc.tls": "false"}, {}, False),
@@ -119,9 +121,9 @@ def test_an_unusable_file_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_certificates_are_generated_for_all_brokers_or_none(
-    tmp_path: Path, properties: dict[str, str], of_one_node: dict[str, str], made: bool
+    tmp_path: Path, properties: dict[str, str], of_one_node: dict[str, str], generated: bool
 ) -> None:
     settings = ClusterSettings(
         data_dir=tmp_path, properties=properties, node_properties={2: of_one_node}
     )
-    assert makes_certificates(settings) is made
+    assert makes_certificates(settings) is generated

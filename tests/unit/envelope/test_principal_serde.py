@@ -58,7 +58,7 @@ def test_unknown_tagged_fields_are_skipped() -> None:
         bytes.fromhex("0000 00 06 616c696365 00 00"),  # no type
         bytes.fromhex("0000 01 06 616c696365 00 00"),  # an empty type
         bytes.fromhex("0000 05 55736572 ff 616c696365 00 00"),  # a name beyond the end
-        bytes.fromhex("0000 05 55736572 03 c328 00 00"),  # no UTF-8
+        bytes.fromhex("0000 05 55736572 03 c328 00 00"),  # not UTF-8
         bytes.fromhex("0000 05 55736572 06 616c696365 00 01"),  # the announced tag is missing
         bytes.fromhex("0000 ffffffffffff 55736572"),  # a varint without end
     ],

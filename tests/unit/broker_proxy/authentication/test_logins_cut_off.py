@@ -33,7 +33,7 @@ from tests.unit.broker_proxy.authentication.clients import (
 FAILED = 58
 
 
-def proven(spoil: Callable[[bytes], bytes]) -> Outcome:
+def scram_outcome(spoil: Callable[[bytes], bytes]) -> Outcome:
     """The outcome of a SCRAM login with a changed proof."""
     login = authenticator(users=Credentials({"alice": credential("pencil")}))
     login.receive(handshake("SCRAM-SHA-256"), 0)
@@ -47,17 +47,17 @@ def proven(spoil: Callable[[bytes], bytes]) -> Outcome:
     [lambda _: b"", lambda p: p[:16], lambda p: p[:-1], lambda p: p + b"\0", lambda p: p + p],
 )
 def test_a_proof_of_the_wrong_length_closes_the_connection(spoil: Callable[[bytes], bytes]) -> None:
-    outcome = proven(spoil)
+    outcome = scram_outcome(spoil)
     assert isinstance(outcome, Refuse)
     assert outcome.payload is None
 
 
 def test_a_wrong_proof_gets_an_error() -> None:
-    assert answer(proven(lambda proof: bytes(len(proof))), 36, 2).error_code == FAILED
-    assert isinstance(proven(lambda proof: proof), Reply)
+    assert answer(scram_outcome(lambda proof: bytes(len(proof))), 36, 2).error_code == FAILED
+    assert isinstance(scram_outcome(lambda proof: proof), Reply)
 
 
-def borne(text: str) -> Outcome:
+def oauth_outcome(text: str) -> Outcome:
     """The outcome of a first OAUTHBEARER message."""
     validator = UnsecuredJwsValidator({}, lambda: 0)
     login = SaslAuthenticator(
@@ -71,7 +71,7 @@ def borne(text: str) -> Outcome:
 
 @pytest.mark.parametrize("scheme", ["Basic", "Bea_rer", "Digest9"])
 def test_a_scheme_other_than_bearer_closes_the_connection(scheme: str) -> None:
-    outcome = borne(f"n,,\1auth={scheme} abc\1\1")
+    outcome = oauth_outcome(f"n,,\1auth={scheme} abc\1\1")
     assert isinstance(outcome, Refuse)
     assert outcome.payload is None
 
@@ -87,4 +87,4 @@ def test_a_scheme_other_than_bearer_closes_the_connection(scheme: str) -> None:
     ],
 )
 def test_a_message_without_a_scheme_gets_an_error(text: str) -> None:
-    assert answer(borne(text), 36, 2).error_code == FAILED
+    assert answer(oauth_outcome(text), 36, 2).error_code == FAILED
