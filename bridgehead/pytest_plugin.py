@@ -46,7 +46,7 @@ def bridgehead_cluster_options() -> dict[str, Any]:
 def bridgehead_session_cluster(
     bridgehead_cluster_options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """One cluster for the whole session, which every test finds as the previous one left it."""
+    """One cluster for the whole session; it keeps its state from test to test."""
     with _new(bridgehead_cluster_options, tmp_path_factory) as cluster:
         yield cluster
 

@@ -1,6 +1,6 @@
 """How far this broker has applied the cluster's metadata, and when it may answer reads.
 
-Topics come with the controller's updates, configs and the like with ZooKeeper's notifications.
+The controller's updates carry topics; ZooKeeper's notifications announce configs and the rest.
 A zxid is applied when both are applied up to it. By default none of this is used: writes wait
 for the controller alone and reads are answered immediately, as in Kafka.
 """

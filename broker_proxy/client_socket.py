@@ -171,7 +171,7 @@ class ClientSocket(asyncio.Protocol):
             if transport is None:
                 bare.abort()
                 self._services.logins.failed(
-                    connection.info, None, reason or "given up in the handshake"
+                    connection.info, None, reason or "the TLS handshake was cancelled"
                 )
                 self._dismiss()
         if transport is not None:

@@ -1,6 +1,6 @@
 """The coordinator of a group or transactional id: the leader of its internal topic partition.
 
-No broker keeps groups or transactions: a coordinator answers as if it had never met any.
+No broker keeps groups or transactions: a coordinator answers as if there were none.
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ class ZooKeeperWatcher:
     ) -> Mapping[str, str]:
         """Return the stored overrides of one entity, read from ZooKeeper.
 
-        Invalid content counts as none, as in Kafka; the error is added to `invalid`, or logged.
+        Invalid content counts as empty, as in Kafka; the error is added to `invalid`, or logged.
         """
         path = ConfigZnode.path(ConfigResource(entity_type, entity_name))
         try:

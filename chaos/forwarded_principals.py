@@ -235,7 +235,7 @@ def _rules(user: str) -> tuple[AclCreation, AclCreation]:
 
 
 def _fail_over(cluster: Cluster, number: int) -> None:
-    """Change the controller: kill it, expire its session, or move it, in turns."""
+    """Change the controller: kill it, expire its session, or move it, one after the other."""
     before = cluster.wait_for_controller()
     match number % 3:
         case 0:

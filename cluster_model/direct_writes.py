@@ -24,15 +24,15 @@ TOKEN_WRITES: Final = frozenset(
 WRITTEN_BY_BROKERS: Final = frozenset(
     key for key, spec in API_SPECS.items() if spec.forwarded_below is not None
 )
-# Created when the session of a writer opens; set by each of its multis.
 DIRECT_PARENT: Final = "/bridgehead/direct"
 
 
 class DirectWriterZnode:
     """/bridgehead/direct/<broker>-<session>: ephemeral, the outcomes of that broker's last multi.
 
-    Its version counts the multis of the session, so that a multi without a reply can be resent
-    safely. In ZooKeeper's transaction log it identifies the request of each write.
+    It is created when the session opens, and set by each of its multis. Its version counts the
+    multis, so that a multi without a reply can be resent safely. In ZooKeeper's transaction log it
+    identifies the request of each write.
     """
 
     @staticmethod

@@ -163,10 +163,10 @@ def _leaving(image: MetadataImage, name: str) -> list[Record]:
 
 def remove_expired_tokens(image_now: ImageNow, now_ms: int) -> Job:
     """Remove the delegation tokens that have expired by now (docs/kafka/delegation-tokens.md)."""
-    gone = sorted(t.token_id for t in image_now().tokens.values() if t.is_expired(now_ms))
-    for start in range(0, len(gone), _TOKENS_PER_MULTI):
+    expired = sorted(t.token_id for t in image_now().tokens.values() if t.is_expired(now_ms))
+    for start in range(0, len(expired), _TOKENS_PER_MULTI):
         tokens = image_now().tokens
-        batch = gone[start : start + _TOKENS_PER_MULTI]
+        batch = expired[start : start + _TOKENS_PER_MULTI]
         # A request may have removed some since; a renewal does not revive an expired token.
         yield [TokenRemovalRecord(token_id) for token_id in batch if token_id in tokens]
 

@@ -48,7 +48,7 @@ _COMMAND_TIMEOUT_S: Final = 600
 
 @dataclass(frozen=True)
 class Block:
-    """A code block of a page, and the section that it stands in."""
+    """A code block of a page, and its section."""
 
     section: str
     language: str

@@ -125,7 +125,7 @@ def commands_page() -> str:
 
 
 def command_names(command: Any = None, words: tuple[str, ...] = ()) -> Iterator[list[str]]:
-    """Yield the words of each command that is not a group; the whole first."""
+    """Yield the words of each command that is not a group; `bridgehead` itself first."""
     command = command or get_command(build_app())
     if not words or not hasattr(command, "commands"):
         yield list(words)

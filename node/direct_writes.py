@@ -21,13 +21,13 @@ from controller.pending_request import PendingRequest
 from envelope.messages import RequestIdentity
 from node.config import NodeConfig
 
-# In Kafka, the broker that wrote these applies them before it answers. The rest reaches it, like
-# every broker, by notification.
+# As in Kafka, the broker that wrote these applies them before it answers. Of other changes it is
+# notified, like every broker.
 _APPLIED_BEFORE_ANSWER: Final = ACL_WRITES | TOKEN_WRITES
 
 
 class DirectWrites:
-    """Writes with the credential of the controller session, as brokers of that time did."""
+    """Writes with the credential of the controller session."""
 
     def __init__(
         self,

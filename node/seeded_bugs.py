@@ -228,7 +228,7 @@ class WritesPastTheBridge(NodeConfig):
 
 @dataclass(frozen=True, slots=True)
 class AllowBeforeDeny:
-    """allow_before_deny: a matching ALLOW wins over a matching DENY."""
+    """allow_before_deny: a matching ALLOW takes precedence over a matching DENY."""
 
     authorizer: Authorizer
 

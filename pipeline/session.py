@@ -72,7 +72,7 @@ def open_session(
 
     `small` is for evidence below SMALL_BYTES_MAX; `memory` is the driver's, which in local mode
     does all the work; `driver_host` is where executors find the driver, and where it listens;
-    `settings` win over all others.
+    `settings` override all others.
 
     Raises:
         ClusterError: no Java was found.

@@ -6,17 +6,17 @@ from collections.abc import Iterable
 
 
 def row_of(alias: str) -> str:
-    """Return SQL for an event's place as rows of violations have it."""
+    """Return SQL for an event's place in the form of a violation's row."""
     return f"concat('event/', {place_of(alias)})"
 
 
 def place_of(alias: str) -> str:
-    """Return SQL for an event's place as keys of violations have it."""
+    """Return SQL for an event's place in the form of a violation's key."""
     return f"concat({alias}.node, '/', {alias}.boot, '/', {alias}.seq)"
 
 
 def zxid_rows(zxids: str) -> str:
-    """Return SQL for an array of zxids as rows of violations have them."""
+    """Return SQL for an array of zxids in the form of a violation's rows."""
     return f"transform({zxids}, z -> concat('zxid/', z))"
 
 

@@ -40,7 +40,7 @@ def _name(write: Write) -> str:
 
 
 def unknown_session_writes(world: World) -> Iterator[Planted]:
-    """W1, W2, W6: a session of no broker changes a config."""
+    """W1, W2, W6: a session that belongs to no broker changes a config."""
     zxid = world.log.commit("0xbad", [("create", f"/config/topics/x-{world.log.zxid}", "{}")])
     for name in ("W1", "W2", "W6"):
         yield name, str(zxid), f"zxid/{zxid}"
@@ -238,7 +238,7 @@ def _effect_of(world: World, write: Write, owner: str) -> list[tuple[str, str, s
 
 
 def image_goes_back(world: World) -> Iterator[Planted]:
-    """R2: a broker's image goes back."""
+    """R2: the zxid of a broker's image decreases."""
     boot = world.boots["3"]
     seq = boot.append(ImageAdvanced(world.log.zxid - 50, "broker", world.epoch))
     yield "R2", boot.place(seq), f"event/{boot.place(seq)}"

@@ -1,4 +1,4 @@
-"""`bridgehead upgrade`: take a running cluster over the bridge in two rolling restarts."""
+"""`bridgehead upgrade`: upgrade a running cluster to forwarding in two rolling restarts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Upgrade a cluster to forwarding, by two rolling restarts.
 
     The first makes the brokers support Envelopes, the second makes them forward. For a cluster
-    started with inter.broker.protocol.version below 3.4 (and, to act as the release before,
+    started with inter.broker.protocol.version below 3.4 (and, to act as the previous release,
     bridgehead.envelope.supported=false).
     """
     from bridgehead.cluster.client import ClusterClient

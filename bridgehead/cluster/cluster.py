@@ -231,7 +231,7 @@ class Cluster(StartStop):
         self._client.move_controller(broker_id)
 
     def upgrade(self, say: Callable[[str], None] = lambda _: None) -> int:
-        """Upgrade over the bridge like `bridgehead upgrade`; return the number of restarts.
+        """Upgrade to forwarding like `bridgehead upgrade`; return the number of restarts.
 
         `say` is called with a sentence for each step.
         """

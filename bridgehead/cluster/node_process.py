@@ -94,13 +94,13 @@ class NodeProcess:
         """
         status = self.exit_status()
         if status is not None:
-            raise ClusterError(f"Broker {self.id} did not start: {self.last_words(status)}")
+            raise ClusterError(f"Broker {self.id} did not start: {self.exit_reason(status)}")
         document = read_json(self.folder / "ready.json")
         if document is None or self._process is None or document.get("pid") != self._process.pid:
             return None
         return document
 
-    def last_words(self, status: int) -> str:
+    def exit_reason(self, status: int) -> str:
         """Return the process's last line of output since its start, or a hint to its log."""
         try:
             with (self.folder / "node.out").open("rb") as output:

@@ -1,4 +1,4 @@
-"""Upgrades a running cluster over the bridge in two rolling bounces (KIP-590 §Compatibility).
+"""Upgrades a running cluster to forwarding in two rolling bounces (KIP-590 §Compatibility).
 
 The first bounce gives every broker the release that supports Envelopes; brokers keep writing to
 ZooKeeper themselves. The second raises inter.broker.protocol.version; a restarted broker forwards.

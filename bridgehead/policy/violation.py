@@ -7,5 +7,5 @@ class PolicyViolationException(Exception):
     """The request does not satisfy the policy. The client gets its text.
 
     Clients get error code 44, POLICY_VIOLATION, for the one topic or resource concerned;
-    the others of the same request are judged for themselves (KIP-108 §Proposed Changes).
+    the others of the same request are checked separately (KIP-108 §Proposed Changes).
     """

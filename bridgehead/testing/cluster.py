@@ -86,10 +86,10 @@ class BridgeheadCluster(StartStop):
         try:
             self._wait_for_controller(self._count)
         except TimeoutError as late:
-            raise ClusterError(f"{late}: {self._last_words()}") from late
+            raise ClusterError(f"{late}: {self._last_log_lines()}") from late
         return self
 
-    def _last_words(self) -> str:
+    def _last_log_lines(self) -> str:
         """Return each broker's state and its last line of output."""
         words = []
         for broker in self._nodes:

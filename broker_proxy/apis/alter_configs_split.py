@@ -169,7 +169,7 @@ def _name_of(resource: Any) -> tuple[int, str]:
 
 
 class _Split:
-    """See SplitApi."""
+    """The part that both APIs share."""
 
     incremental: ClassVar[bool]
     row: ClassVar[type]

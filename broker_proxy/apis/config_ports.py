@@ -20,7 +20,7 @@ class ConfigReader(Protocol):
     ) -> Mapping[str, str]:
         """`entity_type` is that of ZooKeeper, `entity_name` is sanitised.
 
-        Invalid content counts as none, as in Kafka; the error is added to `invalid`, or logged.
+        Invalid content counts as empty, as in Kafka; the error is added to `invalid`, or logged.
         """
 
 

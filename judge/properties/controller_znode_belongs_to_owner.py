@@ -1,4 +1,4 @@
-"""W5: only its owner deletes /controller: by the end of its session, or with a check of the epoch.
+"""W5: only its owner deletes /controller: by the end of its session, or checking the epoch.
 
 KAFKA-6082: a controller that deletes /controller without a check, after an error of its own,
 deletes its successor's.

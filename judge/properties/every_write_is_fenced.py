@@ -1,7 +1,7 @@
 """W2: every metadata write is in a transaction that checks the controller epoch.
 
-An applied check required the version at that time, unless it accepts any (-1). One missing check
-shows in any run, without an unlucky timing. Kafka itself does not fence creates, ACLs, quotas and
+An applied check required the version at that time, unless it accepts any (-1). A missing check
+is visible in every run, whatever its timing. Kafka itself does not fence creates, ACLs, quotas and
 tokens (KAFKA-6082 is a bug of this kind).
 """
 

@@ -1,8 +1,8 @@
 """Kafka's rules about ACLs, implemented once more: A1 compares decisions with them.
 
 ACLs come from ZooKeeper's log only: `/kafka-acl/<Type>/<name>` for literal patterns and
-`/kafka-acl-extended/prefixed/<Type>/<prefix>`. Deny wins over allow. Without an ACL on the resource
-access is denied, unless the run allows it; super users are always allowed.
+`/kafka-acl-extended/prefixed/<Type>/<prefix>`. DENY takes precedence over ALLOW. Without an ACL on
+the resource access is denied, unless the run allows it; super users are always allowed.
 """
 
 from __future__ import annotations

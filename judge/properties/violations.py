@@ -12,7 +12,7 @@ class ExtraViolation(Violation):
 
 
 def zxid_row(zxid: int) -> str:
-    """Return a transaction's place as rows of violations have it."""
+    """Return a transaction's place in the form of a violation's row."""
     return f"zxid/{zxid}"
 
 

@@ -1,4 +1,4 @@
-"""W5: only its owner deletes /controller: by the end of its session, or with a check of the epoch."""
+"""W5: only its owner deletes /controller: by the end of its session, or checking the epoch."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def test_a_controller_is_elected_once_the_epoch_is_repaired(harness: Harness) ->
 def test_invalid_topic_configs_are_repaired_through_the_api(
     harness: Harness, content: bytes, moved: bool, key: int
 ) -> None:
-    """They count as none, as in Kafka; DescribeConfigs says so beside error NONE."""
+    """Until then the topic has no configs, as in Kafka; DescribeConfigs adds a text to NONE."""
     harness.put("/config/topics/kept", content)
     if moved:
         harness.cluster.expire_controller()
@@ -243,7 +243,7 @@ class Damage:
     path: str
     content: bytes | None
     stops_elections: bool = False
-    is_followed: bool = True  # brokers obey no controller of an earlier epoch, as in Kafka
+    has_higher_epoch: bool = True  # if not, brokers reject the next controller, as in Kafka
 
     @property
     def is_repaired_by_hand(self) -> bool:
@@ -259,7 +259,7 @@ DAMAGES = (
     Damage("controller another broker", "/controller", b'{"version":1,"brokerid":9}'),
     Damage("epoch not a number", "/controller_epoch", b"x", True),
     Damage("epoch empty", "/controller_epoch", b"", True),
-    Damage("epoch deleted", "/controller_epoch", None, is_followed=False),
+    Damage("epoch deleted", "/controller_epoch", None, has_higher_epoch=False),
     Damage("epoch negative", "/controller_epoch", b"-5", True),
     Damage("commit counter deleted", "/bridgehead/commit", None),
     Damage("commit counter not a number", "/bridgehead/commit", b"x"),
@@ -299,7 +299,7 @@ DAMAGES = (
 )
 
 
-# The others are as quick each, but they are many.
+# The other damages are long tests, because there are many.
 OFTEN = {
     "controller not JSON",
     "commit counter deleted",
@@ -327,7 +327,7 @@ def test_everything_works_after_a_repair(harness: Harness, damage: Damage) -> No
         harness.cluster.expire_controller()
     if damage.stops_elections:
         wait(lambda: harness.cluster.controller_id() is None)
-    elif damage.is_followed:
+    elif damage.has_higher_epoch:
         harness.cluster.wait_for_controller(timeout_s=WITHIN_S)
         name = f"during-{next(numbers)}"
         assert harness.create(1, name) == NONE
@@ -347,13 +347,13 @@ def expire_broker_session(harness: Harness, broker: int) -> None:
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.long)])
-@pytest.mark.parametrize("whose", ["controller", "brokers", "both"])
-def test_everything_works_after_sessions_end(harness: Harness, whose: str, times: int) -> None:
+@pytest.mark.parametrize("sessions", ["controller", "brokers", "both"])
+def test_everything_works_after_sessions_end(harness: Harness, sessions: str, times: int) -> None:
     for _ in range(times):
         harness.cluster.wait_for_controller(timeout_s=WITHIN_S)
-        if whose != "brokers":
+        if sessions != "brokers":
             harness.cluster.expire_controller()
-        if whose != "controller":
+        if sessions != "controller":
             for broker in BROKERS:
                 expire_broker_session(harness, broker)
     harness.check()

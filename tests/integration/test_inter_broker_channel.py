@@ -1,4 +1,4 @@
-"""Only brokers open streams to the controller, each as itself.
+"""Only brokers open streams to the controller, each with its own identity.
 
 Every attempt runs against real nodes with an authorizer; each rejection is counted, has no effect,
 and the nodes keep running.
@@ -38,7 +38,7 @@ TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
-class Place:
+class SecuredCluster:
     """A running cluster and the certificate authority of its brokers."""
 
     cluster: Cluster
@@ -82,10 +82,10 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
     """A cluster with the operator's certificates; anonymous clients have no rights."""
     folder, ca = tmp_path_factory.mktemp("channel"), trustme.CA()
-    before = Place(Cluster(), ca, folder)
+    before = SecuredCluster(Cluster(), ca, folder)
     properties = {
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         "super.users": "User:broker;User:ANONYMOUS",
@@ -107,11 +107,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @asynccontextmanager
 async def dialled(
-    place: Place, files: ChannelFiles | None, hello: Hello
+    secured: SecuredCluster, files: ChannelFiles | None, hello: Hello
 ) -> AsyncIterator[ControllerChannel]:
     """Open a channel to the controller with the given certificates."""
     channel = ControllerChannel(
-        place.ready(CONTROLLER)["grpc"],
+        secured.ready(CONTROLLER)["grpc"],
         hello,
         on_update=lambda _update: None,
         on_closed=lambda: None,
@@ -126,9 +126,9 @@ async def dialled(
         await channel.close()
 
 
-def hello_of(place: Place, broker_id: int) -> Hello:
+def hello_of(secured: SecuredCluster, broker_id: int) -> Hello:
     """Return the Hello of a broker; its incarnation is not secret."""
-    known = place.ready(broker_id if broker_id in BROKERS else 2)
+    known = secured.ready(broker_id if broker_id in BROKERS else 2)
     return Hello(broker_id, known["incarnation"])
 
 
@@ -148,25 +148,27 @@ def envelope(hello: Hello, sequence: int = 10**9, body: bytes = FRAME[HEADER_BYT
     )
 
 
-async def sent(channel: ControllerChannel, letter: Envelope) -> str:
+async def sent(channel: ControllerChannel, request: Envelope) -> str:
     """Return the name of the outer error, or `closed` when the stream ended."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            answer = await channel.send(letter)
+            answer = await channel.send(request)
     except ChannelClosedError:
         return "closed"
     return ErrorCode(answer.error_code).name
 
 
-def assert_nothing_was_created(place: Place) -> None:
-    assert "stolen" not in ConfluentAdmin(place.cluster.bootstrap_server(3)).names()
+def assert_nothing_was_created(secured: SecuredCluster) -> None:
+    assert "stolen" not in ConfluentAdmin(secured.cluster.bootstrap_server(3)).names()
 
 
-def test_the_sender_of_an_envelope_is_the_principal_of_its_certificate(place: Place) -> None:
-    place.create(2, "honest")
+def test_the_sender_of_an_envelope_is_the_principal_of_its_certificate(
+    secured: SecuredCluster,
+) -> None:
+    secured.create(2, "honest")
 
     def read(broker_id: int) -> list[dict[str, Any]]:
-        files = (place.cluster.evidence_dir / f"node={broker_id}").glob("*.jsonl")
+        files = (secured.cluster.evidence_dir / f"node={broker_id}").glob("*.jsonl")
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
     received = [each for each in read(CONTROLLER) if each["kind"] == "envelope_received"]
@@ -175,61 +177,64 @@ def test_the_sender_of_an_envelope_is_the_principal_of_its_certificate(place: Pl
     assert any(each["kind"] == "forward_sent" and not each["local"] for each in read(2))
 
 
-async def test_a_sender_without_cluster_action_is_rejected(place: Place) -> None:
-    before = place.counted("authorization_fail_count")
-    hello = hello_of(place, 9)
-    async with dialled(place, place.files("mallory", 9), hello) as channel:
+async def test_a_sender_without_cluster_action_is_rejected(secured: SecuredCluster) -> None:
+    before = secured.counted("authorization_fail_count")
+    hello = hello_of(secured, 9)
+    async with dialled(secured, secured.files("mallory", 9), hello) as channel:
         reply = await sent(channel, envelope(hello))
     assert reply == "CLUSTER_AUTHORIZATION_FAILED"
-    assert place.counted("authorization_fail_count") == before + 1
-    assert_nothing_was_created(place)
+    assert secured.counted("authorization_fail_count") == before + 1
+    assert_nothing_was_created(secured)
 
 
-async def test_a_broker_cannot_use_another_brokers_identity(place: Place) -> None:
-    refused, failed = place.counted("channels_refused"), place.counted("authorization_fail_count")
-    files = place.files("broker", 2)
-    async with dialled(place, files, hello_of(place, 3)) as channel:
-        assert await sent(channel, envelope(hello_of(place, 3))) == "closed"
-    async with dialled(place, files, hello_of(place, 2)) as channel:
-        reply = await sent(channel, envelope(hello_of(place, 3)))
+async def test_a_broker_cannot_use_another_brokers_identity(secured: SecuredCluster) -> None:
+    refused, failed = (
+        secured.counted("channels_refused"),
+        secured.counted("authorization_fail_count"),
+    )
+    files = secured.files("broker", 2)
+    async with dialled(secured, files, hello_of(secured, 3)) as channel:
+        assert await sent(channel, envelope(hello_of(secured, 3))) == "closed"
+    async with dialled(secured, files, hello_of(secured, 2)) as channel:
+        reply = await sent(channel, envelope(hello_of(secured, 3)))
         assert reply == "CLUSTER_AUTHORIZATION_FAILED"
-        other_life = replace(hello_of(place, 2), incarnation="another")
-        assert await sent(channel, envelope(other_life)) == "CLUSTER_AUTHORIZATION_FAILED"
-    assert place.counted("channels_refused") == refused + 1
-    assert place.counted("authorization_fail_count") == failed + 2
-    assert_nothing_was_created(place)
+        other_incarnation = replace(hello_of(secured, 2), incarnation="another")
+        assert await sent(channel, envelope(other_incarnation)) == "CLUSTER_AUTHORIZATION_FAILED"
+    assert secured.counted("channels_refused") == refused + 1
+    assert secured.counted("authorization_fail_count") == failed + 2
+    assert_nothing_was_created(secured)
 
 
 async def test_a_stream_needs_a_certificate_of_the_brokers_authority(
-    place: Place,
+    secured: SecuredCluster,
 ) -> None:
-    hello = hello_of(place, 2)
-    stranger = place.files("broker", 2, trustme.CA())
+    hello = hello_of(secured, 2)
+    stranger = secured.files("broker", 2, trustme.CA())
     for files in (stranger, None):
-        async with dialled(place, files, hello) as channel:
+        async with dialled(secured, files, hello) as channel:
             assert await sent(channel, envelope(hello)) == "closed"
-    issued = place.ca.issue_cert("localhost", common_name="broker")
-    certificate, key = place.folder / "nobody.pem", place.folder / "nobody.key"
+    issued = secured.ca.issue_cert("localhost", common_name="broker")
+    certificate, key = secured.folder / "nobody.pem", secured.folder / "nobody.key"
     issued.cert_chain_pems[0].write_to_path(certificate)
     issued.private_key_pem.write_to_path(key)
-    refused = place.counted("channels_refused")
-    unnamed = ChannelFiles(str(certificate), str(key), str(place.folder / "ca.pem"))
-    async with dialled(place, unnamed, hello) as channel:
+    refused = secured.counted("channels_refused")
+    unnamed = ChannelFiles(str(certificate), str(key), str(secured.folder / "ca.pem"))
+    async with dialled(secured, unnamed, hello) as channel:
         assert await sent(channel, envelope(hello)) == "closed"
-    assert place.counted("channels_refused") == refused + 1
-    assert_nothing_was_created(place)
+    assert secured.counted("channels_refused") == refused + 1
+    assert_nothing_was_created(secured)
 
 
-async def test_a_broker_connects_only_to_the_expected_controller(place: Place) -> None:
-    hello = hello_of(place, 2)
+async def test_a_broker_connects_only_to_the_expected_controller(secured: SecuredCluster) -> None:
+    hello = hello_of(secured, 2)
     channel = ControllerChannel(
-        place.ready(3)["grpc"],
+        secured.ready(3)["grpc"],
         hello,
         on_update=lambda _update: None,
         on_closed=lambda: None,
         lowest_unfinished=lambda: 1,
         applied_zxid=lambda: 0,
-        credentials=load_security(place.files("broker", 2)).client,
+        credentials=load_security(secured.files("broker", 2)).client,
         server_name=broker_host(1),
     )
     assert await sent(channel, envelope(hello)) == "closed"
@@ -251,7 +256,7 @@ INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
         ({"principal": ADMIN[:-2]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
         ({"principal": b"\0\7" + ADMIN[2:]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
         ({"client_address": b"\x7f\0\0"}, "INVALID_REQUEST"),
-        # Broker 2 has said long ago that it has finished with its first request.
+        # Broker 2 reported its first request as finished long before.
         ({"identity": 1}, "INVALID_REQUEST"),
     ],
     ids=[
@@ -260,26 +265,26 @@ INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
     ],
 )
 async def test_a_malformed_envelope_is_rejected_and_counted(
-    place: Place, change: dict[str, object], reply: str
+    secured: SecuredCluster, change: dict[str, object], reply: str
 ) -> None:
     for name in ("first", "second"):
-        place.create(2, name)
-    before = place.counted("envelopes_refused")
-    hello = hello_of(place, 2)
-    letter = envelope(hello)
+        secured.create(2, name)
+    before = secured.counted("envelopes_refused")
+    hello = hello_of(secured, 2)
+    request = envelope(hello)
     if "identity" in change:
-        letter = replace(letter, identity=letter.identity._replace(sequence=1))
+        request = replace(request, identity=request.identity._replace(sequence=1))
     else:
-        letter = replace(letter, **change)  # type: ignore[arg-type]
-    async with dialled(place, place.files("broker", 2), hello) as channel:
-        assert await sent(channel, letter) == reply
-    assert place.counted("envelopes_refused") == before + 1
-    assert_nothing_was_created(place)
+        request = replace(request, **change)  # type: ignore[arg-type]
+    async with dialled(secured, secured.files("broker", 2), hello) as channel:
+        assert await sent(channel, request) == reply
+    assert secured.counted("envelopes_refused") == before + 1
+    assert_nothing_was_created(secured)
 
 
-async def test_an_oversized_envelope_closes_only_its_stream(place: Place) -> None:
-    hello = hello_of(place, 2)
-    async with dialled(place, place.files("broker", 2), hello) as channel:
+async def test_an_oversized_envelope_closes_only_its_stream(secured: SecuredCluster) -> None:
+    hello = hello_of(secured, 2)
+    async with dialled(secured, secured.files("broker", 2), hello) as channel:
         assert await sent(channel, envelope(hello, body=bytes(111 * 2**20))) == "closed"
-    place.create(2, "afterwards")
-    assert_nothing_was_created(place)
+    secured.create(2, "afterwards")
+    assert_nothing_was_created(secured)

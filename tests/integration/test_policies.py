@@ -215,7 +215,7 @@ def created_leader(cluster: Cluster) -> int:
 def test_a_policy_that_fails_or_hangs_affects_its_topic_only(
     start_cluster: StartCluster, tmp_path: Path, rules: str
 ) -> None:
-    """Other requests are answered in the meantime, and the exception is only logged."""
+    """Other requests are answered at the same time, and the exception is only logged."""
     cluster = start_cluster(
         controller=1,
         properties={

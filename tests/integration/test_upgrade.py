@@ -1,4 +1,4 @@
-"""Upgrades over the bridge: the writers at each level, and two bounces under load. KIP-590."""
+"""Upgrades to forwarding: the writers at each level, and two bounces under load. KIP-590."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
     assert create(old, "others") == NOT_CONTROLLER
     assert create(new, "others") == NONE
     new.call(API_VERSIONS, 3, {"clientSoftwareName": "probe", "clientSoftwareVersion": "1.0"})
-    assert clients_of(metrics_of(cluster, 1)) == {"unknown": 1}  # `old` said nothing
+    assert clients_of(metrics_of(cluster, 1)) == {"unknown": 1}  # `old` did not send its software
     assert clients_of(metrics_of(cluster, 2)) == {"probe": 1}
     codes: list[int] = []
 

@@ -24,7 +24,9 @@ class FakeSession:
         self.znodes: dict[str, bytes] = {}
         self.watches: dict[str, list[Callable[[], None]]] = {}
         self._count = 0
-        self.meanwhile: list[ResourcePattern] = []  # written by others while something is read
+        self.concurrent_writes: list[
+            ResourcePattern
+        ] = []  # written by others while something is read
 
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
         if watch is not None:
@@ -34,8 +36,8 @@ class FakeSession:
     async def read(self, reads: Sequence[Read]) -> list[Any]:
         await asyncio.sleep(0)
         found = [self._found(each) for each in reads]
-        if self.meanwhile:
-            self.write(self.meanwhile.pop(), RULE)
+        if self.concurrent_writes:
+            self.write(self.concurrent_writes.pop(), RULE)
         return found
 
     @property
@@ -115,7 +117,7 @@ async def test_acl_follower_reports_a_zxid_after_reading_concurrent_changes() ->
     follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
     patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(4)]
     fake.write(patterns[0], RULE)
-    fake.meanwhile = patterns[1:3]
+    fake.concurrent_writes = patterns[1:3]
     await follower.follow(session, None, connected=True)
     assert all(learned.acls.entries(pattern) == (RULE,) for pattern in patterns[:3])
     await follower.follow(session, None)
@@ -130,7 +132,7 @@ async def test_acl_follower_applies_acls_without_a_zxid_when_writes_never_stop()
     follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
     patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(60)]
     fake.write(patterns[0], RULE)
-    fake.meanwhile = patterns[1:]
+    fake.concurrent_writes = patterns[1:]
     await follower.follow(session, None, connected=True)
     assert learned.moments == [None]
     assert learned.acls.entries(patterns[0]) == (RULE,)

@@ -90,7 +90,7 @@ def test_membership_is_current_after_an_update_lists_the_registered_broker() -> 
     assert not membership.is_current
     membership.registered()
     membership.update_applied({1, 2}, before)
-    assert not membership.is_current  # it came in the registration that was lost
+    assert not membership.is_current  # it was received before the registration was lost
     membership.update_applied({1}, membership.generation)
     assert not membership.is_current
     membership.update_applied({1, 2}, membership.generation)

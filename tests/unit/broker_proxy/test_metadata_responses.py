@@ -41,7 +41,7 @@ def topic_id(number: int) -> bytes:
 
 
 def an_image(live: Sequence[int] = (1, 2, 3)) -> MetadataImage:
-    """Only brokers 1 and 2 have the listener INNER; topic `led` is on 1, `inner` on 3."""
+    """Only brokers 1 and 2 have the listener INNER; topic `led` is led by 1, `third` by 3."""
     brokers = {
         i: BrokerRegistration(
             i,

@@ -1,4 +1,4 @@
-"""The drafted messages lie on the wire as the KIPs' tables say, byte for byte."""
+"""The drafted messages have the bytes that the KIPs' tables specify."""
 
 from __future__ import annotations
 

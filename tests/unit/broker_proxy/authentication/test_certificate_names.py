@@ -51,7 +51,7 @@ def certificate(names: Names) -> bytes:
     return built.public_bytes(serialization.Encoding.DER)
 
 
-# What X500Principal.getName() of Java 17 said of certificates with these subjects.
+# Subjects, and the names that X500Principal.getName() of Java 17 returned for them.
 OF_JAVA: list[tuple[Names, str]] = [
     ([[(COUNTRY, "DE")], [(ORG, "Acme, Inc.")], [(CN, "alice")]], r"CN=alice,O=Acme\, Inc.,C=DE"),
     ([[(CN, " lead #and trail ")]], r"CN=\ lead \#and trail\ "),
