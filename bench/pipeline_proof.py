@@ -105,10 +105,10 @@ def kills(options: argparse.Namespace, folder: Path) -> bool:
     generate(folder, options.events, plant=1)
     killed = 0
     for table in TABLES[_KILL_EVERY - 1 :: _KILL_EVERY]:
-        made = folder / "killed" / table.name
+        built_table = folder / "killed" / table.name
         process = _command(folder, "killed")
         deadline = time.monotonic() + _WAIT_S
-        while not made.exists() and process.poll() is None and time.monotonic() < deadline:
+        while not built_table.exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
@@ -141,11 +141,11 @@ def cluster(options: argparse.Namespace, folder: Path) -> bool:
         print(f"two workers: exit code {done} in {time.monotonic() - began:.0f} s", flush=True)
     executors = len(list(folder.glob("work-*/app-*/*/stderr")))
     runs, spark = find_runs(folder), open_session()
-    here, there = (Pipeline(spark, runs, folder / out) for out in ("here", "there"))
-    here.make()
-    assert not there.make(), "the workers have built every table"
-    bad = [name for name in _COMPARED if digests(here.read(name)) != digests(there.read(name))]
-    same = here.verdicts() == there.verdicts()
+    local, clustered = (Pipeline(spark, runs, folder / out) for out in ("here", "there"))
+    local.make()
+    assert not clustered.make(), "the workers have built every table"
+    bad = [name for name in _COMPARED if digests(local.read(name)) != digests(clustered.read(name))]
+    same = local.verdicts() == clustered.verdicts()
     print(
         f"{executors} executors; {len(_COMPARED) - len(bad)} of {len(_COMPARED)} tables equal", *bad
     )

@@ -119,7 +119,9 @@ class Logins:
         assert login.mechanism is not None
         info.client = replace(info.client, principal=login.principal)
         ends = login.ends_at_ms
-        ends_at_ms = None if ends is None else min(ends, _INT64_MAX)  # "for ever" overflows
+        ends_at_ms = (
+            None if ends is None else min(ends, _INT64_MAX)
+        )  # the end of an endless session overflows
         self._succeeded(info, login.mechanism, renewed=renewed, ends_at_ms=ends_at_ms)
 
     def _succeeded(

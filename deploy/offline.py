@@ -86,10 +86,10 @@ def make_base_and_wheels() -> None:
     """Build base and wheels in parallel, if missing: one computes, the other downloads."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as both:
         archive = Path(folder) / "root.tar"
-        there = bool(run("docker", "images", "--quiet", BASE).strip())
-        say(f"{BASE} exists.") if there else None
+        exists = bool(run("docker", "images", "--quiet", BASE).strip())
+        say(f"{BASE} exists.") if exists else None
         wheels = both.submit(make_wheelhouse)
-        if not there:
+        if not exists:
             make_root(archive)
             run("docker", "import", archive, BASE)
         wheels.result()
@@ -119,8 +119,8 @@ def make_wheels_image() -> None:
     base = run("docker", "images", "--quiet", "--no-trunc", BASE).strip()
     made_from = f"{base} {digest}"
     label = f'{{{{index .Config.Labels "{MADE_FROM}"}}}}'
-    is_there = run("docker", "images", "--quiet", WHEELS).strip()
-    if is_there and run("docker", "inspect", f"--format={label}", WHEELS).strip() == made_from:
+    has_wheels = run("docker", "images", "--quiet", WHEELS).strip()
+    if has_wheels and run("docker", "inspect", f"--format={label}", WHEELS).strip() == made_from:
         say(f"{WHEELS} exists.")
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -105,14 +105,14 @@ class Pipeline:
         Raises:
             EvidenceError: a line is another run's.
         """
-        made = []
+        built = []
         for at, table in enumerate(tables):
             progress(table.name, at, len(tables))
             if self._make(table):
-                made.append(table.name)
+                built.append(table.name)
             if table is set_aside.SET_ASIDE:
                 self._reject_other_runs()
-        return made
+        return built
 
     def _make(self, table: Table) -> bool:
         missing = self.folders.missing(table.name)

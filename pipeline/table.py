@@ -69,7 +69,7 @@ class Table:
             raise TableError(f"{self.name} has columns {found}, expected {self.schema}")
         return frame
 
-    def check(self, made: DataFrame) -> None:
+    def check(self, built: DataFrame) -> None:
         """Check every row against all expectations, in one pass.
 
         Raises:
@@ -81,7 +81,7 @@ class Table:
         ]
         if not violated:
             return
-        counts = made.agg(*violated).collect()[0]
+        counts = built.agg(*violated).collect()[0]
         for at, description in enumerate(self.expectations):
             if counts[at]:
                 raise TableError(f"{self.name}: {counts[at]} rows violate '{description}'")

@@ -83,12 +83,12 @@ def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> N
     """
     wanted = {"user": user, "brokers": sorted(broker_ids)}
     note = read_json(folder / "made.json") or {}
-    there = all(
+    exist = all(
         path.exists()
         for broker_id in broker_ids
         for path in dataclasses.astuple(files_of(folder, broker_id))
     )
-    if there and note.get("for") == wanted and note.get("until", 0) > time.time() + _RENEW_BEFORE_S:
+    if exist and note.get("for") == wanted and note.get("until", 0) > time.time() + _RENEW_BEFORE_S:
         return
     (folder / "made.json").unlink(missing_ok=True)
     until = make_certificates(folder, dict.fromkeys(broker_ids, user))

@@ -1,7 +1,7 @@
 """`BridgeheadCluster`: a container for ZooKeeper and one for each broker, on their own network.
 
 Nodes can be killed, paused and disconnected like any container. They run as in docker-compose.yml:
-hardened, with TLS on the channel between brokers, by certificates in a volume of this cluster.
+hardened, and with TLS on the channel between brokers. The certificates are in a volume.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ class BridgeheadCluster(StartStop):
 
     def _last_log_lines(self) -> str:
         """Return each broker's state and its last line of output."""
-        words = []
+        states = []
         for broker in self._nodes:
             container = self.get_container(broker)
             output = container.logs(tail=1).decode(errors="replace").strip()
-            words.append(f"broker {broker} is {container.status} ({output})")
-        return "; ".join(words)
+            states.append(f"broker {broker} is {container.status} ({output})")
+        return "; ".join(states)
 
     def _zookeeper(self) -> DockerContainer:
         container = (

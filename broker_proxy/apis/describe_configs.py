@@ -149,7 +149,7 @@ class DescribeConfigs:
 
 
 def _ignored(invalid: list[str]) -> str:
-    """Return a message beside error NONE, which Kafka returns without one."""
+    """Return the message of a successful result; Kafka's is always empty."""
     if not invalid:
         return ""
     return (

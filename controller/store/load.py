@@ -207,9 +207,9 @@ async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
     (children,) = await read([ReadChildren(parent)])
     if children is None:
         return topic
-    there = {int(name) for name in cast(list[str], children) if name.isdecimal()}
+    numbers = {int(name) for name in cast(list[str], children) if name.isdecimal()}
     bare = frozenset(
-        p for p in there if p >= len(topic.states) or topic.states[p].partition_epoch < 0
+        p for p in numbers if p >= len(topic.states) or topic.states[p].partition_epoch < 0
     )
     return replace(topic, has_partitions_znode=True, bare_partition_znodes=bare)
 
