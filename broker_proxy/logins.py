@@ -119,9 +119,8 @@ class Logins:
         assert login.mechanism is not None
         info.client = replace(info.client, principal=login.principal)
         ends = login.ends_at_ms
-        ends_at_ms = (
-            None if ends is None else min(ends, _INT64_MAX)
-        )  # the end of an endless session overflows
+        # The end of a session without limit does not fit into 64 bits.
+        ends_at_ms = None if ends is None else min(ends, _INT64_MAX)
         self._succeeded(info, login.mechanism, renewed=renewed, ends_at_ms=ends_at_ms)
 
     def _succeeded(

@@ -342,7 +342,7 @@ class Worker:
         return any(len(self._report.facts[kind, name].values) > 1 for kind in kinds)
 
     def _forget(self, name: str) -> None:
-        """Expect no configs and replicas of a topic whose deletion succeeded or may have."""
+        """After a deletion expect no configs and replicas; after an open outcome allow that."""
         topic = self._report.facts["partitions", name].values
         for kind in ("config", "replicas"):
             fact = self._report.facts[kind, name]

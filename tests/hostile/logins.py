@@ -341,7 +341,7 @@ def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
 
 
 def _with_token(lifetime_ms: int, wait_s: float, **changes: Any) -> Callable[[Target], str]:
-    """Create a token, wait `wait_s`, and log in with it, at first perhaps before the broker knows it."""
+    """Create a token and log in with it after `wait_s`; with 0, retry until the broker knows it."""
 
     def run(target: Target) -> str:
         token_id, secret = delegation_token(target, lifetime_ms)
