@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,12 @@ from tests.integration.admin_clients import AiokafkaAdmin, ConfluentAdmin, Kafka
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
 FAST = {"BRIDGEHEAD_SESSION_TIMEOUT_MS": "2000"}
+# What each container keeps, below the folders that Docker made.
+VOLUMES = {
+    **{f"kafka-{n}": ("/var/lib/bridgehead", "/evidence", "/secrets") for n in (1, 2, 3)},
+    "zookeeper": ("/data", "/datalog"),
+}
+OPEN_TO_OTHERS = ("!", "-type", "l", "-perm", "/077", "-printf", "%M %p\\n")
 INSIDE = """
 import json, sys, time
 sys.path.insert(0, "/client")
@@ -125,4 +132,11 @@ def test_secured_cluster_enforces_its_file(images: None, tmp_path: Path) -> None
         logs = cluster.compose("logs")
         assert "alice-secret" not in logs
         assert "admin-secret" not in logs
+        for service, folders in VOLUMES.items():
+            within = ("exec", "-T", service)
+            found = cluster.compose(*within, "find", *folders, "-mindepth", "1", *OPEN_TO_OTHERS)
+            assert found == ""
+            command = ("grep", "-rlE", "(alice|admin|bob)-secret", *folders)
+            held = cluster.compose(*within, "sh", "-c", f"{shlex.join(command)} || true")
+            assert {each for each in held.split() if not each.endswith("/node.properties")} == set()
     assert left_behind(cluster.project) == ""

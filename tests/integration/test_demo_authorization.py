@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.integration.private_files import holders, open_to_others
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,3 +33,7 @@ def test_authorization_demo_passes(tmp_path: Path) -> None:
     assert "request-forwarding-to-controller-authorization-fail-count" in demo.stdout
     assert "Topics at the end: orders." in demo.stdout
     assert "-secret" not in demo.stdout
+    assert open_to_others(tmp_path / "demo") == []
+    held = holders(tmp_path / "demo", b"-secret")
+    assert {each for each in held if not re.fullmatch(r"nodes/\d+/node\.properties", each)} == set()
+    assert held

@@ -19,6 +19,7 @@ from chaos.forwarded_principals import (
     USERS,
     NotPropagatedError,
     examine,
+    password_of,
     properties,
     run,
     set_up,
@@ -27,6 +28,7 @@ from event_log.verdicts import Verdict, VerdictRow, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
+from tests.integration.private_files import holders, open_to_others
 
 MUTANT_NODE: Final = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
 REQUESTS, FAILOVERS = 400, 2
@@ -62,6 +64,9 @@ def test_decisions_are_made_for_the_clients_principal_during_failovers(tmp_path:
     assert verdicts["F1"].verdict is Verdict.PASS
     assert verdicts["F1"].judged >= REQUESTS
     assert worst(verdicts.values()) is Verdict.PASS
+    assert open_to_others(tmp_path) == []
+    held = holders(tmp_path, password_of(USERS[0]).encode())
+    assert held == {f"nodes/{broker}/node.properties" for broker in (1, 2, 3)}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import contextlib
 import json
 import re
 import signal
-import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from bridgehead.kafka_wire.apis import ApiKey
 from raw_client.blocking import Connection
 from tests.integration.conftest import ZooKeeperForTest
 from tests.integration.kazoo_clients import kazoo_client
+from tests.integration.private_files import holders, open_to_others
 from tests.integration.waiting import wait_until
 
 WRITER = "controller:planted-controller-secret"
@@ -55,15 +55,6 @@ def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         umask=EVERYONE,
-    )
-
-
-def open_to_others(folder: Path) -> list[str]:
-    """The files and folders in `folder` with a permission for other users."""
-    return sorted(
-        f"{stat.filemode(path.lstat().st_mode)} {path.relative_to(folder)}"
-        for path in (folder, *folder.rglob("*"))
-        if not path.is_symlink() and path.lstat().st_mode & 0o077
     )
 
 
@@ -111,15 +102,6 @@ def scram_keys(data_dir: Path) -> set[str]:
     }
     assert len(found) == 6
     return found
-
-
-def holders(folder: Path, *secrets: bytes) -> set[str]:
-    """The files in `folder` with one of the secrets."""
-    return {
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.is_file() and any(secret in path.read_bytes() for secret in secrets)
-    }
 
 
 def test_only_the_owner_can_read_a_clusters_files(data_dir: Path) -> None:
