@@ -70,8 +70,8 @@ test: setup ## every test that needs no Docker, except the long ones
 test-fast: setup ## unit tests: no processes, no network, under a minute
 	@$(BIN)/python -m pytest tests/unit $(ARGS)
 
-test-long: setup ## the long tests: many kills, many frames, Spark on a cluster
-	@$(BIN)/python -m pytest -m "long and not docker" $(ARGS)
+test-long: setup ## the long tests: the pipeline on Spark, many kills, many frames
+	@$(BIN)/python -m pytest -m "long and not docker" $(PARALLEL) $(ARGS)
 
 test-docker: setup ## tests in containers; needs a Docker engine
 	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)

@@ -26,7 +26,7 @@ def client_of(server: EmbeddedZooKeeper) -> KazooClient:
     return client
 
 
-@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("members", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_second_start_finds_the_data(tmp_path: Path, members: int) -> None:
     """With one member and with three; no process is left."""
     pids = []

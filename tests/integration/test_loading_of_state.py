@@ -232,6 +232,7 @@ async def test_an_invalid_state_is_a_partition_without_a_leader(
     assert ConfigResource("topics", "fine") not in found.image.configs
 
 
+@pytest.mark.long
 async def test_a_large_state_is_loaded_as_it_was_written(
     store: ZooKeeperStore,
 ) -> None:

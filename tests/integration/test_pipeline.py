@@ -31,7 +31,7 @@ from tests.integration.kafka_log_samples import write_logs
 from tests.integration.pipeline_runs import accepted, expand_all
 
 # The first test runs the pipeline for all.
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.long]
 
 GENERATED = "generated"
 UNSEALED = "unsealed"
@@ -142,7 +142,6 @@ def test_existing_tables_are_not_built_again(judged: Judged) -> None:
     assert again.make() == []
 
 
-@pytest.mark.long
 def test_rows_do_not_depend_on_partitions_blocks_or_kills(
     spark: SparkSession, judged: Judged, tmp_path: Path
 ) -> None:
@@ -195,7 +194,6 @@ def test_line_of_another_run_rejects_the_run(spark: SparkSession, tmp_path: Path
     assert golden_histories.load(name)["expect"]["refused"] in str(rejected.value)
 
 
-@pytest.mark.long
 def test_no_query_plan_has_a_single_partition_or_a_nested_loop(
     judged: Judged,
 ) -> None:

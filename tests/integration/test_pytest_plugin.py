@@ -98,6 +98,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
@@ -110,6 +111,7 @@ def test_printed_example_passes(outcomes: dict[str, str], name: str) -> None:
     assert outcomes[name] == ""
 
 
+@pytest.mark.long
 def test_order_of_tests_does_not_matter(outcomes: dict[str, str]) -> None:
     """Every test checks that it finds nothing of the damage that the previous one did."""
     assert len(outcomes) == 9

@@ -9,6 +9,7 @@ import time
 from contextlib import ExitStack, suppress
 
 import psutil
+import pytest
 
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.framing import FRAME_BYTES_MAX
@@ -42,6 +43,7 @@ def is_closed(client: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.long
 def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
     """A normal client is served at the same time; idle clients are closed until there is room."""
     with Cluster(brokers=1) as cluster, ExitStack() as opened:
