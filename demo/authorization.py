@@ -170,6 +170,7 @@ def _make_room(data_dir: Path) -> None:
 
 def _show(console: Console, data_dir: Path) -> int:
     _make_room(data_dir)
+    data_dir.mkdir(mode=0o700, parents=True)
     certificates = (data_dir / "certificates").resolve()
     users = {CONTROLLER: "broker", HONEST: "broker", IMPOSTOR: "impostor", MALLORY: "mallory"}
     make_certificates(certificates, users)

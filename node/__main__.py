@@ -39,6 +39,11 @@ _FILES = ("node.properties", "node.log", "node.out", "node.pid", "ready.json", "
 _FOLDERS = ("events", "logs")
 
 
+def _is_not_cancelled(record: logging.LogRecord) -> bool:
+    """GRPC logs a traceback for each stream that ends by cancellation, which is no fault."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
 def main(arguments: list[str] | None = None, build: BuildParts = build_parts) -> int:
     """Run one node; return the exit code. The test build passes another `build`."""
     parser = argparse.ArgumentParser(prog="node", description=__doc__)
@@ -56,6 +61,7 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
         format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)",
     )
     logging.getLogger("kazoo").setLevel(logging.WARNING)
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_not_cancelled)
     # A large image is a million long-lived objects: at the default thresholds, garbage collection
     # pauses the node for seconds. Objects imported so far are never collected.
     gc.collect()

@@ -45,7 +45,7 @@ def test_clients_on_the_host_and_inside_are_served(images: None) -> None:
             client = admin(cluster.bootstrap_servers)
             client.create(f"from-{admin.__name__.lower()}", 3, 3, {"retention.ms": "1000"})
             client.close()
-        names = {"from-aiokafkahand", "from-confluenthand", "from-kafkapythonhand", "inside"}
+        names = {"from-aiokafkaadmin", "from-confluentadmin", "from-kafkapythonadmin", "inside"}
         assert names <= set(json.loads(_from_inside(cluster, names)))
         # Without ZooKeeper there is no controller and the container must be unhealthy.
         cluster.compose("kill", "zookeeper")

@@ -21,6 +21,7 @@ from kazoo.exceptions import NoNodeError
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.control_socket import call
+from bridgehead.cluster.errors import ClusterError
 from event_log.verdicts import Verdict
 from judge.evidence.run_lookup import read_run
 from judge.history import History
@@ -162,8 +163,7 @@ def check_run(folder: Path, session: int | None) -> None:
     """No node ended or raised; the judge reports the writes of `session` and nothing else."""
     for broker in BROKERS:
         log = read_log(folder, broker)
-        # gRPC logs the cancellation of its streams at the end.
-        assert not re.search(r"(?<!\(grpc._cython.cygrpc\)\n)Traceback", log)
+        assert "Traceback" not in log
         assert "a fault ends" not in log
     found = {each.row.property: each for each in judge(History(read_run(folder)))}
     failed = {name for name, each in found.items() if each.row.verdict is Verdict.FAIL}
@@ -346,13 +346,21 @@ def expire_broker_session(harness: Harness, broker: int) -> None:
     harness.command(broker, {"command": "expire", "session": "broker"})
 
 
+def expired_controller(harness: Harness) -> bool:
+    """Expire the active controller's session, if there is one."""
+    try:
+        harness.cluster.expire_controller()
+    except ClusterError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("sessions", ["controller", "brokers", "both"])
 def test_everything_works_after_sessions_end(harness: Harness, sessions: str, times: int) -> None:
     for _ in range(times):
-        harness.cluster.wait_for_controller(timeout_s=WITHIN_S)
         if sessions != "brokers":
-            harness.cluster.expire_controller()
+            wait(lambda: expired_controller(harness))
         if sessions != "controller":
             for broker in BROKERS:
                 expire_broker_session(harness, broker)
