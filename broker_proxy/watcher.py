@@ -130,6 +130,8 @@ class ZooKeeperWatcher:
             on_answer=self._on_answer,
         )
         await session.open(self._connection_timeout_ms / 1000)
+        if session.state is SessionState.LOST:  # Reported before `_session` was set.
+            raise ConnectionLostError("the new ZooKeeper session is lost again")
         self._session = session
         self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
 
@@ -392,12 +394,16 @@ class ZooKeeperWatcher:
         self._report(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
 
     async def _node_address(self, broker_id: int, again: Callable[[], None]) -> NodeAddress | None:
+        """Return None while the broker has no valid znode; `again` is called when that changes."""
         path = NodeZnode.path(broker_id)
         try:
             return NodeZnode.decode((await self._live.get(path, again)).data)
-        except (NoSuchZnodeError, ZnodeContentError):
-            await self._live.exists(path, again)
-            return None
+        except NoSuchZnodeError:
+            if await self._live.exists(path, again) is not None:
+                again()  # It was created between the two reads.
+        except ZnodeContentError as error:
+            _log.error("%s", error)
+        return None
 
     def _report(self, controller: ControllerAddress | None) -> None:
         # The watches on /controller and on the node's znode may both fire for one change. A second
