@@ -181,6 +181,9 @@ class ControllerFollower:
                 try:
                     if await self._is_eligible():
                         await self._controller.elect()
+                        if self.controller_id not in (None, self._broker_id):
+                            # Reported during the election, when there was nothing to resign.
+                            await self._controller.superseded()
                 except Exception as error:  # Such as /controller_epoch with invalid content.
                     self._election_failed(error)
                     await asyncio.sleep(_AFTER_ERROR_S)
