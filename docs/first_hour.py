@@ -8,9 +8,9 @@ The code blocks are taken from the pages:
 - blocks without a language, and README's section about containers, are not run
   (`make test-docker` runs the latter).
 
-A section about a language is skipped, and says so, if its tools are missing or its first block,
-which fetches packages, fails. No process may be left at the end of a page. `--reuse-venv` uses this
-checkout's packages instead of installing them again; CI recipes always do.
+A section about a language is skipped with a line NOT TESTED if its tools are missing, or if its
+first block, which fetches packages, fails. No process may be left at the end of a page.
+`--reuse-venv` uses this checkout's packages instead of installing them again; CI recipes always do.
 """
 
 from __future__ import annotations
