@@ -1,1 +1,1 @@
-"""Benchmarks: ratios from one run; `python -m bench`."""
+"""Benchmarks that report ratios within one run; `python -m bench`."""

@@ -1,6 +1,6 @@
 """`python -m bench [--only NAME] [--quick]`: runs the benchmarks one after another.
 
-Results go to standard output, progress to standard error. Nothing asserts speed.
+Results go to standard output, progress to standard error. No benchmark requires a speed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable
 
 from bench import (
+    admin_clients,
     bulk_creates,
     default_client,
     failover,
     forwarding,
     loading,
+    pipeline_start,
     real_kafka,
     small_creates,
     startup,
@@ -24,10 +26,12 @@ from bench.report import Plan, progress
 BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "forwarding": forwarding.run,
     "small-creates": small_creates.run,
+    "admin-clients": admin_clients.run,
     "bulk-creates": bulk_creates.run,
     "startup": startup.run,
     "failover": failover.run,
     "loading": loading.run,
+    "pipeline-start": pipeline_start.run,
     "default-client": default_client.run,
     "real-kafka": real_kafka.run,
 }

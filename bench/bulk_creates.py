@@ -2,7 +2,8 @@
 
 Why: ZooKeeper limits metadata writes; the controller's own work should not halve the speed. The raw
 side creates the same znodes under other names, in kazoo transactions of one check of
-/controller_epoch and 499 creates, encoded beforehand: the least that a ZooKeeper client can do.
+/controller_epoch and 499 creates, encoded beforehand. This is the least work that a ZooKeeper
+client can do.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def prepare(
 def commit(
     zookeeper: KazooClient, transactions: Sequence[EncodedTransaction], *, at_once: bool
 ) -> float:
-    """Send multis, all at once or one after another; return the time in seconds."""
+    """Send multis, all without waiting or one after another; return the time in seconds."""
     began = time.perf_counter()
     pending = []
     for transaction in transactions:
@@ -113,7 +114,7 @@ def commit(
 
 
 def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str, list[float]]:
-    """Alternate ours, raw at once and raw in turn; discard the first round."""
+    """Measure ours and both raw ways alternately; discard the first round."""
     controller, _ = two_addresses(cluster)
     asyncio.run(create(controller, "model"))
     znodes = znodes_of(zookeeper, names("model"))

@@ -1,8 +1,8 @@
-"""How long a confluent-kafka AdminClient needs after the controller was killed.
+"""Measures how long a confluent-kafka AdminClient needs after the controller was killed.
 
-librdkafka sends admin writes to the controller that Metadata named, and asks again only when its
-refresh interval has passed. Measured on ours with the default settings and with both cures, and on
-a live Kafka 3.9.1, if there are jars (`make kafka-jars`) and a Java 17.
+librdkafka sends admin writes to the controller that Metadata named, and requests Metadata again
+only when its refresh interval has passed. The benchmark uses our cluster with the default settings
+and with either remedy, and a live Kafka 3.9.1 if its jars (`make kafka-jars`) and Java 17 exist.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _QUICK = {"topic.metadata.refresh.interval.ms": 1000}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the client did between the kill and the end of its next create_topics."""
+    """The result and the cost of the client's next create_topics after the kill."""
 
     result: str
     seconds: float
@@ -61,14 +61,14 @@ class _Client:
         self._admin = AdminClient({**settings, **options})
 
     def _count(self, text: str) -> None:
-        """Keep which brokers are connected, and how many Metadata requests each got so far."""
+        """Store which brokers are connected, and how many Metadata requests each has received."""
         brokers = json.loads(text)["brokers"]
         self._up = {each["nodeid"] for each in brokers.values() if each["state"] == "UP"}
         for name, broker in brokers.items():
             self._requests[name] = broker.get("req", {}).get("Metadata", 0)
 
     def wait_for_disconnect(self, broker: int) -> None:
-        """Return once the client has seen that a broker's connection is closed."""
+        """Wait until the client has noticed that a broker's connection is closed."""
         while broker in self._up:
             self._admin.poll(0.1)
 
@@ -84,7 +84,7 @@ class _Client:
         return "success"
 
     def metadata_requests(self) -> int:
-        """Return how many Metadata requests it has sent; statistics come every 0.2 s."""
+        """Return how many Metadata requests the client has sent; statistics arrive every 0.2 s."""
         deadline = time.monotonic() + 0.5
         while time.monotonic() < deadline:
             self._admin.poll(0.1)
@@ -94,7 +94,7 @@ class _Client:
 def measure(bootstrap: str, kill: Callable[[], int], options: dict[str, Any]) -> Outcome:
     """Create a topic, kill the controller, create another once the client is disconnected.
 
-    A request in flight at the kill fails with _TRANSPORT, whatever the settings.
+    A request in flight at the kill fails with _TRANSPORT, regardless of the settings.
     """
     client = _Client(bootstrap, options)
     assert client.create("before") == "success"

@@ -1,7 +1,8 @@
 """Failover step by step: detection, election, loading, first write, a leader for every partition.
 
-Why: ZooKeeper's session timeout is given; the rest is ours, and may grow with the state that the
-next controller loads. Times are from the SIGKILL, by the wall clock of the event logs.
+Why: the configured session timeout is a fixed part of a failover; the rest depends on our code, and
+may grow with the state that the next controller loads. Times are from the SIGKILL, by the wall
+clock of the event logs.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ async def first_write_s(address: str) -> float:
     raise RuntimeError("no write was acknowledged")
 
 
-async def _unled(connection: AsyncConnection, topics: int, every: int, dead: int) -> int:
+async def _leaderless(connection: AsyncConnection, topics: int, every: int, dead: int) -> int:
     """Return how many partitions of each `every`-th topic have no live leader."""
     names = [MetadataRequestTopic(name=f"state-{n:04d}") for n in range(0, topics, every)]
     message = MetadataRequest(topics=names, allow_auto_topic_creation=False)
@@ -87,7 +88,7 @@ async def all_led_s(address: str, topics: int, dead: int) -> float:
     began = time.monotonic()
     connection = await AsyncConnection.open(address)
     for every in (max(1, topics // 10), 1):
-        while await _unled(connection, topics, every, dead):
+        while await _leaderless(connection, topics, every, dead):
             if time.monotonic() > began + _PATIENCE_S:
                 raise RuntimeError("partitions stayed without a leader")
             await asyncio.sleep(0.1)
@@ -121,7 +122,7 @@ def failover(topics: int) -> str:
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure with little state, and with much unless `quick`."""
+    """Measure with little state and, unless `quick`, with much state."""
     lines = ["session timeout 6 s"]
     for topics in (10,) if plan.quick else (10, 1_000):
         progress(f"failover: {topics * _PARTITIONS} partitions")

@@ -1,7 +1,8 @@
 """The cost of forwarding: the same CreateTopics sent to the controller and to another broker.
 
-Why: forwarding adds a hop. With one request at a time it may add a millisecond at the median; with
-many, throughput should be nearly the same. Every request creates a new topic of one partition.
+Why: forwarding adds a network hop. With one request at a time it may add a millisecond to the
+median latency; with many, throughput should be nearly the same. Every request creates a new topic
+of one partition.
 """
 
 from __future__ import annotations

@@ -31,19 +31,18 @@ from controller.store.zookeeper import ZooKeeperStore
 
 PARTITIONS: Final = 3
 REPLICAS: Final = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
-# Of a hundred topics: so many users, each with a quota, a credential, a client and a token.
+# Users for each hundred topics; a user has a quota, a credential, a client and a token.
 USERS_PER_100: Final = 10
 _OPERATIONS_PER_MULTI: Final = 480
 _MULTIS_AT_ONCE: Final = 16
 _SCRAM: Final = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
 
-Steps = Sequence[
-    Sequence[Record]
-]  # of one element; each is planned on the state after the one before
+# The steps of one element. Each is planned on the state that the previous step leaves.
+Steps = Sequence[Sequence[Record]]
 
 
 def elements(topics: int) -> Iterator[Steps]:
-    """Yield topics with configs and ACLs, quotas, credentials, tokens and defaults."""
+    """Yield the elements: topics with configs and ACLs, quotas, credentials, tokens, defaults."""
     for number in range(topics):
         yield _topic(number)
         yield _acl(number)
@@ -72,7 +71,7 @@ def _topic(number: int) -> Steps:
 
 
 def _acl(number: int) -> Steps:
-    """One to three rules per pattern; some are changed, so that znode versions differ."""
+    """Return one to three rules of a pattern; some are changed, so that znode versions differ."""
     pattern = ResourcePattern(
         "GROUP" if number % 5 == 0 else "TOPIC",
         "PREFIXED" if number % 2 else "LITERAL",

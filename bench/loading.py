@@ -1,4 +1,4 @@
-"""How long a new controller takes to load a large cluster's state from a real ZooKeeper.
+"""Measures how long a new controller takes to load a large cluster's state from ZooKeeper.
 
 Every write waits until the state is loaded. The benchmark checks that the loaded state equals the
 written one, field by field.

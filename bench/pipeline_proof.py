@@ -1,6 +1,6 @@
 """`python -m bench.pipeline_proof planted | judges DIR | kills | cluster`: proofs of the pipeline.
 
-planted: every violation planted in a generated history is found, with its rows, and no other.
+planted: the pipeline finds every violation planted in a generated history, and no other.
 judges:  the plain judge and the pipeline return equal verdicts, rows judged and violations.
 kills:   the pipeline, killed with SIGKILL every few tables and resumed, leaves the same rows as an
          undisturbed run.
@@ -32,7 +32,7 @@ from pipeline.folders import digests
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
 
-# Of each property: verdict, rows judged, and each violation's rows by its key.
+# By property: verdict, rows judged, and the rows of each violation by its key.
 Findings = dict[str, tuple[str, int, dict[str, list[str]]]]
 _KILL_EVERY: Final = 6  # tables
 _WAIT_S: Final = 600

@@ -1,8 +1,8 @@
-"""`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3]`: how the pipeline scales.
+"""`python -m bench.pipeline_scale [--millions 1,4,16] [--rounds 3]`: measures how time grows.
 
-Each generated history is judged in a process of its own; sizes take turns, and the median of the
-rounds counts. Prints events per second and core from JSON to silver and in total, the memory of the
-JVM, and the exponent by which time grows with size (1 is linear).
+Each generated history is judged in its own process. Sizes alternate, and the median of the rounds
+counts. Prints events per second and core from JSON to silver and in total, the memory of the JVM,
+and the exponent by which time grows with size (1 is linear).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ spark.range(1000).count()
 ready = time.monotonic()
 marks = []
 pipeline = Pipeline(spark, runs, Path(sys.argv[2]))
-pipeline.make(progress=lambda name, at, of: marks.append((name, time.monotonic() - ready)))
+pipeline.make(progress=lambda done: marks.append((done.name, time.monotonic() - ready)))
 done = time.monotonic() - ready
 peak = 0
 for child in psutil.Process().children(recursive=True):
@@ -46,7 +46,7 @@ for child in psutil.Process().children(recursive=True):
         if line.startswith("VmHWM"):
             peak = max(peak, int(line.split()[1]) // 1024)
 verdicts = {row.property: row.verdict for rows in pipeline.verdicts().values() for row in rows}
-silver = dict(marks)["silver/commits"]
+silver = dict(marks)["silver/events"]
 events = pipeline.read("silver/events").count()
 print(json.dumps({"events": events, "silver_s": silver, "all_s": done, "peak_mb": peak,
                   "start_s": ready - began, "bad": [k for k, v in verdicts.items()

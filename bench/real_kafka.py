@@ -1,7 +1,7 @@
-"""The same jobs on a live Kafka 3.9.1 that forwards and on ours, in one run.
+"""Compares the same jobs on a forwarding Kafka 3.9.1 and on our cluster, in one run.
 
-Both clusters have three brokers and a ZooKeeper of their own; requests go to a broker that is not
-the controller. Skipped without Kafka's jars (`make kafka-jars`) or Java 17.
+Both clusters have three brokers and their own ZooKeeper; requests go to a broker that is not the
+controller. Skipped without Kafka's jars (`make kafka-jars`) or Java 17.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Input and output of a benchmark: a `Plan`, and lines of text.
+"""The input and the output of a benchmark: a `Plan`, and lines of text.
 
-Ratios within one run are more reliable than absolute figures, so benchmarks alternate between both
-sides (A B A B) and report the ratio of the medians first.
+Ratios within one run are more reliable than absolute figures, so a benchmark alternates between
+both sides (A B A B) and reports the ratio of the medians first.
 """
 
 from __future__ import annotations

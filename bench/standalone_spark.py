@@ -24,7 +24,7 @@ _PACKAGE = "org.apache.spark.deploy"
 
 @contextmanager
 def standalone_spark(folder: Path, *, workers: int) -> Iterator[str]:
-    """Start a master and workers of one core each; yield the master's address when all are up."""
+    """Start a master and workers with one core each; yield the master's address when all run."""
     ports = Ports()
     port, web_port = ports.choose(), ports.choose()
     master = f"spark://{LOOPBACK}:{port}"

@@ -6,7 +6,7 @@ resend keeps it. Errors are Kafka's error codes. Sessions are hexadecimal, as in
 transaction log. Fields with a default were added later: evidence without them is valid.
 """
 
-# Events of every request are not frozen: frozen ones take more than twice as long to create.
+# Events of each request are not frozen, because frozen ones take twice as long to create.
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Started(Event):
 class ProtocolLevel(Event):
     """The release that this boot simulates."""
 
-    level: str  # inter.broker.protocol.version in full, as 3.3-IV3
+    level: str  # the full inter.broker.protocol.version, for example 3.3-IV3
     envelope_supported: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped(Event):
-    """A process stopped in an orderly way; a boot without this event was killed."""
+    """A process stopped cleanly; a boot without this event was killed."""
 
     reason: str
 
@@ -81,8 +81,8 @@ class Authenticated(Event):
     mechanism: str  # the SASL mechanism, or SSL
     principal: str
     token_authenticated: bool
-    renewed: bool  # a reauthentication
-    ends_at_ms: int | None = None  # the end of the credential or session (wall clock); null: none
+    renewed: bool  # true for a reauthentication
+    ends_at_ms: int | None = None  # when the login expires (wall clock); null: never
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class AuthenticationFailed(Event):
     client_host: str
     mechanism: str | None
     reason: str  # contains no secret
-    renewed: bool  # a reauthentication
+    renewed: bool  # true for a reauthentication
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,8 @@ class RequestReceived(Event):
 class TopicsAutoCreated(Event):
     """A broker sent a CreateTopics request because a client used topics that do not exist.
 
-    The `request_decided` event with this `request_id` has the outcomes; the client gets none.
+    The `request_decided` event with this `request_id` has the outcomes, which the client does not
+    get.
     """
 
     request_id: str

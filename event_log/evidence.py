@@ -49,7 +49,7 @@ class RunDescription:
     run_id: str
     scenario: str | None = None  # a scenario injects faults; only then T1 is required
     seed: int | None = None
-    # The properties whose verdicts decide; None: all that apply to the run.
+    # The properties whose verdicts determine the exit code; None: all that apply to the run.
     expected: list[str] | None = None
     versions: dict[str, str] = field(default_factory=dict)  # bridgehead, python, events
     host_boot_id: str = ""
@@ -168,7 +168,7 @@ def _read(kind: Any, document: Any) -> Any:
     return kind(**given)
 
 
-# Why a line is not judged. `wrong_run` rejects the whole run (exit status 2). For any other reason,
+# Why a line is not judged. `wrong_run` rejects the whole run (exit code 3). For any other reason,
 # the line is quarantined, and the source of the file has a gap.
 QUARANTINE_REASONS: Final[Mapping[str, str]] = {
     "utf8": "the line is not UTF-8",

@@ -1,8 +1,8 @@
-"""Every property that a run is judged by: what it states, what counts as a row, how a row is named.
+"""Every property that the judges check: what it states, what counts as a row, how a row is named.
 
 Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read this registry. They
-must agree on the verdict, the rows judged, and the key and sentence of every violation. Both have
-one module for each property, named like it. Data only.
+must agree on the verdict, the rows judged, and the key and sentence of every violation. Each judge
+has one module for each property, with the property's name. This registry contains data only.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ INFO_CODES: Final = frozenset({-1, 7, 13, 41})
 # A client that retries may get these because of its own earlier success: 3 UNKNOWN_TOPIC,
 # 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge them in a client's history.
 RETRY_CODES: Final = frozenset({3, 36, 37})
-# A10: a broker checks the credential, then records the request. One that it read just before the
-# end may be recorded this much later.
+# A10: a broker checks the credential and then records the request. It may record a request that it
+# read just before the end this much later.
 RECORDED_LATER_MS_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertySpec:
-    """One property. Two judges found the same violations when their keys are equal."""
+    """One property. Two judges find the same violations if the keys are equal."""
 
     id: str
     name: str
     statement: str
-    witnesses: tuple[str, ...]  # that it needs: commits, events, clients
-    row: str  # what is counted as one
+    witnesses: tuple[str, ...]  # the evidence that it needs: commits, events, clients
+    row: str  # what counts as one row
     key: str  # form of a violation's key
     gap_blocks_pass: bool = True  # a gap in a witness could hide a violation
     gap_blocks_fail: bool = False  # a gap in a witness could explain a violation
@@ -62,7 +62,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="single_writer",
         statement="every metadata write is made by the session that holds the controller epoch",
         witnesses=("commits",),
-        row="applied transactions with a write of role admin, except those that W6 allows a broker",
+        row="applied transactions that write metadata, except direct writes that W6 allows",
         key="<zxid>",
         gap_blocks_fail=True,  # the gap may hold the election
     ),
@@ -71,7 +71,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="every_write_is_fenced",
         statement="every metadata write is in a transaction that checks the controller epoch",
         witnesses=("commits",),
-        row="applied transactions with a write of role admin, except those that W6 allows a broker",
+        row="applied transactions that write metadata, except direct writes that W6 allows",
         key="<zxid>",
     ),
     PropertySpec(
@@ -79,13 +79,14 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         name="no_zombie_effect",
         statement="a process that is no longer the controller has no effect",
         witnesses=("commits", "events"),
-        row="admin transactions of known processes, acknowledged decisions, images of brokers",
+        row="metadata writes of known processes, acknowledged decisions, images of brokers",
         key="zxid/<zxid> or <node>/<boot>/<seq>",
     ),
     PropertySpec(
         id="W4",
         name="epochs_step_by_one",
-        statement="each election raises the epoch by one and creates /controller together",
+        statement="each election raises the epoch by one, in the transaction that creates "
+        "/controller",
         witnesses=("commits",),
         row="applied transactions that create /controller or set /controller_epoch",
         key="<zxid>",
@@ -103,8 +104,8 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="W6",
         name="only_controllers_write",
-        statement="controllers write metadata, brokers their registration and, below the bridge "
-        "release, direct writes; other sessions write nothing",
+        statement="controllers write metadata; brokers write their registration and, below the "
+        "bridge release, configs, quotas, ACLs and tokens; other sessions write nothing",
         witnesses=("commits", "events"),
         row="applied transactions with a write below the chroot, except ends of sessions",
         key="<zxid>",
@@ -164,7 +165,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="F2",
         name="bytes_are_preserved",
-        statement="the controller decides the bytes that the client sent, and the broker relays "
+        statement="the controller executes the bytes that the client sent, and the broker relays "
         "the bytes that the controller sent",
         witnesses=("events",),
         row="executions of requests with a digest, and relayed responses with a digest",
@@ -199,9 +200,9 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="A10",
         name="no_request_on_expired_credential",
-        statement="no request is executed after the credential of its client has ended",
+        statement="no request is executed after the login of its client has expired",
         witnesses=("events",),
-        row="requests received from clients whose credential ends",
+        row="requests received from clients whose login expires",
         key="<request id>",
         gap_blocks_fail=True,  # the gap may hold a reauthentication
     ),

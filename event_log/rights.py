@@ -1,4 +1,4 @@
-"""The rights that writes require: A1 compares committed changes with them. Data only.
+"""The rights that writes require; A1 compares committed changes with them. Data only.
 
 Written independently of the authorizer that is judged. Operations and resource types are spelled as
 in the znodes of ACLs.
@@ -12,7 +12,7 @@ from typing import Final
 Right = tuple[str, str, str]  # operation, resource type, resource name
 
 CLUSTER: Final = "kafka-cluster"
-# By API key: operation and resource type, one of which suffices. A Topic is the element itself; a
+# By API key: operation and resource type; any one suffices. A Topic is the element itself; a
 # Config is the Topic of an element `2:<topic>`, and the Cluster for all other elements.
 RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
     19: (("Create", "Cluster"), ("Create", "Topic")),  # CreateTopics
@@ -37,7 +37,7 @@ TOPIC_BY_ID: Final = "id:"  # the element of a topic whose name the request does
 
 
 def required_rights(api_key: int, element: str) -> tuple[Right, ...] | None:
-    """Return the rights of which one suffices; () for an unknown API, None if no ACL decides."""
+    """Return the rights; any one suffices. () for an unknown API, None if no ACL decides."""
     rights = RIGHTS.get(api_key, ())
     by_id = element.startswith(TOPIC_BY_ID) and rights and rights[0][1] == "Topic"
     if api_key in WITHOUT_ACLS or by_id:

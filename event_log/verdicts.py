@@ -4,8 +4,9 @@ The verdict on one property is the first that applies:
 
 1. NODATA   a witness that the property needs is missing: the run has no such files
 2. NODATA   the property does not apply: A1 without an authorizer, T1 outside scenarios
-3. FAIL     a violation was found (T1: NODATA). UNKNOWN instead where `gap_blocks_fail` is true and
-            a needed witness has a gap: the missing evidence could explain the violation
+3. FAIL     a violation was found. For T1 this is NODATA. UNKNOWN replaces FAIL if
+            `gap_blocks_fail` is true and a needed witness has a gap: the missing evidence could
+            explain the violation
 4. UNKNOWN  a needed witness has a gap and `gap_blocks_pass` is true: the missing evidence could
             hold a violation
 5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not
@@ -13,9 +14,9 @@ The verdict on one property is the first that applies:
 6. NODATA   there was nothing to judge
 7. PASS
 
-CRASHED means that the judge itself failed. The verdict on a run is the worst among the properties
-that decide: those that the run's manifest expects. A run that expects none in particular is decided
-by all properties except those that are NODATA by rule 2 or 6; if none is left, it is NODATA.
+CRASHED means that the judge itself failed. The verdict on a run is the worst verdict of the
+properties that its manifest expects. If the manifest names none, all properties count except those
+that are NODATA by rule 2 or 6; if none is left, the verdict on the run is NODATA.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from event_log.properties import PropertySpec
 
 
 class Verdict(StrEnum):
-    """Worst first. Only PASS is green."""
+    """Worst first. Only PASS counts as success."""
 
     FAIL = "FAIL"  # a violation was found
     UNKNOWN = "UNKNOWN"  # the evidence has gaps
@@ -82,7 +83,7 @@ def witness_of(file_kind: str) -> str:
 
 
 def out_of_reach(manifest: Manifest) -> dict[str, str]:
-    """Return a sentence for each witness of which the run has no files."""
+    """Return a sentence for each witness that has no files in the run."""
     found = {}
     if not any(each.kind == "node" for each in manifest.files):
         found["events"] = "the run has no events of any node"
@@ -92,7 +93,7 @@ def out_of_reach(manifest: Manifest) -> dict[str, str]:
 
 
 def manifest_gaps(manifest: Manifest, missing: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield witness and sentence of each gap known before any line is read.
+    """Yield witness and sentence of each gap that is known before any line is read.
 
     Args:
         manifest: of the run.

@@ -26,8 +26,8 @@ from judge.verdicts import Judgement, judge
 SCHEMA_VERSION = 1  # of the document; bridgehead/schema_version.py says when to increment it
 _SHOWN_MAX = 5
 _ADVICE: Final = {
-    Seal.UNSEALED: "`bridgehead down` seals this run if its cluster runs, `bridgehead evidence "
-    "seal` if not; --unsealed trusts it as it is",
+    Seal.UNSEALED: "`bridgehead down` seals a run whose cluster still runs, `bridgehead "
+    "evidence seal` any other; --unsealed trusts the run as it is",
     Seal.UNCHECKED: "the manifest is signed; --seal-key checks the signature",
 }
 
@@ -113,7 +113,7 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
     if evidence.seal in _ADVICE:
         print(f"evidence: {_ADVICE[evidence.seal]}")
     run_id = evidence.manifest.run.run_id
-    print(f"{verdict:10}run {run_id}; verdicts in parentheses do not decide")
+    print(f"{verdict:10}run {run_id}; verdicts in parentheses do not count")
 
 
 def _print_some(sentences: Sequence[str], prefix: str) -> None:

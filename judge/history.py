@@ -1,7 +1,7 @@
-"""The evidence, joined: responses with decisions, outcomes with requests, terms with sessions.
+"""Joins the evidence: responses with decisions, outcomes with requests, terms with sessions.
 
-A pure view of `judge.evidence.reading.Evidence`. Outcomes come from the transaction log, so a claim
-is checked against an effect and not against another claim.
+A pure view of `judge.evidence.reading.Evidence`. Outcomes come from the transaction log, so what a
+node reports is checked against an effect and not against another report.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class History:
 
     @cached_property
     def effects(self) -> Mapping[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]]:
-        """Committed successes by API and element, to match operations of clients with."""
+        """Committed successes by API and element, for the operations of clients."""
         found: dict[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]] = defaultdict(list)
         for commit, outcome in self.outcomes:
             request = self.received.get(outcome.request_id)
@@ -193,7 +193,7 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """API and element that only one operation requested, so every effect is of that one."""
+        """API and element that only one operation requested, so every effect is its effect."""
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations
@@ -203,7 +203,7 @@ class History:
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """Every controller's term: the one when the run began, then one for each election."""
+        """Every controller's term: the one at the start of the run, then one for each election."""
         elected: list[tuple[int, str, int]] = []
         held, epoch = self.evidence.first.get(CONTROLLER), self.evidence.first.get(EPOCH)
         if held is not None and epoch is not None and held.ephemeral_owner is not None:
@@ -229,7 +229,7 @@ class History:
     def admin_writes(self) -> tuple[tuple[CommitLine, list[CommitOperation]], ...]:
         """Applied transactions that wrote metadata, with those operations.
 
-        Without the direct writes that W6 allows a broker below the bridge release.
+        The direct writes that W6 allows a broker below the bridge release are omitted.
         """
         found = []
         for commit in self.applied:

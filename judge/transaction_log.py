@@ -1,8 +1,8 @@
 """Decodes ZooKeeper's transaction log, the witness that none of our code writes.
 
 The log has the session of every write, the version that every check required, and rejected multis.
-Layout: a header of 16 bytes, then for each transaction a checksum, a length,
-the record and an end byte; a length of zero is the preallocated tail.
+Layout: a header of 16 bytes, then for each transaction a checksum, a length, the record and an end
+byte. A length of zero begins the preallocated tail.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _transaction(data: bytes) -> Transaction:
 def read_log(path: Path) -> Iterator[Transaction]:
     """Yield the transactions of one log file.
 
-    A record that is cut off at the end of the file is ignored: its server died while writing it.
+    A record that is cut off at the end of the file is ignored: its server was killed while writing.
 
     Raises:
         TornLogError: not a log, or damaged before the end.
@@ -182,7 +182,7 @@ def _record_at(data: bytes, at: int) -> bytes | None:
 
 
 def _is_damaged(data: bytes, at: int) -> bool:
-    """Return whether the log is damaged at `at`, rather than at its end.
+    """Return whether the log is damaged at `at`; False if it ends there.
 
     A log ends with zeros, or with a record that its server was killed while writing. A record with
     an end byte and a wrong checksum is damaged, and so is anything before an intact record.

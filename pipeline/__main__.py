@@ -7,24 +7,28 @@ Spark or a folder cannot be used.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
+from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 from rich.table import Table as Shown
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
 from event_log.seals import SealError, seal_rules
-from event_log.verdicts import VerdictRow
+from event_log.verdicts import VerdictRow, worst
 
 if TYPE_CHECKING:
     from pipeline.evidence import Run
+    from pipeline.run import Progress
 
 _LINE_EVERY_S: Final = 5.0
 
@@ -88,6 +92,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="a setting of Spark, as for spark-submit; may be repeated",
     )
+    run.add_argument(
+        "--tables", action="store_true", help="build all tables, also those that no verdict needs"
+    )
     run.add_argument("--debug", action="store_true", help="show stack traces of failures")
     return parser
 
@@ -106,11 +113,15 @@ class ProgressLines:
         self._output = output
         self._shown_s = 0.0
 
-    def show(self, name: str, at: int, of: int, elapsed_s: float) -> None:
-        """Write that table `name` is built, the one after `at` of `of`, unless it is too early."""
+    def show(self, done: Progress, elapsed_s: float) -> None:
+        """Write that a table was built, unless it is too early for a line."""
         if elapsed_s - self._shown_s >= _LINE_EVERY_S:
             self._shown_s = elapsed_s
-            self.write(f"{name}: {at} of {of} tables after {elapsed_s:.0f} s")
+            remaining_s = elapsed_s / done.at * (done.of - done.at)
+            self.write(
+                f"{done.name}: {done.rows:,} rows, {done.at} of {done.of} tables, "
+                f"{elapsed_s:.0f} s, about {remaining_s:.0f} s left"
+            )
 
     def write(self, line: str) -> None:
         """Write a line and flush it."""
@@ -119,61 +130,85 @@ class ProgressLines:
 
 
 def _run(options: argparse.Namespace, runs: Sequence[Run], console: Console) -> int:
-    from event_log.verdicts import exit_code, worst
-    from pipeline.run import Pipeline
+    from event_log.verdicts import exit_code
+    from pipeline.evidence import total_bytes
+    from pipeline.run import NEEDED, TABLES, Pipeline
     from pipeline.session import SMALL_BYTES_MAX, open_session
 
     began = time.monotonic()
-    with Progress(
-        TextColumn("{task.description:24}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    ) as progress:
-        task = progress.add_task("starting Spark", total=None)
-        lines = ProgressLines(sys.stderr)
-
-        def show(name: str, at: int, of: int) -> None:
-            progress.update(task, description=name, completed=at, total=of)
-            if not console.is_terminal:
-                lines.show(name, at, of, time.monotonic() - began)
-
-        if not console.is_terminal:
-            lines.write("starting Spark")
-        small = sum(f.bytes for run in runs for f in run.manifest.files) < SMALL_BYTES_MAX
+    with _shown_progress(console, began) as show:
         spark = open_session(
             options.master,
             memory=options.memory,
-            small=small,
+            small=total_bytes(runs) < SMALL_BYTES_MAX,
             driver_host=options.driver_host,
             settings=dict(options.conf),
+            log=options.out / "spark.log",
         )
         try:
             pipeline = Pipeline(spark, runs, options.out)
-            pipeline.make(progress=show)
+            pipeline.make(TABLES if options.tables else NEEDED, progress=show)
             verdicts = pipeline.verdicts()
             pipeline.write_results(verdicts)
         finally:
             spark.stop()
     for run, rows in verdicts.items():
-        _show(console, run, rows)
+        show_verdicts(console, run, rows)
     report = options.out / "report" / "index.html"
     console.print(f"{time.monotonic() - began:.0f} s; the report is {report}", soft_wrap=True)
     return exit_code(*map(worst, verdicts.values()))
 
 
-def _show(console: Console, run: str, rows: Sequence[VerdictRow]) -> None:
-    from event_log.verdicts import worst
+@contextlib.contextmanager
+def _shown_progress(console: Console, began_s: float) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that shows each table that was built."""
+    if not console.is_terminal:
+        lines = ProgressLines(sys.stderr)
+        lines.write("starting Spark")
+        yield lambda done: lines.show(done, time.monotonic() - began_s)
+        return
+    with Bar(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    ) as bar:
+        task = bar.add_task("starting Spark", total=None)
 
-    table = Shown("verdict", "property", "judged", "violations", "why", title=f"run {run}")
+        def show(done: Progress) -> None:
+            bar.update(
+                task,
+                description=f"{done.name}: {done.rows:,} rows",
+                completed=done.at,
+                total=done.of,
+            )
+
+        yield show
+
+
+def show_verdicts(console: Console, run: str, rows: Sequence[VerdictRow]) -> None:
+    """Print the verdicts on a run, then the reasons of those that are not PASS."""
+    table = Shown("verdict", "property", "judged", "violations", title=f"run {run}", box=box.SIMPLE)
+    for column in table.columns[:2]:
+        column.no_wrap = True
+    for column in table.columns[2:]:
+        column.justify = "right"
     for row in rows:
         colour = {"PASS": "green", "NODATA": "dim"}.get(row.verdict, "red")
         verdict = f"[{colour}]{row.verdict}[/]"
-        judged = (str(row.judged), str(row.violations))
-        table.add_row(verdict, f"{row.property} {row.name}", *judged, row.why)
+        table.add_row(
+            verdict, f"{row.property} {row.name}", f"{row.judged:,}", f"{row.violations:,}"
+        )
     console.print(table)
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.why:
+            reasons.setdefault((row.verdict, row.why), []).append(row.property)
+    for (verdict, why), properties in reasons.items():
+        console.print(f"{', '.join(properties)}: {verdict}: {why}", markup=False)
     console.print(f"[bold]{worst(rows)}[/]")
 
 

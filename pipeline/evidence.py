@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,6 +52,11 @@ class Run:
     def files(self, *kinds: str) -> list[ManifestFile]:
         """Return the existing files of these kinds."""
         return [f for f in self.manifest.files if f.kind in kinds and f.path not in self.missing]
+
+
+def total_bytes(runs: Iterable[Run]) -> int:
+    """Return the size of all files of these runs."""
+    return sum(file.bytes for run in runs for file in run.manifest.files)
 
 
 def find_runs(folder: Path, rules: SealRules = _NO_KEY, *, copies: Path | None = None) -> list[Run]:

@@ -1,13 +1,21 @@
 """The conditions that a valid line meets, as rows of a table.
 
-All are evaluated in one projection; null counts as broken. `quarantine` sets the line aside with
-every name that applies (event_log.evidence.QUARANTINE_REASONS), `fail` rejects the run, `count`
-only counts.
+All are evaluated in one projection. A line violates a condition that is false or null for it.
+`quarantine` moves the line to silver/set_aside with the names of the violated conditions
+(event_log.evidence.QUARANTINE_REASONS), `fail` rejects the run, `count` only counts.
 
-The columns that a condition may use: `line`, the text; `p`, the line as the union of all schemas;
-`v`, the line as a variant (null: not JSON, or a duplicate key); `m`, its top-level values by name;
-`too_large`, whether an integer is beyond 64 bits; `kind`; `run`; the literal maps `required` and
-`allowed` of pipeline.schemas; for lines that are not events `shape`, their expected form.
+A condition may use these columns:
+
+    line                   the text
+    p                      the line as a struct: of all events' fields, or of those of its shape
+    v                      the line as a variant; null: not JSON, or a duplicate key
+    m                      the top-level values of the line by name
+    is_json_with_any_keys  whether the line is JSON, duplicate keys allowed
+    too_large              whether an integer is beyond 64 bits
+    parts_are_right        whether identity, elements and counters are complete; events only
+    kind, run              the kind of an event; the run of the file
+    shape                  the expected form of a line that is not an event
+    required, allowed      literal maps of pipeline.schemas
 """
 
 from __future__ import annotations
@@ -45,9 +53,9 @@ _SHAPE: Final = f"CASE WHEN {_KIND_IS_KNOWN} THEN kind ELSE '' END"
 _IS_TEXT: Final = (
     Expectation("utf8", "true", "quarantine", "is_valid_utf8(line)"),
     Expectation(
-        "not_json", "is_valid_utf8(line)", "quarantine", "v IS NOT NULL OR is_json_but_for_keys"
+        "not_json", "is_valid_utf8(line)", "quarantine", "v IS NOT NULL OR is_json_with_any_keys"
     ),
-    Expectation("duplicate_key", "is_json_but_for_keys", "quarantine", "v IS NOT NULL"),
+    Expectation("duplicate_key", "is_json_with_any_keys", "quarantine", "v IS NOT NULL"),
     Expectation("overflow", "v IS NOT NULL", "quarantine", "NOT too_large"),
     Expectation("not_an_object", "v IS NOT NULL AND NOT too_large", "quarantine", _IS_OBJECT),
 )

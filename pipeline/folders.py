@@ -3,7 +3,7 @@
     OUT/<layer>/<table>/run=<run id>/part-*.parquet, _made.json
     OUT/.building/<table>/                  being written; never read
 
-A table's rows of one run appear by one rename, together with `_made.json`, which names the evidence
+One rename publishes a table's rows of one run, together with `_made.json`, which names the evidence
 and the code they were built from. Rows with a missing or different `_made.json` are built again.
 Results besides the tables are written here, too.
 """
@@ -18,7 +18,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -68,8 +68,19 @@ def _not_writable(out: Path, error: OSError) -> OutputError:
     return OutputError(f"{out} cannot be written ({error.strerror}): choose another --out.")
 
 
+class Written(NamedTuple):
+    """The number of rows that were written, and the rows themselves if they are kept in memory."""
+
+    rows: int
+    kept: DataFrame | None = None
+
+
 class Folders:
-    """The tables in one folder. `sources` are the digests of the evidence, by run."""
+    """The tables in one folder. `sources` are the digests of the evidence, by run.
+
+    `in_memory`, for small evidence: rows are kept in memory as one partition and written from
+    there, because to plan a scan or a shuffle takes longer than to process a few thousand rows.
+    """
 
     def __init__(
         self,
@@ -77,9 +88,9 @@ class Folders:
         out: Path,
         sources: Mapping[str, str],
         *,
-        few_files: bool = False,
+        in_memory: bool = False,
     ) -> None:
-        self.few_files = few_files
+        self.in_memory = in_memory
         self._spark = spark
         self._out = out.resolve()
         code = code_fingerprint()
@@ -103,7 +114,7 @@ class Folders:
     def _folder(self, table: str, run: str) -> Path:
         return self._out / table / f"run={run}"
 
-    def write(self, table: Table, frames: Frames, runs: Sequence[str]) -> None:
+    def write(self, table: Table, frames: Frames, runs: Sequence[str]) -> Written:
         """Build a table's rows of these runs, replacing older ones.
 
         Raises:
@@ -111,34 +122,62 @@ class Folders:
         """
         building = self._out / _BUILDING / table.name
         shutil.rmtree(building, ignore_errors=True)
-        built = self._build(table, table.make(frames), building)
-        final = table.finalize(frames, built) if table.finalize is not None else None
-        if final is not None:
-            again = building.with_name(building.name + "-again")
-            shutil.rmtree(again, ignore_errors=True)
-            built = self._build(table, final.select(*table.columns()), again)
-            shutil.rmtree(building)
-            building = again
-        table.check(built)
+        if self.in_memory:
+            written = self._writein_memory(table, frames, building)
+        else:
+            written = self._write_stored(table, frames, building)
         for run in runs:
             part = building / f"run={run}"
-            part.mkdir(exist_ok=True)
+            part.mkdir(parents=True, exist_ok=True)
             (part / MADE).write_text(json.dumps({"from": self._fingerprints[run]}), "utf-8")
             target = self._folder(table.name, run)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(target, ignore_errors=True)
             os.replace(part, target)
         shutil.rmtree(building, ignore_errors=True)
+        return written
 
-    def _build(self, table: Table, frame: DataFrame, building: Path) -> DataFrame:
+    def write_empty(self, table: Table, runs: Sequence[str]) -> Written:
+        """Record that a table has no rows of these runs, replacing older ones."""
+        nothing = local_frame(self._spark, [], table.schema)
+        for run in runs:
+            target = self._folder(table.name, run)
+            shutil.rmtree(target, ignore_errors=True)
+            target.mkdir(parents=True)
+            (target / MADE).write_text(json.dumps({"from": self._fingerprints[run]}), "utf-8")
+        return Written(0, nothing)
+
+    def _writein_memory(self, table: Table, frames: Frames, building: Path) -> Written:
+        frame = in_memory(table.make(frames))
+        final = table.finalize(frames, frame) if table.finalize is not None else None
+        if final is not None:
+            frame = in_memory(final.select(*table.columns()))
+        rows = self._store(table, frame, building)
+        # Spark's planner skips the joins of a table that it knows to be empty.
+        return Written(rows, frame if rows else local_frame(self._spark, [], table.schema))
+
+    def _write_stored(self, table: Table, frames: Frames, building: Path) -> Written:
+        rows = self._store(table, table.make(frames), building)
+        if table.finalize is None:
+            return Written(rows)
+        final = table.finalize(frames, self._stored(table, building))
+        if final is not None:
+            again = building.with_name(building.name + "-again")
+            shutil.rmtree(again, ignore_errors=True)
+            rows = self._store(table, final.select(*table.columns()), again)
+            shutil.rmtree(building)
+            os.replace(again, building)
+        return Written(rows)
+
+    def _store(self, table: Table, frame: DataFrame, building: Path) -> int:
+        """Write the rows of all runs, and check them as they are written; return their number."""
         building.parent.mkdir(parents=True, exist_ok=True)
-        # Small evidence: one file for each run, not one from each task.
-        if self.few_files:
-            frame = frame.coalesce(1)
+        check = table.check()
+        frame = frame.observe(check.observation, *check.columns)
         frame.write.partitionBy("run").parquet(uri(building))
-        return self._built(table, building)
+        return check.rows()
 
-    def _built(self, table: Table, building: Path) -> DataFrame:
+    def _stored(self, table: Table, building: Path) -> DataFrame:
         schema = struct_type(table.schema)
         if not any(building.glob("run=*/*.parquet")):
             return local_frame(self._spark, [], table.schema)
@@ -162,6 +201,15 @@ class Folders:
         part.write_text(text, encoding="utf-8")
         os.replace(part, path)
         return path
+
+
+def in_memory(frame: DataFrame) -> DataFrame:
+    """Return a frame whose rows are computed once; its plan does not include the query for them.
+
+    One partition needs no shuffle. Unlike a cached frame it has no columnar buffers, for which
+    Spark compiles a class for each set of columns that is read.
+    """
+    return frame.coalesce(1).localCheckpoint(eager=False)
 
 
 def digests(frame: DataFrame) -> dict[str, tuple[int, str]]:

@@ -6,15 +6,15 @@ such children dies of a signal (JAVA_GATEWAY_EXITED). We start Java without `pre
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import pyspark
 
@@ -27,9 +27,11 @@ class GatewayError(Exception):
     """Java could not be started. Its text is one sentence."""
 
 
-@contextmanager
-def gateway(settings: Mapping[str, str]) -> Iterator[None]:
+@contextlib.contextmanager
+def gateway(settings: Mapping[str, str], log: Path | None = None) -> Iterator[None]:
     """Let PySpark connect to our Java, which runs until this process ends.
+
+    Java's output goes to the file `log`, by default to our own output.
 
     Raises:
         GatewayError: Java exited, or did not start within five minutes.
@@ -37,7 +39,9 @@ def gateway(settings: Mapping[str, str]) -> Iterator[None]:
     if _started or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield
         return
-    port, secret = _start(settings)
+    with contextlib.ExitStack() as stack:
+        output = None if log is None else stack.enter_context(log.open("ab"))
+        port, secret = _start(settings, output, "above" if log is None else f"in {log}")
     # Child processes that start later must not inherit these.
     os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
     try:
@@ -46,7 +50,7 @@ def gateway(settings: Mapping[str, str]) -> Iterator[None]:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
 
 
-def _start(settings: Mapping[str, str]) -> tuple[int, str]:
+def _start(settings: Mapping[str, str], output: BinaryIO | None, output_is: str) -> tuple[int, str]:
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     confs = [f"--conf={name}={value}" for name, value in settings.items()]
     with tempfile.TemporaryDirectory(prefix="bridgehead-gateway-") as folder:
@@ -56,9 +60,13 @@ def _start(settings: Mapping[str, str]) -> tuple[int, str]:
             java = subprocess.Popen(
                 [str(program), *confs, "pyspark-shell"],
                 stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
                 env={
                     **os.environ,
                     "SPARK_CONNECT_MODE": "0",
+                    # Java first runs a small program that composes the arguments of the real one.
+                    "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                     "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
                 },
                 start_new_session=True,  # Ctrl-C must not end Java before us.
@@ -74,7 +82,8 @@ def _start(settings: Mapping[str, str]) -> tuple[int, str]:
                 _started.remove(java)
                 java.kill()
                 raise GatewayError(
-                    f"Java ended with {java.wait()} before Spark was up: see its output above."
+                    f"Java ended with {java.wait()} before Spark was up: see its output "
+                    f"{output_is}."
                 )
             time.sleep(_POLL_S)
         port, length = struct.unpack(">ii", connection.read_bytes()[:8])

@@ -1,14 +1,17 @@
-"""The pipeline, stage by stage. `TABLES` lists every table in the order in which it is built.
+"""The pipeline. `TABLES` lists every table after its inputs.
 
-Each stage builds one table for all runs that lack it, and ends with a rename. A pipeline that was
-killed continues where it was; tables that exist are not built again.
+A stage builds one table for all runs that lack it, as soon as its inputs exist, and ends with a
+rename. A pipeline that was killed continues where it was; tables that exist are not built again.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,14 +19,15 @@ from pyspark.sql import DataFrame, SparkSession
 from event_log.verdicts import Count, VerdictRow
 from pipeline import verdicts
 from pipeline.bronze import lines
-from pipeline.evidence import EvidenceError, Run
+from pipeline.evidence import EvidenceError, Run, total_bytes
 from pipeline.expectations import REJECTING
-from pipeline.folders import Folders
+from pipeline.folders import Folders, in_memory
 from pipeline.gold import accounting, answers, forwarding, kafka, latency, requests, timeline
 from pipeline.gold import commits as gold_commits
-from pipeline.report.collect import collect
+from pipeline.report.collect import QUERIES, collect
 from pipeline.report.junit import junit
 from pipeline.report.page import page
+from pipeline.session import SMALL_BYTES_MAX
 from pipeline.silver import boots, commits, events, gaps, kafka_logs, set_aside
 from pipeline.sources import SOURCES, source_frames
 from pipeline.table import Table
@@ -49,7 +53,7 @@ TABLES: Final[tuple[Table, ...]] = (
     answers.LIVES,
     answers.DECISIONS,
     answers.OPERATIONS,
-    answers.TOLD,
+    answers.CLIENT_OUTCOMES,
     gold_commits.ADMIN_WRITES,
     gold_commits.COMMITS,
     gold_commits.CONTROLLER_TERMS,
@@ -67,84 +71,142 @@ TABLES: Final[tuple[Table, ...]] = (
     kafka.LATENCY,
     kafka.DENIALS,
     kafka.UNFENCED,
-    verdicts.FINDINGS,
+    *verdicts.FINDINGS,
     verdicts.VIOLATIONS,
     verdicts.COUNTS,
 )
 BY_NAME: Final = {table.name: table for table in TABLES}
 
-# Below this size tables are kept in memory: opening many small files costs more than their bytes.
-KEPT_IN_MEMORY_BYTES_MAX: Final = 64 << 20
 
-Progress = Callable[[str, int, int], None]
+def _needed() -> frozenset[str]:
+    """Return the names of the tables from which verdicts and the report are made."""
+    found: set[str] = set()
+    waiting = {verdicts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name}
+    waiting.update(name for inputs, _ in QUERIES.values() for name in inputs)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        waiting.update(set(BY_NAME[name].inputs) - set(SOURCES) - found)
+    return frozenset(found)
+
+
+# The tables that a verdict or the report needs.
+NEEDED: Final = tuple(table for table in TABLES if table.name in _needed())
+_THREADS: Final = 4  # Planning is the driver's work; more tables at a time than this gain nothing.
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A table was built: its name and rows, the number of tables built so far and in total."""
+
+    name: str
+    rows: int
+    at: int
+    of: int
 
 
 class Pipeline:
     """Sealed runs and the output folder of their tables.
 
+    `in_memory` tables are also kept in memory; by default those of evidence below SMALL_BYTES_MAX.
+
     Raises:
         OutputError: the output folder cannot be written.
     """
 
-    def __init__(self, spark: SparkSession, runs: Sequence[Run], out: Path) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        runs: Sequence[Run],
+        out: Path,
+        *,
+        in_memory: bool | None = None,
+        threads: int = _THREADS,
+    ) -> None:
         self._spark = spark
         self.runs = runs
         self._by_id = {run.id: run for run in self.runs}
-        self._bytes = sum(file.bytes for run in runs for file in run.manifest.files)
+        self._threads = threads
+        # The rows of a table of these runs.
         self._kept: dict[tuple[str, tuple[str, ...]], DataFrame] = {}
         self._sources: dict[tuple[str, ...], dict[str, DataFrame]] = {}
+        self._lock = Lock()  # of the two dictionaries
+        if in_memory is None:
+            in_memory = total_bytes(runs) < SMALL_BYTES_MAX
         sources = {run.id: run.digest for run in self.runs}
-        few = self._bytes <= KEPT_IN_MEMORY_BYTES_MAX
-        self.folders = Folders(spark, out, sources, few_files=few)
+        # Rows in the memory of an executor are lost with it.
+        local = str(spark.sparkContext.master).startswith("local")
+        self.folders = Folders(spark, out, sources, in_memory=in_memory and local)
 
     def make(
-        self, tables: Sequence[Table] = TABLES, progress: Progress = lambda *_: None
+        self, tables: Sequence[Table] = TABLES, progress: Callable[[Progress], None] | None = None
     ) -> list[str]:
-        """Build the tables that are missing; return their names.
+        """Build the tables that are missing, several at a time; return their names.
 
         Raises:
-            EvidenceError: a line is another run's.
+            EvidenceError: a line belongs to another run.
         """
-        built = []
-        for at, table in enumerate(tables):
-            progress(table.name, at, len(tables))
-            if self._make(table):
-                built.append(table.name)
-            if table is set_aside.SET_ASIDE:
-                self._reject_other_runs()
-        return built
+        missing = {table.name: self.folders.missing(table.name) for table in tables}
+        waiting = [table for table in tables if missing[table.name]]
+        todo = [table.name for table in waiting]
+        running: dict[Future[int], Table] = {}
+        done = 0
+        with ThreadPoolExecutor(self._threads) as pool:
+            try:
+                while waiting or running:
+                    unfinished = {table.name for table in (*waiting, *running.values())}
+                    for table in [each for each in waiting if unfinished.isdisjoint(each.inputs)]:
+                        waiting.remove(table)
+                        running[pool.submit(self._make, table, missing[table.name])] = table
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        table, rows = running.pop(future), future.result()
+                        done += 1
+                        if progress:
+                            progress(Progress(table.name, rows, done, len(todo)))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._spark.sparkContext.cancelAllJobs()
+                raise
+        return todo
 
-    def _make(self, table: Table) -> bool:
-        missing = self.folders.missing(table.name)
-        if not missing:
-            return False
-        self.folders.write(table, self._inputs(table, missing), missing)
-        return True
+    def _make(self, table: Table, runs: Sequence[str]) -> int:
+        self._spark.sparkContext.setJobGroup(table.name, table.name)
+        if any(table.concerns(self._by_id[run].manifest) for run in runs):
+            written = self.folders.write(table, self._inputs(table, runs), runs)
+        else:
+            written = self.folders.write_empty(table, runs)
+        if written.kept is not None:
+            with self._lock:
+                self._kept[table.name, tuple(runs)] = written.kept
+        if table is set_aside.SET_ASIDE and written.rows:
+            self._reject_other_runs(runs)
+        return written.rows
 
     def _inputs(self, table: Table, runs: Sequence[str]) -> dict[str, DataFrame]:
-        given = {}
-        if any(name in SOURCES for name in table.inputs):
-            given = self._given(tuple(runs))
+        given = self._given(tuple(runs)) if set(SOURCES) & set(table.inputs) else {}
         return {
             name: given[name] if name in given else self._read(name, runs) for name in table.inputs
         }
 
     def _given(self, runs: tuple[str, ...]) -> dict[str, DataFrame]:
-        if runs not in self._sources:
-            self._sources[runs] = source_frames(self._spark, [self._by_id[run] for run in runs])
-        return self._sources[runs]
+        with self._lock:
+            if runs not in self._sources:
+                chosen = [self._by_id[run] for run in runs]
+                self._sources[runs] = source_frames(self._spark, chosen)
+            return self._sources[runs]
 
     def read(self, name: str) -> DataFrame:
         """Return a table's rows of all runs."""
         return self._read(name, sorted(self._by_id))
 
     def _read(self, name: str, runs: Sequence[str]) -> DataFrame:
-        if self._bytes > KEPT_IN_MEMORY_BYTES_MAX:
-            return self.folders.read(BY_NAME[name], runs)
-        key = (name, tuple(runs))
-        if key not in self._kept:
-            self._kept[key] = self.folders.read(BY_NAME[name], runs).cache()
-        return self._kept[key]
+        with self._lock:
+            key = (name, tuple(runs))
+            if key in self._kept:
+                return self._kept[key]
+            frame = self.folders.read(BY_NAME[name], runs)  # which lists files
+            self._kept[key] = in_memory(frame) if self.folders.in_memory else frame
+            return self._kept[key]
 
     def verdicts(self) -> dict[str, list[VerdictRow]]:
         """Return the verdict on every property of every run."""
@@ -168,9 +230,9 @@ class Pipeline:
         self.folders.write_text("junit.xml", junit(found))
         self.folders.write_text("report/index.html", page(collect(self, self.runs, found)))
 
-    def _reject_other_runs(self) -> None:
+    def _reject_other_runs(self, runs: Sequence[str]) -> None:
         for reason in REJECTING:
-            found = self.read(set_aside.SET_ASIDE.name).filter(
+            found = self._read(set_aside.SET_ASIDE.name, runs).filter(
                 f"array_contains(reasons, '{reason}')"
             )
             first = found.orderBy("run", "file", "line_number").limit(1)

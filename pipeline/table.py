@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from event_log.evidence import Manifest
+
 Frames = Mapping[str, DataFrame]
+_WORD: Final = re.compile(r"\w+")
 
 
 def struct_type(ddl: str) -> T.StructType:
@@ -23,8 +29,9 @@ def struct_type(ddl: str) -> T.StructType:
 def local_frame(spark: SparkSession, rows: Sequence[Sequence[object]], ddl: str) -> DataFrame:
     """Return a small frame whose rows are constants in Spark's plan.
 
-    Spark's planner evaluates these rows, so it can skip tables that join none of them. A frame
-    from `createDataFrame` would start Python workers at every use.
+    Spark's optimizer knows these rows. If a filter leaves none of them, it removes an inner join
+    with them, so the other table is not read. A frame from `createDataFrame` would start Python
+    workers at every use.
     """
     schema = struct_type(ddl)
     session = spark._jsparkSession
@@ -42,6 +49,37 @@ class TableError(Exception):
     """A table violates its schema or an expectation. This is a bug of the pipeline."""
 
 
+class Check:
+    """Counts the rows of a table, and those that violate an expectation, in the pass that writes.
+
+    A null condition counts as violated.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.observation = Observation()
+        self.columns = [F.count(F.lit(1)).alias("rows")] + [
+            F.count(F.when(~F.coalesce(F.expr(condition), F.lit(False)), True)).alias(str(at))
+            for at, condition in enumerate(table.expectations.values())
+        ]
+
+    def rows(self) -> int:
+        """Wait for the counts; return the number of rows.
+
+        Raises:
+            TableError: a row violates an expectation.
+        """
+        counts = self.observation.get
+        for at, description in enumerate(self._table.expectations):
+            if violating := counts[str(at)]:
+                raise TableError(f"{self._table.name}: {violating} rows violate '{description}'")
+        return int(counts["rows"])
+
+
+def _always(_: Manifest) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One output. `build` is pure: data frames in, a data frame out, `run` among its columns."""
@@ -52,6 +90,8 @@ class Table:
     build: Callable[[Frames], DataFrame]
     # Takes the written rows and returns rows that replace them, or None to keep them.
     finalize: Callable[[Frames, DataFrame], DataFrame | None] | None = None
+    # False: a run with such a manifest has no rows in this table, so that no query is needed.
+    concerns: Callable[[Manifest], bool] = _always
     # Description to SQL condition. Every row must satisfy all conditions.
     expectations: Mapping[str, str] = field(default_factory=dict)
 
@@ -69,34 +109,40 @@ class Table:
             raise TableError(f"{self.name} has columns {found}, expected {self.schema}")
         return frame
 
-    def check(self, built: DataFrame) -> None:
-        """Check every row against all expectations, in one pass.
-
-        Raises:
-            TableError: a row violates an expectation. A null condition counts as violated.
-        """
-        violated = [
-            F.count(F.when(~F.coalesce(F.expr(condition), F.lit(False)), True)).alias(str(at))
-            for at, condition in enumerate(self.expectations.values())
-        ]
-        if not violated:
-            return
-        counts = built.agg(*violated).collect()[0]
-        for at, description in enumerate(self.expectations):
-            if counts[at]:
-                raise TableError(f"{self.name}: {counts[at]} rows violate '{description}'")
+    def check(self) -> Check:
+        """Return the check to run on the rows while they are written."""
+        return Check(self)
 
     def columns(self) -> list[str]:
         """Return the names of its columns, in order. A session must be open."""
         return list(struct_type(self.schema).names)
 
 
-def query(text: str) -> Callable[[Frames], DataFrame]:
-    """Return a `build` that runs SQL. `silver/events` is the table `events` there."""
+_frames_named: Final = itertools.count()
+
+
+def query(text: str, *, every_column: bool = False) -> Callable[[Frames], DataFrame]:
+    """Return a `build` that runs SQL. `silver/events` is the table `events` there.
+
+    Columns of a table whose names do not occur in the text are dropped first, unless `every_column`
+    is true: Spark needs seconds to analyse a query that refers to a hundred columns several times.
+    If the query needs a dropped column, it fails; rows cannot become wrong. No CTE may have the
+    name of an input.
+    """
+    words = set(_WORD.findall(text))
+    body = text.strip()
+    rest = f", {body[5:]}" if body.startswith("WITH ") else f" {body}"
 
     def build(frames: Frames) -> DataFrame:
+        # Views belong to the session, and several tables are built at the same time.
+        at = next(_frames_named)
+        given = []
         for name, frame in frames.items():
-            frame.createOrReplaceTempView(name.rpartition("/")[2])
-        return next(iter(frames.values())).sparkSession.sql(text)
+            short = name.rpartition("/")[2]
+            used = [f"`{column}`" for column in frame.columns if every_column or column in words]
+            frame.createOrReplaceTempView(f"{short}_{at}")
+            given.append(f"{short} AS (SELECT {', '.join(used)} FROM {short}_{at})")
+        session = next(iter(frames.values())).sparkSession
+        return session.sql(f"WITH {', '.join(given)}{rest}")
 
     return build

@@ -8,57 +8,62 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from bridgehead.schema_version import SCHEMA_VERSION
-from event_log.properties import PROPERTY_SPECS
-from event_log.verdicts import Count, VerdictRow, verdict_row, worst
+from event_log.properties import PROPERTY_SPECS, PropertySpec
+from event_log.verdicts import Count, VerdictRow, inapplicable, verdict_row, worst
 from pipeline.evidence import Run
-from pipeline.properties import CHECKS
+from pipeline.properties import CHECKS, Check
 from pipeline.table import Frames, Table, query
 
 _PARTS: Final = 64
 
 
-def findings(frames: Frames) -> DataFrame:
-    """Run all checks in one query."""
-    found = None
-    for id_, check in CHECKS.items():
-        rows = query(check.sql)({name: frames[name] for name in check.inputs})
-        judged = F.col("judged") if "judged" in rows.columns else F.lit(1)
-        violated = F.col("key").isNotNull()
-        parts = (
-            rows.withColumn("part", F.when(violated, F.pmod(F.xxhash64("key"), F.lit(_PARTS))))
-            .groupBy("run", "part")
-            .agg(
-                F.sum(judged.cast("bigint")).alias("judged"),
-                F.collect_list(F.when(violated, F.struct("key", "rows", "sentence"))).alias(
-                    "found"
-                ),
-            )
-            .select("run", F.lit(id_).alias("property"), "judged", "found")
+def _parts(spec: PropertySpec, check: Check, frames: Frames) -> DataFrame:
+    rows = query(check.sql)(frames)
+    judged = F.col("judged") if "judged" in rows.columns else F.lit(1)
+    violated = F.col("key").isNotNull()
+    violation = F.struct("key", "rows", "sentence")
+    return (
+        rows.withColumn("part", F.when(violated, F.pmod(F.xxhash64("key"), F.lit(_PARTS))))
+        .groupBy("run", "part")
+        .agg(
+            F.sum(judged.cast("bigint")).alias("judged"),
+            F.collect_list(F.when(violated, violation)).alias("found"),
         )
-        found = parts if found is None else found.unionByName(parts)
-    assert found is not None
-    return found
+        .select("run", F.lit(spec.id).alias("property"), "judged", "found")
+    )
 
 
-FINDINGS: Final = Table(
-    name="gold/findings",
-    inputs=sorted({name for check in CHECKS.values() for name in check.inputs}),
-    schema="run STRING, property STRING, judged BIGINT, "
-    "found ARRAY<STRUCT<key: STRING, rows: ARRAY<STRING>, sentence: STRING>>",
-    build=findings,
+def _findings(spec: PropertySpec) -> Table:
+    check = CHECKS[spec.id]
+    return Table(
+        name=f"gold/findings/{spec.id}",
+        inputs=check.inputs,
+        schema="run STRING, property STRING, judged BIGINT, "
+        "found ARRAY<STRUCT<key: STRING, rows: ARRAY<STRING>, sentence: STRING>>",
+        build=partial(_parts, spec, check),
+        concerns=lambda manifest: not inapplicable(spec, manifest.run),
+    )
+
+
+# A table for each property: its judged rows and its violations.
+FINDINGS: Final = tuple(map(_findings, PROPERTY_SPECS))
+_NAMES: Final = tuple(table.name for table in FINDINGS)
+_ALL: Final = " UNION ALL ".join(
+    f"SELECT run, property, judged, found FROM {spec.id}" for spec in PROPERTY_SPECS
 )
 VIOLATIONS: Final = Table(
     name="gold/violations",
-    inputs=("gold/findings",),
+    inputs=_NAMES,
     schema="run STRING, property STRING, key STRING, rows ARRAY<STRING>, sentence STRING",
     build=query(
-        "SELECT run, property, f.key, f.rows, f.sentence "
+        f"WITH findings AS ({_ALL}) SELECT run, property, f.key, f.rows, f.sentence "
         "FROM findings LATERAL VIEW explode(found) x AS f"
     ),
     expectations={"a violation has a key and a sentence": "key <> '' AND sentence <> ''"},
@@ -66,10 +71,11 @@ VIOLATIONS: Final = Table(
 # The first sentence is chosen as event_log.properties.violation_order does.
 COUNTS: Final = Table(
     name="gold/counts",
-    inputs=("gold/findings", "gold/violations"),
+    inputs=(*_NAMES, "gold/violations"),
     schema="run STRING, property STRING, judged BIGINT, violations BIGINT, first_sentence STRING",
-    build=query("""
-WITH judged AS (
+    build=query(f"""
+WITH findings AS ({_ALL}),
+judged AS (
   SELECT run, property, sum(judged) AS judged FROM findings GROUP BY run, property),
 violated AS (
   SELECT run, property, count(*) AS violations,

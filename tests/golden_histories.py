@@ -102,8 +102,10 @@ def load(name: str) -> dict[str, Any]:
 
 
 def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
-    """Change the first item `at` (a kind or a zxid) of the list `in` (a boot or zookeeper).
+    """Apply one change to a history.
 
+    `in` names a list (a boot or `zookeeper`), and `at` a kind or a zxid. The change applies to the
+    first item of the list that has this kind or zxid.
     `with` sets its fields, `put` replaces it by a list, `before` and `after` insert items around
     it; `add` appends to the list.
     """

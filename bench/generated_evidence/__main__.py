@@ -15,15 +15,17 @@ from bench.generated_evidence.world import World
 PLANTED = "planted.json"
 
 
-def generate(folder: Path, events: int, *, seed: int = 1, plant: int = 0) -> World:
+def generate(
+    folder: Path, events: int, *, seed: int = 1, plant: int = 0, run_id: str = "generated"
+) -> World:
     """Write a sealed run of about `events` events below `folder`.
 
     Each kind of violation is planted `plant` times. `planted.json` beside the run lists them.
     """
-    run = folder / "run=generated"
+    run = folder / f"run={run_id}"
     shutil.rmtree(run, ignore_errors=True)
     run.mkdir(parents=True)
-    world = World(run, seed)
+    world = World(run, seed, run_id)
     planted = [kind for kind in KINDS for _ in range(plant)]
     world.chance.shuffle(planted)
     every = events // (len(planted) + 1)

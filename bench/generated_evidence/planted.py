@@ -1,7 +1,7 @@
 """Violations, one function each, that can be planted in a generated history.
 
-Each leaves the rest of the history consistent and yields every violation that a judge must find,
-with one of its rows. The judge must find no others.
+Each function leaves the rest of the history consistent and yields every violation that a judge must
+find, with one of its rows. The judge must find no others.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def principal_is_swapped(world: World) -> Iterator[Planted]:
 
 
 def bytes_are_changed(world: World) -> Iterator[Planted]:
-    """F2: the controller decides other bytes than the client sent."""
+    """F2: the controller decides a body that differs from the client's."""
     write = _creation(world)
     write.executed_body = "bad"
     place = _executed(world, write)
@@ -177,7 +177,7 @@ def bytes_are_changed(world: World) -> Iterator[Planted]:
 
 
 def answer_is_changed(world: World) -> Iterator[Planted]:
-    """F2: the broker relays another answer than the controller gave."""
+    """F2: the broker relays a response that differs from the controller's."""
     write = _creation(world)
     write.relayed = "bad"
     world.batch([write])

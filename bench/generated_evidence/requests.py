@@ -15,7 +15,7 @@ ANSWER: Final = "beef" + "0" * 60
 
 @dataclass(slots=True)
 class Write:
-    """One write request on its way. `code` is the error code of its element."""
+    """One write request. `code` is the error code of its element."""
 
     broker: Boot
     request_id: str

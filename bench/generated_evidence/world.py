@@ -108,7 +108,7 @@ class World:
             boot.append(Connected(f"{node}-{at}", "SASL", "SASL_PLAINTEXT", "10.0.0.9", USERS[0]))
 
     def elect(self, node: str, *, step: int = 1) -> None:
-        """Move the controller; `step` is by how much the epoch grows."""
+        """Move the controller; the epoch grows by `step`."""
         if self.epoch:
             old = self.boots[self.controller]
             old.append(Resigned(self.epoch, "moved"))
@@ -179,7 +179,7 @@ class World:
             user,
         )
         which = self.names % 10
-        half = len(self.alive) // 2  # The younger half is not deleted soon.
+        half = len(self.alive) // 2  # The newer half is not deleted soon.
         if which in (3, 6) and half:
             name, owner = self.alive[half + self.names % half]
             write.api_key, write.element = INCREMENTAL_ALTER_CONFIGS, f"2:{name}"
@@ -280,7 +280,7 @@ class World:
         return zxid
 
     def step(self) -> None:
-        """Add some reads and one batch of writes, and now and then an election."""
+        """Add some reads, one batch of writes and, after enough writes, an election."""
         for _ in range(self.chance.randrange(3)):
             self.clock.advance_ms(1)
             boot = self.boots[self.chance.choice(NODES)]

@@ -20,7 +20,7 @@ from judge.evidence.run_lookup import find_runs, seal_now
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Seal a run, or import the logs of a Kafka; return the exit code."""
+    """Seal a run, import the logs of a Kafka, or check a key; return the exit code."""
     parser = argparse.ArgumentParser(prog="bridgehead evidence", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     sealing = commands.add_parser("seal")
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kafka.add_argument("--zookeeper-logs", action="append", default=[])
     commands.add_parser("check-key").add_argument("file", type=Path)
     options = parser.parse_args(arguments)
-    os.umask(0o077)  # the transaction log holds SCRAM keys
+    os.umask(0o077)  # the transaction log contains SCRAM keys
     try:
         if options.command == "kafka":
             print(gather_kafka(options.folder, options.logs, options.zookeeper_logs))

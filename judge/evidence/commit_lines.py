@@ -1,9 +1,8 @@
-"""Decoded transactions as commit lines: paths without the chroot, roles, outcomes, no secrets."""
+"""Converts decoded transactions to commit lines: paths without the chroot, no secrets."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Final
 
 from event_log.commits import (
@@ -21,10 +20,6 @@ OUTCOMES: Final = "/bridgehead/outcomes/"
 _WITH_DATA: Final = ("create", "set")
 
 
-class OutcomeContentError(Exception):
-    """An outcome znode cannot be read. Its text names the znode."""
-
-
 def below(chroot: str, path: str) -> str | None:
     """Return the path without the chroot; None outside the chroot."""
     if not path.startswith(f"{chroot}/") or path.startswith("/zookeeper/"):
@@ -35,8 +30,7 @@ def below(chroot: str, path: str) -> str | None:
 def commit_line(transaction: Transaction, chroot: str = "") -> CommitLine:
     """Return the line of one transaction.
 
-    Raises:
-        OutcomeContentError: an outcome znode of an applied transaction cannot be read.
+    An outcome znode that cannot be read, because another program wrote it, adds no outcomes.
     """
     line = CommitLine(
         zxid=transaction.zxid,
@@ -57,7 +51,7 @@ def commit_line(transaction: Transaction, chroot: str = "") -> CommitLine:
         places = ("create", OUTCOMES), ("set", DIRECT_WRITERS)
         has_outcomes = any(operation.kind == kind and path.startswith(at) for kind, at in places)
         if has_outcomes and not transaction.failed:
-            line.outcomes.extend(_outcomes(path, operation.data))
+            line.outcomes.extend(_outcomes(operation.data))
     return line
 
 
@@ -75,18 +69,20 @@ def _operation(operation: LoggedOperation, path: str) -> CommitOperation:
     )
 
 
-def _outcomes(path: str, data: bytes | None) -> Iterator[CommitOutcome]:
+def _outcomes(data: bytes | None) -> list[CommitOutcome]:
     try:
-        for entry in json.loads(data or b"{}")["outcomes"]:
-            broker_id, incarnation, sequence = entry["id"]
-            for element, error, *_ in entry["elements"]:
-                yield CommitOutcome(
-                    broker_id=broker_id,
-                    incarnation=incarnation,
-                    sequence=sequence,
-                    request_id=entry["request"],
-                    element=element,
-                    error=error,
-                )
-    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
-        raise OutcomeContentError(f"{path} cannot be read: {wrong!r}") from None
+        return [
+            CommitOutcome(
+                broker_id=broker_id,
+                incarnation=incarnation,
+                sequence=sequence,
+                request_id=entry["request"],
+                element=element,
+                error=error,
+            )
+            for entry in json.loads(data or b"{}")["outcomes"]
+            for broker_id, incarnation, sequence in [entry["id"]]
+            for element, error, *_ in entry["elements"]
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return []

@@ -22,7 +22,7 @@ def gather_kafka(target: Path, logs: Sequence[str], zookeeper_logs: Sequence[str
     """Copy the logs into a sealed run below `target`; return a sentence about it.
 
     `logs` are folders, one for each broker, as `[ID=]FOLDER`; ids default to 1, 2, ... Properties
-    that need what such logs do not have, such as request ids, are NODATA.
+    that need data which these logs lack, such as request ids, are NODATA.
 
     Raises:
         EvidenceError: a folder has no such log, or the run exists.

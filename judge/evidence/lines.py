@@ -45,7 +45,7 @@ class FileAccount:
         return named + len(self.quarantined)
 
     def quarantine(self, number: int, reasons: tuple[str, ...]) -> str:
-        """Set a line aside; return the gap that it leaves."""
+        """Record a quarantined line; return the sentence of its gap."""
         self.quarantined.append((number, reasons))
         return f"{self.path}:{number} is quarantined: {', '.join(reasons)}"
 
@@ -62,7 +62,7 @@ def _constant(_text: str) -> Any:
 
 
 def _integer(text: str) -> int:
-    if len(text) > 40:  # Beyond 4,300 digits int() raises a ValueError of its own.
+    if len(text) > 40:  # int() rejects more than 4,300 digits.
         raise _RejectedError("overflow")
     value = int(text)
     if not INTEGER_MIN <= value <= INTEGER_MAX:
@@ -96,7 +96,7 @@ def judge_event(line: dict[str, Any], run_id: str) -> tuple[str, ...]:
     Fields that evidence of earlier versions lacks are added to the line.
 
     Raises:
-        WrongRunError: the line is another run's.
+        WrongRunError: the line belongs to another run.
     """
     found = line.get("run_id")
     if isinstance(found, str) and found != run_id:

@@ -1,9 +1,9 @@
 """Merges the logs of all members of an ensemble into the committed transactions.
 
 Proposals are numbered densely within one of ZooKeeper's epochs. A proposal in a majority of logs is
-committed. One in a minority is *denied* if a member skips it and continues with a later epoch; it
-remains in the log of a deposed leader, so one log alone proves nothing. A proposal that no member
-denies is looked up in the final dump; if it is not there either, it is a gap.
+committed. A proposal in a minority is *denied* if another member's log lacks it and continues with
+a later epoch. It remains in the log of the former leader, so one log alone proves nothing. A
+proposal that no member denies is committed if the final dump shows it; otherwise it is a gap.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def merge(
 
     Args:
         members: one log for each member of the ensemble; empty for a lost log.
-        first_zxid: transactions up to this one are left out.
+        first_zxid: transactions up to this one are omitted.
         final_zxids: path to (czxid, mzxid) when the run was sealed.
     """
     majority = len(members) // 2 + 1

@@ -77,8 +77,8 @@ def read_sealed(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
     """Read a sealed run.
 
     Raises:
-        EvidenceError: the manifest is invalid or of another key, a file has changed, or a line is
-            another run's.
+        EvidenceError: the manifest is invalid or signed with another key, a file has changed, or a
+            line belongs to another run.
     """
     manifest, seal = _load_manifest(folder, rules)
     named = {each.path for each in manifest.files} | {MANIFEST, SIGNATURE}
@@ -102,7 +102,7 @@ def read_sealed(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
 
 
 def _content(folder: Path, file: ManifestFile) -> bytes | None:
-    """Return a file's bytes, which must be those that were sealed; None if it does not exist."""
+    """Return a file's bytes, None if it does not exist; raise EvidenceError if it has changed."""
     try:
         data = (folder / file.path).read_bytes()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Finds the run that a folder names, and reads its evidence, sealed or not."""
+"""Finds the runs in a folder, and reads the evidence of the last one, sealed or not."""
 
 from __future__ import annotations
 
@@ -67,7 +67,12 @@ def sealed_copy(run: Path, folder: Path) -> Path:
 def seal_now(
     folder: Path, log_folders: list[str] | None = None, key: bytes | None = None
 ) -> Manifest:
-    """Seal a run; `log_folders` are those of its ZooKeeper members' logs, `key` signs the manifest.
+    """Seal a run.
+
+    Args:
+        folder: the run.
+        log_folders: the folders of ZooKeeper's transaction logs, one per member.
+        key: signs the manifest.
 
     Raises:
         EvidenceError: it cannot be sealed.

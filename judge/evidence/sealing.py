@@ -34,7 +34,7 @@ from event_log.evidence import (
     run_from_json,
 )
 from event_log.seals import SIGNATURE, signature
-from judge.evidence.commit_lines import OutcomeContentError, commit_line
+from judge.evidence.commit_lines import commit_line
 from judge.evidence.merge import merge
 from judge.evidence.reading import EvidenceError
 from judge.transaction_log import TornLogError, Transaction, read_transactions
@@ -58,8 +58,7 @@ def seal(
     """Write commit lines, the manifest and its signature; a sealed run is sealed again.
 
     Raises:
-        EvidenceError: an outcome in ZooKeeper's log cannot be read, or a file does
-            not belong to a run.
+        EvidenceError: a file does not belong to a run.
     """
     for name in (MANIFEST, SIGNATURE):
         (folder / name).unlink(missing_ok=True)
@@ -75,7 +74,7 @@ def write_manifest(
     sealed_ms: int,
     key: bytes | None = None,
 ) -> Manifest:
-    """Write the manifest of all files in the folder, atomically; before it its signature."""
+    """Write the signature, then atomically the manifest of all files in the folder."""
     manifest = Manifest(
         run=run, sealed_ms=sealed_ms, zookeeper=zookeeper, files=list(survey(folder))
     )
@@ -135,7 +134,7 @@ def _kind_of(name: str) -> str:
 def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
     """Copy the members' logs into the folder and write them as commit lines.
 
-    Logs that were copied before are used where the originals are gone.
+    If the originals are gone, copies from an earlier seal are used.
     """
     members = _member_folders(folder, run)
     if members is None:
@@ -147,10 +146,7 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
         gaps.append(f"{FIRST_DUMP} is missing: the state of ZooKeeper before the run is not known")
     logs = [_read_member(member, gaps) for member in members]
     merged = merge(logs, first_zxid=first_zxid or 0, final_zxids=_final_zxids(folder, run.chroot))
-    try:
-        lines = [orjson.dumps(commit_line(each, run.chroot)) for each in merged.transactions]
-    except OutcomeContentError as error:
-        raise EvidenceError(f"{error}.") from None
+    lines = [orjson.dumps(commit_line(each, run.chroot)) for each in merged.transactions]
     path = folder / COMMITS
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(line + b"\n" for line in lines))
@@ -173,7 +169,7 @@ def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
         logs = sorted(Path(source).glob("version-2/log.*")) or sorted(Path(source).glob("log.*"))
         if logs:
             shutil.rmtree(target, ignore_errors=True)
-            target.mkdir(parents=True, mode=0o700)  # The log holds salted passwords.
+            target.mkdir(parents=True, mode=0o700)  # The log contains salted passwords.
         for log in logs:
             (target / log.name).write_bytes(without_tail(log.read_bytes()))
     return targets if any(target.is_dir() for target in targets) else None

@@ -9,7 +9,7 @@ from typing import Final
 from event_log.properties import PROPERTY_SPECS, Violation
 from judge.history import History
 
-# Yields one item for each row judged: a violation, or None where the property holds.
+# Yields one item for each row judged: a violation, or None if the property holds.
 Check = Callable[[History], Iterator[Violation | None]]
 
 CHECKS: Final[Mapping[str, Check]] = {

@@ -26,8 +26,8 @@ from judge.history import (
 from judge.properties.violations import violation, zxid_row
 
 TOPIC_RESOURCE, BROKER_RESOURCE = "2", "4"
-# A deletion may join another request's deletion; then this request commits nothing, and D5 judges
-# that the topic is gone.
+# If another request already deletes the topic, a deletion commits nothing, and D5 judges whether
+# the topic is gone.
 JOINS_OTHERS: Final = frozenset({DELETE_TOPICS})
 
 
@@ -97,7 +97,7 @@ def _znode(api_key: int, element: str) -> str | None:
 
 
 def _of_clients(history: History) -> Iterator[Violation | None]:
-    """Judge acknowledgements that clients got for names that one operation alone contains."""
+    """Judge acknowledgements that clients got for names that only one operation contains."""
     unchanged = {
         (response.api_key, element)
         for response in history.responses
@@ -120,7 +120,7 @@ def _of_clients(history: History) -> Iterator[Violation | None]:
 
 
 def _of_dump(history: History) -> Iterator[Violation | None]:
-    """Judge every znode of the final dump, and every znode that it should have."""
+    """Judge every znode that the final dump has or should have."""
     evidence = history.evidence
     final_zxid = evidence.manifest.zookeeper.final_zxid
     if evidence.final is None or final_zxid is None:

@@ -1,4 +1,4 @@
-"""F2: the controller decides the client's bytes, and the broker relays the controller's bytes.
+"""F2: the controller executes the client's bytes, and the broker relays the controller's bytes.
 
 Digests are compared; messages with secrets have none (event_log/digests.py). An execution without a
 `request_received` and a response without a `request_decided` are not judged.
@@ -29,8 +29,8 @@ def _requests(history: History) -> Iterator[Violation | None]:
             yield None
             continue
         sentence = (
-            f"{event['request_id']}: controller {event['node']} decided other bytes than broker "
-            f"{received['node']} received"
+            f"{event['request_id']}: controller {event['node']} decided bytes that differ from "
+            f"those that broker {received['node']} received"
         )
         yield violation("F2", place_of(event), [row_of(received), row_of(event)], sentence)
 

@@ -1,7 +1,6 @@
-"""W5: only its owner deletes /controller: by the end of its session, or checking the epoch.
+"""W5: only the owner deletes /controller, by the end of its session or with an epoch check.
 
-KAFKA-6082: a controller that deletes /controller without a check, after an error of its own,
-deletes its successor's.
+KAFKA-6082: after an error, a controller without this check deletes the znode of its successor.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def check(history: History) -> Iterator[Violation | None]:
         created = any(o.kind == "create" for o in writes_of(commit, "controller"))
         raised = [o for o in writes_of(commit, "epoch") if o.kind == "set"]
         if not created and not raised:
-            continue  # The first node creates the epoch's znode, as 0.
+            continue  # The first node creates the epoch's znode with the value 0.
         before, epoch = epoch, epoch_of(raised[0].data) if raised else epoch
         wrong = None
         if not created:

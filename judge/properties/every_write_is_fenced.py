@@ -1,8 +1,8 @@
 """W2: every metadata write is in a transaction that checks the controller epoch.
 
-An applied check required the version at that time, unless it accepts any (-1). A missing check
-is visible in every run, whatever its timing. Kafka itself does not fence creates, ACLs, quotas and
-tokens (KAFKA-6082 is a bug of this kind).
+A check in an applied transaction matched the version at that time, unless it accepts any version
+(-1). A missing check is visible in every run, whatever its timing. Kafka itself does not fence
+creates, ACLs, quotas and tokens (KAFKA-6082 is a bug of this kind).
 """
 
 from __future__ import annotations

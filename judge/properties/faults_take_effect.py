@@ -1,7 +1,7 @@
 """T1: each fault had an effect and was healed, and clients worked before, during and after it.
 
-A scenario without effect proves nothing, so a violation results in NODATA, not FAIL. That a fault
-had an effect must be visible to another witness than the harness that injected it.
+A scenario without effect proves nothing, so a violation results in NODATA, not FAIL. A witness
+other than the harness that injected the fault must show its effect.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _session_ended(history: History, fault: Event, _healed: Event | None) -> boo
 
 
 def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
-    """A frozen process writes no events, except while the signal is on its way (a tenth)."""
+    """A frozen process writes no events after the first tenth, in which the signal arrives."""
     if healed is None:
         return False
     since = fault["mono_ns"] + (healed["mono_ns"] - fault["mono_ns"]) // 10
@@ -105,7 +105,7 @@ def _heals(healed: Event, fault: Event) -> bool:
 
 
 def _end_of(fault: Event, healings: Sequence[Event], elected: Sequence[Event]) -> int:
-    """Return when a fault ended: healed, else at the next election, else immediately."""
+    """Return the end of a fault: its healing, else the next election, else its own time."""
     ends = [h["mono_ns"] for h in healings if _heals(h, fault)]
     ends = ends or [e["mono_ns"] for e in elected if e["mono_ns"] > fault["mono_ns"]]
     return min(ends, default=int(fault["mono_ns"]))

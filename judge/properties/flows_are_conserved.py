@@ -1,8 +1,8 @@
 """K2: every request gets one response, or its connection was lost.
 
-In a boot that stopped in good order every request has a response unless its client disconnected,
-and every forwarding attempt has an end. A killed boot may leave both open. No boot answers a
-request that it did not receive, or answers one twice.
+In a boot that stopped cleanly, every request has a response unless its client disconnected, and
+every forwarding attempt has an end. In a killed boot a request may have no response and an attempt
+no end. No boot answers a request that it did not receive, or answers one twice.
 """
 
 from __future__ import annotations

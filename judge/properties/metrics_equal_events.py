@@ -14,7 +14,7 @@ _CLUSTER_AUTHORIZATION_FAILED, _NOT_CONTROLLER = 31, 41
 
 
 def _redirects(event: Event) -> str | None:
-    """Count a request once, however often it is sent, and only if it goes to another process."""
+    """Return the request id of an Envelope to another process, so that resends count once."""
     if event["kind"] != "forward_sent" or event["local"]:
         return None
     return str(event["request_id"])

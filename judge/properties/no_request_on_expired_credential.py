@@ -1,7 +1,8 @@
-"""A10: no request is executed after the credential of its client has ended.
+"""A10: no request is executed after the login of its client has expired.
 
-The login records when the credential ends, on the broker's wall clock. From the login on, time is
-taken from the monotonic clock of the same process, as Kafka does: a wall clock may jump.
+A login expires with its credential, or earlier, after `connections.max.reauth.ms`. Its event has
+the wall-clock time of the expiry. The time since the login is measured with the monotonic clock,
+as in Kafka, because a wall clock may jump.
 """
 
 from __future__ import annotations
@@ -35,5 +36,5 @@ def _request(login: Event, request: Event) -> Violation | None:
         request["request_id"],
         [row_of(login), row_of(request)],
         f"{request['request_id']}: broker {request['node']} received it {late_ms} ms after the "
-        f"credential of {login['principal']} had ended",
+        f"login of {login['principal']} had expired",
     )

@@ -1,7 +1,7 @@
 """W6: controllers write metadata, brokers their registration, other sessions nothing.
 
 A broker below the bridge release (inter.broker.protocol.version) may write configs, quotas, ACLs
-and tokens through a session of role `direct`. A broker at or above the bridge may not.
+and tokens through a session of role `direct`. Other brokers may not.
 """
 
 from __future__ import annotations

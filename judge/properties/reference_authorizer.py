@@ -1,4 +1,4 @@
-"""Kafka's rules about ACLs, implemented once more: A1 compares decisions with them.
+"""Kafka's rules about ACLs, implemented independently: A1 compares decisions with them.
 
 ACLs come from ZooKeeper's log only: `/kafka-acl/<Type>/<name>` for literal patterns and
 `/kafka-acl-extended/prefixed/<Type>/<prefix>`. DENY takes precedence over ALLOW. Without an ACL on

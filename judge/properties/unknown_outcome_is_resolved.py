@@ -1,7 +1,7 @@
 """D4: a write without a definite response took effect once or not at all, and the log shows which.
 
-A request is open when its broker never answered it, closed its connection, or answered with a code
-that decides nothing; a client's operation when its outcome is `info` or missing.
+A request is open if its broker never answered it, closed its connection, or answered with a code
+that leaves the outcome open. A client's operation is open if its outcome is `info` or missing.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def _open_requests(history: History) -> Iterator[str]:
         if event["route"] != "FORWARD":
             continue
         answer = answered.get(request_id)
-        if request_id in undecided or answer is None or _decides_nothing(answer):
+        if request_id in undecided or answer is None or _leaves_it_open(answer):
             yield request_id
 
 
-def _decides_nothing(answered: Event) -> bool:
+def _leaves_it_open(answered: Event) -> bool:
     return bool(answered["closed"] or answered["error"] in INFO_CODES)
 
 

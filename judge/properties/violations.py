@@ -8,7 +8,7 @@ from event_log.properties import Violation
 
 
 class ExtraViolation(Violation):
-    """A violation beside the rows judged: it does not count as one of them."""
+    """A violation that is not one of the rows judged."""
 
 
 def zxid_row(zxid: int) -> str:
@@ -27,5 +27,5 @@ def violation(of: str, key: object, rows: Iterable[str], sentence: str) -> Viola
 
 
 def extra_violation(of: str, key: str, rows: Iterable[str], sentence: str) -> ExtraViolation:
-    """Return one that is not a row of its own."""
+    """Return a counter-example that is not one of the rows judged."""
     return ExtraViolation(property=of, key=key, rows=tuple(rows), sentence=sentence)

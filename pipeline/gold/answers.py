@@ -91,7 +91,7 @@ completed AS (
   SELECT run, op_id, min_by(struct(outcome, elements, mono_ns, {row_of("history")} AS row),
     struct(file, line_number)) AS first
   FROM history WHERE kind = 'client_completed' GROUP BY run, op_id)
-SELECT i.run, i.op_id, i.api_key, transform(i.elements, e -> e.element) AS asked,
+SELECT i.run, i.op_id, i.api_key, transform(i.elements, e -> e.element) AS requested,
   coalesce(t.first.outcome, 'info') AS outcome, coalesce(t.first.elements, array()) AS elements,
   {row_of("i")} AS invoked_row, t.first.row AS completed_row, i.mono_ns AS invoked_ns,
   t.first.mono_ns AS completed_ns
@@ -100,26 +100,27 @@ WHERE i.kind = 'client_invoked'
 """
 
 # An effect belongs to an operation only if no other operation used the name (`named_once`).
-_TOLD: Final = """
-WITH asked AS (SELECT run, op_id, api_key, outcome, explode(asked) AS element FROM operations),
+_CLIENT_OUTCOMES: Final = """
+WITH requested AS (
+  SELECT run, op_id, api_key, outcome, explode(requested) AS element FROM operations),
 named AS (
-  SELECT run, api_key, element, count(*) = 1 AS once FROM asked GROUP BY run, api_key, element),
+  SELECT run, api_key, element, count(*) = 1 AS once FROM requested GROUP BY run, api_key, element),
 effects AS (
   SELECT o.run, r.received.api_key AS api_key, o.element, array_sort(collect_set(o.zxid)) AS done
   FROM outcomes o JOIN requests r ON o.run = r.run AND o.request_id = r.request_id
   WHERE o.error = 0 AND r.received IS NOT NULL GROUP BY o.run, r.received.api_key, o.element),
 same AS (
   SELECT DISTINCT run, api_key, explode(unchanged) AS element FROM answers),
-told AS (
-  SELECT run, op_id, api_key, asked, outcome, e.element, e.error, invoked_row, completed_row
+results AS (
+  SELECT run, op_id, api_key, requested, outcome, e.element, e.error, invoked_row, completed_row
   FROM operations LATERAL VIEW explode(elements) x AS e
   UNION ALL
-  SELECT run, op_id, api_key, asked, outcome, element, NULL, invoked_row, completed_row
-  FROM operations LATERAL VIEW explode(asked) x AS element WHERE outcome = 'info')
+  SELECT run, op_id, api_key, requested, outcome, element, NULL, invoked_row, completed_row
+  FROM operations LATERAL VIEW explode(requested) x AS element WHERE outcome = 'info')
 SELECT t.run, t.op_id, t.api_key, t.outcome, t.element, t.error,
   coalesce(n.once, false) AS named_once, s.element IS NOT NULL AS unchanged,
   coalesce(e.done, array()) AS done, t.invoked_row, t.completed_row
-FROM told t
+FROM results t
 LEFT JOIN named n ON t.run = n.run AND t.api_key = n.api_key AND t.element = n.element
 LEFT JOIN effects e ON t.run = e.run AND t.api_key = e.api_key AND t.element = e.element
 LEFT JOIN same s ON t.run = s.run AND t.api_key = s.api_key AND t.element = s.element
@@ -160,16 +161,16 @@ DECISIONS: Final = Table(
 OPERATIONS: Final = Table(
     name="gold/operations",
     inputs=("silver/events",),
-    schema=f"run STRING, op_id STRING, api_key BIGINT, asked ARRAY<STRING>, outcome STRING, "
+    schema=f"run STRING, op_id STRING, api_key BIGINT, requested ARRAY<STRING>, outcome STRING, "
     f"elements {ELEMENTS}, invoked_row STRING, completed_row STRING, invoked_ns BIGINT, "
     "completed_ns BIGINT",
     build=query(_OPERATIONS),
 )
-TOLD: Final = Table(
-    name="gold/told",
+CLIENT_OUTCOMES: Final = Table(
+    name="gold/client_outcomes",
     inputs=("gold/operations", "silver/outcomes", "gold/requests", "gold/answers"),
     schema="run STRING, op_id STRING, api_key BIGINT, outcome STRING, element STRING, "
     "error BIGINT, named_once BOOLEAN, unchanged BOOLEAN, done ARRAY<BIGINT>, "
     "invoked_row STRING, completed_row STRING",
-    build=query(_TOLD),
+    build=query(_CLIENT_OUTCOMES),
 )

@@ -1,7 +1,8 @@
 """KIP-590's five metrics computed from events, beside the values that nodes reported.
 
-A window is ten seconds of the wall clock. `shown` is the node's own counter in its last snapshot of
-the window, `counted` the number of its events up to that snapshot.
+`gold/forwarding_windows` has the metrics of each ten seconds of the wall clock. `gold/counters` has
+a row for each counter in each snapshot: `shown` is the value that the node reported, `counted` the
+number of its events up to that snapshot.
 """
 
 from __future__ import annotations
@@ -82,11 +83,12 @@ FROM requests WHERE received IS NOT NULL
 GROUP BY run, received.client_software_name, received.client_software_version, received.api_key
 """
 
-# Outcomes that clients got against effects: nine cells, of which some must be empty.
+# Elements by response (ok, fail, info) and by effect (none, once, twice). The report compares the
+# nine counts with those that must be 0, such as ok without an effect.
 _EFFECTS: Final = """
 WITH responses AS (
   SELECT run, CASE WHEN error = 0 THEN 'ok' WHEN error IN (-1, 7, 13, 41) THEN 'info'
-    ELSE 'fail' END AS told, size(done) AS times
+    ELSE 'fail' END AS response, size(done) AS times
   FROM decisions WHERE NOT validate_only AND NOT unchanged
   UNION ALL
   SELECT r.run, 'info', CASE WHEN max(o.run) IS NULL THEN 0 ELSE count(DISTINCT o.zxid) END
@@ -94,9 +96,9 @@ WITH responses AS (
     ON r.run = o.run AND r.request_id = o.request_id AND o.error = 0
   WHERE r.received.route = 'FORWARD' AND (r.answered IS NULL OR r.answered.closed)
   GROUP BY r.run, r.request_id)
-SELECT run, told, CASE WHEN times = 0 THEN 'none' WHEN times = 1 THEN 'once' ELSE 'twice' END
+SELECT run, response, CASE WHEN times = 0 THEN 'none' WHEN times = 1 THEN 'once' ELSE 'twice' END
   AS effect, count(*) AS elements
-FROM responses GROUP BY run, told, 3
+FROM responses GROUP BY run, response, 3
 """
 
 WINDOWS: Final = Table(
@@ -143,6 +145,6 @@ SOFTWARE: Final = Table(
 EFFECTS: Final = Table(
     name="gold/effects",
     inputs=("gold/decisions", "gold/requests", "silver/outcomes"),
-    schema="run STRING, told STRING, effect STRING, elements BIGINT",
+    schema="run STRING, response STRING, effect STRING, elements BIGINT",
     build=query(_EFFECTS),
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from pipeline.silver.kafka_logs import has_kafka_logs
 from pipeline.table import Table, query
 
 # `forwarded` are requests that the broker got in Envelopes.
 SHARES: Final = Table(
     name="gold/kafka_forwarded",
+    concerns=has_kafka_logs,
     inputs=("silver/kafka_requests",),
     schema="run STRING, broker STRING, api STRING, api_version BIGINT, principal STRING, "
     "software STRING, requests BIGINT, forwarded BIGINT",
@@ -22,6 +24,7 @@ GROUP BY run, broker, api, api_version, principal, software_name, software_versi
 )
 LATENCY: Final = Table(
     name="gold/kafka_latency",
+    concerns=has_kafka_logs,
     inputs=("silver/kafka_requests",),
     schema="run STRING, api STRING, is_forwarded BOOLEAN, requests BIGINT, p50_ms DOUBLE, "
     "p99_ms DOUBLE, max_ms DOUBLE, p50_remote_ms DOUBLE",
@@ -34,6 +37,7 @@ FROM kafka_requests GROUP BY run, api, is_forwarded
 )
 DENIALS: Final = Table(
     name="gold/kafka_denials",
+    concerns=has_kafka_logs,
     inputs=("silver/kafka_decisions",),
     schema="run STRING, principal STRING, operation STRING, resource_type STRING, "
     "resource STRING, api STRING, denials BIGINT",

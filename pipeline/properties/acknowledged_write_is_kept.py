@@ -37,7 +37,7 @@ of_clients AS (
   SELECT run, CASE WHEN size(done) = 0 THEN concat(op_id, '/', element) END AS key,
     array(invoked_row, completed_row) AS rows,
     concat(op_id, ': ', element, ' was acknowledged, but never committed') AS sentence
-  FROM told WHERE error = 0 AND named_once AND NOT unchanged AND api_key <> 20)"""
+  FROM client_outcomes WHERE error = 0 AND named_once AND NOT unchanged AND api_key <> 20)"""
 
 _REPLAYED: Final = """
 steps AS (
@@ -71,7 +71,13 @@ znodes AS (
   FROM compared WHERE expected OR found)"""
 
 INPUTS: Final = (
-    *("gold/decisions", "gold/topic_lives", "gold/told", "silver/commits", "silver/dumps"),
+    *(
+        "gold/decisions",
+        "gold/topic_lives",
+        "gold/client_outcomes",
+        "silver/commits",
+        "silver/dumps",
+    ),
     "runs",
 )
 SQL: Final = f"""

@@ -1,6 +1,6 @@
-"""F2: the controller decides the client's bytes, and the broker relays the controller's bytes.
+"""F2: the controller executes the client's bytes, and the broker relays the controller's bytes.
 
-One aggregation by request: its few executions and responses fit one row.
+Events are aggregated by request, because the few executions and responses of one fit one row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SELECT run, CASE WHEN is_broken THEN {place_of("judged")} END AS key,
   CASE WHEN is_execution THEN array({row_of("r")}, {row_of("judged")})
     ELSE array_append(transform(decisions, d -> {row_of("d")}), {row_of("judged")}) END AS rows,
   CASE WHEN is_execution THEN concat(request_id, ': controller ', node,
-      ' decided other bytes than broker ', r.node, ' received')
+      ' decided bytes that differ from those that broker ', r.node, ' received')
     ELSE concat(request_id, ': broker ', node, ' got bytes that no controller sent') END AS sentence
 FROM judged
 """

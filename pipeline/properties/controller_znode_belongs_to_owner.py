@@ -1,4 +1,4 @@
-"""W5: only its owner deletes /controller: by the end of its session, or checking the epoch."""
+"""W5: only the owner deletes /controller, by the end of its session or with an epoch check."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """K1: every counter that a node reports equals the number of its events before it, in that boot.
 
-Two steps, so that no boot is one task: counts of every 65,536 numbers first, and a running count
-inside each of these.
+Events are counted in two steps, so that a large boot is not one task: first per 65,536 sequence
+numbers, then with a running count inside each of these ranges.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Final
 
 from pipeline.sql import place_of, row_of
 
-# By counter: the events that it counts. A request is redirected once, however often it is sent, and
-# only if it goes to another process.
+# By counter, the condition for the events that it counts. A request counts as redirected once, even
+# if it is sent several times, and only if it goes to another process.
 COUNTERS: Final = {
     "num_messages_redirected_count": "is_first_remote",
     "request_forwarding_to_controller_authorization_fail_count": "kind = 'envelope_refused' "

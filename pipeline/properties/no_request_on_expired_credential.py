@@ -1,7 +1,8 @@
-"""A10: no request is executed after the credential of its client has ended.
+"""A10: no request is executed after the login of its client has expired.
 
-The login records when the credential ends, on the broker's wall clock. From the login on, time is
-taken from the monotonic clock of the same process, as Kafka does: a wall clock may jump.
+A login expires with its credential, or earlier, after `connections.max.reauth.ms`. Its event has
+the wall-clock time of the expiry. The time since the login is measured with the monotonic clock,
+as in Kafka, because a wall clock may jump.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ requests AS (
   FROM joined WHERE kind = 'request_received' AND login.ends_at_ms IS NOT NULL)
 SELECT run, CASE WHEN late_ms > {RECORDED_LATER_MS_MAX} THEN request_id END AS key,
   array({row_of("login")}, {row_of("requests")}) AS rows,
-  concat(request_id, ': broker ', node, ' received it ', late_ms, ' ms after the credential of ',
-    login.principal, ' had ended') AS sentence
+  concat(request_id, ': broker ', node, ' received it ', late_ms, ' ms after the login of ',
+    login.principal, ' had expired') AS sentence
 FROM requests
 """

@@ -1,6 +1,6 @@
 """A1: every committed change was authorized by the ACLs at the time of the decision.
 
-Kafka's rules about ACLs over ZooKeeper's log, as in judge/properties/reference_authorizer.py.
+Kafka's ACL rules are applied to ZooKeeper's log, as in judge/properties/reference_authorizer.py.
 A broker below the bridge release decides its own writes (epoch 0), by the ACLs at `image_zxid`;
 -1 if they changed faster than it read them.
 """
@@ -25,7 +25,7 @@ def _right(operation: str, resource: str) -> str:
 
 
 def _rights() -> str:
-    """Return the rights of which one suffices; an empty array for an unknown API."""
+    """Return the rights, any one of which suffices; an empty array for an unknown API."""
     cases = [f"WHEN api_key IN {WITHOUT_ACLS} THEN NULL"]
     for api_key, rights in RIGHTS.items():
         if rights[0][1] == "Topic":

@@ -1,7 +1,7 @@
 """W3: a process that is no longer the controller has no effect.
 
-It could have one in three ways: a write through any of its sessions, the acknowledgement of a write
-whose transaction is later than its term, and a broker that accepts metadata of an older epoch.
+There are three kinds of effects. The process writes through any of its sessions. It acknowledges
+a write that was committed after the end of its term. A broker accepts metadata of an older epoch.
 """
 
 from __future__ import annotations

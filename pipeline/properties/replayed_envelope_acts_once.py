@@ -39,7 +39,7 @@ violations AS (
            get(filter(rejected.elements, e -> e.element = element), 0).error)
     END AS sentence
   FROM effects WHERE size(zxids) > 1 OR rejected IS NOT NULL)
--- A row is an identity; its violations do not count as rows.
+-- `judged` counts identities: 1 for each replayed identity, 0 for each of its violations.
 SELECT run, CAST(NULL AS STRING) AS key, CAST(NULL AS ARRAY<STRING>) AS rows,
   CAST(NULL AS STRING) AS sentence, 1 AS judged FROM replayed
 UNION ALL

@@ -9,7 +9,13 @@ from pipeline.sql import listed, zxid_rows
 
 _INFO: Final = listed(INFO_CODES)
 
-INPUTS: Final = ("gold/requests", "gold/answers", "silver/outcomes", "gold/operations", "gold/told")
+INPUTS: Final = (
+    "gold/requests",
+    "gold/answers",
+    "silver/outcomes",
+    "gold/operations",
+    "gold/client_outcomes",
+)
 SQL: Final = f"""
 WITH undecided AS (
   SELECT DISTINCT run, request_id FROM answers
@@ -33,17 +39,17 @@ open_operations AS (
     min(t.element) FILTER (WHERE t.named_once AND size(t.done) > 1) AS element,
     array_sort(array_distinct(flatten(collect_list(t.done)
       FILTER (WHERE t.named_once AND size(t.done) > 1)))) AS zxids
-  FROM operations o LEFT JOIN told t
+  FROM operations o LEFT JOIN client_outcomes t
     ON o.run = t.run AND o.op_id = t.op_id AND t.error IS NULL
   WHERE o.outcome = 'info' GROUP BY o.run, o.op_id, o.invoked_row),
 judged AS (
-  SELECT q.run, q.request_id AS who, q.row, t.element, t.zxids
+  SELECT q.run, q.request_id AS source, q.row, t.element, t.zxids
   FROM open_requests q LEFT JOIN twice t ON q.run = t.run AND q.request_id = t.request_id
   UNION ALL
   SELECT run, op_id, invoked_row, element, zxids FROM open_operations)
-SELECT run, CASE WHEN element IS NOT NULL THEN who END AS key,
+SELECT run, CASE WHEN element IS NOT NULL THEN source END AS key,
   concat(array(row), {zxid_rows("coalesce(zxids, array())")}) AS rows,
-  concat(who, ': ', element, ' got no definite response and took effect more than once')
+  concat(source, ': ', element, ' got no definite response and took effect more than once')
     AS sentence
 FROM judged
 """

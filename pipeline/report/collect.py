@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -15,6 +16,7 @@ from pipeline.table import query
 Rows = Sequence[Mapping[str, Any]]
 VIOLATIONS_SHOWN_MAX: Final = 40
 _ROWS_MAX: Final = 2_000
+_THREADS: Final = 4
 
 
 class Tables(Protocol):
@@ -42,7 +44,7 @@ QUERIES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         "SELECT * FROM latency ORDER BY route, api_key, hop",
     ),
     "propagation": (("gold/propagation",), "SELECT * FROM propagation ORDER BY node, boot"),
-    "effects": (("gold/effects",), "SELECT * FROM effects ORDER BY told, effect"),
+    "effects": (("gold/effects",), "SELECT * FROM effects ORDER BY response, effect"),
     "refusals": (
         ("gold/refusals",),
         "SELECT run, principal, sum(refusals) AS refusals, "
@@ -131,12 +133,17 @@ def collect(
 ) -> list[Content]:
     """Run each query once for all runs; return the rows of each run."""
     found: dict[str, dict[str, list[Mapping[str, Any]]]] = {run.id: {} for run in runs}
-    for name, (inputs, sql) in QUERIES.items():
-        frame = query(sql)({table: tables.read(table) for table in inputs})
+
+    def rows_of(name: str) -> None:
+        inputs, sql = QUERIES[name]
+        frame = query(sql, every_column=True)({table: tables.read(table) for table in inputs})
         for row in frame.toLocalIterator():
             held = found[row["run"]].setdefault(name, [])
             if len(held) < _ROWS_MAX:
                 held.append(row.asDict())
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        list(pool.map(rows_of, QUERIES))
     return [
         Content(
             run=run,

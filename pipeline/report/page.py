@@ -276,7 +276,9 @@ def _failovers(content: Content) -> str:
 
 
 def _effects(content: Content) -> str:
-    cells = {(row["told"], row["effect"]): int(row["elements"]) for row in content.rows["effects"]}
+    cells = {
+        (row["response"], row["effect"]): int(row["elements"]) for row in content.rows["effects"]
+    }
     names = {"ok": "acknowledged", "fail": "rejected", "info": "no definite response"}
     effects = {"none": "no effect", "once": "one effect", "twice": "two effects"}
     wrong = [

@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from event_log.evidence import KAFKA_LOGS, Manifest
 from pipeline.bronze.lines import IS_BLANK, numbered
 from pipeline.silver.reading import STRICT
 from pipeline.table import Frames, Table
@@ -38,6 +39,11 @@ _JSON: Final = (
     "clientInformation STRUCT<softwareName: STRING, softwareVersion: STRING>"
 )
 _BROKER: Final = "regexp_extract(file, '^kafka=([^/]+)/', 1)"
+
+
+def has_kafka_logs(manifest: Manifest) -> bool:
+    """Return whether a run has one of the two logs."""
+    return any(file.kind in KAFKA_LOGS.values() for file in manifest.files)
 
 
 def _lines(frames: Frames, source: str) -> DataFrame:
@@ -87,6 +93,7 @@ def _decisions(frames: Frames) -> DataFrame:
 
 REQUESTS: Final = Table(
     name="silver/kafka_requests",
+    concerns=has_kafka_logs,
     inputs=("bronze/lines", "bronze/blocks"),
     schema="run STRING, file STRING, line_number BIGINT, broker STRING, time STRING, "
     "is_forwarded BOOLEAN, api_key BIGINT, api_version BIGINT, api STRING, "
@@ -97,6 +104,7 @@ REQUESTS: Final = Table(
 )
 DECISIONS: Final = Table(
     name="silver/kafka_decisions",
+    concerns=has_kafka_logs,
     inputs=("bronze/lines", "bronze/blocks"),
     schema="run STRING, file STRING, line_number BIGINT, broker STRING, time STRING, "
     "principal STRING, allowed BOOLEAN, operation STRING, host STRING, resource_type STRING, "

@@ -96,7 +96,7 @@ def _examined(frame: DataFrame) -> DataFrame:
             ),
         )
         .withColumn(
-            "is_json_but_for_keys",
+            "is_json_with_any_keys",
             F.expr(
                 "NOT exact AND is_valid_utf8(line) AND coalesce(size("
                 f"from_json({listed}, 'ARRAY<STRING>', {_STRICT_SQL})) = 1, false)"
@@ -151,7 +151,7 @@ def exact_events(lines: DataFrame) -> DataFrame:
 
 
 def parsed_events(lines: DataFrame) -> DataFrame:
-    """Examine lines of events: the columns of a table of events, `broken` and `ext`.
+    """Parse and check lines of events; return the columns of an event table, `broken` and `ext`.
 
     `lines` has at least `run` and `line`; all its columns stay. `broken` names the expectations
     that the line breaks; `ext` has the fields that its kind does not have, as JSON.
@@ -175,7 +175,7 @@ def parsed_events(lines: DataFrame) -> DataFrame:
 
 
 def parsed_others(lines: DataFrame, shape: str) -> DataFrame:
-    """Parse lines of commits (`/commit`) or of a dump (`/dump`): their columns, and `broken`.
+    """Parse lines of commits (`/commit`) or of a dump (`/dump`); add their columns and `broken`.
 
     A line that serializes to itself needs no further check.
     """

@@ -1,4 +1,4 @@
-"""How Spark's Java is started, with a script in its place."""
+"""The start of Spark's Java; a script replaces it in these tests."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_java_is_started_without_a_fork_and_hidden_from_child_processes(home: Pa
     assert "PYSPARK_GATEWAY_SECRET" not in os.environ
     assert len(_forks) == before
     with started.gateway({}):
-        assert "PYSPARK_GATEWAY_PORT" not in os.environ, "the first Java is used"
+        assert "PYSPARK_GATEWAY_PORT" not in os.environ, "a second Java was started"
     assert len(started._started) == 1
 
 

@@ -1,18 +1,50 @@
-"""The progress of a pipeline whose output is not a terminal, as in `docker compose run -T`."""
+"""The output of `pipeline run`: its progress without a terminal, and the verdicts."""
 
 from __future__ import annotations
 
 import io
 
-from pipeline.__main__ import ProgressLines
+from rich.console import Console
+
+from event_log.properties import PROPERTY_SPECS
+from event_log.verdicts import Verdict, VerdictRow
+from pipeline.__main__ import ProgressLines, show_verdicts
+from pipeline.run import NEEDED, TABLES, Progress
 
 
 def test_a_line_is_shown_at_most_every_five_seconds() -> None:
     output = io.StringIO()
     lines = ProgressLines(output)
-    for second in range(0, 13, 2):
-        lines.show("events", second, 44, float(second))
+    for second in range(2, 13, 2):
+        lines.show(Progress("silver/events", 1000 * second, second, 24), float(second))
     assert output.getvalue().splitlines() == [
-        "events: 6 of 44 tables after 6 s",
-        "events: 12 of 44 tables after 12 s",
+        "silver/events: 6,000 rows, 6 of 24 tables, 6 s, about 18 s left",
+        "silver/events: 12,000 rows, 12 of 24 tables, 12 s, about 12 s left",
     ]
+
+
+def test_verdicts_fit_80_columns_with_the_whole_names_of_properties() -> None:
+    why = "the run is not a scenario: no fault was injected"
+    rows = [
+        VerdictRow(
+            property=spec.id,
+            name=spec.name,
+            verdict=Verdict.UNKNOWN,
+            judged=12_345_678,
+            violations=1_234_567,
+            decides=True,
+            why=why,
+        )
+        for spec in PROPERTY_SPECS
+    ]
+    output = io.StringIO()
+    show_verdicts(Console(file=output, width=80), "8d0f27a9c1b2e3d4", rows)
+    shown = output.getvalue()
+    assert max(map(len, shown.splitlines())) <= 80
+    for spec in PROPERTY_SPECS:
+        assert f"{spec.id} {spec.name} " in shown
+    assert shown.count(why) == 1, "properties with one reason share its line"
+
+
+def test_only_tables_that_no_verdict_and_no_page_needs_are_left_out() -> None:
+    assert [table.name for table in TABLES if table not in NEEDED] == ["gold/forwarding_windows"]
