@@ -61,7 +61,7 @@ def parse_creation(creation: Any) -> Creation:
 
 
 def can_be_stored(binding: AclBinding) -> bool:
-    """Return False if Kafka fails to write it, and with it all creations on that pattern."""
+    """Return whether Kafka can write it; if not, all creations on its pattern fail."""
     return ":" in binding.entry.principal and is_valid_znode_name(binding.pattern.name)
 
 

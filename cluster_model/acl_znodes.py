@@ -141,7 +141,7 @@ class AclChangeZnode:
 
     @classmethod
     def decode(cls, parent: str, data: bytes | None) -> ResourcePattern:
-        """Return the pattern; the type of a literal pattern has any spelling that Kafka accepts."""
+        """Return the pattern; its resource type may have any spelling that Kafka accepts."""
         try:
             if parent == cls.literal:
                 word, _, name = (data or b"").decode().partition(":")

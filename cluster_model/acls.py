@@ -65,7 +65,7 @@ class AclSet:
     def with_entries(
         self, pattern: ResourcePattern, entries: Sequence[AccessControlEntry]
     ) -> AclSet:
-        """Return the set with these entries of a pattern; no entries remove the pattern."""
+        """Return the set with these entries of a pattern; without entries it loses the pattern."""
         kind = pattern[:2]
         names = self._by_type.get(kind, _NO_NAMES)
         if entries:
@@ -140,7 +140,7 @@ class AclFilter:
     impossible: bool = False
 
     def matches_pattern(self, pattern: ResourcePattern) -> bool:
-        """Return whether the filter matches the pattern, whatever its entries are."""
+        """Return whether the filter matches the pattern, regardless of its entries."""
         if self.impossible or self.resource_type not in (None, pattern.resource_type):
             return False
         if self.pattern_type not in (None, "MATCH", pattern.pattern_type):

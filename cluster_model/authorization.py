@@ -40,11 +40,16 @@ CLUSTER_OPERATIONS: Final[tuple[Operation, ...]] = (
 )
 
 
+class AuthorizerFailedError(Exception):
+    """The authorizer raised an exception, which is logged."""
+
+
 class Authorize(Protocol):
     """(operation, resource type, resource name) -> allowed, for the client of one request.
 
     `count` is how often the request names the resource; it is logged. Checks that only filter a
-    list are not logged when denied (docs/kafka/logs.md#authorizer-log).
+    list are not logged when denied (docs/kafka/logs.md#authorizer-log). If the authorizer fails,
+    the operation is denied; with `may_raise`, AuthorizerFailedError is raised instead.
     """
 
     def __call__(
@@ -57,6 +62,7 @@ class Authorize(Protocol):
         count: int = 1,
         log_if_denied: bool = True,
         log_if_allowed: bool = True,
+        may_raise: bool = False,
     ) -> bool:
         """Return whether the operation is allowed."""
         ...
@@ -106,13 +112,16 @@ def bind_authorize(authorizer: Authorizer, audit: Audit) -> BindAuthorize:
             count: int = 1,
             log_if_denied: bool = True,
             log_if_allowed: bool = True,
+            may_raise: bool = False,
         ) -> bool:
             action = Action(operation, resource_type, resource_name)
             try:
                 verdict = authorizer.authorize(requester, action, acls)
-            except Exception:
+            except Exception as error:
                 # A user's authorizer can fail; without a verdict the action is denied.
                 _log.exception("the authorizer failed on %s; denied", action)
+                if may_raise:
+                    raise AuthorizerFailedError from error
                 verdict = Verdict(False, "the authorizer failed")
             audit.record(
                 requester,

@@ -86,7 +86,9 @@ def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
         listener = _LISTENER.fullmatch(name)
         key = BRIDGEHEAD_CONFIGS.get(listener[2] if listener else name)
         if key is None:
-            errors.append(f"{name} is not a config; there are {', '.join(BRIDGEHEAD_CONFIGS)}.")
+            errors.append(
+                f"{name} is not a config; the configs are {', '.join(BRIDGEHEAD_CONFIGS)}."
+            )
         elif listener and "listener" not in key.set_for:
             errors.append(f"{name} cannot be set per listener; set {key.name}.")
         elif not listener and "broker" not in key.set_for:
@@ -160,7 +162,7 @@ class BridgeheadConfig:
 
     @property
     def grpc_files(self) -> tuple[str, str, str]:
-        """The paths of the certificate, the key and the authority; empty where not set."""
+        """The paths of the certificate, the key and the authority; empty if not set."""
         certificate, key, authority = (
             self.text(f"bridgehead.grpc.{each}") for each in ("certificate", "key", "authority")
         )

@@ -12,14 +12,14 @@ from cluster_model.principal import ANONYMOUS, KafkaPrincipal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """An authenticated client, the form of Kafka's protocol it speaks, and its software.
+    """An authenticated client, its protocol dialect and its software.
 
     The broker builds it when the connection opens. Login sets `principal`, ApiVersions sets the
     software, and each request header sets `client_id`. The controller rebuilds it from an Envelope,
     without the software, which Kafka does not forward either.
     """
 
-    host: str  # its address, as Java writes one
+    host: str  # its address, as Java formats it
     listener_name: str
     security_protocol: str
     principal: KafkaPrincipal = ANONYMOUS

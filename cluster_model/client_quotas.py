@@ -11,9 +11,10 @@ import math
 from collections.abc import Container, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from bridgehead.kafka_wire.config_codes import ConfigType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.java_order import hash_map_order, java_hash
-from cluster_model.config_types import ConfigException, ConfigType, java_double_text, parse
+from cluster_model.config_types import ConfigException, java_double_text, parse
 from cluster_model.entity_names import sanitize
 from cluster_model.mutation_rates import MUTATION_RATE
 from cluster_model.records import ConfigResource

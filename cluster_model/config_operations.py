@@ -1,26 +1,17 @@
 """The operations of IncrementalAlterConfigs on stored configs (docs/kafka/configs.md).
 
 The receiving broker applies them to validate a change of a BROKER; the controller applies them to
-decide the change.
+decide the change. A request that is wrapped whole (KIP-590's draft) is checked at the controller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from enum import IntEnum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from bridgehead.kafka_wire.config_codes import AlterConfigOpType, ConfigType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from cluster_model.config_types import ConfigKey, ConfigType
-
-
-class OperationType(IntEnum):
-    """`config_operation` on the wire."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
+from cluster_model.config_types import ConfigKey
 
 
 class Operation(NamedTuple):
@@ -31,10 +22,24 @@ class Operation(NamedTuple):
     value: str | None
 
 
+def check_shape(operations: Sequence[Operation]) -> None:
+    """Raise ApiError for a duplicate config, or for a null value other than that of DELETE."""
+    if len({operation.name for operation in operations}) < len(operations):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [
+        name
+        for name, operation_type, value in operations
+        if value is None and operation_type != AlterConfigOpType.DELETE
+    ]
+    if nulls:
+        text = f"Null value not supported for : {', '.join(nulls)}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, text)
+
+
 def check_operation_types(operations: Iterable[Operation]) -> None:
     """Raise ApiError for an unknown operation type; Kafka does so only for BROKER resources."""
     for operation in operations:
-        if operation.type not in frozenset(OperationType):
+        if operation.type not in frozenset(AlterConfigOpType):
             text = f"Unknown operations type {operation.type}"
             raise ApiError(ErrorCode.INVALID_REQUEST, text)
 
@@ -52,20 +57,20 @@ def apply_operations(
     configs = dict(stored)
     for name, operation, value in operations:
         match operation:
-            case OperationType.SET:
+            case AlterConfigOpType.SET:
                 configs[name] = value or ""
-            case OperationType.DELETE:
+            case AlterConfigOpType.DELETE:
                 configs.pop(name, None)
-            case OperationType.APPEND | OperationType.SUBTRACT:
+            case AlterConfigOpType.APPEND | AlterConfigOpType.SUBTRACT:
                 key = key_of(name)
                 if key is None:
                     raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
                 if key.type is not ConfigType.LIST:
-                    word = OperationType(operation).name.lower()
+                    word = AlterConfigOpType(operation).name.lower()
                     text = f"Config value {word} is not allowed for config key: {name}"
                     raise ApiError(ErrorCode.INVALID_CONFIG, text)
                 items = _items(configs.get(name, key.default or ""))
-                change = _append if operation == OperationType.APPEND else _subtract
+                change = _append if operation == AlterConfigOpType.APPEND else _subtract
                 configs[name] = ",".join(change(items, _java_split(value or "")))
             case _:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)

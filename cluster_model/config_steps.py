@@ -1,9 +1,9 @@
 """The znode changes below /config that a config record causes.
 
-Topics and brokers keep an empty znode. A user, client or ip loses it, unless it has clients below.
-Removing the last client of a user also removes its `clients` znode, and the user's znode if it is
-empty (docs/kafka/znodes.md#config-znodes). `MetadataImage.replay` and `controller.store.plan` both
-use this.
+The znode of a topic or broker stays when it has no configs. That of a user, client or ip is
+deleted, unless it has clients below. Removing the last client of a user also removes its `clients`
+znode, and the user's znode if it is empty (docs/kafka/znodes.md#config-znodes).
+`MetadataImage.replay` and `controller.store.plan` both use these changes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads config tables: one TSV row per config, in Kafka's order of definition.
 
 The column `valid values` uses the notation of Kafka's documentation: `[1,...]` and `[1,...,9]` are
-ranges with both ends included, `[compact, delete]` lists the options. `null` means: no
+ranges with both ends included, `[compact, delete]` lists the options. `null` means that there is no
 default.
 """
 
@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from bridgehead.kafka_wire.config_codes import ConfigType
 from cluster_model.config_types import (
     ConfigException,
     ConfigKey,
-    ConfigType,
     MinusOneOr,
     OneOf,
     Range,

@@ -11,40 +11,13 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
+from bridgehead.kafka_wire.config_codes import ConfigSource, ConfigType
 from bridgehead.kafka_wire.java_order import java_hash
 from cluster_model.inter_broker_protocol import level_of
 
 ConfigValue = bool | str | int | float | tuple[str, ...] | None
-
-
-class ConfigType(IntEnum):
-    """`config_type` in DescribeConfigs v3+."""
-
-    UNKNOWN = 0
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
-    CLASS = 8
-    PASSWORD = 9
-
-
-class ConfigSource(IntEnum):
-    """`config_source` in DescribeConfigs (docs/kafka/configs.md#describeconfigs)."""
-
-    UNKNOWN = 0
-    TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
 
 
 class ConfigException(Exception):

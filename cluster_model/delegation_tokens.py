@@ -56,7 +56,7 @@ def java_long(number: int) -> int:
 
 
 class TokenSecret:
-    """`delegation.token.secret.key`, the same on all brokers. Its repr does not contain it."""
+    """`delegation.token.secret.key`, the same on all brokers. Its repr hides the key."""
 
     __slots__ = ("_key",)
 

@@ -114,7 +114,7 @@ class MetadataImage:
     acls: AclSet = NO_ACLS
     tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id
     acl_versions: Map[ResourcePattern, int] = field(default_factory=Map)  # znode versions
-    # Known znode versions of `configs`; they protect what brokers below the bridge release write.
+    # Known znode versions of `configs`; they reveal writes of brokers below the bridge release.
     config_versions: Map[ConfigResource, int] = field(default_factory=Map)
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
@@ -124,7 +124,7 @@ class MetadataImage:
     def with_acl(
         self, pattern: ResourcePattern, entries: Entries, version: int | None
     ) -> MetadataImage:
-        """Return the image with these rules of a pattern, written by another process.
+        """Return the image with these entries of a pattern, written by another process.
 
         `version` is that of the znode; None when there is no znode.
         """

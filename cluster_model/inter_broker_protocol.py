@@ -18,7 +18,7 @@ LEVELS: Final = tuple(
     2.8-IV0 2.8-IV1 3.0-IV0 3.0-IV1 3.1-IV0 3.2-IV0 3.3-IV0 3.3-IV1 3.3-IV2 3.3-IV3 3.4-IV0
     3.5-IV0 3.5-IV1 3.5-IV2 3.6-IV0 3.6-IV1 3.6-IV2 3.7-IV0 3.7-IV1 3.7-IV2 3.7-IV3 3.7-IV4
     3.8-IV0 3.9-IV0 4.0-IV0 4.0-IV1
-    """.split()  # noqa: SIM905 (sixty words read better so)
+    """.split()  # noqa: SIM905 (sixty quoted words are harder to read)
 )
 # The first level at which a broker forwards.
 BRIDGE: Final = "3.4-IV0"

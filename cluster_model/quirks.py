@@ -26,7 +26,7 @@ DELETE_BY_ID_TELLS_EXISTENCE: Final = "delete-topics-by-id-tells-existence"
 
 @dataclass(frozen=True, slots=True)
 class Quirk:
-    """One behaviour. `rows` are the rows of docs/differences.md that it removes."""
+    """One behaviour. `rows`: the rows of docs/differences.md that do not apply with it."""
 
     name: str
     apis: str
@@ -57,8 +57,9 @@ QUIRK_LIST: Final[tuple[Quirk, ...]] = (
         UNUSABLE_ASSIGNMENT_ACCEPTED,
         "CreateTopics",
         ("create-topics-unusable-assignment",),
-        "A topic with an empty, a negative or an entirely unknown replica list is created without "
-        "a leader and is missing in Metadata; unlike in Kafka, it can be deleted.",
+        "A topic whose replica list is empty, has a negative id or has only unknown brokers is "
+        "created without a leader and is missing from Metadata; unlike in Kafka, it can be "
+        "deleted.",
     ),
     Quirk(
         DENIAL_DUMPS_REQUEST,
@@ -81,8 +82,8 @@ KNOWN_QUIRKS: Final[Mapping[str, str]] = {
 }
 # Behaviours of the three kinds that cannot be enabled, by their row in docs/differences.md.
 UNSUPPORTED_QUIRKS: Final[Mapping[str, str]] = {
-    "policy-failed": "A policy that never returns would block the whole node, which has one "
-    "thread; Kafka loses one of many.",
+    "policy-failed": "Every call of a policy has a time limit (bridgehead.policy.timeout.ms) "
+    "that cannot be switched off; in Kafka a call may never return.",
     "auto-create-cluster-metadata": "The topic would have the name of KRaft's metadata log, and a "
     "migration would find it in ZooKeeper.",
 }
@@ -106,11 +107,11 @@ def quirks_of(properties: Mapping[str, str]) -> Quirks:
 
 
 def unknown_quirks(value: str) -> str | None:
-    """Return why a value names unknown quirks, as the end of a sentence; None when it does not."""
+    """Return the end of a sentence that names a value's unknown quirks; None if all are known."""
     unknown = [name for name in names_in(value) if name not in KNOWN_QUIRKS]
     if not unknown:
         return None
-    return f"has no quirk named {', '.join(unknown)}; there are {', '.join(KNOWN_QUIRKS)}"
+    return f"has no quirk named {', '.join(unknown)}; the quirks are {', '.join(KNOWN_QUIRKS)}"
 
 
 def names_in(value: str) -> list[str]:
@@ -148,7 +149,7 @@ def _dump(request: DumpedRequest, envelope: str) -> str:
 
 
 def set_denial_message(api_key: int, answer: Any, text: str) -> None:
-    """Set the message of each CLUSTER_AUTHORIZATION_FAILED to `text`, for the APIs that do so."""
+    """Set the message of CLUSTER_AUTHORIZATION_FAILED, for APIs where Kafka's has a dump."""
     if api_key not in _DUMPING:
         return
     elements = getattr(answer, "results", None) or getattr(answer, "filter_results", None) or ()

@@ -1,4 +1,4 @@
-"""Iteration orders of Scala 2.13 collections, where Kafka's responses depend on them.
+"""Iteration orders of Scala 2.13 collections, on which some of Kafka's responses depend.
 
 No API guarantees these orders, but responses are compared with recordings byte for byte. They
 follow the documented behaviour of the immutable HashSet and of the mutable LongMap and HashMap.
@@ -24,7 +24,7 @@ _SIGN: Final = 1 << 31
 
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a HashSet; more than `_KEYS_MAX` keep their order."""
+    """Return distinct names in the order of a HashSet; more than `NAMES_MAX` keep their order."""
     return _set_order(names, (), java_hash, NAMES_MAX)
 
 
@@ -34,18 +34,18 @@ def int_set_order(keys: Iterable[int], without: Collection[int]) -> Sequence[int
 
 
 def _set_order(
-    keys: Iterable[Key], without: Collection[Key], hash_of: Callable[[Key], int], most: int
+    keys: Iterable[Key], without: Collection[Key], hash_of: Callable[[Key], int], count_max: int
 ) -> list[Key]:
     distinct = list(dict.fromkeys(keys))
     left = [key for key in distinct if key not in without]
-    if not _SMALL_SET < len(distinct) <= most:
+    if not _SMALL_SET < len(distinct) <= count_max:
         return left
     return _walk([(_improve(hash_of(key)), key) for key in left], 0)
 
 
-def mutable_hash_order(names: Iterable[str], most: int = NAMES_MAX) -> Sequence[str]:
-    """Return distinct names in the order of a mutable HashMap, if there are at most `most`."""
-    return _mutable_order(names, java_hash, most)
+def mutable_hash_order(names: Iterable[str], count_max: int = NAMES_MAX) -> Sequence[str]:
+    """Return distinct names in the order of a mutable HashMap, if there are at most `count_max`."""
+    return _mutable_order(names, java_hash, count_max)
 
 
 def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
@@ -53,9 +53,9 @@ def mutable_int_order(keys: Iterable[int]) -> Sequence[int]:
     return _mutable_order(keys, _word, _KEYS_MAX)
 
 
-def _mutable_order(keys: Iterable[Key], hash_of: Callable[[Key], int], most: int) -> list[Key]:
+def _mutable_order(keys: Iterable[Key], hash_of: Callable[[Key], int], count_max: int) -> list[Key]:
     distinct = list(dict.fromkeys(keys))
-    if not 1 < len(distinct) <= most:
+    if not 1 < len(distinct) <= count_max:
         return distinct
     slots = _MUTABLE_SLOTS
     while len(distinct) >= slots * _MUTABLE_LOAD:

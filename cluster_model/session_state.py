@@ -14,8 +14,8 @@ class SessionState(Enum):
 
 
 class ConnectionLostError(Exception):
-    """The connection broke. A pending write may have been executed: not definite."""
+    """The connection broke. A pending write may have been executed."""
 
 
 class SessionLostError(ConnectionLostError):
-    """The session is lost. A pending write may have been executed: not definite."""
+    """The session is lost. A pending write may have been executed."""

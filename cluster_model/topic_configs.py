@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from bridgehead.kafka_wire.config_codes import ConfigSource
 from cluster_model.broker_configs.effective import EffectiveBrokerConfig
 from cluster_model.broker_configs.table import synonym_names
 from cluster_model.config_table import read_config_table
@@ -19,7 +20,6 @@ from cluster_model.config_types import (
     ConfigEntry,
     ConfigException,
     ConfigKey,
-    ConfigSource,
     ConfigValue,
     InvalidConfigurationException,
     Synonym,
@@ -37,7 +37,7 @@ class TopicConfigKey(ConfigKey):
     broker_config: str | None  # supplies the value of a topic without an override
 
 
-# In Kafka's order of definition: of several bad values the first one is reported.
+# In Kafka's order of definition, because Kafka reports the first bad value.
 TOPIC_CONFIGS: Final[Mapping[str, TopicConfigKey]] = read_config_table(
     Path(__file__).with_name("topic_configs.tsv"),
     "broker config",

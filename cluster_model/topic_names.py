@@ -52,7 +52,7 @@ def check_topic_name(name: str) -> None:
     """Validate a topic name.
 
     Raises:
-        ApiError: INVALID_TOPIC_EXCEPTION with Kafka's text; definite.
+        ApiError: INVALID_TOPIC_EXCEPTION with Kafka's text.
     """
     reason = _reason(name)
     if reason is not None:

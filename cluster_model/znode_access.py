@@ -28,9 +28,8 @@ class ZnodeAcl(NamedTuple):
 
 
 OPEN: Final = (ZnodeAcl(_ALL, "world", "anyone"),)
-_CREATOR: Final = ZnodeAcl(
-    _ALL, "auth", ""
-)  # ZooKeeper replaces it with the identities of the session
+# ZooKeeper replaces it with the identities of the session.
+_CREATOR: Final = ZnodeAcl(_ALL, "auth", "")
 _EVERYONE_READS: Final = ZnodeAcl(_READ, "world", "anyone")
 
 

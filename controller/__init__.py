@@ -1,1 +1,1 @@
-"""The one writer of metadata: election, decisions, the fenced group commit."""
+"""The controller half of a node, the only writer of metadata: election, decisions, commit."""

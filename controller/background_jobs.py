@@ -67,7 +67,7 @@ def _react(
     records: list[Record],
     unclean: UncleanElection,
 ) -> int:
-    """Add the records of partitions from `first` on, up to a multi; return the next partition."""
+    """Add records from partition `first` on, at most for one multi; return the next partition."""
     if topic.name in image.deletions:
         return len(topic.states)
     live, epoch = image.brokers, image.controller_epoch

@@ -154,7 +154,7 @@ class Controller:
             await self.resign("/controller no longer names this broker")
 
     async def expire(self) -> None:
-        """Have ZooKeeper expire the controller session (chaos)."""
+        """Have ZooKeeper expire the controller session (for chaos runs)."""
         if self._store is not None:
             await self._store.expire()
 
@@ -169,7 +169,7 @@ class Controller:
         except Exception as exception:
             reason = f"{type(exception).__name__}: {exception}"
             if not isinstance(exception, ControllerMovedError | UnknownOutcomeError):
-                _log.exception("a fault ends controller epoch %d", fence.epoch)
+                _log.exception("an unexpected error ends controller epoch %d", fence.epoch)
         finally:
             ended, self._term, self._serving = self._term, None, None
             self._envelopes.open(None)

@@ -54,7 +54,9 @@ class AppliedZxids:
         """Pop the requests whose zxid every live broker has applied."""
         live = {(broker.broker_id, broker.incarnation) for broker in image.brokers.values()}
         for gone in [key for key in self._applied if key not in live]:
-            if gone[0] in image.brokers:  # Replaced by another incarnation; others may come back.
+            # A new incarnation replaced this one. A broker that only lost its registration may
+            # register again as the same incarnation, so its zxid is kept.
+            if gone[0] in image.brokers:
                 del self._applied[gone]
         applied = min((self._applied.get(key, 0) for key in live), default=0)
         ready = [pending for pending, zxid in self._held.items() if zxid <= applied]
@@ -94,7 +96,7 @@ class DelayedResponses:
         self._zxids = AppliedZxids() if waits_for_brokers else None
 
     def complete(self, pending: PendingRequest) -> None:
-        """Reply to a request whose elements are all committed, now or later."""
+        """Reply to a request whose elements are all committed: immediately, or after its wait."""
         outcomes, wait = pending.outcomes, pending.wait
         succeeded = {e: key for e, key in wait.topics.items() if outcomes[e].succeeded}
         if (

@@ -1,9 +1,8 @@
 """Keeps the image current with writes made by others while this controller is active.
 
-Brokers below the bridge release write configs, quotas, ACLs and tokens themselves, and so did
-Kafka's tools. This node's broker reports each change that it reads; if the image differs, the loop
-reads the znodes again between two rounds. The
-controller's own writes are already in the image.
+Brokers below the bridge release write configs, quotas, ACLs and tokens themselves, and so do old
+tools of Kafka. This node's broker reports each change that it reads; if the image differs, the loop
+reads the znodes again between two rounds. The controller's own writes are already in the image.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _Reading = Callable[[ControllerLoop, ReadMany], Awaitable[None]]
 
 
 class ExternalWrites:
-    """Ignores reports unless this candidate is active: loading reads everything."""
+    """Ignores reports unless this candidate is active, because loading reads everything."""
 
     def __init__(self) -> None:
         self._loop: ControllerLoop | None = None
@@ -41,11 +40,11 @@ class ExternalWrites:
         self._unread: set[asyncio.Future[None]] = set()
 
     def start(self, loop: ControllerLoop, read: ReadMany) -> None:
-        """The state is loaded."""
+        """Accept reports from now on: the state is loaded."""
         self._loop, self._read_many = loop, read
 
     def stop(self) -> None:
-        """This controller has resigned."""
+        """Ignore reports from now on: this controller has resigned."""
         self._loop = self._read_many = None
         for done in tuple(self._unread):
             _complete(done)
@@ -66,7 +65,7 @@ class ExternalWrites:
             self._schedule(partial(_read_token, token_id=token_id))
 
     async def caught_up(self) -> None:
-        """Return when the image includes every change reported so far, or after stop()."""
+        """Wait until the image includes every change reported so far, or until stop()."""
         if self._unread:
             await asyncio.wait(tuple(self._unread))
 

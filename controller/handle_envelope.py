@@ -10,7 +10,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import encode_response_header
@@ -37,10 +39,14 @@ from event_log.digests import answer_sha256, body_sha256
 from event_log.events import EnvelopeReceived, EnvelopeRefused
 
 _log = logging.getLogger(__name__)
+# The APIs whose InvalidRequestException KIP-4 wants "logged on the broker".
+_LOGGED_IF_INVALID: Final = frozenset({ApiKey.CREATE_TOPICS, ApiKey.ALTER_ACLS})
+_INVALID_LINES_MAX: Final = 10  # of one request
+_SHOWN_MAX: Final = 249  # characters of an element
 
 
 class EnvelopeHandler:
-    """Handles the Envelopes of one candidate, in every state of it."""
+    """Handles the Envelopes of one candidate, in each of its states."""
 
     def __init__(self, services: Services, brokers_may_have_changed: Callable[[], None]) -> None:
         self._services = services
@@ -85,7 +91,7 @@ class EnvelopeHandler:
             reason = "this is not the active controller"
             return self._reject(envelope, RejectedEnvelope(ErrorCode.NOT_CONTROLLER, reason))
         if not (services.understands_envelopes or _predates_envelopes(envelope, sender)):
-            # A Kafka broker finds that the controller lacks the API, and answers its client -1.
+            # A Kafka broker finds that the controller lacks the API, and responds with this error.
             error = ErrorCode.UNKNOWN_SERVER_ERROR
             reason = "this release does not support Envelopes"
             return self._reject(envelope, RejectedEnvelope(error, reason))
@@ -189,6 +195,7 @@ class EnvelopeHandler:
         throttle_ms = pending.charges.throttle_left_ms(self._services.now_ms())
         if throttle_ms:
             message.throttle_time_ms = throttle_ms
+        _log_invalid_elements(pending)
         reply = _reply(pending, message, pending.zxid or image.zxid, throttle_ms)
         elements = error_codes(pending.outcomes, unfinished)
         self._log_decided(pending, elements, reply, epoch=image.controller_epoch)
@@ -219,8 +226,25 @@ class EnvelopeHandler:
         )
 
 
+def _log_invalid_elements(pending: PendingRequest) -> None:
+    """Log the elements with INVALID_REQUEST (KIP-4): a response of version 0 has no message."""
+    if pending.header.api_key not in _LOGGED_IF_INVALID:
+        return
+    name = ApiKey(pending.header.api_key).name
+    invalid = [
+        (element, outcome.message)
+        for element, outcome in pending.outcomes.items()
+        if outcome.error is ErrorCode.INVALID_REQUEST
+    ]
+    for element, text in invalid[:_INVALID_LINES_MAX]:
+        shown = ascii(element[:_SHOWN_MAX])  # It may contain any character, also a line break.
+        _log.info("%s %s: INVALID_REQUEST for %s: %s", pending.request_id, name, shown, text)
+    if (more := len(invalid) - _INVALID_LINES_MAX) > 0:
+        _log.info("%s %s: INVALID_REQUEST for %d more elements", pending.request_id, name, more)
+
+
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:
-    """True for a request that reached controllers before KIP-590: of its own clients or brokers."""
+    """True for a request that a controller also got before KIP-590: without an Envelope."""
     return envelope.made_by_broker or sender.host == THIS_PROCESS
 
 

@@ -1,4 +1,4 @@
-"""Resolves the host names in a request before its decision: a decision does no I/O.
+"""Resolves the host names in a request before its decision, because a decision does no I/O.
 
 Kafka's controller resolves names while it decides, which delays all other requests.
 """
@@ -32,9 +32,9 @@ async def resolve_hosts(
     if not names:
         return
     key, version, *_ = pending.header
-    may = bind_authorize(pending.client.requester(key, version), acls)
+    authorize = bind_authorize(pending.client.requester(key, version), acls)
     quiet = {"log_if_denied": False, "log_if_allowed": False}  # The decision authorizes again.
-    if may("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME, **quiet):
+    if authorize("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME, **quiet):
         pending.resolvable = await resolvable(names)
 
 

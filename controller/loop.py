@@ -146,7 +146,7 @@ class ControllerLoop:
             await self._wake.wait()
             self._wake.clear()
             while self._queue or self._jobs or self._actions:
-                if self._actions:  # First: requests decided again after a conflict need the reload.
+                if self._actions:  # First: after a conflict, requests need the reloaded image.
                     await self._actions.popleft()()
                 if self._queue:
                     await self._round()
@@ -187,7 +187,7 @@ class ControllerLoop:
         for pending in requests:
             self._finish(pending)
         self._in_round = []
-        # The replies leave in the event loop's next turn, so their events are on file before.
+        # The replies are sent in the event loop's next turn, so their events are written first.
         self._log.flush()
 
     def _start_jobs_for(self, records: Sequence[Record]) -> None:
@@ -213,7 +213,7 @@ class ControllerLoop:
         try:
             return self._decide(pending, image, entries)
         except Exception:
-            _log.exception("a fault in the decision of %s", pending.request_id)
+            _log.exception("an unexpected error in the decision of %s", pending.request_id)
             del entries[decided_before:]
             pending.uncommitted.clear()
             error = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -346,7 +346,7 @@ class ControllerLoop:
             return
         if pending.uncommitted:
             pending.uncommitted.clear()
-            self._queue.append(pending)  # A conflict came first: decide again.
+            self._queue.append(pending)  # Decide again after a conflict.
             return
         self._responses.complete(pending)
 

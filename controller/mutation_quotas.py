@@ -29,7 +29,7 @@ _CHARGED_IN_HASH_ORDER: Final = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS)
 EXCEEDED: Final = Outcome(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 # A bucket that was not used for an hour is full again.
 _EXPIRES_AFTER_MS: Final = 3_600_000
-# Clients choose their ids freely: beyond this the least recently used bucket is dropped.
+# Bounds the memory, because clients choose their ids; the least recently used one is dropped.
 _BUCKETS_MAX: Final = 10_000
 
 
@@ -58,7 +58,7 @@ class Charges:
     since_ms: int = 0
 
     def throttle_left_ms(self, now_ms: int) -> int:
-        """Return the remaining throttle time: the request's own time counts."""
+        """Return the throttle time that remains after the time that the request took."""
         return max(0, self.throttle_ms - max(0, now_ms - self.since_ms))
 
 
@@ -136,7 +136,7 @@ def _topic(decided: Decided) -> str:
 
 
 def _until_zero_ms(tokens: float, rate: float) -> int:
-    """Return how long a bucket below zero refills; 0 if it never does, as in Kafka."""
+    """Return the time after which a bucket is at zero again; 0 if it never is, as in Kafka."""
     if rate <= 0:
         return 0
     return math.floor(min(2**31 - 1, -tokens / rate * 1000 + 0.5))

@@ -45,7 +45,7 @@ class RejectedEnvelope:
 def check_sender(
     sender: Sender, identity: RequestIdentity, is_authorized: Callable[[Sender], bool]
 ) -> RejectedEnvelope | None:
-    """Check 3: the sender needs CLUSTER_ACTION on Cluster, and sends its own requests only.
+    """Make check 3: the sender needs CLUSTER_ACTION on Cluster and may send only its requests.
 
     With another broker's identity it could read that broker's replies or suppress its requests.
     """
@@ -61,7 +61,7 @@ def check_sender(
 def open_envelope(
     envelope: Envelope, serde: PrincipalSerde, apis: Mapping[int, AdminApi]
 ) -> OpenedEnvelope | RejectedEnvelope:
-    """Checks 5 to 9. The caller has made check 4: this controller is active."""
+    """Make checks 5 to 9. The caller has made check 4: this controller is active."""
     try:
         principal = serde.deserialize(envelope.principal)  # 5
     except PrincipalDeserializationError as error:

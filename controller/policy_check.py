@@ -15,14 +15,12 @@ from bridgehead.policy import (
     AlterTopicRequest,
     CreateTopicRequest,
     DeleteTopicRequest,
-    KafkaPrincipal,
     RequestedTopicState,
     TopicState,
 )
-from cluster_model.image import MetadataImage, Topic
-from cluster_model.principal import ANONYMOUS
+from cluster_model.image import MetadataImage
+from cluster_model.policy_state import policy_principal, targets, topic_state
 from cluster_model.principal import KafkaPrincipal as Principal
-from cluster_model.reassignments import PartitionAssignment
 from cluster_model.records import Replicas
 from cluster_model.topic_names import INTERNAL_TOPICS
 
@@ -57,13 +55,6 @@ def key_of(check: PolicyCheck) -> PolicyCheckKey:
     """Return a check's key."""
     name = check.name if isinstance(check, AlterBrokerConfigs) else check.topic
     return PolicyCheckKey(type(check).__name__, name)
-
-
-def policy_principal(principal: Principal) -> KafkaPrincipal | None:
-    """Return the principal as policies see it: None for an unauthenticated client."""
-    if principal == ANONYMOUS:
-        return None
-    return KafkaPrincipal(principal.type, principal.name)
 
 
 def creation(
@@ -132,13 +123,6 @@ def _requested(
     )
 
 
-def targets(topic: Topic) -> list[Replicas]:
-    """Return a topic's replicas; of a partition under reassignment, the target replicas."""
-    if not topic.adding and not topic.removing:
-        return list(topic.assignment)
-    return [PartitionAssignment.of(topic, p).target for p in range(len(topic.assignment))]
-
-
 class ImageClusterState:
     """A controller's image as policies see it. See bridgehead.policy.ClusterState."""
 
@@ -150,15 +134,8 @@ class ImageClusterState:
         topic = self._image.topics.get(topic_name)
         if topic is None:
             return None
-        assignment = targets(topic)
-        return TopicState(
-            num_partitions=len(assignment),
-            replication_factor=len(assignment[0]) if assignment else 0,
-            replicas_assignments=dict(enumerate(assignment)),
-            configs=dict(self._image.config("topics", topic_name)),
-            marked_for_deletion=topic_name in self._image.deletions,
-            internal=topic_name in INTERNAL_TOPICS,
-        )
+        configs = self._image.config("topics", topic_name)
+        return topic_state(topic, configs, marked=topic_name in self._image.deletions)
 
     def topics(self, include_internal: bool, include_marked_for_deletion: bool) -> AbstractSet[str]:
         """See ClusterState."""

@@ -4,9 +4,10 @@ A decision carries a policy check beside each element that a policy may reject. 
 missing, the request leaves the round uncommitted, a thread of the node evaluates the checks, and
 the request is decided again. Decisions are pure, so deciding twice is safe.
 
-Requests take turns, each on the image that the one before it left, so a policy that limits the
-cluster holds under concurrent creations. A request whose policy is slow loses its turn and delays
-only itself.
+Requests take turns. Each is checked against the image that the previous one leaves, so a policy
+that limits the whole cluster also holds for concurrent requests. All elements of a request are
+checked against the image before it (KIP-201). A request whose policy is slow loses its turn and
+delays only itself.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.policy import ClusterState
 from cluster_model.image import MetadataImage
-from cluster_model.records import Record
 from controller.apis.base import Decided, Decision, Outcome
 from controller.pending_request import PendingRequest
-from controller.policy_check import ImageClusterState, PolicyCheck, PolicyCheckKey, key_of
+from controller.policy_check import ImageClusterState, PolicyCheck, key_of
 
 _log = logging.getLogger(__name__)
 TURN_S: Final = 0.25
@@ -36,12 +36,6 @@ class Policies(Protocol):
     async def evaluate(self, check: PolicyCheck, cluster: ClusterState) -> ApiError | None:
         """Return the policy's rejection, None if it accepts. Never raises."""
         ...
-
-
-class _Unevaluated(NamedTuple):
-    key: PolicyCheckKey
-    check: PolicyCheck
-    records: tuple[Record, ...]  # change the image if the policy accepts
 
 
 class PolicyEvaluation:
@@ -78,7 +72,7 @@ class PolicyEvaluation:
         if self._policies is None:
             return decision
         elements: list[Decided] = []
-        unevaluated: list[_Unevaluated] = []
+        unevaluated: list[PolicyCheck] = []
         built: dict[int, PolicyCheck] = {}  # Elements may share one check.
         for decided in decision.elements:
             build = decided.policy_check
@@ -90,7 +84,7 @@ class PolicyEvaluation:
                 check = built[id(build)] = build()
                 known = pending.verdicts.get(key_of(check))
                 if known is None or known[0] != check:
-                    unevaluated.append(_Unevaluated(key_of(check), check, decided.records))
+                    unevaluated.append(check)
             _, rejection = pending.verdicts.get(key_of(check), (None, None))
             if rejection is not None:
                 decided = _rejected(pending, decision, decided, rejection)
@@ -104,7 +98,7 @@ class PolicyEvaluation:
         self,
         pending: PendingRequest,
         policies: Policies,
-        unevaluated: Sequence[_Unevaluated],
+        unevaluated: Sequence[PolicyCheck],
         image: MetadataImage,
     ) -> None:
         self._waiting[pending] = None
@@ -121,17 +115,15 @@ class PolicyEvaluation:
         self,
         pending: PendingRequest,
         policies: Policies,
-        unevaluated: Sequence[_Unevaluated],
+        unevaluated: Sequence[PolicyCheck],
         image: MetadataImage,
     ) -> None:
-        """Evaluate the checks in order, each on the image that the accepted ones would leave."""
-        for key, check, records in unevaluated:
+        """Evaluate the checks in order, on the image before the request."""
+        for check in unevaluated:
             if self._now_s() > pending.deadline_s:
                 break  # The loop answers REQUEST_TIMED_OUT.
             rejection = await policies.evaluate(check, ImageClusterState(image))
-            pending.verdicts[key] = (check, rejection)
-            if rejection is None:
-                image = image.replay(records)
+            pending.verdicts[key_of(check)] = (check, rejection)
         if self._waiting.pop(pending, pending) is None:
             self._submit(pending)
 
@@ -144,7 +136,7 @@ class PolicyEvaluation:
         return pending in self._waiting
 
     def release(self, pending: PendingRequest) -> None:
-        """End a request's turn, if it has it, and start the next one's."""
+        """If it is this request's turn, end it and start the turn of the next request."""
         if self._turn is not pending:
             return
         self._turn = self._line.popleft() if self._line else None

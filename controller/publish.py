@@ -1,7 +1,7 @@
 """Publishes committed metadata to every broker: Kafka's UpdateMetadata, pushed over the channels.
 
 Each update carries the controller epoch and the zxid, so a broker can discard a stale one. A
-broker that connects gets the full image in parts, afterwards the changes.
+broker that connects gets the full image in parts, and then the changes.
 """
 
 from __future__ import annotations

@@ -56,6 +56,6 @@ class ForwardedRequestLog:
         try:
             line = request_line(done)
         except Exception:  # Must not prevent the reply.
-            _log.exception("no line in the request log for %s", pending.request_id)
+            _log.exception("cannot write the request log line of %s", pending.request_id)
             return
         self._lines.append(level, line, self._wall_ms())

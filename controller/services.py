@@ -48,7 +48,7 @@ class Sender(Protocol):
 
     @property
     def connection_id(self) -> str | None:
-        """Kafka's notation of the connection; None for the broker of this node."""
+        """The connection in Kafka's notation; None for the broker of this node."""
         ...
 
 

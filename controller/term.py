@@ -57,7 +57,7 @@ class Term:
         self._publisher = publisher
         self._token_check_interval_s = settings.token_check_interval_ms / 1000
         self._pruner = OutcomePruner(settings.request_timeout_ms + settings.session_timeout_ms)
-        self._sweep: Job | None = None
+        self._leader_job: Job | None = None
         self._has_ended = False
         self.loop = ControllerLoop(
             store=store,
@@ -90,7 +90,7 @@ class Term:
         loop.start_job(
             repair_topics(lambda: loop.image, loaded.orphan_markers, loaded.without_id, new_id)
         )
-        self._start_sweep()
+        self._start_topic_jobs()
         self._publisher.activate(loop.image)
         # Brokers may have changed since they were loaded; this also sets the watch.
         self.brokers_changed()
@@ -119,7 +119,7 @@ class Term:
             return
         if brokers != loop.image.brokers:
             loop.replace_brokers(replace(loop.image, brokers=brokers))
-            self._start_sweep()
+            self._start_topic_jobs()
 
     def _reload(self) -> None:
         """ZooKeeper differs from the image: replace the image."""
@@ -135,20 +135,20 @@ class Term:
         before, loop.image = loop.image, replace(loaded.image, zxid=loop.image.zxid)
         changed = frozenset(before.topics) | frozenset(loop.image.topics)
         self._publisher.publish(loop.image, changed)
-        self._start_sweep()
+        self._start_topic_jobs()
 
-    def _start_sweep(self) -> None:
+    def _start_topic_jobs(self) -> None:
         """Restart the jobs that depend on the live brokers, over all topics."""
         loop = self.loop
-        if self._sweep is not None:
-            loop.stop_job(self._sweep)
+        if self._leader_job is not None:
+            loop.stop_job(self._leader_job)
         names = sorted(loop.image.topics)
         # A reassignment can only proceed after its partition has a leader.
-        self._sweep = chain(
+        self._leader_job = chain(
             elect_leaders(lambda: loop.image, names, self._services.unclean_election),
             complete_reassignments(lambda: loop.image, names),
         )
-        loop.start_job(self._sweep)
+        loop.start_job(self._leader_job)
         loop.start_job(delete_topics(lambda: loop.image, sorted(loop.image.deletions)))
 
     def _remove_expired_tokens(self) -> None:
@@ -163,7 +163,7 @@ class Term:
             await purge_notifications(self._store.read, self.loop, self._services.now_ms())
 
     def _retry(self, action: Callable[[], None]) -> None:
-        """After a reconnect this succeeds; after the loss of the session the term has ended."""
+        """Try again later: after a reconnect it succeeds, and a lost session ends the term."""
         asyncio.get_running_loop().call_later(_RETRY_S, action)
 
     def _repeat(self, interval_s: float, action: Callable[[], None]) -> None:

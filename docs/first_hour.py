@@ -35,6 +35,7 @@ ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = (
     "README.md",
     "docs/policies.md",
+    "docs/upgrade.md",
     *sorted(f"docs/guides/{p.name}" for p in (ROOT / "docs/guides").iterdir()),
 )
 TOOLS: Final = {"Java": ("mvn", "java"), "Go": ("go",), "Node": ("npm", "node")}
@@ -56,7 +57,7 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """The file that the block is, by its first line."""
+        """The name of the file that the block contains, from its first line; None: no file."""
         found = _FILE.match(self.text)
         return found[1] if found is not None and self.language != "sh" else None
 
@@ -76,7 +77,7 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 class Follower:
-    """Follows the pages of one clone."""
+    """Runs the commands of the pages of one clone."""
 
     def __init__(self, clone: Path, skipped: Sequence[str] = ()) -> None:
         self.clone = clone
@@ -129,7 +130,7 @@ class Follower:
     def _run_recipe(self, commands: list[str]) -> None:
         with tempfile.TemporaryDirectory(dir=self.clone.parent) as folder:
             workspace = Path(folder)
-            shutil.copytree(self.clone / "tests", workspace / "tests", ignore=_only_of_the_page)
+            shutil.copytree(self.clone / "tests", workspace / "tests", ignore=_all_but_the_example)
             for command in commands:
                 if (workspace / "bridgehead" / "Makefile").is_file():
                     link_venv(self.clone, workspace / "bridgehead")
@@ -154,12 +155,12 @@ def recipe(block: Block) -> list[str]:
     return [step["run"] for step in steps if "run" in step] + scripts
 
 
-def _only_of_the_page(folder: str, names: list[str]) -> list[str]:
+def _all_but_the_example(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if name != "test_failover.py"]
 
 
 def clean_environment() -> dict[str, str]:
-    """Return this process's environment without what belongs to this checkout."""
+    """Return this process's environment without the variables that belong to this checkout."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -183,9 +184,10 @@ def shell(text: str, folder: Path, environment: dict[str, str]) -> int:
 
 
 def processes_of(folder: Path) -> list[str]:
-    """Return the command lines of live processes that name a path below the folder."""
-    lines = [" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])]
-    return [line for line in lines if str(folder) in line]
+    """Return the command lines of live processes that run in the folder or name a path in it."""
+    found = [each.info for each in psutil.process_iter(["cmdline", "cwd"])]
+    lines = [(" ".join(each["cmdline"] or ()), each["cwd"] or "") for each in found]
+    return [line for line, cwd in lines if str(folder) in line or str(folder) in cwd]
 
 
 def link_venv(source: Path, target: Path) -> None:

@@ -1,7 +1,7 @@
 """Generates the pages that describe code: `make docs`.
 
-The pages are committed, so that they can be read without a checkout; a test checks that they are
-current.
+The pages are committed, so that they can be read without running anything; a test checks that they
+are current.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, UNSERVED, ApiSpec, Route
 from cluster_model import quirks
+from docs.generate_deviations import deviations_page
 from docs.generate_reference import MARK, reference_pages
 from docs.reachable_code import rights_and_errors
 from event_log import events, evidence, properties, verdicts
@@ -35,11 +36,11 @@ The APIs that a broker serves and advertises in ApiVersions. The table is derive
   Other FORWARD APIs are answered with NOT_CONTROLLER unless this broker is the active controller.
   [kips](kips.md) lists the other differences.
 - Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
-  controller answers within `request.timeout.ms`. An API that waits for the cluster returns it also
-  after the timeout in the request.
+  controller answers within `request.timeout.ms`. An API that waits for the cluster also
+  returns it when the request's own timeout has passed.
 - A malformed request or an unlisted version closes the connection; only ApiVersions returns
   UNSUPPORTED_VERSION.
-- THROTTLING_QUOTA_EXCEEDED is returned since these versions: {strict}.
+- THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
   Older versions are throttled instead. Of the other client quotas only
   `connection_creation_rate` is enforced; [differences](differences.md) has the reason.
 - Without an authorizer everything is allowed. Authorization errors are in the column *without the
@@ -55,8 +56,8 @@ ALWAYS: Final[Mapping[Route, Set[str]]] = {
     Route.LOCAL: {"UNKNOWN_SERVER_ERROR"},
     Route.FORWARD: {"UNKNOWN_SERVER_ERROR", "REQUEST_TIMED_OUT", "NOT_CONTROLLER"},
 }
-# Errors that the API's own code does not name: of SASL authentication, of the dispatcher, and of
-# the policies.
+# Errors of SASL authentication, the dispatcher and the policies. The API's own code does not name
+# them.
 _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.SASL_HANDSHAKE: {"UNSUPPORTED_SASL_MECHANISM"},
     ApiKey.SASL_AUTHENTICATE: {"SASL_AUTHENTICATION_FAILED"},
@@ -67,7 +68,8 @@ _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.ALTER_TOPICS: {"POLICY_VIOLATION"},
 }
-# Named in the code but never sent: outcomes of the internal topic that FindCoordinator creates.
+# Errors that the code names but never sends: FindCoordinator replaces them when it creates an
+# internal topic.
 _ERRORS_NOT_SENT: Final[Mapping[int, Set[str]]] = {
     ApiKey.FIND_COORDINATOR: {
         "LEADER_NOT_AVAILABLE",
@@ -85,8 +87,8 @@ _DENIED: Final[Mapping[str, str]] = {
     "USER": "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
 }
 _PER_RESOURCE: Final = "{CLUSTER} for a broker and its loggers, {TOPIC} for a topic"
-_OWN_TOKENS: Final = "allowed to the owner and the renewers of the token only"
-# Where a missing right does more, or something else, than return the error of the resource's type.
+_OWN_TOKENS: Final = "allowed only for the owner and the renewers of the token"
+# APIs that need more explanation than the error of the resource's type.
 _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
     ApiKey.METADATA: "{TOPIC}; the topic is omitted from a request for all topics. CREATE is "
     "needed for a missing topic that would be created, DESCRIBE on CLUSTER for its authorized "
@@ -115,6 +117,7 @@ def pages() -> dict[str, str]:
     """Return each generated page's text by its file name."""
     return {
         "apis.md": apis_page(),
+        "deviations.md": deviations_page(),
         "events.md": events_page(),
         "metrics.md": metrics_page(),
         "properties.md": properties_page(),
@@ -163,7 +166,7 @@ def possible_errors(spec: ApiSpec) -> set[str]:
 
 
 def _api_row(spec: ApiSpec) -> str:
-    """`spec` is the drafted one; the shipped one is named where it differs."""
+    """Return the row of a drafted spec; it also names the shipped versions if they differ."""
     assert spec.route is not None
     shipped = API_SPECS.get(spec.key)
     versions, route = f"{spec.min_version} to {spec.max_version}", spec.route.name
@@ -195,7 +198,7 @@ def _versions(of_apis: Iterable[tuple[str, int | None]]) -> str:
 
 
 def events_page() -> str:
-    """Return the page about the evidence: every kind of event with its fields."""
+    """Return the page about events: every kind with its fields."""
     page = ["# Events", "", MARK, "", *_sentences(inspect.getdoc(events))]
     page += [
         "",
@@ -213,7 +216,7 @@ def events_page() -> str:
 
 
 def properties_page() -> str:
-    """Return the page about what runs are judged by: every property with its rows."""
+    """Return the page about properties: verdicts, every property, reasons for quarantine."""
     page = ["# Properties", "", MARK, "", *_sentences(properties.__doc__), ""]
     page += ["## Verdicts", "", *_sentences(verdicts.__doc__), "", "## The properties", ""]
     page += [
@@ -233,7 +236,7 @@ def properties_page() -> str:
 
 
 def metrics_page() -> str:
-    """Return the page about the numbers that a node exposes."""
+    """Return the page about metrics."""
     page = ["# Metrics", "", MARK, "", *_sentences(names.__doc__), ""]
     page += [
         "Every node serves them over HTTP as Prometheus text; `bridgehead status --json` and",

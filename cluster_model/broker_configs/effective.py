@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from bridgehead.kafka_wire.config_codes import ConfigSource, ConfigType
 from cluster_model.bridgehead_configs import is_own
 from cluster_model.broker_configs.static import BrokerConfig
 from cluster_model.broker_configs.table import (
@@ -21,15 +22,7 @@ from cluster_model.broker_configs.table import (
     read_only,
     synonym_names,
 )
-from cluster_model.config_types import (
-    ConfigEntry,
-    ConfigException,
-    ConfigSource,
-    ConfigType,
-    ConfigValue,
-    Synonym,
-    render,
-)
+from cluster_model.config_types import ConfigEntry, ConfigException, ConfigValue, Synonym, render
 from cluster_model.scala_order import mutable_hash_order
 
 _DEFAULTS: Mapping[str, str] = MappingProxyType(

@@ -96,13 +96,13 @@ class BrokerConfig:
         return value
 
     def string(self, name: str) -> str | None:
-        """Return a STRING, CLASS or PASSWORD; None where it is null."""
+        """Return a STRING, CLASS or PASSWORD; None if it is null."""
         value = self.value(name)
         assert value is None or isinstance(value, str), name
         return value
 
     def list(self, name: str) -> tuple[str, ...]:
-        """Return a LIST; empty where it is null."""
+        """Return a LIST; empty if it is null."""
         value = self.value(name)
         assert value is None or isinstance(value, tuple), name
         return value or ()

@@ -1,8 +1,9 @@
 """The broker configs of Kafka 3.9.1, and lookup by name.
 
 A name may have a listener prefix (`listener.name.<listener>.<config>`); some SASL settings also
-have a mechanism (`listener.name.<listener>.<mechanism>.<config>`). Both use the row of the config
-at the end. Every other name is custom: of unknown type, its value is never shown.
+have a mechanism (`listener.name.<listener>.<mechanism>.<config>`). Both have the type and the other
+properties of the config at the end. Every other name is custom: its type is unknown and its value
+is never shown.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ALL: Final = read_config_table(
     "update mode",
     lambda fields, mode: BrokerConfigKey(*fields, UpdateMode(mode)),
 )
-# In Kafka's order of definition: of several bad values the first one is reported.
+# In Kafka's order of definition, because Kafka reports the first bad value.
 BROKER_CONFIGS: Final[Mapping[str, BrokerConfigKey]] = MappingProxyType(
     {n: key for n, key in _ALL.items() if key.update_mode is not UpdateMode.DYNAMIC_ONLY}
 )

@@ -1,16 +1,16 @@
 """AlterAcls of KIP-4, key 10003, version 0: deletes and adds ACLs of many resources.
 
 KIP-4 §Alter ACLs Request. Needs every operation on the cluster. The deletions of a resource are
-applied before its additions, all in one write. A duplicate resource is rejected with a single
-code; an invalid action is rejected alone. Patterns are literal. Deleting a missing ACL and adding
-an existing one succeed.
+applied before its additions, all in one write. A duplicate resource gets one error; an invalid
+action fails alone. Patterns are literal. Deleting a missing ACL and adding an existing one succeed.
+If the authorizer fails, every ACL gets UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from bridgehead.authorizer import AccessControlEntry, ResourcePattern
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -28,10 +28,19 @@ from bridgehead.kafka_wire.messages.drafted.alter_acls import (
 )
 from cluster_model.acl_requests import can_be_stored, parse_creation
 from cluster_model.acls import PATTERN_TYPE_CODES, AclBinding
-from cluster_model.authorization import CLUSTER_NAME, CLUSTER_OPERATIONS, Authorize
+from cluster_model.authorization import (
+    CLUSTER_NAME,
+    CLUSTER_OPERATIONS,
+    Authorize,
+    AuthorizerFailedError,
+)
 from cluster_model.image import MetadataImage
 from cluster_model.records import AclRecord
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
+
+_FOUND_TWICE: Final = Outcome(
+    ErrorCode.INVALID_REQUEST, "Found multiple entries for this resource."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,11 @@ class AlterAcls(AdminApi):
     ) -> Decision:
         """See AdminApi.decide. An element is a resource."""
         whole = None
-        if not _has_all_rights(context.authorize):
+        try:
+            may_alter = _has_all_rights(context.authorize)
+        except AuthorizerFailedError:
+            whole, may_alter = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR), True
+        if not may_alter:
             whole = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         elif not self.has_authorizer:
             whole = Outcome(ErrorCode.SECURITY_DISABLED)
@@ -61,7 +74,7 @@ class AlterAcls(AdminApi):
             if whole is not None:
                 decided.append(Decided(element, whole))
             elif len(same) > 1:
-                decided.append(Decided(element, Outcome(ErrorCode.INVALID_REQUEST)))
+                decided.append(Decided(element, _FOUND_TWICE))
             else:
                 decided.append(_altered(element, same[0], image))
         return Decision(decided)
@@ -91,8 +104,10 @@ class AlterAcls(AdminApi):
 
 
 def _has_all_rights(authorize: Authorize) -> bool:
-    """KIP-4's All on the cluster: every operation."""
-    return all(authorize(each, "CLUSTER", CLUSTER_NAME) for each in CLUSTER_OPERATIONS)
+    """KIP-4's All on the cluster: every operation. Raises AuthorizerFailedError."""
+    return all(
+        authorize(each, "CLUSTER", CLUSTER_NAME, may_raise=True) for each in CLUSTER_OPERATIONS
+    )
 
 
 def _by_resource(request: AlterAclsRequest) -> dict[str, Sequence[AlterResourceAcls]]:
@@ -103,7 +118,7 @@ def _by_resource(request: AlterAclsRequest) -> dict[str, Sequence[AlterResourceA
 
 
 def _read(resource: AlterResourceAcls, action: AclAction) -> tuple[AclBinding | None, ErrorCode]:
-    """Return the ACL of one action, or why it is invalid."""
+    """Return the ACL of one action, or the error if it is invalid."""
     creation = AclCreation(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,

@@ -1,20 +1,23 @@
 """AlterConfigs, key 33: replaces all configs of a resource; names not listed are removed.
 
 docs/kafka/configs.md#altering-configs. The broker that a BROKER resource names has already
-validated it. A live Kafka that forwards validates it again at the controller, and so rejects every
-broker but the controller (docs/kafka/misbehaviour.md): `kafka-configs.sh`, which uses this API,
-could alter no other broker.
+validated it, except in the drafted dialect. Kafka validates it again on the controller when it
+forwards, and then rejects the configs of every other broker (docs/kafka/misbehaviour.md). With that
+check `kafka-configs.sh`, which uses this API, could alter only the controller's own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.config_codes import AlterConfigOpType
 from bridgehead.kafka_wire.messages.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
+from cluster_model.config_operations import Operation
 from controller.apis.config_changes import Change, ConfigApi
 
 
@@ -24,6 +27,12 @@ class AlterConfigs(ConfigApi):
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_CONFIGS
     message: ClassVar[type] = AlterConfigsResponse
     row: ClassVar[type] = AlterConfigsResourceResponse
+
+    def operations(self, resource: Any) -> Sequence[Operation]:
+        """See ConfigApi.operations."""
+        return [
+            Operation(each.name, AlterConfigOpType.SET, each.value) for each in resource.configs
+        ]
 
     def change(self, resource: Any) -> Change:
         """See ConfigApi.change."""

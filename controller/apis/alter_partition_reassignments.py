@@ -21,6 +21,7 @@ from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
 )
 from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage
+from cluster_model.policy_state import targets
 from cluster_model.reassignments import PartitionAssignment, reassigned
 from cluster_model.records import PartitionRecord, Record, Replicas
 from cluster_model.znodes import TopicZnode
@@ -30,7 +31,7 @@ from controller.apis.partition_elements import (
     partition_element,
 )
 from controller.apis.topic_assignments import invalid_assignment, start_reassignment
-from controller.policy_check import alteration, targets
+from controller.policy_check import alteration
 
 # A multi holds 900,000 bytes: the topic and the first partition's state.
 _ZNODE_BYTES_MAX: Final = 800_000
@@ -114,7 +115,7 @@ def _reassignment(
 ) -> PartitionAssignment | Outcome:
     """Return the reassignment, or the rejection. Kafka's checks in Kafka's order.
 
-    Kafka checks the replicas before the partition: all are new for an unknown partition.
+    Kafka checks the replicas before the partition, so all replicas of an unknown partition are new.
     """
     topic = image.topics.get(name)
     exists = topic is not None and 0 <= partition < len(topic.assignment)
@@ -157,7 +158,7 @@ def _begin(
     changes: Mapping[int, PartitionAssignment],
     image: MetadataImage,
 ) -> Iterable[Decided]:
-    """Yield the partitions of one topic. The first one has the topic's znode, for all of them.
+    """Yield the partitions of one topic. The records of the first include the topic's znode.
 
     If the controller fails before it writes the states of the others, the next one finds those
     partitions under reassignment and continues; the resent request starts them again.

@@ -6,8 +6,8 @@ KIP-4 §Alter Topic Request, in its order:
    reassigned; new partitions are added.
 2. With a replication factor all partitions are placed again: the existing ones (2.2), or the
    requested number (2.1). Then as 1.
-3. With a number of partitions alone, fewer than exist is INVALID_PARTITIONS (3.1); the added ones
-   are placed (3.2). Then as 1.
+3. With only a number of partitions, a number below the current one gets INVALID_PARTITIONS (3.1);
+   added partitions are placed (3.2). Then as 1.
 
 Asynchronous: the response does not wait. Needs ALTER on the cluster. The last entry of a topic
 wins and is answered once. An alteration without effect writes nothing.
@@ -30,6 +30,7 @@ from bridgehead.kafka_wire.messages.drafted.alter_topics import (
 )
 from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.image import MetadataImage, Topic
+from cluster_model.policy_state import targets
 from cluster_model.reassignments import PartitionAssignment, reassigned
 from cluster_model.records import Record, Replicas
 from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
@@ -42,7 +43,7 @@ from controller.apis.topic_assignments import (
     start_reassignment,
     too_many_partitions,
 )
-from controller.policy_check import alteration, targets
+from controller.policy_check import alteration
 
 NOT_DEFINED: Final = -1
 
@@ -119,7 +120,7 @@ def _new_replicas(requested: AlterTopic, topic: Topic, image: MetadataImage) -> 
         count = current if partitions == NOT_DEFINED else partitions
         return dict(enumerate(_place(topic, 0, count, factor, image)))
     if partitions == NOT_DEFINED:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "The request changes nothing of the topic.")
+        raise ApiError(ErrorCode.INVALID_REQUEST, "The request changes nothing about the topic.")
     factor = len(topic.assignment[0]) if topic.assignment else 0
     added = _place(topic, current, partitions - current, factor, image)
     return dict(enumerate(added, start=current))

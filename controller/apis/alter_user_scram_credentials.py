@@ -66,18 +66,20 @@ class AlterUserScramCredentials(AdminApi):
             denied = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return Decision([Decided(user, denied) for user in sorted(_users(request))])
         rejected = _rejected(request, image)
-        left = [user for user in _users(request) if user not in rejected]
-        if any(user in _INVALID_ZNODE_NAMES for user in left):
+        remaining = [user for user in _users(request) if user not in rejected]
+        if any(user in _INVALID_ZNODE_NAMES for user in remaining):
             # Not a valid znode name: Kafka fails the whole request when it reads the user.
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Decision([Decided(user, fault) for user in sorted(_users(request))])
-        if any(not each.salted_password for each in request.upsertions if each.name in left):
-            rejected |= dict.fromkeys(left, _FAULT)
-            left = []
-        records = {user: _record(user, request, image) for user in left if user not in committed}
+        if any(not each.salted_password for each in request.upsertions if each.name in remaining):
+            rejected |= dict.fromkeys(remaining, _FAULT)
+            remaining = []
+        records = {
+            user: _record(user, request, image) for user in remaining if user not in committed
+        }
         for user, record in records.items():
             if any(key not in USER_KEYS for key in record.configs):
-                rejected[user] = _FAULT  # Written by hand: Kafka does not write unknown keys.
+                rejected[user] = _FAULT  # Someone wrote an unknown key; Kafka fails.
         decided = [Decided(user, outcome) for user, outcome in rejected.items()]
         decided += [Decided(u, DONE, (r,)) for u, r in records.items() if u not in rejected]
         return Decision([each for each in decided if each.element not in committed])
@@ -119,7 +121,7 @@ def _users(request: AlterUserScramCredentialsRequest) -> list[str]:
 def _rejected(
     request: AlterUserScramCredentialsRequest, image: MetadataImage
 ) -> dict[str, Outcome]:
-    """Return the users with an invalid entry, and the failed check."""
+    """Return the outcome of each user that has an invalid entry."""
     rejected: dict[str, Outcome] = {}
     for deletion in request.deletions:
         if not deletion.name:

@@ -1,7 +1,7 @@
 """The interface of an admin write API, and the parts of its decision.
 
 An API decides each element of a request by a pure function of request and image. The loop commits
-the records, those of one element together or not at all, and then has the API build the response.
+the records (all records of an element, or none), and then the API builds the response.
 After a failover a broker resends its request: the API then decides only the elements that were not
 committed before.
 """
@@ -60,7 +60,7 @@ class Decided:
 
     `element` is unique within the request: a topic name, or `type:name` of a resource.
     `records` are committed in one multi. `following` are committed after it, in further multis if
-    need be; a later controller completes them.
+    needed; a later controller completes them.
     `mutations`: partitions charged to the controller mutation quota; None bypasses the quota.
     `policy_check`: a configured policy may still reject the element.
     """
@@ -122,7 +122,7 @@ class RequestContext:
 
     @property
     def is_drafted(self) -> bool:
-        """True on listeners that speak as the KIPs drafted it."""
+        """True on listeners with `bridgehead.dialect=drafted`."""
         return self.client.dialect == "drafted"
 
 
@@ -130,7 +130,7 @@ class RequestContext:
 class Decision:
     """The elements of a request, and what the response waits for.
 
-    `violation`: the error code of a policy's rejection; older versions have none for it.
+    `violation`: the error code of a policy's rejection; older versions lack POLICY_VIOLATION.
     """
 
     elements: Sequence[Decided]

@@ -2,6 +2,11 @@
 
 The receiving broker has already rejected duplicates, null values and invalid BROKER values
 (docs/kafka/configs.md#altering-configs). These checks need the state of the cluster.
+
+Drafted: the request arrives as the client sent it, so its checks are made here, and the controller
+alters the configs of any registered broker (KIP-590 §Change AlterConfig Request Routing). It
+validates its own broker's configs against that broker's properties; of other brokers' configs it
+checks only names and types.
 """
 
 from __future__ import annotations
@@ -9,21 +14,19 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Final
 
+from bridgehead.kafka_wire.config_codes import ConfigType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from cluster_model.authorization import CLUSTER_NAME
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
-from cluster_model.broker_configs.dynamic import check_names_and_types
+from cluster_model.broker_configs.dynamic import check_names_and_types, validate_dynamic_configs
 from cluster_model.broker_configs.table import config_key
-from cluster_model.config_types import (
-    ConfigException,
-    ConfigType,
-    InvalidConfigurationException,
-)
+from cluster_model.config_operations import Operation, check_shape
+from cluster_model.config_types import ConfigException, InvalidConfigurationException
 from cluster_model.image import MetadataImage
 from cluster_model.records import ConfigRecord, ConfigResource
 from cluster_model.topic_configs import TopicDefaults, validate_topic_configs
@@ -77,6 +80,10 @@ class ConfigApi(AdminApi):
     row: ClassVar[type]
 
     @abstractmethod
+    def operations(self, resource: Any) -> Sequence[Operation]:
+        """Return the entries of a resource of the request."""
+
+    @abstractmethod
     def change(self, resource: Any) -> Change:
         """Return the change that a resource of the request describes."""
 
@@ -105,6 +112,8 @@ class ConfigApi(AdminApi):
                 if defaults is None and resource.resource_type == TOPIC:
                     defaults = self._topic_defaults(image)
                 change = self.change(resource)
+                if context.is_drafted:
+                    self._check_wrapped(resource, image, change)
                 record = self._record(resource, image, defaults, change)
                 check = _policy_check(context, resource, record, change, image)
                 if request.validate_only:
@@ -158,13 +167,34 @@ class ConfigApi(AdminApi):
         elif not context.authorize("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
-    def _topic_defaults(self, image: MetadataImage) -> TopicDefaults:
-        effective = EffectiveBrokerConfig.of(
+    def _check_wrapped(self, resource: Any, image: MetadataImage, change: Change) -> None:
+        """Make the checks that a shipped broker makes before it forwards; raises ApiError."""
+        check_shape(self.operations(resource))
+        if resource.resource_type != BROKER:
+            return
+        name = resource.resource_name
+        is_own = not name or broker_id_of(name) == self.config.broker_id
+        if not is_own and broker_id_of(name) not in image.brokers:
+            text = f"Broker {name} is not registered."
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
+        wanted = change.apply(image.config("brokers", _entity(name)))
+        try:
+            if is_own:
+                validate_dynamic_configs(wanted, self._effective(image), of_broker=bool(name))
+            else:
+                check_names_and_types(wanted, of_broker=True)
+        except ConfigException as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, error.message) from None
+
+    def _effective(self, image: MetadataImage) -> EffectiveBrokerConfig:
+        return EffectiveBrokerConfig.of(
             self.config,
             image.config("brokers", CLUSTER_DEFAULT),
             image.config("brokers", str(self.config.broker_id)),
         )
-        return TopicDefaults.of(effective)
+
+    def _topic_defaults(self, image: MetadataImage) -> TopicDefaults:
+        return TopicDefaults.of(self._effective(image))
 
     def _record(
         self,
@@ -231,10 +261,14 @@ def _topic_record(
 
 
 def _broker_record(name: str, image: MetadataImage, change: Change) -> ConfigRecord:
-    entity = str(broker_id_of(name)) if name else CLUSTER_DEFAULT
+    entity = _entity(name)
     configs = change.apply(image.config("brokers", entity))
     check_names_and_types(configs, of_broker=bool(name))
     return ConfigRecord(ConfigResource("brokers", entity), configs)
+
+
+def _entity(name: str) -> str:
+    return str(broker_id_of(name)) if name else CLUSTER_DEFAULT
 
 
 def broker_id_of(name: str) -> int:

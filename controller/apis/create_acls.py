@@ -4,7 +4,7 @@ The ACLs of one resource pattern are written together and fail together. An ACL 
 success without a write. Names and hosts are not validated, as in Kafka.
 
 Version notes:
-    0: literal patterns only. 3: same as 2; every version accepts the resource type USER.
+    0: literal patterns only. 3: same fields as 2; every version accepts the resource type USER.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class CreateAcls(AdminApi):
 
 
 def whole_rejection(context: RequestContext, *, has_authorizer: bool) -> Outcome | None:
-    """Return the error of a CreateAcls or DeleteAcls request as a whole."""
+    """Return the error that fails a whole CreateAcls or DeleteAcls request, if there is one."""
     if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
         # Kafka's text is a dump of its objects.
         return Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)

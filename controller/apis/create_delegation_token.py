@@ -42,7 +42,7 @@ _NO_TIMES: Final = (-1, -1, -1)
 
 @dataclass(frozen=True, slots=True)
 class CreateDelegationToken(AdminApi):
-    """Decides CreateDelegationToken requests. `secret` is None where tokens are disabled."""
+    """Decides CreateDelegationToken requests. `secret` is None if tokens are disabled."""
 
     secret: TokenSecret | None
     max_lifetime_ms: int
@@ -112,7 +112,7 @@ class CreateDelegationToken(AdminApi):
     def response(
         self, context: RequestContext, request: CreateDelegationTokenRequest, results: Results
     ) -> Any:
-        """See AdminApi.response: from the outcome alone, as the token may already be removed."""
+        """See AdminApi.response: from the outcome, because the token may already be removed."""
         ((element, outcome),) = results.outcomes.items()
         error = outcome.error
         if outcome.succeeded and self.secret is None:

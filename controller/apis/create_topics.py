@@ -5,8 +5,8 @@ and partition states are written in one multi if they fit. The response waits un
 has a leader, or until the timeout.
 
 Drafted (KIP-4): needs CREATE on the cluster; duplicates are answered once; the broker's defaults
-replace neither number alone. KIP-590: brokers bypass the policy for internal topics; the flag of
-a client is ignored.
+apply only if the request leaves both numbers to the broker. KIP-590: brokers bypass the policy for
+internal topics; the flag of a client is ignored.
 
 Version notes:
     1: validate_only, error messages. 5: the created topic's sizes and configs. 7: topic ids.
@@ -82,7 +82,7 @@ _PROHIBITED: Final = Outcome(
 )
 _NOT_AUTHORIZED: Final = Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 _CLUSTER_NOT_AUTHORIZED: Final = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-# Rejections before the topic is read: only these report whether its configs may be described.
+# Only these rejections report whether the client may describe the topic's configs.
 _EARLY_REJECTIONS: Final = (_FOUND_TWICE, _PROHIBITED, _NOT_AUTHORIZED, _CLUSTER_NOT_AUTHORIZED)
 
 
@@ -100,7 +100,7 @@ ShowConfigs = Callable[[Mapping[str, str]], list[CreatableTopicConfigs]]
 
 
 def new_topic_id(random: RandomSource) -> bytes:
-    """Return a random topic id as Kafka does: not reserved, its text without a leading dash."""
+    """Return a random topic id as Kafka does: not reserved, and without a leading dash as text."""
     while True:
         drawn = bytearray(random.randbytes(_ID_BYTES))
         drawn[6] = drawn[6] & 0x0F | 0x40  # A version 4 UUID.
@@ -340,7 +340,7 @@ class CreateTopics(AdminApi):
             if not late:
                 result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return result
-        # A topic whose wait ran out has its id beside the error.
+        # A topic whose wait timed out has its id, and the error.
         if outcome.topic_id is not None:
             result.topic_id = outcome.topic_id
         if late or not outcome.succeeded:

@@ -96,7 +96,7 @@ class DeleteAcls(AdminApi):
                 rows[number].matching_acls.append(_matching(pattern, entry))
         for outcome in results.outcomes.values():
             if not outcome.succeeded:
-                # Not written, so its filters are unknown: all of them report the error.
+                # A failed outcome does not name its filters, so all filters report the error.
                 for result in rows:
                     result.error_code = outcome.error
         return DeleteAclsResponse(throttle_time_ms=0, filter_results=rows)

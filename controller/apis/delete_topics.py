@@ -4,11 +4,11 @@ An accepted deletion writes a marker; the controller removes the topic later, an
 until the topic id is gone. Names are not validated. Without DELETE on a topic the error does not
 depend on whether it exists.
 
-Drafted: a missing topic, or one without DESCRIBE on it, is INVALID_TOPIC_EXCEPTION; duplicates are
-answered once (KIP-4). v2 can only validate, and has error messages (KIP-201).
+Drafted: a missing topic, or one without DESCRIBE on it, gets INVALID_TOPIC_EXCEPTION; duplicates
+are answered once (KIP-4). From v2 on there are validate_only and error messages (KIP-201).
 
 Version notes:
-    5: error messages, which Kafka never sets; here policies do. 6: topics by name or by id.
+    5: error messages, which Kafka never sets; here policies set them. 6: topics by name or by id.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ NO_ID: Final = bytes(16)
 _BY_ID_FROM: Final = 6
 _DISABLED_FROM: Final = 3
 _POLICY_VIOLATION_FROM: Final = 5
-_KIP_201_VERSION: Final = 2
-# Returned for the first entry of a topic only; further entries are NONE.
+_KIP_201_FROM: Final = 2
+# Returned only for the first entry of a topic; further entries get NONE.
 _ONCE_PER_TOPIC: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 # With these errors, an outcome's message is a policy's text. Otherwise it is the name of a topic
 # that the client named by id.
@@ -155,7 +155,7 @@ class DeleteTopics(AdminApi):
             known_as = None
         if not context.authorize("DELETE", "TOPIC", name):
             if context.is_drafted and not context.authorize("DESCRIBE", "TOPIC", name):
-                return Outcome(ErrorCode.INVALID_TOPIC_EXCEPTION)  # As for a missing topic.
+                return Outcome(ErrorCode.INVALID_TOPIC_EXCEPTION)  # as for a missing topic
             return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, known_as)
         topic = image.topics.get(name)
         if topic is None and name in deleted.ids:
@@ -164,8 +164,8 @@ class DeleteTopics(AdminApi):
             return Outcome(ErrorCode.INVALID_TOPIC_EXCEPTION)
         if topic is None:
             return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        # Kafka sets no message, so the outcome stores the name of a topic given by id there: when
-        # the response is built, the image no longer has it.
+        # Kafka sets no message, so the outcome's message stores the name of a topic given by id:
+        # when the response is built, the image no longer has the name.
         return Outcome(ErrorCode.NONE, known_as, topic.topic_id)
 
     def conflict(self, element: str) -> Outcome:
@@ -176,7 +176,7 @@ class DeleteTopics(AdminApi):
         self, context: RequestContext, request: DeleteTopicsRequest, results: Results
     ) -> DeleteTopicsResponse:
         """See AdminApi.response."""
-        rows = []
+        rows: list[DeletableTopicResult] = []
         reported: set[str | None] = set()
         requested = _requested(context, request)
         for element, name, topic_id in (
@@ -195,18 +195,19 @@ class DeleteTopics(AdminApi):
             if _is_kip_201(context) and message is None and error is not ErrorCode.NONE:
                 message = error.default_text
             rows.append(
-                DeletableTopicResult(
+                drafted.DeletableTopicResult(
                     name=known_name if name is None else name,
                     topic_id=topic_id,
                     error_code=error,
                     error_message=message,
+                    error_message_tagged=message,
                 )
             )
         return DeleteTopicsResponse(responses=rows)
 
 
 def _is_kip_201(context: RequestContext) -> bool:
-    return context.is_drafted and context.api_version == _KIP_201_VERSION
+    return context.is_drafted and context.api_version >= _KIP_201_FROM
 
 
 def _partitions(image: MetadataImage, name: str | None) -> int:

@@ -1,11 +1,11 @@
 """ElectLeaders, key 43, versions 0 to 2 (docs/kafka/partitions.md). KIP-183, KIP-460.
 
 A preferred election makes a partition's first replica its leader; an unclean one makes any live
-replica the leader of a partition without one. Null partitions elect for all that need an election.
-The response waits until every elected partition has a leader.
+replica the leader of a partition without one. Null partitions mean all partitions that need an
+election. The response waits until every elected partition has a leader.
 
 Version notes:
-    0: preferred elections only, no error of the whole request.
+    0: preferred elections only, no error code for the whole request.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ElectLeaders(AdminApi):
             denied = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return Decision.of_whole_request(denied)
         if request.election_type not in (_PREFERRED, _UNCLEAN):
-            # As Kafka: docs/kafka/misbehaviour.md.
+            # As in Kafka: docs/kafka/misbehaviour.md.
             return Decision.of_whole_request(Outcome(ErrorCode.UNKNOWN_SERVER_ERROR))
         elements: list[Decided] = []
         for name, partition in dict.fromkeys(_requested(request, image)):

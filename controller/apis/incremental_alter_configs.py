@@ -5,7 +5,7 @@ docs/kafka/configs.md#altering-configs, KIP-339. Configs not named in the reques
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -31,12 +31,16 @@ class IncrementalAlterConfigs(ConfigApi):
     message: ClassVar[type] = IncrementalAlterConfigsResponse
     row: ClassVar[type] = AlterConfigsResourceResponse
 
-    def change(self, resource: Any) -> Change:
-        """See ConfigApi.change."""
-        operations = [
+    def operations(self, resource: Any) -> Sequence[Operation]:
+        """See ConfigApi.operations."""
+        return [
             Operation(config.name, config.config_operation, config.value)
             for config in resource.configs
         ]
+
+    def change(self, resource: Any) -> Change:
+        """See ConfigApi.change."""
+        operations = self.operations(resource)
         of_broker = resource.resource_type == BROKER
         keys: Mapping[str, ConfigKey] = BROKER_CONFIGS if of_broker else TOPIC_CONFIGS
 

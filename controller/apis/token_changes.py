@@ -33,7 +33,7 @@ class TokenFinder:
     """Finds the token that a request names and checks that its client may change it."""
 
     def __init__(self, secret: TokenSecret | None) -> None:
-        """`secret` is None where tokens are disabled."""
+        """`secret` is None if tokens are disabled."""
         self._index = TokenIndex(secret) if secret else None
 
     def find(
@@ -90,7 +90,7 @@ class TokenChangeApi(AdminApi):
 
 
 def new_expiry(token: DelegationToken, now_ms: int, period_ms: int) -> Decision:
-    """Let a token expire `period_ms` from now, at the latest at its maximum."""
+    """Return the decision that lets a token expire `period_ms` from now, within its maximum."""
     if token.is_expired(now_ms):
         return rejected(token, ErrorCode.DELEGATION_TOKEN_EXPIRED)
     expiry_ms = min(token.max_ms, java_long(now_ms + period_ms))
@@ -98,12 +98,12 @@ def new_expiry(token: DelegationToken, now_ms: int, period_ms: int) -> Decision:
 
 
 def removal(token: DelegationToken, now_ms: int) -> Decision:
-    """Remove a token."""
+    """Return the decision that removes a token."""
     return _changed(token, now_ms, TokenRemovalRecord(token.token_id))
 
 
 def rejected(token: DelegationToken, error: ErrorCode) -> Decision:
-    """Leave a token unchanged."""
+    """Return the decision that leaves a token unchanged."""
     return Decision([Decided(token.token_id, Outcome(error))])
 
 

@@ -14,7 +14,7 @@ from cluster_model.reassignments import PartitionAssignment, begin, complete
 from cluster_model.records import PartitionRecord, Replicas
 from cluster_model.scala_order import mutable_int_order
 
-# Further partition states are committed after the topic's znodes.
+# The states of a topic with more partitions are committed after its znodes.
 PARTITIONS_IN_ONE_MULTI: Final = 150
 # A multi holds 900,000 bytes: the topic znode, the config znode and the states.
 _ZNODE_BYTES_MAX: Final = 500_000
@@ -27,7 +27,10 @@ def partitions_max(replication_factor: int) -> int:
 
 
 def too_many_partitions(partitions: int) -> ApiError:
-    """Kafka has no such check: its controller hangs when ZooKeeper rejects the znode."""
+    """Return the error of a topic that is too large for its znode.
+
+    Kafka has no such check: its controller hangs when ZooKeeper rejects the znode.
+    """
     return ApiError(
         ErrorCode.INVALID_PARTITIONS,
         f"A topic of {partitions} partitions does not fit into its znode.",
@@ -69,7 +72,7 @@ def usable_assignment(
 
     Kafka accepts partitions with negative broker ids, without replicas and without a live broker;
     its controller then fails on the topic (docs/kafka/misbehaviour.md). They are rejected here,
-    unless the quirk `unusable_too` is on. Negative partitions are always rejected:
+    unless a quirk sets `unusable_too`. Negative partitions are always rejected:
     docs/differences.md.
     """
     if min(by_number) < 0:  # Distinct numbers from 0 up with this sum are consecutive.
@@ -127,7 +130,7 @@ def place_partitions(
 def new_states(
     name: str, assignment: Iterable[tuple[int, Replicas]], image: MetadataImage
 ) -> list[PartitionRecord]:
-    """Return the states of new (partition, replicas); none for those without a live replica."""
+    """Return the states of new partitions; one without a live replica has no state."""
     states = []
     for partition, replicas in assignment:
         state = elect_new(replicas, image.brokers, image.controller_epoch)

@@ -19,7 +19,7 @@ from cluster_model.topic_configs import (
 
 
 class TopicConfigRules:
-    """`check` and `show` for CreateTopics.
+    """Checks and shows the configs of topics for CreateTopics.
 
     Inherited configs are computed once for each version of the broker's configs: a request may
     create a thousand topics.

@@ -118,9 +118,9 @@ class DirectSession:
         """Execute all operations or none; return the zxid.
 
         Raises:
-            ContentConflictError: definite; a concurrent write changed a version.
+            ContentConflictError: a concurrent write changed a version; nothing was written.
             UnknownOutcomeError: the session was lost with the multi in flight.
-            ConnectionLostError: definite; no session could be opened.
+            ConnectionLostError: no session could be opened; nothing was written.
         """
         # The version must be counted even if the caller is cancelled.
         task = asyncio.create_task(self._write(outcomes, operations))
@@ -157,7 +157,8 @@ class DirectSession:
             return result.zxid
         if result.failed_index > 0:
             raise ContentConflictError(result.failed_index - 1, result.error_code)
-        # Our own znode has changed: by the first copy of this multi, whose reply was lost.
+        # The session's znode has changed. After a lost reply this means that the first copy of the
+        # multi was applied.
         stat = await self._own_stat(session)
         if not sent_before or stat is None or stat[0] != self._version + 1:
             self._session = None  # Someone else changed or deleted the znode.

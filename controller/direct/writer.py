@@ -1,8 +1,9 @@
 """Decides and writes the requests of a broker below the bridge release.
 
 The decisions are those of the controller's APIs, on the current state of ZooKeeper and without an
-election. Each element is written in its own multi, as in such a broker, and checks the versions
-that were read; after a conflict the request is decided again, so no update is lost.
+election. Each element is written in its own multi, as by a Kafka broker of that level, and the
+multi checks the versions that were read. After a conflict the request is decided again, so no
+update is lost.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from event_log.writer import EventLog
 from zookeeper_client.wire import Read, ReadResult
 
 _log = logging.getLogger(__name__)
-# Conflicts of one request before its API's conflict error.
+# After this many conflicts a request gets its API's conflict error.
 _CONFLICTS_MAX: Final = 50
 _RETRY_S: Final = 0.1
 _NO_EPOCH: Final = 0  # no controller decides
@@ -52,7 +53,7 @@ class Session(Protocol):
         ...
 
     async def last_zxid(self) -> int:
-        """Return the newest transaction read."""
+        """Return the zxid of the newest transaction read."""
         ...
 
     async def encode(self, operations: Sequence[Operation], /) -> list[bytes]:
@@ -70,7 +71,7 @@ class DirectServices:
 
     bind_authorize: BindAuthorize
     acls: Callable[[], AclSet]  # of this broker
-    acls_zxid: Callable[[], int | None]  # None: they mix several transactions at the moment
+    acls_zxid: Callable[[], int | None]  # None while they were read at different zxids
     policies: Policies | None
     log: EventLog
     now_s: Callable[[], float]
@@ -88,7 +89,7 @@ class DirectWriter:
         """Return the response message, and the zxid of the last write.
 
         Raises:
-            ApiError: REQUEST_TIMED_OUT, not definite: elements may have been written.
+            ApiError: REQUEST_TIMED_OUT; elements may have been written.
         """
         try:
             async with asyncio.timeout(pending.deadline_s - self._services.now_s()):

@@ -64,10 +64,10 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
     topic_names, markers, commits, floors = names
     feature, *_ = await read([ReadData("/feature")])
     brokers = await load_brokers(read, invalid)
-    configured = await read_configs(read, _CONFIG_TYPES)
+    stored_configs = await read_configs(read, _CONFIG_TYPES)
     topics, without_id = await load_topics(read, topic_names, invalid)
-    ruled = await read_acls(read)
-    issued = await read_tokens(read)
+    stored_acls = await read_acls(read)
+    stored_tokens = await read_tokens(read)
     outcomes = await _load_outcomes(read, commits, floors, invalid)
     image = MetadataImage(
         controller_epoch=controller_epoch,
@@ -75,14 +75,14 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         topics=topics,
         topic_names=Map({topic.topic_id: name for name, topic in topics.items()}),
         colliding=index_collisions(topics),
-        configs=Map(configured.configs),
-        config_versions=Map(configured.versions),
-        user_clients=Map(configured.clients),
+        configs=Map(stored_configs.configs),
+        config_versions=Map(stored_configs.versions),
+        user_clients=Map(stored_configs.clients),
         deletions=frozenset(markers) & frozenset(topics),
-        acls=ruled.acls,
-        acl_versions=ruled.versions,
-        mutation_rates=Map(_mutation_rates(configured.configs)),
-        tokens=Map(issued.tokens),
+        acls=stored_acls.acls,
+        acl_versions=stored_acls.versions,
+        mutation_rates=Map(_mutation_rates(stored_configs.configs)),
+        tokens=Map(stored_tokens.tokens),
     )
     return Loaded(
         image,
@@ -91,7 +91,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         tuple(sorted(set(markers) - set(topic_names))),
         without_id,
         feature is not None,
-        (*invalid, *configured.invalid, *ruled.invalid, *issued.invalid),
+        (*invalid, *stored_configs.invalid, *stored_acls.invalid, *stored_tokens.invalid),
     )
 
 
@@ -202,7 +202,7 @@ def _topic(
 
 
 async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
-    """Find `partitions` and `partitions/<p>` without a state: a controller failed in between."""
+    """Find znodes of partitions without a state: a controller failed while it wrote them."""
     parent = PartitionZnode.parent(topic.name)
     (children,) = await read([ReadChildren(parent)])
     if children is None:

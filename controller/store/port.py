@@ -11,7 +11,7 @@ class ControllerMovedError(Exception):
 
 
 class UnknownOutcomeError(Exception):
-    """The session was lost with a multi in flight. Not definite: the next controller finds out."""
+    """The session was lost with a multi in flight. The next controller finds its result."""
 
 
 class ContentConflictError(Exception):

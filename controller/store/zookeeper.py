@@ -109,7 +109,7 @@ class ZooKeeperStore:
         await self._session.close()
 
     async def expire(self) -> None:
-        """Have the server expire this session (chaos)."""
+        """Have the server expire this session (for chaos runs)."""
         await self._session.expire()
 
     def lease_holds(self) -> bool:
@@ -123,7 +123,7 @@ class ZooKeeperStore:
     async def ensure_start_up_paths(self, cluster_id: str, more: Sequence[str] = ()) -> str:
         """Create the persistent paths of Kafka and Bridgehead; return the cluster id.
 
-        If two nodes race for /cluster/id, both return the winner's.
+        If two nodes create /cluster/id at the same time, both return the id that was written.
         """
         await self._session.create_root()
         wanted: list[Operation] = []
@@ -177,7 +177,7 @@ class ZooKeeperStore:
         return ControllerEpochZnode.decode(data), stat.version
 
     async def _own_election(self, broker_id: int, epoch: int) -> Fence | None:
-        """After a lost reply: the multi succeeded if this session owns /controller."""
+        """Return the election's result after a lost reply: won if this session owns /controller."""
         try:
             data, stat = await self._session.get(ControllerZnode.path)
         except NoSuchZnodeError:
@@ -191,7 +191,7 @@ class ZooKeeperStore:
         return Fence(epoch, version, stat.czxid)
 
     async def _read_commit_number(self) -> None:
-        """Learn the number of the last commit; from now on only this session changes it.
+        """Read the number of the last commit; from now on only this session changes it.
 
         It is the version of the counter. If the counter was deleted by hand, it is created again,
         and the numbers continue after the newest outcomes.
@@ -245,7 +245,8 @@ class ZooKeeperStore:
         Each checks the commit counter that its predecessor sets, so all multis after a conflict
         fail and write nothing.
 
-        Returns the committed multis, and the conflict after them. Raises as `commit`.
+        Returns the committed multis, and the conflict after them. Raises the other errors of
+        `commit`.
         """
         first = self._commit_number + 1
         multis = [
@@ -304,7 +305,7 @@ class ZooKeeperStore:
         raise ContentConflictError(answer.failed_index - FENCE_OPERATIONS, answer.error_code)
 
     async def _wait_for_reconnect(self, number: int, lost: ConnectionLostError) -> None:
-        """Raises UnknownOutcomeError: the session is lost, not just the connection."""
+        """Raises UnknownOutcomeError if the session is lost, not only the connection."""
         if isinstance(lost, SessionLostError):
             raise UnknownOutcomeError(f"commit {number}") from lost
         await self._reconnected.wait()

@@ -75,7 +75,7 @@ def test_every_file_that_a_page_names_exists() -> None:
     named = {
         (page.name, file)
         for page in pages()
-        if page.name not in ("kips.md", "policies.md")  # a test of its own; files of a user
+        if page.name not in ("kips.md", "policies.md")  # it has its own test; a user's files
         for file in FILE.findall(page.read_text(encoding="utf-8"))
         if "<" not in file
     }

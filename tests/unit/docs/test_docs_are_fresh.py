@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from docs.generate import FOLDER, pages
+from docs.generate_reference import commands_page
 from event_log import events
 from metrics.names import METRICS, Dialect, exposed_names
 
@@ -31,3 +32,11 @@ def test_every_metric_has_a_row() -> None:
     for metric in METRICS:
         for name in exposed_names(metric, Dialect.BOTH):
             assert f"`{name}`" in page
+
+
+def test_help_cuts_no_summary_and_fits_80_columns() -> None:
+    """A summary that is cut ends with three dots."""
+    lines = commands_page().splitlines()
+    assert [line for line in lines if line.startswith("  ") and line.endswith("...")] == []
+    shown = "\n".join(lines).split("```")[1::2]
+    assert max(len(line) for block in shown for line in block.splitlines()) <= 80

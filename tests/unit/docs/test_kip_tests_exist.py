@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "kips.md"
-DIALECTS = {"both", "shipped", "drafted", "-"}
+from docs.kip_rows import IMPLEMENTED, ROOT, Row, rows
+
+DIALECTS = {*IMPLEMENTED, "-"}
 LEAST_ROWS = {"590": 45, "201": 45, "108": 18, "4": 70, "117": 20}  # by KIP
-
-
-class Row(NamedTuple):
-    number: str
-    statement: str
-    dialect: str
-    where: str
-    shown_by: str
-
-
-def rows() -> list[Row]:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    cells = [[cell.strip() for cell in line.split(" | ")] for line in lines if line[:2] == "| "]
-    return [
-        Row(each[0].removeprefix("| "), *each[1:4], each[4].removesuffix(" |"))
-        for each in cells
-        if each[0].removeprefix("| ")[:1].isdigit()
-    ]
 
 
 @cache
@@ -53,15 +33,17 @@ def test_the_rows_of_each_kip_are_numbered_without_gaps() -> None:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.number)
 def test_each_row_cites_existing_code_or_a_reason(row: Row) -> None:
-    """A file, and a test in a file; or `not built yet`, `replaced: …`, `not followed: …`."""
+    """A file, and tests in files; or `not built yet`, `replaced: …`, `not followed: …`."""
     assert row.dialect in DIALECTS
     where = row.where.strip("`")
     if where != "-":
         assert (ROOT / where).is_file(), where
     if row.shown_by.startswith("`"):
-        path, _, name = row.shown_by.strip("`").partition("::")
-        assert (ROOT / path).is_file(), path
-        assert name in functions_of(path), name
+        assert row.shown_by == ", ".join(f"`{test}`" for test in row.tests)
+        for test in row.tests:
+            path, _, name = test.partition("::")
+            assert (ROOT / path).is_file(), path
+            assert name in functions_of(path), name
         assert where != "-"
         assert row.dialect != "-"
     else:

@@ -1,0 +1,90 @@
+"""Generates docs/deviations.md from the rows of docs/kips.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from docs.kip_rows import Row, rows
+
+_MARK: Final = "<!-- Generated from kips.md (`make docs`); edit that page instead. -->"
+_INTRODUCTION: Final = """\
+This page lists where Bridgehead differs from the five KIPs that it implements, and why. The row
+numbers are those of [kips](kips.md), which also has the statements that are followed and the tests.
+[differences](differences.md) lists the differences from Kafka 3.9.1.\
+"""
+_IN_PART: Final = "A part of the statement is not followed."
+_NOT_FOLLOWED: Final = "No part of the statement is followed."
+_REPLACED: Final = "The KIPs themselves dropped or superseded these statements."
+_DRAFTED: Final = """\
+These statements hold on a listener with `bridgehead.dialect=drafted`. A shipped listener behaves
+as Kafka 3.9.1, because that is what real clients expect. Kafka implemented them differently, or
+never.\
+"""
+_SHIPPED: Final = """\
+In these rows Kafka 3.9.1 differs from the KIP. A shipped listener behaves as Kafka 3.9.1, a drafted
+listener follows the KIP.\
+"""
+_UNBUILT: Final = "No code implements these statements yet."
+
+
+def deviations_page() -> str:
+    """Return the page."""
+    every = rows()
+    parted = [(row, row.deviation) for row in every]
+    page = ["# Deviations from the KIPs", "", _MARK, "", _INTRODUCTION]
+    page += _section(
+        "Followed in part",
+        _IN_PART,
+        ("row", "the KIP", "deviation and reason"),
+        [(row.number, *found) for row, found in parted if found is not None],
+    )
+    page += _section(
+        "Not followed", _NOT_FOLLOWED, ("row", "the KIP", "reason"), _without(every, "not followed")
+    )
+    page += _section(
+        "Replaced", _REPLACED, ("row", "the KIP", "replaced"), _without(every, "replaced")
+    )
+    page += _section(
+        "On drafted listeners only", _DRAFTED, ("row", "the KIP"), _of(every, "drafted")
+    )
+    page += _section(
+        "On shipped listeners", _SHIPPED, ("row", "behaviour of Kafka 3.9.1"), _of(every, "shipped")
+    )
+    page += _section(
+        "Not built yet", _UNBUILT, ("row", "the KIP"), _without(every, "not built yet")
+    )
+    return "\n".join([*page, ""])
+
+
+def _without(every: Iterable[Row], word: str) -> list[Sequence[str]]:
+    found = [(row, *row.shown_by.partition(": ")) for row in every]
+    return [
+        (row.number, row.statement, reason) if reason else (row.number, row.statement)
+        for row, kind, _, reason in found
+        if kind == word
+    ]
+
+
+def _of(every: Iterable[Row], dialect: str) -> list[Sequence[str]]:
+    """Return numbers and statements. A row that continues an earlier one repeats its statement."""
+    found: list[Sequence[str]] = []
+    begun = ""
+    for row in every:
+        statement = row.statement
+        if statement.startswith("…"):
+            statement = f"{begun} {statement}"
+        else:
+            begun = statement
+        if row.dialect == dialect:
+            found.append((row.number, statement))
+    return found
+
+
+def _section(
+    title: str, text: str, columns: Sequence[str], cells: Sequence[Sequence[str]]
+) -> list[str]:
+    if not cells:
+        return []
+    lines = [columns, ["---"] * len(columns), *cells]
+    return ["", f"## {title}", "", text, "", *(f"| {' | '.join(line)} |" for line in lines)]

@@ -1,0 +1,75 @@
+"""Prove that the tests of docs/kips.md can fail: each row's tests must detect its mutants.
+
+python -m tests.kips [--rows 590.9,590.10] [--fraction 0.1 [--seed N]] [--workers N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from bridgehead.exit_codes import ExitCode
+from docs.kip_rows import Row, rows
+from tests.kips.proof import Proof, Verdict
+from tests.kips.registry import MUTANTS, WITHOUT
+from tests.kips.tree import Tree
+
+
+def main() -> int:
+    """Return an exit code of bridgehead.exit_codes."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", help="only the mutants of these rows, with commas between them")
+    parser.add_argument("--fraction", type=float, help="only a random part of the mutants")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--workers", type=int, default=1, help="copies that are tested at a time")
+    given = parser.parse_args()
+    by_number = {row.number: row for row in rows()}
+    chosen = list(MUTANTS)
+    if given.rows:
+        numbers = set(given.rows.split(","))
+        if unknown := numbers - by_number.keys():
+            parser.error(f"docs/kips.md has no row {', '.join(sorted(unknown))}")
+        chosen = [each for each in chosen if numbers & set(each.rows)]
+    if given.fraction:
+        print(f"seed {given.seed}", flush=True)
+        count = max(1, round(len(chosen) * given.fraction))
+        chosen = random.Random(given.seed).sample(chosen, count)
+    with tempfile.TemporaryDirectory(prefix="kips-") as folder:
+        trees = [Tree(Path(folder) / str(number)) for number in range(given.workers)]
+        proof = Proof(by_number, trees)
+        if wrong := proof.unmutated(chosen):
+            for test, ends in wrong.items():
+                print(f"{test} {' and '.join(sorted(ends)) or 'did not run'}, without a mutant")
+            print("Make these tests pass first: they can show nothing.", file=sys.stderr)
+            return ExitCode.CANNOT_RUN
+        results = proof.mutated(chosen)
+    return _summary(results, by_number)
+
+
+def _summary(results: list[tuple[Verdict, str]], by_number: Mapping[str, Row]) -> int:
+    implemented = [row.number for row in by_number.values() if row.is_implemented]
+    without = [(row, each.reason) for each in WITHOUT for row in each.rows if row in implemented]
+    print(f"\nrows       {len(by_number):4}, implemented {len(implemented)}")
+    print(f"mutants    {len(MUTANTS):4}, tried {len(results)}")
+    for verdict in Verdict:
+        found = [line for each, line in results if each is verdict]
+        print(f"{verdict.name.lower():10} {len(found):4} {verdict.value}")
+        if verdict is not Verdict.KILLED:
+            print(*(f"  {line}\n" for line in found), sep="", end="")
+    print(f"no mutant  {len(without):4}")
+    print(*(f"  {row}: {reason}\n" for row, reason in without), sep="", end="")
+    is_proved = all(verdict is Verdict.KILLED for verdict, _ in results)
+    return ExitCode.OK if is_proved else ExitCode.FAILED
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` sends it.
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)

@@ -1,0 +1,21 @@
+"""A small fault in the product that makes the statements of some rows false."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """`old` occurs once in `file`. With `new` in its place, each row's tests must fail."""
+
+    rows: tuple[str, ...]
+    file: str
+    old: str
+    new: str
+
+
+class Without(NamedTuple):
+    """Rows without a mutant, and why."""
+
+    rows: tuple[str, ...]
+    reason: str

@@ -1,0 +1,133 @@
+"""Runs the tests of rows without and with mutants, and judges what they show."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+from typing import TypeVar
+
+from docs.kip_rows import Row
+from tests.kips.mutant import Mutant
+from tests.kips.pytest_run import ERROR, FAILED, PASSED, interrupt, run_tests
+from tests.kips.tree import Tree
+
+MUTATED_LIMIT_S = 240.0
+UNMUTATED_LIMIT_S = 600.0
+UNIT = "tests/unit"
+COLUMNS = 80
+_Job = TypeVar("_Job")
+_Result = TypeVar("_Result")
+
+
+class Verdict(Enum):
+    KILLED = "(the tests of each row fail)"
+    SURVIVED = "(a row's tests pass)"
+    BROKEN = "(a row's tests do not run to their end)"
+
+
+class Proof:
+    """`trees` are copies of the project; each runs one job at a time."""
+
+    def __init__(self, rows: Mapping[str, Row], trees: Sequence[Tree]) -> None:
+        self._rows = rows
+        self._free: queue.SimpleQueue[Tree] = queue.SimpleQueue()
+        for tree in trees:
+            self._free.put(tree)
+        self._workers = len(trees)
+
+    def unmutated(self, mutants: Iterable[Mutant]) -> dict[str, set[str]]:
+        """Run the tests of all rows once; return those that do not pass."""
+        tests = sorted({test for mutant in mutants for test in self._tests(mutant.rows)})
+        groups: dict[str, list[str]] = {}
+        for test in tests:  # A file of integration tests has a cluster.
+            groups.setdefault(test.partition("::")[0] if _is_slow(test) else UNIT, []).append(test)
+        wrong: dict[str, set[str]] = {}
+
+        def run(tree: Tree, group: str) -> str:
+            ends = run_tests(tree.folder, groups[group], limit_s=UNMUTATED_LIMIT_S)
+            failed = {t: ends.get(t, set()) for t in groups[group] if ends.get(t) != {PASSED}}
+            wrong.update(failed)
+            return f"{'FAILED' if failed else 'passed'} {group}, {len(groups[group])} tests"
+
+        print("Without a mutant:")
+        self._each(sorted(groups, key=lambda each: (each != UNIT, each)), run)
+        return wrong
+
+    def mutated(self, mutants: Iterable[Mutant]) -> list[tuple[Verdict, str]]:
+        """Apply each mutant and run the tests of its rows; return the verdicts and the mutants."""
+        results: list[tuple[Verdict, str]] = []
+
+        def run(tree: Tree, mutant: Mutant) -> str:
+            with tree.mutated(mutant):
+                verdict, why = self._judge(tree, mutant)
+            rows = ", ".join(mutant.rows)
+            results.append((verdict, f"{why}{rows} in {mutant.file}: {mutant.new}"))
+            return f"{verdict.name.lower():8} {rows} {mutant.file}"
+
+        print("With each mutant:")
+        self._each(
+            sorted(mutants, key=lambda each: _cheapest_first(self._tests(each.rows)[-1])), run
+        )
+        return results
+
+    def _tests(self, rows: Iterable[str]) -> list[str]:
+        """The tests of some rows, the cheapest first."""
+        tests = {test for number in rows for test in self._rows[number].tests}
+        return sorted(tests, key=_cheapest_first)
+
+    def _judge(self, tree: Tree, mutant: Mutant) -> tuple[Verdict, str]:
+        """Each row needs a test that fails by itself: a broken fixture shows nothing."""
+        ends: dict[str, set[str]] = {}
+        left = list(mutant.rows)
+        try:
+            for is_slow in (False, True):
+                tests = [test for test in self._tests(left) if _is_slow(test) is is_slow]
+                if tests:
+                    ends |= run_tests(tree.folder, tests, limit_s=MUTATED_LIMIT_S)
+                left = [row for row in left if not self._fails(row, ends)]
+        except TimeoutError as error:
+            return Verdict.BROKEN, f"{error}: "
+        if not left:
+            return Verdict.KILLED, ""
+        missing = any(ends.get(test, {ERROR}) & {ERROR} for test in self._tests(left))
+        return Verdict.BROKEN if missing else Verdict.SURVIVED, f"{', '.join(left)} of "
+
+    def _fails(self, row: str, ends: Mapping[str, set[str]]) -> bool:
+        return any(FAILED in ends.get(test, ()) for test in self._rows[row].tests)
+
+    def _each(self, jobs: Sequence[_Job], run: Callable[[Tree, _Job], str]) -> None:
+        """Run every job in a free copy, and print each when it ends."""
+        started_s = time.monotonic()
+        done = 0
+
+        def one(job: _Job) -> None:
+            nonlocal done
+            tree = self._free.get()
+            try:
+                line = run(tree, job)
+            finally:
+                self._free.put(tree)
+            done += 1
+            line = f"{done}/{len(jobs)} {time.monotonic() - started_s:4.0f} s  {line}"
+            print(line[:COLUMNS], flush=True)
+
+        with ThreadPoolExecutor(self._workers) as pool:
+            try:
+                for ended in [pool.submit(one, job) for job in jobs]:
+                    ended.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                interrupt()
+                raise
+
+
+def _is_slow(test: str) -> bool:
+    return not test.startswith(f"{UNIT}/")
+
+
+def _cheapest_first(test: str) -> tuple[bool, str]:
+    """Unit tests, then the tests that start clusters, file by file."""
+    return _is_slow(test), test

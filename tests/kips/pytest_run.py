@@ -1,0 +1,81 @@
+"""Runs named tests in a copy of the project, and reads how each ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+# How a test ended. A fixture's failure is ERROR: the test itself has shown nothing.
+PASSED, FAILED, ERROR, SKIPPED = "passed", "failed", "error", "skipped"
+_ENDS = {"failure": FAILED, "error": ERROR, "skipped": SKIPPED}
+_INTERRUPT_S = 20
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+def run_tests(folder: Path, tests: Sequence[str], *, limit_s: float) -> dict[str, set[str]]:
+    """Return how the parameters of each test ended; a test that did not run is missing.
+
+    Raises:
+        TimeoutError: they took longer than `limit_s`, and were ended.
+    """
+    with tempfile.TemporaryDirectory(prefix="kips-") as temporary:
+        report = Path(temporary) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command += [f"--timeout={limit_s / 2:.0f}", f"--junitxml={report}"]
+        command += tests
+        _run(command, folder, limit_s)
+        if not report.exists():
+            return {}
+        return _ends(report, tests)
+
+
+def interrupt() -> None:
+    """End every run."""
+    for running in tuple(_running):
+        _end(running)
+
+
+def _run(command: list[str], folder: Path, limit_s: float) -> None:
+    hidden = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTEST_ADDOPTS")
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name not in hidden},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as running:
+        _running.add(running)
+        try:
+            running.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"more than {limit_s:.0f} s") from None
+        finally:
+            _end(running)
+            _running.discard(running)
+
+
+def _end(running: subprocess.Popen[bytes]) -> None:
+    """Let pytest stop what its fixtures started, then kill what is left of the group."""
+    if running.poll() is None:
+        running.send_signal(signal.SIGINT)
+        try:
+            running.wait(_INTERRUPT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+
+
+def _ends(report: Path, tests: Iterable[str]) -> dict[str, set[str]]:
+    ends: dict[str, set[str]] = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        file = case.get("classname", "").replace(".", "/")
+        test = f"{file}.py::{case.get('name', '').partition('[')[0]}"
+        found = {_ENDS[each.tag] for each in case if each.tag in _ENDS} or {PASSED}
+        ends.setdefault(test, set()).update(found)
+    return {test: ends[test] for test in tests if test in ends}

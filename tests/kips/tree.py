@@ -1,0 +1,44 @@
+"""A copy of the project, in which one file at a time has a mutant."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from docs.kip_rows import ROOT
+from tests.kips.mutant import Mutant
+
+# The packages are shared; the rest is not part of the project.
+NOT_COPIED = (".venv", ".git", ".*_cache", ".hypothesis", ".bridgehead", ".demo*", "build", "dist")
+
+
+class Tree:
+    """A copy in `folder`, with the packages of this one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        (folder / ".venv").symlink_to(ROOT / ".venv")
+        self._seconds = itertools.count(1)
+
+    @contextmanager
+    def mutated(self, mutant: Mutant) -> Iterator[None]:
+        """Apply the mutant, and restore the file at the end."""
+        file = self.folder / mutant.file
+        original = file.read_bytes()
+        old, new = mutant.old.encode(), mutant.new.encode()
+        assert original.count(old) == 1, f"{mutant.file} does not have this text once: {mutant.old}"
+        modified = file.stat().st_mtime
+        file.write_bytes(original.replace(old, new))
+        # Python recognizes stale bytecode by size and second: every version has its own second.
+        later = modified + next(self._seconds)
+        os.utime(file, (later, later))
+        try:
+            yield
+        finally:
+            file.write_bytes(original)
+            os.utime(file, (modified, modified))
