@@ -20,9 +20,10 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final = {
     ExitCode.OK: "Success. After `judge` and `pipeline run`: every expected property holds.",
-    ExitCode.FAILED: "An expected property is violated, or a demo did not show what it should.",
+    ExitCode.FAILED: "An expected property is violated, or a demo had an unexpected outcome. Any "
+    "error of the commands that are named after Kafka's tools, wrong usage too.",
     ExitCode.USAGE: "The command line is wrong: an unknown option, a missing or invalid argument.",
-    ExitCode.UNDECIDED: "No answer: the evidence does not suffice for a verdict, or "
+    ExitCode.UNDECIDED: "Undecided: the evidence does not suffice for a verdict, or "
     "`controller show` found no active controller.",
     ExitCode.CANNOT_RUN: "The command cannot be carried out here: no cluster is running, a port is "
     "taken, a file or a program is missing. The message names the next step.",

@@ -1,1 +1,1 @@
-"""Compares answers with those of a real Kafka 3.9.1, recorded and live."""
+"""Compares responses with those of a real Kafka 3.9.1, recorded or live."""

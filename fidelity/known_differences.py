@@ -1,7 +1,7 @@
 """Intended differences from a real Kafka 3.9.1. docs/differences.md has the reasons, by name.
 
-`fidelity.replay` calls the rows of an API for each pair of different responses. A row must explain
-its own difference and no other.
+`fidelity.replay` calls `explains` of an API's rows for each pair of different responses. A row must
+explain its own difference and no other.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _elements(answer: Any, key: str) -> list[Any]:
 
 
 def _named_broker_decides(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    """The responses are equal, except that Kafka rejects a broker that alters its own configs."""
+    """The responses are equal, except that Kafka rejects configs of a broker that is named."""
     if not isinstance(kafkas, dict) or not isinstance(ours, dict):
         return False
     others: list[tuple[Any, Any]] = []

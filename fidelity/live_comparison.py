@@ -1,8 +1,8 @@
 """Sends the same requests to a forwarding Kafka and to our cluster: `make fidelity LIVE=1`.
 
-It runs the recorded cases and random cases built from the schemas. Both clusters are new and have
-three brokers; broker 1 is the controller. Exit codes: 0 no unknown differences, 1 unknown
-differences, which are printed, 2 Kafka is not available.
+It runs random cases built from the schemas and, with `--recorded` or `--case`, recorded cases. Both
+clusters are new and have three brokers; broker 1 is the controller. Exit codes: 0 no unknown
+differences, 1 unknown differences, which are printed, 2 Kafka is not available.
 
     python -m fidelity.live_comparison [--seed N] [--random COUNT] [--authorizer]
                                   [--recorded] [--case NAME ...]
@@ -62,7 +62,7 @@ class LiveReplay(Replay):
         for _ in range(_READ_RETRIES):
             if want == got or not step.get("reads"):
                 break
-            time.sleep(_READ_RETRY_S)  # Configs, quotas and ACLs arrive by notification.
+            time.sleep(_READ_RETRY_S)  # Brokers learn configs, quotas and ACLs by notifications.
             want, got = super()._both(step)
         return want, got
 
@@ -121,10 +121,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fidelity.live_comparison", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="seed of the random cases")
     parser.add_argument("--random", type=int, default=_RANDOM_CASES, help="number of random cases")
-    parser.add_argument("--recorded", action="store_true", help="run the recorded cases, too")
+    parser.add_argument(
+        "--recorded", action="store_true", help="run the recorded cases, too; not with --authorizer"
+    )
     parser.add_argument("--case", nargs="+", help="run only the recorded cases with these prefixes")
     parser.add_argument(
-        "--authorizer", action="store_true", help="enable ACLs; runs no recorded cases"
+        "--authorizer", action="store_true", help="enable the ACL APIs on both clusters"
     )
     options = parser.parse_args()
     reason = reason_to_skip()

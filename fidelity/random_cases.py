@@ -1,4 +1,4 @@
-"""Random cases from the schemas, for a real Kafka and for us. A seed determines the cases.
+"""Random cases from the schemas, for a real Kafka and for Bridgehead. A seed determines them.
 
 Pure. A case creates two topics and then sends requests of random served APIs and versions. Fields
 take their values from `random_values.POOLS` or by their type. A request in a flexible version may
@@ -33,7 +33,7 @@ from cluster_model.topic_names import has_valid_path
 from fidelity.random_values import NO_ID, ODD, POOLS
 
 STEPS_PER_CASE: Final = 6
-# Brokers apply a write one after another; the next write must not race with that.
+# Brokers apply a write one after another. The next write must not come before the last of them.
 SETTLE_S: Final = 0.05
 SETTLE_MOVED_S: Final = 1.0  # a moved replica has to be copied first
 _LENGTHS: Final = (*(0, 1, 1, 1, 2, 2, 3) * 6, 25)
@@ -93,7 +93,7 @@ _UNORDERED: Final[Mapping[int, tuple[str, ...]]] = {
     K.LIST_TRANSACTIONS: ("transactionStates", "unknownStateFilters"),
     K.CONSUMER_GROUP_DESCRIBE: ("groups",),
 }
-# Forwarded, but without an effect: tokens are disabled in the compared clusters.
+# Forwarded, but without an effect. Tokens are disabled in the compared clusters.
 _WITHOUT_EFFECT: Final = TOKEN_WRITES | {K.LIST_PARTITION_REASSIGNMENTS}
 # Every served API but Envelope, which is recorded for each kind of sender.
 APIS: Final = tuple(
@@ -167,7 +167,7 @@ def _step(
     version = source.choice(spec.versions)
     to = f"broker:{source.choice((1, 2, 3))}"
     body = _struct(source, spec.request, version, words)
-    if api.key == K.OFFSET_FETCH and body.get("groups") == []:  # Kafka never answers that.
+    if api.key == K.OFFSET_FETCH and body.get("groups") == []:  # Kafka never answers this.
         body["groups"] = [_struct(source, OffsetFetchRequestGroup, version, words)]
     _make_answerable(spec, body, to)
     moved = after["api"] == "ALTER_PARTITION_REASSIGNMENTS"
@@ -264,7 +264,7 @@ def _worded(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def _without_words(value: Any) -> Any:
-    """Replace placeholders: the cluster's topic ids are not known yet."""
+    """Replace placeholders, because the cluster's topic ids are not known yet."""
     if isinstance(value, dict):
         return {key: _without_words(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 NO_ID: Final = "A" * 22
 UNKNOWN_ID: Final = "bWlzc2luZyBtaXNzaW5nIA"
-# Beyond the basic plane, so that the lengths in UTF-16 and UTF-8 differ.
+# With a character beyond the basic plane, so that lengths in UTF-16 and in characters differ.
 ODD: Final = "ü☃𝄞"
 LONG: Final = "n" * 250
 _TOPICS: Final = ("$one", "$one", "$two", "$two", "$missing", "bad name", "", ODD, LONG, ".", "..")

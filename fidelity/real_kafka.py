@@ -25,7 +25,7 @@ _POLL_S = 0.05
 
 
 def reason_to_skip() -> str | None:
-    """Return why no real Kafka can be started here; None if one can."""
+    """Return the reason why no real Kafka can be started here; None if one can."""
     if not list(jars().glob("kafka_2.13-3.9.1.jar")):
         return f"{jars()} has no kafka_2.13-3.9.1.jar (see BRIDGEHEAD_KAFKA_JARS)"
     if shutil.which("java") is None:
@@ -51,6 +51,7 @@ def kafka_brokers(
     forwarding: bool = False,
     one_by_one: bool = False,
     properties: Mapping[str, str] = MappingProxyType({}),
+    sasl_ports: Mapping[int, int] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Run brokers; yield their bootstrap servers once all accept connections.
 
@@ -58,6 +59,7 @@ def kafka_brokers(
     broker does that in migration mode; no migration starts, because nothing listens at
     the quorum's address.
     `properties`: for every broker.
+    `sasl_ports`: by broker id, for a second listener, SASL_PLAINTEXT.
     """
     ports = Ports()
     addresses: list[str] = []
@@ -68,6 +70,8 @@ def kafka_brokers(
             addresses.append(address)
             own = _properties(folder, broker_id, address) | dict(properties)
             own["zookeeper.connect"] = zookeeper_connect
+            if broker_id in sasl_ports:
+                own["listeners"] += f",SASL_PLAINTEXT://127.0.0.1:{sasl_ports[broker_id]}"
             if forwarding:
                 own |= _forwarding(ports.choose())
             started.append(_start(folder / str(broker_id), own))
@@ -81,7 +85,7 @@ def kafka_brokers(
 
 
 def data_of(folder: Path, broker_id: int) -> Path:
-    """Return where a broker in this folder keeps its logs."""
+    """Return the log directory of a broker in this folder."""
     return folder / str(broker_id) / "data"
 
 

@@ -34,8 +34,8 @@ from raw_client.blocking import CLOSED, TIMEOUT, Connection
 from raw_client.codec import decode_json, encode_json
 
 NO_ID: Final = "A" * 22
-_SHOWN: Final = 700  # characters of a request or an answer
-# Values that differ between clusters: only their presence is compared.
+_SHOWN: Final = 700  # characters of a request or a response
+# Fields whose values differ between clusters; only their presence is compared.
 FREE: Final = frozenset(
     {
         "throttleTimeMs",
@@ -79,7 +79,7 @@ class Report:
     differences: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
-        """A few lines for people."""
+        """Return a few lines of text."""
         sent, known = self.sent.total(), self.known.total()
         lines = [f"{self.equal} of {sent} responses are equal"]
         lines.append(f"{known} known differences: {known / max(sent, 1):.1%}")
@@ -168,9 +168,9 @@ class Replay:
         )
 
     def _both(self, step: Step) -> tuple[Any, Any]:
-        """Return Kafka's response and ours, as they are compared."""
+        """Return Kafka's response and ours in comparable form."""
         want = comparable(step, self._wanted(step))
-        # The recording waited for propagation here; poll until our broker has it.
+        # The recording waited for propagation here; poll until our broker has the change.
         deadline = time.monotonic() + step.get("settle_before", 0)
         answer = self._take(step)
         while (got := comparable(step, answer)) != want and time.monotonic() < deadline:

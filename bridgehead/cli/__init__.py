@@ -1,3 +1,6 @@
-"""The `bridgehead` command, a file per group. Heavy imports are inside the commands: start fast."""
+"""The `bridgehead` command, with a module for each group of subcommands.
+
+Heavy imports are inside the commands, so that the command starts fast.
+"""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ends a command quietly when the reader of its output is gone, as in `bridgehead logs | head`."""
+"""Ends a command quietly when its output is closed, as in `bridgehead logs | head`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bridgehead.exit_codes import ExitCode
 
 @contextmanager
 def quiet_when_output_is_closed() -> Iterator[None]:
-    """Turn the failure to write into an exit code, without a message.
+    """Exit with OUTPUT_CLOSED and without a message if standard output is closed.
 
-    The signal's default action would do it for simple commands, but it would also kill a process
-    that writes to a closed socket, such as a supervisor.
+    The default action of SIGPIPE would also end a simple command, but it would kill a supervisor
+    that writes to a closed socket.
     """
     try:
         try:

@@ -1,4 +1,6 @@
-"""The subcommands of `bridgehead`. To add one: a file here and a line in COMMANDS or GROUPS."""
+"""The subcommands of `bridgehead`. To add one: a file here and a line in COMMANDS or GROUPS;
+of Kafka's tools, in `tools`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ import typer
 import bridgehead
 from bridgehead.cli import controller, modules, node, status, up, upgrade, zookeeper
 from bridgehead.cli.options import say
+from bridgehead.cli.tools import TOOLS
+from bridgehead.cli.tools.tool import ToolCommand, as_command
 
 
 def version() -> None:
@@ -41,7 +45,7 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,  # the tables show flags as options with a value
+        rich_markup_mode=None,  # rich's tables show flags as options with a value
         help="Kafka's bridge release (KIP-590) on one laptop.",
     )
 
@@ -61,6 +65,8 @@ def build_app() -> typer.Typer:
 
     for command in COMMANDS:
         app.command()(command)
+    for tool in TOOLS:
+        app.command(tool.name, cls=ToolCommand)(as_command(tool))
     for name, group in GROUPS:
         app.add_typer(group, name=name)
     return app

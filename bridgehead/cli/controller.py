@@ -20,9 +20,9 @@ app = typer.Typer(no_args_is_help=True, help="Show, move and disrupt the control
 
 @app.command()
 def show(*, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption = False) -> None:
-    """Show which broker is controller, and its epoch.
+    """Show the active controller and its epoch.
 
-    Exit code 3: no broker is.
+    Exit code 3: there is no active controller.
     """
     from bridgehead.cluster.client import ClusterClient
     from bridgehead.exit_codes import ExitCode
@@ -51,7 +51,7 @@ def move(
     if answer["moved"]:
         say(f"Broker {broker} is controller; it was broker {answer['from']}.")
     else:
-        say(f"Broker {broker} is controller already.")
+        say(f"Broker {broker} is already the controller.")
 
 
 @app.command()

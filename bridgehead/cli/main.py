@@ -16,7 +16,7 @@ def main() -> None:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from bridgehead.cli.closed_output import quiet_when_output_is_closed
     from bridgehead.cli.commands import build_app
-    from bridgehead.cli.options import say_aside
+    from bridgehead.cli.options import say_on_stderr
     from bridgehead.cluster.errors import ClusterError
     from bridgehead.exit_codes import ExitCode
 
@@ -32,7 +32,7 @@ def main() -> None:
         sentence = str(error)
         if not isinstance(error, ClusterError):
             sentence = f"Unexpected {type(error).__name__}: {error} (--debug shows where)."
-        say_aside(f"bridgehead: {sentence}")
+        say_on_stderr(f"bridgehead: {sentence}")
         sys.exit(ExitCode.CANNOT_RUN)
 
 

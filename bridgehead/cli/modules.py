@@ -16,9 +16,7 @@ from bridgehead.cli.options import (
 )
 
 evidence_app = typer.Typer(no_args_is_help=True, help="Seal and import the evidence of runs.")
-demo_app = typer.Typer(
-    no_args_is_help=True, help="Run a demonstration on its own cluster; takes a few seconds."
-)
+demo_app = typer.Typer(no_args_is_help=True, help="Run a demonstration. It takes a few seconds.")
 
 DataDir = Annotated[
     Path,
@@ -66,7 +64,10 @@ def kafka(
         typer.Option(metavar="FOLDER", help="The transaction log folder of a ZooKeeper member."),
     ] = None,
 ) -> None:
-    """Import a real Kafka's logs as a sealed run, for `bridgehead pipeline run`."""
+    """Import a real Kafka's logs as a sealed run.
+
+    `bridgehead pipeline run` judges it.
+    """
     options = [part for each in logs for part in ("--logs", str(each))]
     options += [part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each))]
     run_module("judge.evidence", "kafka", str(folder), *options)
@@ -108,19 +109,22 @@ def seal(
 
 @demo_app.command()
 def policies() -> None:
-    """A user's own topic policy: what it allows and rejects, and what happens when it hangs."""
+    """Show what a user's topic policy allows and rejects.
+
+    It also shows what happens if the policy hangs.
+    """
     run_module("demo.policies")
 
 
 @demo_app.command()
 def dialects() -> None:
-    """The KIPs as drafted beside Kafka as shipped, on one cluster."""
+    """Show the drafted beside the shipped dialect."""
     run_module("demo.dialects")
 
 
 @demo_app.command()
 def authorization(*, data_dir: DataDir = Path(".demo-authorization")) -> None:
-    """ACLs, a forged Envelope, and a broker with the wrong certificate."""
+    """Show ACLs, a forged Envelope, a wrong certificate."""
     run_module("demo.authorization", "--data-dir", str(data_dir))
 
 
@@ -148,6 +152,10 @@ def run(
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory of the driver and of executors.")
     ] = "4g",
+    tables: Annotated[
+        bool,
+        typer.Option("--tables", help="Build all tables, also those that no verdict needs."),
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
 ) -> None:
     """Judge all runs of a folder.
@@ -159,5 +167,6 @@ def run(
         *("--master", master, "--driver-host", driver_host, "--memory", memory),
         *(f"--conf={each}" for each in conf or []),
         *seal_options(seal_key, unsealed=unsealed),
+        *(["--tables"] if tables else []),
         *(["--debug"] if debug else []),
     )

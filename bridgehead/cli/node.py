@@ -68,7 +68,10 @@ def run(
         typer.Option(metavar="FILE", help="The broker's log.", show_default="standard error"),
     ] = None,
 ) -> None:
-    """Run one broker in the foreground, for containers and service managers."""
+    """Run one broker in the foreground.
+
+    For containers and service managers.
+    """
     from bridgehead.application import module_command, module_environment
     from bridgehead.cluster.cluster_file import load_properties_file
     from bridgehead.cluster.errors import ClusterError

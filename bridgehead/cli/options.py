@@ -22,7 +22,7 @@ DataDirOption = Annotated[
 SealKeyOption = Annotated[
     Path | None,
     typer.Option(
-        "--seal-key", metavar="FILE", help="The key that signs manifests; only you may read it."
+        "--seal-key", metavar="FILE", help="The key that signs manifests; private to its owner."
     ),
 ]
 UnsealedOption = Annotated[bool, typer.Option("--unsealed", help="Trust a run that is not sealed.")]
@@ -59,8 +59,8 @@ def say(sentence: str) -> None:
     sys.stdout.flush()
 
 
-def say_aside(sentence: str) -> None:
-    """Print one line for people, on standard error, and flush it."""
+def say_on_stderr(sentence: str) -> None:
+    """Print one line for people on standard error and flush it."""
     sys.stderr.write(sentence + "\n")
     sys.stderr.flush()
 
@@ -82,6 +82,8 @@ def run_module(module: str, *arguments: str) -> NoReturn:
 
     path = application_root().joinpath(*module.split("."))
     if not path.with_suffix(".py").is_file() and not (path / "__main__.py").is_file():
-        raise ClusterError(f"`{module}` is missing in this installation: install bridgehead again.")
+        raise ClusterError(
+            f"`{module}` is missing from this installation: install bridgehead again."
+        )
     command = module_command("bridgehead.cli.run_module", module, *arguments)
     raise typer.Exit(subprocess.run(command, env=module_environment(), check=False).returncode)

@@ -1,6 +1,6 @@
 """`python -m bridgehead.cli.run_module MODULE ARGUMENT...`: `python -m MODULE`, for commands.
 
-It ends quietly when the reader of its output is gone.
+It ends quietly when its output is closed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from bridgehead.cli.options import (
     SealKeyOption,
     print_json,
     say,
-    say_aside,
+    say_on_stderr,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def up(
 
 
 def _start(settings: ClusterSettings, data_dir: Path, *, detach: bool, json_output: bool) -> None:
-    say_aside(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
+    say_on_stderr(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
     if detach:
         from bridgehead.cluster.launch import launch
 
@@ -105,12 +105,12 @@ def _start(settings: ClusterSettings, data_dir: Path, *, detach: bool, json_outp
 
     supervise(
         settings,
-        announce=say_aside,
+        announce=say_on_stderr,
         on_ready=lambda document: _show(
             document, data_dir, json_output=json_output, detached=False
         ),
     )
-    say_aside("Stopped.")
+    say_on_stderr("Stopped.")
 
 
 def _show(document: dict[str, Any], data_dir: Path, *, json_output: bool, detached: bool) -> None:

@@ -6,7 +6,7 @@ from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
 
 
 def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Upgrade a cluster to forwarding, by two rolling restarts.
+    """Upgrade to forwarding by two rolling restarts.
 
     The first makes the brokers support Envelopes, the second makes them forward. For a cluster
     started with inter.broker.protocol.version below 3.4 (and, to act as the previous release,

@@ -27,7 +27,10 @@ rootLogger.appenderRef.console.ref = console
 
 @app.command()
 def start(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Start a cluster's embedded ZooKeeper again after it has exited; returns when it serves."""
+    """Start a cluster's ZooKeeper again after it has exited.
+
+    Returns when it serves. For the embedded ZooKeeper only.
+    """
     from bridgehead.cluster.client import ClusterClient
 
     answer = ClusterClient(data_dir).start_zookeeper()
@@ -48,7 +51,10 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run one server, configured by the ZOO_* variables of the official image."""
+    """Run one ZooKeeper server in the foreground.
+
+    It is configured by the ZOO_* variables of the official image.
+    """
     from bridgehead.cluster import zookeeper_alone
     from bridgehead.cluster.data_directory import make_private
     from bridgehead.cluster.errors import ClusterError

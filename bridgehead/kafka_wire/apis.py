@@ -44,7 +44,7 @@ Right = tuple[str, str]  # operation and resource type, as in `bridgehead.author
 
 
 class Route(Enum):
-    """Where a broker sends a request."""
+    """How a broker handles a request."""
 
     LOCAL = auto()  # this broker answers it
     FORWARD = auto()  # in an Envelope to the active controller
@@ -61,20 +61,21 @@ class ApiSpec:
     max_version: int
     flexible_from: int | None  # None: no version has compact types and tagged fields
     messages: str  # the package of its messages
-    # LOCAL or FORWARD; None for an API that is not served, and then `unserved_because`.
+    # LOCAL or FORWARD; None for an API that is not served for the reason `unserved_because`.
     route: Route | None = None
     unserved_because: str = ""
     # None: no response can report an error of the whole request.
     error_shape: ErrorShape | None = None
     # Versions up to this one are logged as deprecated (docs/kafka/logs.md).
     deprecated_through: int = -1
-    # The rights that an effect needs: one of them, or the one of the resource's type. `ALL CLUSTER`
-    # is every right on the cluster.
+    # The rights that an effect needs. One of them suffices; if the request names resources of
+    # several types, it is the one of the resource's type. `ALL CLUSTER` is every right on the
+    # cluster.
     rights: tuple[Right, ...] = ()
     # Rights that only decide what a response shows.
     rights_to_see: tuple[Right, ...] = ()
-    # KIP-590 §Protocol Bumps: the drafted dialect forwards only lower versions. Exactly the APIs
-    # that a broker below the bridge release writes to ZooKeeper itself.
+    # KIP-590 §Protocol Bumps: the drafted dialect forwards only lower versions. These are exactly
+    # the APIs for which a broker below the bridge release writes to ZooKeeper itself.
     forwarded_below: int | None = None
     # From this version on, the controller mutation quota rejects; in older ones it only throttles.
     strict_quota_from: int | None = None
@@ -83,7 +84,7 @@ class ApiSpec:
 
     @property
     def request(self) -> type[Any]:
-        """The class of the request. Imported at first use: a broker needs few of all APIs."""
+        """The class of the request. Imported at first use: a broker uses few of the APIs."""
         return self._message("Request")
 
     @property
@@ -184,9 +185,9 @@ def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
 
 _DRAFTS: Final = "messages.drafted"
 _NO_RECORDS: Final = "there is no data plane: every partition is an empty log"
-_NO_GROUPS: Final = "no broker keeps groups: requests about groups find none"
-_NO_TRANSACTIONS: Final = "no broker keeps transactions: requests about transactions find none"
-_OWN_CHANNEL: Final = "brokers and controller use a channel of their own (gRPC)"
+_NO_GROUPS: Final = "brokers store no groups"
+_NO_TRANSACTIONS: Final = "brokers store no transactions"
+_OWN_CHANNEL: Final = "brokers and controller communicate over gRPC instead"
 _KRAFT: Final = "only KRaft has it; Kafka with ZooKeeper closes the connection too"
 _ALTER_CONFIGS: Final = "ALTER_CONFIGS CLUSTER, ALTER_CONFIGS TOPIC"
 _PARTITIONS: Final = per("partitions", "partition_index")
@@ -342,7 +343,7 @@ _KRAFT_ONLY: Final = (
 
 
 def _as_drafted(spec: ApiSpec) -> ApiSpec:
-    """KIP-590 bumps some APIs to a version Kafka never had, with the fields of the one before."""
+    """Return the row as drafted: KIP-590 adds a version with the same fields to some APIs."""
     return replace(
         spec,
         max_version=max(spec.max_version, spec.forwarded_below or 0),
@@ -369,7 +370,7 @@ def error_response(
 ) -> Any:
     """Return the response that reports `error` for everything in `request`.
 
-    None if no response of this version can: only for APIs that are not served.
+    None if no response of this version can report it; only APIs that are not served have this.
     """
     spec = DRAFTED_SPECS[api_key]  # its messages have every field of both dialects
     if spec.error_shape is None:

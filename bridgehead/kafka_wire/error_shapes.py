@@ -35,8 +35,8 @@ class Failure:
         return self.error is ErrorCode.NOT_CONTROLLER
 
 
-# From response class, request and failure to the response. None where this version of the response
-# has no field for an error of the whole request.
+# A function of response class, request and failure that returns the response; None if this version
+# of the response has no field for an error of the whole request.
 ErrorShape = Callable[[type[Any], Any, Failure], Any]
 # The error message that Kafka sends for a failure.
 Text = Callable[[Failure], str | None]
@@ -69,7 +69,7 @@ def empty_when_not_controller(failure: Failure) -> str | None:
 
 
 def whole(text: Text = given_text, **constants: Any) -> ErrorShape:
-    """One code for the whole response. `constants` replace defaults of the schema."""
+    """Return the shape with one code for the response. `constants` replace schema defaults."""
     return lambda response, _request, failure: _struct(response, failure, text, constants)
 
 
@@ -124,8 +124,9 @@ def per(
     Args:
         elements: the request's list, by its name or by a function of the request.
         copied: fields that are copied from the request's element, separated by spaces; "a=b" where
-            the response calls it `a` and the request `b`. A name or number becomes the one field.
-        into: the response's list, where it has another name than the request's.
+            the response calls it `a` and the request `b`. An element that is a name or a number is
+            copied to the one field.
+        into: the response's list, if it has another name than the request's.
         nested: the same for a list within each element.
         text: the error message.
         constants: fields of the response's element that differ from the schema's defaults.
@@ -139,7 +140,7 @@ def per(
 
 
 def since(version: int, shape: ErrorShape, before: ErrorShape | None = None) -> ErrorShape:
-    """`shape` from `version` on, `before` in older versions."""
+    """Return a shape that is `shape` from `version` on, and `before` in older versions."""
 
     def build(response: type[Any], request: Any, failure: Failure) -> Any:
         chosen = shape if failure.version >= version else before
@@ -149,7 +150,7 @@ def since(version: int, shape: ErrorShape, before: ErrorShape | None = None) -> 
 
 
 def not_controller_as_whole(shape: ErrorShape) -> ErrorShape:
-    """`shape`; for NOT_CONTROLLER one code and no elements."""
+    """Return `shape`, except that NOT_CONTROLLER is one code without elements."""
     as_whole = whole(default_text)
     return lambda response, request, failure: (as_whole if failure.is_not_controller else shape)(
         response, request, failure
@@ -157,7 +158,7 @@ def not_controller_as_whole(shape: ErrorShape) -> ErrorShape:
 
 
 def not_controller_in_elements(shape: ErrorShape) -> ErrorShape:
-    """`shape`; NOT_CONTROLLER is the code of the elements and not of the response."""
+    """Return `shape`, except that only the elements have NOT_CONTROLLER, not the response."""
 
     def build(response: type[Any], request: Any, failure: Failure) -> Any:
         answer = shape(response, request, failure)
@@ -186,7 +187,7 @@ def _struct(target: type[Any], failure: Failure, text: Text, values: Mapping[str
     return target(**common, **values)
 
 
-# Elements of requests in which Kafka does not just follow one list.
+# The elements of those requests for which `per` needs more than the name of a list.
 
 
 def metadata_topics(request: Any) -> Iterable[Any]:
@@ -212,7 +213,7 @@ def altered_topics(request: Any) -> Iterable[str]:
 def fetched_groups(request: Any) -> Iterable[str]:
     """Return the groups of OffsetFetch 8+, each once, in the order of Kafka's hash table.
 
-    Beyond NAMES_MAX groups in the order of the request.
+    Beyond NAMES_MAX groups, the order is that of the request.
     """
     distinct = list(dict.fromkeys(group.group_id for group in request.groups))
     if len(distinct) > NAMES_MAX:
@@ -231,8 +232,8 @@ class FetchedTopic(NamedTuple):
 def fetched_topics(request: Any) -> Iterable[FetchedTopic]:
     """Return the topics of OffsetFetch 0 and 1 as Kafka's two hash tables order them.
 
-    The first holds every partition with its topic, the second the results of each topic. Beyond
-    NAMES_MAX topics in the order of the request.
+    The first table has every partition with its topic, the second the results of each topic.
+    Beyond NAMES_MAX topics, the order is that of the request.
     """
     requested: dict[str, dict[int, None]] = {}
     for topic in request.topics or ():

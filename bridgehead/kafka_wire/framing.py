@@ -65,7 +65,7 @@ class FrameBuffer:
             frames, used = self._take(self._buffer)
             del self._buffer[:used]
             return frames
-        # Most reads hold whole frames: they are cut out of the data with one copy.
+        # Most reads have whole frames; these are cut out of the data with one copy.
         frames, used = self._take(data)
         if used < len(data):
             self._buffer += data[used:]

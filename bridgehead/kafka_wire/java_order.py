@@ -1,7 +1,7 @@
 """The iteration order of Java's HashMap, where a response of Kafka depends on it.
 
 Recorded responses are compared byte for byte. Derived from the published behaviour of
-java.util.HashMap; no bucket here becomes a tree.
+java.util.HashMap. No bucket of these maps becomes a tree.
 """
 
 from __future__ import annotations

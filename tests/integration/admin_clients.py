@@ -25,10 +25,10 @@ _TIMEOUT_S: Final = 60
 
 
 class AnyAdmin(Protocol):
-    """The common interface. `legacy`: AlterConfigs, else IncrementalAlterConfigs."""
+    """The common interface. `legacy` selects AlterConfigs instead of IncrementalAlterConfigs."""
 
     has_incremental: bool
-    legacy_keeps_others: bool  # the client sends the other configs, too
+    legacy_keeps_others: bool  # with AlterConfigs the client also sends the other configs
 
     def create(
         self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]
@@ -88,7 +88,7 @@ class ConfluentAdmin:
         return len(self._admin.list_topics(name, timeout=_TIMEOUT_S).topics[name].partitions)
 
     def close(self) -> None:
-        del self._admin  # its threads end with it
+        del self._admin  # this ends its threads
 
 
 class KafkaPythonAdmin:
@@ -120,7 +120,7 @@ class KafkaPythonAdmin:
             [resource], raise_on_unknown=False, incremental=not legacy
         )
         (result,) = (found[name] for found in results.values())
-        if result != "OK":  # the text of its exception
+        if result != "OK":  # then it is the text of an exception
             code = re.match(r"\[Error (\d+)\] ", result)
             assert code, result
             raise kafka.errors.for_code(int(code[1]))(result)
@@ -143,7 +143,7 @@ class KafkaPythonAdmin:
 
 
 class AiokafkaAdmin:
-    """aiokafka: most requests return codes; its own table turns them into exceptions."""
+    """aiokafka. Most requests return error codes; its own table turns them into exceptions."""
 
     has_incremental = False
     legacy_keeps_others = False

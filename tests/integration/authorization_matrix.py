@@ -11,8 +11,8 @@ from typing import Final
 from raw_client.codec import topic_body
 from tests.integration.authorization_row import (
     CLUSTER_DENIED,
-    MAY,
-    TOKENS_NOT_HERE,
+    NOT_DENIED,
+    TOKENS_NOT_ALLOWED,
     TOPIC_DENIED,
     TXN_DENIED,
     USER_DENIED,
@@ -72,7 +72,7 @@ ROWS: Final[tuple[Row, ...]] = (
         12,
         "DESCRIBE",
         {**_METADATA, "topics": [{"topicId": _NO_TOPIC_ID, "name": "{name}"}]},
-        allowed=[MAY, MAY],
+        allowed=[NOT_DENIED, NOT_DENIED],
     ),
     on_topic(
         "Metadata of all topics",
@@ -116,7 +116,7 @@ ROWS: Final[tuple[Row, ...]] = (
     ),
     on_topic("DeleteTopics", 20, 3, "DELETE", {"topicNames": ["{name}"], "timeoutMs": 10000}),
     on_topic(
-        "DeleteTopics of a missing one",
+        "DeleteTopics of a missing topic",
         20,
         3,
         "DELETE",
@@ -202,7 +202,9 @@ ROWS: Final[tuple[Row, ...]] = (
         "ALTER",
         {"dirs": [{"path": "/x", "topics": [{"name": "{name}", "partitions": [0]}]}]},
     ),
-    on_cluster("DescribeLogDirs", 35, 3, "DESCRIBE", {"topics": []}, allowed=[MAY, MAY]),
+    on_cluster(
+        "DescribeLogDirs", 35, 3, "DESCRIBE", {"topics": []}, allowed=[NOT_DENIED, NOT_DENIED]
+    ),
     on_topic(
         "CreatePartitions",
         37,
@@ -215,14 +217,14 @@ ROWS: Final[tuple[Row, ...]] = (
         },
     ),
     Row(
-        "CreateDelegationToken for another",
+        "CreateDelegationToken for another owner",
         38,
         3,
         "CREATE_TOKENS",
         "USER",
         _TOKEN_FOR_ANOTHER,
         denied=[USER_DENIED],
-        special={"anonymous": [TOKENS_NOT_HERE], "token": [TOKENS_NOT_HERE]},
+        special={"anonymous": [TOKENS_NOT_ALLOWED], "token": [TOKENS_NOT_ALLOWED]},
     ),
     Row(
         "RenewDelegationToken of an unknown token",
@@ -231,8 +233,8 @@ ROWS: Final[tuple[Row, ...]] = (
         "DESCRIBE",
         "USER",
         _UNKNOWN_TOKEN,
-        denied=[MAY],
-        special={"anonymous": [TOKENS_NOT_HERE], "token": [TOKENS_NOT_HERE]},
+        denied=[NOT_DENIED],
+        special={"anonymous": [TOKENS_NOT_ALLOWED], "token": [TOKENS_NOT_ALLOWED]},
     ),
     Row(
         "ExpireDelegationToken of an unknown token",
@@ -241,11 +243,11 @@ ROWS: Final[tuple[Row, ...]] = (
         "DESCRIBE",
         "USER",
         {"hmac": "AAAA", "expiryTimePeriodMs": -1},
-        denied=[MAY],
-        special={"anonymous": [TOKENS_NOT_HERE], "token": [TOKENS_NOT_HERE]},
+        denied=[NOT_DENIED],
+        special={"anonymous": [TOKENS_NOT_ALLOWED], "token": [TOKENS_NOT_ALLOWED]},
     ),
     Row(
-        "DescribeDelegationToken of others",
+        "DescribeDelegationToken of another owner",
         41,
         2,
         "DESCRIBE_TOKENS",
@@ -254,7 +256,7 @@ ROWS: Final[tuple[Row, ...]] = (
         observe=lambda answer, _: (answer["errorCode"], len(answer["tokens"])),
         denied=(0, 0),
         allowed=(0, 1),
-        special={"anonymous": (TOKENS_NOT_HERE, 0), "token": (TOKENS_NOT_HERE, 0)},
+        special={"anonymous": (TOKENS_NOT_ALLOWED, 0), "token": (TOKENS_NOT_ALLOWED, 0)},
     ),
     on_group("DeleteGroups", 42, 2, "DELETE", {"groupsNames": ["{name}"]}),
     on_cluster(
@@ -268,7 +270,7 @@ ROWS: Final[tuple[Row, ...]] = (
             "timeoutMs": 1000,
         },
         denied=[CLUSTER_DENIED, CLUSTER_DENIED],
-        allowed=[MAY, MAY],
+        allowed=[NOT_DENIED, NOT_DENIED],
     ),
     on_cluster(
         "AlterPartitionReassignments",
@@ -280,7 +282,7 @@ ROWS: Final[tuple[Row, ...]] = (
             "topics": [{"name": "{name}", "partitions": [{"partitionIndex": 0, "replicas": [1]}]}],
         },
         denied=[CLUSTER_DENIED, CLUSTER_DENIED],
-        allowed=[MAY, MAY],
+        allowed=[NOT_DENIED, NOT_DENIED],
     ),
     on_cluster(
         "ListPartitionReassignments", 46, 0, "DESCRIBE", {"timeoutMs": 1000, "topics": None}
@@ -311,7 +313,7 @@ ROWS: Final[tuple[Row, ...]] = (
         "DESCRIBE",
         {"users": [{"name": "{name}"}]},
         denied=[CLUSTER_DENIED, CLUSTER_DENIED],
-        allowed=[MAY, MAY],
+        allowed=[NOT_DENIED, NOT_DENIED],
     ),
     on_cluster("AlterUserScramCredentials", 51, 0, "ALTER", _SCRAM),
     on_cluster(

@@ -10,16 +10,16 @@ from typing import Any, Final
 from bridgehead.authorizer import Operation, ResourceType
 
 TOPIC_DENIED, GROUP_DENIED, CLUSTER_DENIED, TXN_DENIED, USER_DENIED = 29, 30, 31, 53, 65
-TOKENS_NOT_HERE: Final = 64
+TOKENS_NOT_ALLOWED: Final = 64
 DENIALS: Final = frozenset({29, 30, 31, 53, 65, 64})
-MAY: Final = "may"
+NOT_DENIED: Final = "not denied"
 
 Observed = Any
 
 
 def codes(answer: Any, _name: str) -> Observed:
-    """Return every error code in order; MAY for any that is not a denial."""
-    return [code if code in DENIALS else MAY for code in _codes(answer)]
+    """Return every error code in order; a code that is not a denial becomes NOT_DENIED."""
+    return [code if code in DENIALS else NOT_DENIED for code in _codes(answer)]
 
 
 def _codes(value: Any) -> list[int]:
@@ -48,7 +48,7 @@ class Row:
     resource_type: ResourceType
     body: Any
     denied: Observed
-    allowed: Observed = field(default_factory=lambda: [MAY])
+    allowed: Observed = field(default_factory=lambda: [NOT_DENIED])
     observe: Callable[[Any, str], Observed] = codes
     topic: bool = False  # the topic must exist
     special: dict[str, Observed] = field(default_factory=dict)  # by persona

@@ -1,4 +1,4 @@
-"""A broker without a node: real sockets and a channel, with scripted controller and clients."""
+"""A broker without a node. Sockets and channel are real; controller and clients are scripted."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from metrics.node_metrics import NodeMetrics
 from raw_client.asynchronous import AsyncConnection
 
 API_VERSIONS = encode_request_header(RequestHeader(18, 0, 7, "c"))
-ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # of ApiVersions, with its length
+ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # the response to API_VERSIONS
 
 
 class Controller:
-    """Answers CreateTopics without errors; can hold replies back."""
+    """Answers CreateTopics without errors. While `go` is cleared, replies wait."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []
@@ -203,11 +203,11 @@ def correlation_id(answer: bytes | None) -> int:
 
 
 async def _no_response(_request: ClientRequest) -> bytes | None:
-    raise AssertionError("an Envelope of a client's own was opened")
+    raise AssertionError("a client's Envelope was opened")
 
 
 def _envelopes_close() -> ClientEnvelope:
-    """Close the connection of every client Envelope, as without forwarding."""
+    """Return a handler of Envelopes that closes the client's connection."""
     return ClientEnvelope(
         between_brokers=None,
         authorize_for=lambda _: allow_everything,
@@ -220,5 +220,5 @@ def _envelopes_close() -> ClientEnvelope:
 
 async def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
     async with asyncio.timeout(within_s):
-        while not condition():  # any condition at all
+        while not condition():
             await asyncio.sleep(0.005)

@@ -1,5 +1,6 @@
-"""A node whose wall clock follows a file, `CLOCKS/ID`, by libfaketime; monotonic time stays true.
+"""A node whose wall clock libfaketime shifts by the offset in the file `CLOCKS/ID`.
 
+The monotonic clock is not changed.
 The variables CLOCKS and LIBFAKETIME name the folder and the library. The file holds an offset in
 seconds, such as `+3600`.
 """
@@ -19,7 +20,7 @@ if __name__ == "__main__":
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             "FAKETIME_CACHE_DURATION": "1",
         }
-        # The same pid: the supervisor watches it.
+        # `exec` keeps the pid, which the supervisor watches.
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **clock})
     from node.__main__ import main
 

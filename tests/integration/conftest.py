@@ -87,7 +87,7 @@ def zookeeper(zookeeper_server: EmbeddedZooKeeper) -> ZooKeeperForTest:
 
 @pytest.fixture
 def start_cluster() -> Iterator[StartCluster]:
-    """`start_cluster(brokers=3, ...)` takes what `Cluster` takes and returns it started."""
+    """`start_cluster(brokers=3, ...)` takes the arguments of `Cluster` and starts the cluster."""
     with ExitStack() as running:
 
         def start(**options: Any) -> Cluster:
@@ -98,7 +98,7 @@ def start_cluster() -> Iterator[StartCluster]:
 
 @pytest.fixture
 def fake_node_command() -> tuple[str, ...]:
-    """The `node_command` for clusters of fake nodes, which only keep the process contract."""
+    """The `node_command` for clusters of fake nodes, which have only a node's interface."""
     return (sys.executable, str(Path(__file__).with_name("fake_node.py")))
 
 

@@ -142,13 +142,4 @@ ACL_FILTER: dict[str, Any] = {
         }
     ]
 }
-# The other APIs whose version KIP-590 raises. The controller rejects them here, without an
-# authorizer and a secret key.
-BUMPED_SECURITY_APIS: tuple[tuple[int, int, dict[str, Any]], ...] = (
-    (30, 3, ACL),
-    (31, 3, ACL_FILTER),
-    (38, 3, {"renewers": [], "maxLifetimeMs": -1}),
-    (39, 3, {"hmac": "AAA=", "renewPeriodMs": -1}),
-    (40, 3, {"hmac": "AAA=", "expiryTimePeriodMs": -1}),
-)
 BUMPED = ((ALTER_CONFIGS, 2, ALTER), (INCREMENTAL, 2, SET), (QUOTAS, 1, QUOTA))

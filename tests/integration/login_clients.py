@@ -58,10 +58,7 @@ class Login:
     @property
     def token(self) -> str:
         """Return an unsecured token of the user, valid for a minute."""
-        now = int(time.time())
-        parts = {"alg": "none"}, {"sub": self.user, "iat": now - 1, "exp": now + 60}
-        texts = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
-        return ".".join(text.decode().rstrip("=") for text in texts) + "."
+        return unsecured_token(self.user, expires_s=int(time.time()) + 60)
 
     def tls(self) -> ssl.SSLContext | None:
         if self.ca is None:
@@ -70,6 +67,13 @@ class Login:
         if self.certificate is not None:
             context.load_cert_chain(self.certificate)
         return context
+
+
+def unsecured_token(user: str, *, expires_s: int) -> str:
+    """Return an unsigned OAUTHBEARER token (RFC 7515) issued an hour before it expires."""
+    parts = {"alg": "none"}, {"sub": user, "iat": expires_s - 3600, "exp": expires_s}
+    texts = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
+    return ".".join(text.decode().rstrip("=") for text in texts) + "."
 
 
 def confluent_options(login: Login) -> dict[str, Any]:

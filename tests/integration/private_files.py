@@ -1,4 +1,4 @@
-"""Which files other users can read, and which hold a secret."""
+"""Find the files that other users can read, and those that hold a secret."""
 
 from __future__ import annotations
 

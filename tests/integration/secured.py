@@ -58,7 +58,7 @@ class Secured:
     @staticmethod
     @contextmanager
     def start(folder: Path, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[Secured]:
-        """Three brokers; `more` are properties."""
+        """Start three brokers, with `more` properties."""
         ca = trustme.CA()
         broker = ca.issue_cert("127.0.0.1", "localhost")
         properties = {
@@ -90,7 +90,7 @@ class Secured:
         password: str = "",
         certificate: Path | None = None,
     ) -> Login:
-        """Log in at one broker's listener."""
+        """Return a login at one broker's listener."""
         return Login(
             self.cluster.bootstrap_server(broker, protocol),
             protocol,
@@ -106,7 +106,7 @@ class Secured:
         return self._issue(self._ca, name, self._folder / f"{name}.pem")
 
     def strangers_certificate(self, name: str) -> Path:
-        """The same name from another authority."""
+        """Return a file with a certificate of another authority and its key."""
         return self._issue(trustme.CA(), name, self._folder / f"{name}-stranger.pem")
 
     def _issue(self, ca: trustme.CA, name: str, file: Path) -> Path:
@@ -126,7 +126,7 @@ class Secured:
         )
 
     def set_password(self, user: str, password: str) -> None:
-        """For both SCRAMs."""
+        """Set a user's password for both SCRAM mechanisms."""
         changes: list[UserScramCredentialAlteration] = [
             UserScramCredentialUpsertion(user, ScramCredentialInfo(each, 4096), password.encode())
             for each in _SCRAMS
@@ -134,7 +134,7 @@ class Secured:
         self._alter(changes)
 
     def delete_user(self, user: str) -> None:
-        """Both SCRAMs."""
+        """Delete a user's credentials of both SCRAM mechanisms."""
         self._alter([UserScramCredentialDeletion(user, each) for each in _SCRAMS])
 
     def _alter(self, changes: list[UserScramCredentialAlteration]) -> None:
@@ -143,11 +143,11 @@ class Secured:
             done.result(timeout=60)
 
     def until_it_works(self, login: Login) -> None:
-        """Wait until a broker has learned a new password."""
+        """Wait until a broker accepts a new password."""
         wait_until(lambda: self._may(login))
 
     def until_it_is_refused(self, login: Login) -> None:
-        """Wait until a broker has learned that a user is deleted."""
+        """Wait until a broker rejects a deleted user."""
         wait_until(lambda: not self._may(login))
 
     @staticmethod
@@ -164,7 +164,7 @@ class Secured:
 
     @staticmethod
     def metric_of(cluster: Cluster, broker: int, name: str) -> float:
-        """The same, of any cluster."""
+        """Return the metric of a broker of any cluster."""
         with urllib.request.urlopen(cluster.brokers[broker].metrics_url) as page:
             lines = page.read().decode().splitlines()
         (value,) = [
@@ -175,12 +175,12 @@ class Secured:
         return value
 
     def events(self, broker: int, kind: str) -> list[dict[str, object]]:
-        """A broker's events of one kind."""
+        """Return a broker's events of one kind."""
         return self.events_of(self.cluster, broker, kind)
 
     @staticmethod
     def events_of(cluster: Cluster, broker: int, kind: str) -> list[dict[str, object]]:
-        """The same, of any cluster."""
+        """Return the events of a broker of any cluster."""
         folder = cluster.data_dir / "evidence"
         return [
             event

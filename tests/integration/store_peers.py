@@ -1,4 +1,4 @@
-"""An elected store, and a proxy before ZooKeeper that can lose the reply to a multi."""
+"""An elected store, and a proxy of ZooKeeper that can drop the reply to a multi."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SESSION_TIMEOUT_MS = 6000
 def new_store(
     connect: str, on_state: Callable[[SessionState], None] = lambda _state: None
 ) -> ZooKeeperStore:
-    """A store that is not open."""
+    """Return a store that is not open."""
     return ZooKeeperStore(
         connect,
         session_timeout_ms=SESSION_TIMEOUT_MS,

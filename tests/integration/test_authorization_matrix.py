@@ -1,4 +1,4 @@
-"""Every API for principals with and without rights, at the controller and forwarded."""
+"""Every API for principals with and without rights, direct and forwarded."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ PERSONAS: Final = ("allowed", "denied", "describe", "super", "anonymous", "token
 USERS: Final = ("admin", "broker", "describe", "denied", "owner")
 LISTENER: Final = "SASL_PLAINTEXT"
 MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-# These need no right, or an empty broker has nothing to protect. Envelope (58) has a test of its
-# own: test_client_envelopes.py.
+# These need no right, or an empty broker has nothing to protect. test_client_envelopes.py tests
+# Envelope (58).
 NO_RIGHT_NEEDED: Final = {16, 17, 18, 36, 58, 66, 68, 69}
 
 
@@ -84,7 +84,7 @@ def creation(binding: AclBinding) -> dict[str, Any]:
 
 
 def bindings() -> Iterator[AclBinding]:
-    """Yield all ACLs. A row's user may use the row's names from this host only."""
+    """Yield all ACLs. They allow a row's user the row's names from this host only."""
     for row in ROWS:
         pattern = ResourcePattern(row.resource_type, "PREFIXED", f"m{ROWS.index(row)}-")
         if row.resource_type == "CLUSTER":
@@ -167,7 +167,7 @@ def token_client(cluster: Cluster, row: Row, broker: int) -> Client:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.label for row in ROWS])
 def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -> None:
-    """Six principals on two paths, direct and forwarded, with equal results."""
+    """For six principals the direct and the forwarded response are equal."""
     results: dict[tuple[str, str], Any] = {}
     for persona in PERSONAS:
         for path, broker in PATHS.items():
@@ -185,7 +185,7 @@ def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -
     assert results == want
 
 
-def test_every_served_api_has_its_row() -> None:
+def test_every_served_api_has_a_row() -> None:
     assert {row.key for row in ROWS} | NO_RIGHT_NEEDED == set(SHIPPED)
     assert len(ROWS) * len(PERSONAS) * len(PATHS) >= 300
     forwarded = {key for key, way in SHIPPED.items() if way is Route.FORWARD}

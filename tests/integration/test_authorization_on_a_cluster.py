@@ -22,7 +22,7 @@ from tests.integration.waiting import wait_until
 
 CONTROLLER, OTHER = 1, 2
 LISTENER: Final = "SASL_PLAINTEXT"
-# Differs from the brokers' address, so that a mix-up of the two shows.
+# Differs from the brokers' address, so that the tests detect a mix-up of the two.
 CLIENTS_HOST: Final = "127.0.0.2"
 TOPIC, LITERAL, PREFIXED, DENY, ALLOW = 2, 3, 4, 2, 3
 CREATE, DESCRIBE = 5, 8
@@ -40,11 +40,11 @@ PROPERTIES_OF_BROKERS: Final = {
 }
 
 
-class Story(NamedTuple):
+class Results(NamedTuple):
     """The results that the clients got."""
 
-    created: list[int]  # error codes: alice's topic, bob's, alice's denied one
-    learned: bool  # whether the other broker applied the new ACL in time
+    created: list[int]  # error codes: alice's topic, bob's topic, alice's denied topic
+    applied: bool  # whether the other broker applied the new ACL in time
 
 
 def acl(kind: int, how: int, name: str, principal: str, operation: int, permission: int) -> Any:
@@ -85,8 +85,8 @@ def sees(cluster: Cluster, user: str, name: str) -> bool:
     return bool(answer["topics"][0]["errorCode"] == 0)
 
 
-def play(cluster: Cluster) -> Story:
-    """Alice may create a-* from her host except a-denied; bob has no rights, then DESCRIBE."""
+def use_rights(cluster: Cluster) -> Results:
+    """Alice can create a-* except a-denied, from one host; bob has no right, then DESCRIBE."""
     codes = grant(
         cluster,
         acl(TOPIC, PREFIXED, "a-", "User:alice", CREATE, ALLOW),
@@ -101,7 +101,7 @@ def play(cluster: Cluster) -> Story:
     assert create(cluster, CONTROLLER, "admin", "seen") == 0
     assert not sees(cluster, "bob", "seen")
     assert grant(cluster, acl(TOPIC, LITERAL, "seen", "User:bob", DESCRIBE, ALLOW)) == [0]
-    return Story(created, wait_until(lambda: sees(cluster, "bob", "seen")))
+    return Results(created, wait_until(lambda: sees(cluster, "bob", "seen")))
 
 
 def verdicts(folder: Path) -> dict[str, Verdict]:
@@ -113,7 +113,7 @@ def test_denials_are_logged_and_the_evidence_passes(tmp_path: Path) -> None:
     """The controller's authorizer log names client and host, with control characters escaped."""
     options: dict[str, Any] = {"brokers": 2, "controller": CONTROLLER, "data_dir": tmp_path}
     with Cluster(**options, properties=PROPERTIES_OF_BROKERS) as cluster:
-        assert play(cluster) == Story([0, 29, 29], True)
+        assert use_rights(cluster) == Results([0, 29, 29], True)
         hostile = "User:e\nPrincipal = User:bob is Allowed\u0001\u2028\"\\'"
         assert grant(cluster, acl(TOPIC, LITERAL, "seen", hostile, DESCRIBE, ALLOW)) == [0]
         refused = grant(cluster, acl(TOPIC, LITERAL, "a\nb", "User:x", DESCRIBE, ALLOW))
@@ -135,7 +135,7 @@ def test_denials_are_logged_and_the_evidence_passes(tmp_path: Path) -> None:
 
 
 def test_acls_written_to_zookeeper_by_other_tools_apply(tmp_path: Path) -> None:
-    """At the controller and at the other broker, as when Kafka's tools write ACLs directly."""
+    """The controller and the other broker apply an ACL that Kafka's tools write directly."""
     with Cluster(
         brokers=2, controller=CONTROLLER, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS
     ) as cluster:

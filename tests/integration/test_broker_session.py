@@ -1,4 +1,4 @@
-"""The broker session registers the broker once, whatever happens to replies and sessions."""
+"""A broker stays registered once when replies, sessions or registrations are lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDPOINT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 
 
 class Broker:
-    """A watcher behind a proxy; notes what it reports."""
+    """A watcher behind a proxy; records the epochs and events that it reports."""
 
     def __init__(self, connect: str, proxy: ReplyLosingProxy) -> None:
         self.proxy = proxy
@@ -57,7 +57,7 @@ class Broker:
 
 @pytest.fixture
 async def broker(zookeeper: ZooKeeperForTest) -> AsyncIterator[Broker]:
-    """Registered as broker 7."""
+    """A broker that is registered with id 7."""
     store = new_store(zookeeper.connect)
     await store.open(10)
     await store.ensure_start_up_paths("a cluster")
@@ -101,6 +101,7 @@ async def test_a_registration_with_a_lost_reply_is_reported(
     assert broker.count(BrokerRegistered) == 2
 
 
+@pytest.mark.long
 async def test_a_refused_registration_is_tried_again_in_the_same_session(
     broker: Broker, truth: KazooClient, caplog: pytest.LogCaptureFixture
 ) -> None:

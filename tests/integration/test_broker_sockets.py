@@ -38,9 +38,9 @@ async def test_responses_keep_the_order_of_requests() -> None:
         await until(lambda: len(controller.seen) == 1)
         with pytest.raises(TimeoutError):
             await client.receive_or_none(within_s=0.2)
-        client.send(create(5))  # in a packet of its own
+        client.send(create(5))  # in its own packet
         await (await broker.connect()).exchange(API_VERSIONS)
-        assert len(controller.seen) == 1, "the next one starts only when this one is answered"
+        assert len(controller.seen) == 1, "a request starts only when the one before it is answered"
         controller.go.set()
         assert [correlation_id(await client.receive_or_none()) for _ in range(5)] == [1, 7, 3, 4, 5]
 
@@ -128,7 +128,6 @@ async def test_two_clients_with_equal_ports_and_ids_get_different_request_ids() 
         assert {e.client_address for e in controller.seen} == {b"\x7f\0\0\1"}
 
 
-# Frames on which a recorded Kafka closed or answered, beyond what one API's handler decides.
 def _recorded_malformed() -> list[Any]:
     for line in gzip.decompress(RECORDING.read_bytes()).splitlines():
         case = json.loads(line)
@@ -145,12 +144,14 @@ async def test_malformed_frames_are_handled_as_by_kafka(step: Any) -> None:
         answer = await client.receive_or_none()
         if step.get("closed"):
             assert answer is None
-            assert controller.seen == [], "what is malformed is not forwarded"
+            assert controller.seen == [], "a malformed request was forwarded"
             return
         recorded = bytes.fromhex(step["response_hex"])
         assert correlation_id(answer) == correlation_id(recorded)
         assert answer is not None
-        if recorded[4:6] == b"\0\x23":  # ApiVersions, unsupported: nothing but protocol in it
+        if (
+            recorded[4:6] == b"\0\x23"
+        ):  # An unsupported version of ApiVersions: the response depends on the protocol alone.
             assert answer == recorded
         key = int(step["raw"][:4], 16)
         assert key == 18 or len(controller.seen) == 1

@@ -1,7 +1,7 @@
-"""The wall clock of one process jumps by an hour: the cluster serves, and tokens end as in Kafka.
+"""When the wall clock of one process jumps by an hour, the cluster serves on.
 
-Kafka compares a token's expiry with the clock of the broker that a client logs in at, and computes
-it with the controller's clock (docs/kafka/delegation-tokens.md).
+Tokens expire as in Kafka: the controller computes the expiry with its clock, and the broker at
+which a client logs in compares it with its own (docs/kafka/delegation-tokens.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ZOOKEEPER = "zookeeper"
 HOUR_S = 3600
 HALF_AN_HOUR_MS = 30 * 60 * 1000
 ANSWERED_WITHIN_S = 10.0
-SEEN_WITHIN_S = 120.0  # an hour is seen, not a second
+SEEN_WITHIN_S = 120.0  # tells a jump of an hour from a delay
 
 
 class Clocks:
@@ -146,9 +146,9 @@ def test_clocks_that_jump_by_an_hour_stop_nothing(cluster: Cluster, clocks: Cloc
             wait_until(jumped)
             with Client(cluster, BROKER).log_in("admin") as admin:  # A password does not expire.
                 fresh = admin.create(lifetime_ms=HALF_AN_HOUR_MS)
-            late = {name} if offset_s > 0 else set()
-            assert usable_at(cluster, token) == set(BROKERS) - late
-            # The controller has set its times.
+            ahead = {name} if offset_s > 0 else set()
+            assert usable_at(cluster, token) == set(BROKERS) - ahead
+            # The controller has set the token's times by its own clock.
             if name == CONTROLLER and offset_s < 0:
                 wait_until(lambda: usable_at(cluster, fresh) == {CONTROLLER})  # noqa: B023
             clocks.set(name, 0)

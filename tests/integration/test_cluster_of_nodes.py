@@ -14,7 +14,7 @@ from tests.integration.conftest import StartCluster
 def test_second_up_finds_the_metadata_of_the_first(
     tmp_path: Path, start_cluster: StartCluster
 ) -> None:
-    """Same folder, other ports."""
+    """Both clusters use the same folder, but other ports."""
     first = start_cluster(data_dir=tmp_path)
     cluster_id = first.cluster_id
     admin = KafkaAdminClient(bootstrap_servers=first.bootstrap_servers.split(","))
@@ -29,7 +29,7 @@ def test_second_up_finds_the_metadata_of_the_first(
 
 
 def test_controller_moves_to_every_broker(start_cluster: StartCluster) -> None:
-    """Each time with a new epoch; a pin moves along and survives a restart."""
+    """Each move has a new epoch. The last target is pinned, also after a restart."""
     cluster = start_cluster(controller=2)
     assert cluster.controller_id() == 2
     epochs = []
@@ -45,7 +45,7 @@ def test_controller_moves_to_every_broker(start_cluster: StartCluster) -> None:
 
 
 def test_killed_controller_is_replaced(start_cluster: StartCluster) -> None:
-    """After its session timed out. Restarted, it is a standby."""
+    """Another broker becomes active after the session timeout; the restarted one is a standby."""
     cluster = start_cluster(properties={"zookeeper.session.timeout.ms": "2000"})
     victim = cluster.kill_controller()
     successor = cluster.wait_for_controller(other_than=victim)

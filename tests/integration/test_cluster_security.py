@@ -1,4 +1,4 @@
-"""`bridgehead up --config` with listeners and users: when it is ready, users can log in."""
+"""When `bridgehead up --config` is ready, the users of the file can log in."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ users:
 acls:
   - {principal: "User:alice", operations: [create], resource: "topic:orders-", pattern: prefixed}
 """
-PLANTED = "planted-a"  # how each of them begins
+PLANTED = "planted-a"  # the beginning of every password
 
 
 def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -70,7 +70,7 @@ def login(data_dir: Path, broker: int, listener: str, **credentials: object) -> 
 
 @pytest.mark.parametrize("broker", [1, 2])
 def test_every_user_can_log_in_when_the_cluster_is_ready(data_dir: Path, broker: int) -> None:
-    """At every broker, with the mechanisms of the file and no other."""
+    """Users can log in at every broker, but only with the mechanisms of the file."""
     passwords = {"admin": "planted-admin-secret", "alice": "planted-alice-secret"}
     mechanisms = {
         "admin": {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"},
@@ -90,7 +90,7 @@ def test_every_user_can_log_in_when_the_cluster_is_ready(data_dir: Path, broker:
 
 @pytest.mark.parametrize("broker", [1, 2])
 def test_acls_of_the_file_apply_when_the_cluster_is_ready(data_dir: Path, broker: int) -> None:
-    """At every broker."""
+    """Every broker applies them."""
     password = "planted-alice-secret"
     credentials = login(
         data_dir, broker, "CLIENTS", mechanism="SCRAM-SHA-256", user="alice", password=password
@@ -105,7 +105,7 @@ def test_acls_of_the_file_apply_when_the_cluster_is_ready(data_dir: Path, broker
 
 
 def test_user_certificate_is_generated(data_dir: Path) -> None:
-    """It authenticates over mutual TLS."""
+    """The certificate authenticates its user over mutual TLS."""
     certificate = data_dir / "tls" / "users" / "alice.pem"
     assert LOGINS["aiokafka"](login(data_dir, 1, "MUTUAL", certificate=certificate)) == 2
     events = "".join(
@@ -127,7 +127,7 @@ def test_remote_plaintext_is_rejected(tmp_path: Path) -> None:
 
 
 def test_secrets_are_only_in_node_properties(data_dir: Path) -> None:
-    """Not in logs, events, cluster.json, status, process list, metrics or znodes."""
+    """Logs, events, cluster.json, status, process list, metrics and znodes have none."""
     texts = [bridgehead("status", "--data-dir", str(data_dir), *how) for how in ((), ("--json",))]
     assert all("127.0.0.1" in each.stdout for each in texts)
     pages = [_metrics_page(each) for each in ClusterClient(data_dir).status()["brokers"]]

@@ -1,4 +1,4 @@
-"""The `bridgehead` command: exit codes, versions of documents, a reader that goes away."""
+"""The `bridgehead` command: exit codes, versions of documents, and a closed output."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_module_is_the_command() -> None:
 
 
 def test_completion_can_be_shown_and_installed(tmp_path: Path) -> None:
-    """In a home folder of its own."""
+    """The test uses its own home folder."""
     for option in ("--show-completion", "--install-completion"):
         done = subprocess.run(
             module_command("bridgehead", option, "bash"),
@@ -84,7 +84,7 @@ def test_completion_can_be_shown_and_installed(tmp_path: Path) -> None:
         (("evidence", "seal", "EMPTY"), ExitCode.CANNOT_RUN),
     ],
 )
-def test_exit_code_tells_usage_environment_and_undecided_apart(
+def test_exit_codes_distinguish_failure_usage_undecided_and_cannot_run(
     arguments: tuple[str, ...], expected: ExitCode, run_folder: Path, tmp_path: Path
 ) -> None:
     places = {"RUN": str(run_folder), "EMPTY": str(tmp_path)}
@@ -131,7 +131,7 @@ def test_every_document_has_a_schema_version(folder: Path, run_folder: Path) -> 
     ],
     ids=" ".join,
 )
-def test_command_ends_quietly_when_its_reader_is_gone(
+def test_command_ends_without_an_error_when_its_output_is_closed(
     arguments: tuple[str, ...], folder: Path, run_folder: Path
 ) -> None:
     places = {"CLUSTER": str(folder), "RUN": str(run_folder)}
@@ -150,8 +150,8 @@ def test_command_ends_quietly_when_its_reader_is_gone(
     assert (done.returncode, done.stderr) == (ExitCode.OUTPUT_CLOSED, "")
 
 
-def test_up_stops_the_cluster_when_its_reader_is_gone(tmp_path: Path) -> None:
-    """And says nothing but its progress."""
+def test_up_stops_the_cluster_when_its_output_is_closed(tmp_path: Path) -> None:
+    """It reports no error."""
     reading, writing = os.pipe()
     os.close(reading)
     up = ("up", "--brokers=1", "--ports=auto", f"--data-dir={tmp_path / 'c'}")

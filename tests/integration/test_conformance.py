@@ -1,8 +1,8 @@
-"""Every API in every version: forwarded and direct responses have equal bytes, and are Kafka's.
+"""For every API and version, forwarded and direct responses have equal bytes and match Kafka's.
 
 The cases are in `conformance/`, one module per API. Each case is sent in each version to broker 2,
-which forwards, and to broker 1, the controller; and again to listeners of the drafted dialect if
-the version has the same fields there.
+which forwards, and to broker 1, the controller. If the version has the same fields in the drafted
+dialect, the case is also sent to drafted listeners.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Brokers:
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[Brokers]:
-    """Three brokers with every case's topic, which all brokers have learned."""
+    """Three brokers that know the topics of all cases."""
     with Cluster(
         controller=CONTROLLER,
         properties={
@@ -166,7 +166,7 @@ def brokers() -> Iterator[Brokers]:
 
 
 def _create_internal_topics(brokers: Brokers) -> None:
-    """With coordinators that the tables know."""
+    """Create the internal topics, with the coordinators that the tables expect."""
     leaders = [CreatableReplicaAssignment(*each) for each in enumerate([[n] for n in COORDINATORS])]
     topics = [CreatableTopic(name, -1, -1, leaders) for name in sorted(INTERNAL_TOPICS)]
     message = CreateTopicsRequest(topics=topics, timeout_ms=20_000)
@@ -225,15 +225,15 @@ def name_of(pair: Pair) -> str:
 
 @pytest.mark.parametrize("pair", REQUESTS, ids=name_of)
 def test_forwarded_and_direct_responses_are_equal_and_kafkas(brokers: Brokers, pair: Pair) -> None:
-    """Except for throttle times, times, ids and addresses."""
+    """The comparison ignores throttle times, other times, ids and addresses."""
     forwarded, direct = (comparable_response(brokers, request) for request in pair)
     assert forwarded == direct
 
 
 @pytest.mark.parametrize("pair", DRAFTED_REQUESTS, ids=name_of)
 def test_drafted_listener_responds_like_a_shipped_one(brokers: Brokers, pair: Pair) -> None:
-    """Unless a draft differs; the broker that is not the controller forwards fewer versions."""
-    elsewhere, direct = pair
+    """Cases for which a draft differs are left out. Drafted brokers forward fewer versions."""
+    forwarded, direct = pair
     at_controller = comparable_response(brokers, direct)
     way = route(
         direct.key,
@@ -243,14 +243,14 @@ def test_drafted_listener_responds_like_a_shipped_one(brokers: Brokers, pair: Pa
         broker_is_controller=False,
     )
     if way is not Route.NOT_CONTROLLER:
-        assert comparable_response(brokers, elsewhere) == at_controller
+        assert comparable_response(brokers, forwarded) == at_controller
         return
-    message = elsewhere.message()
+    message = forwarded.message()
     answer = brokers.call(FORWARDING, direct.key, direct.version, message, "drafted")
     if isinstance(answer, str):
         assert direct.case.answer == CLOSED
         return
-    # The code of the whole response may be NONE; the codes of the elements count.
+    # The code of the whole response can be NONE; the elements have the error.
     body = decode_json(direct.key, direct.version, answer)
     codes = error_codes([value for value in body.values() if isinstance(value, list)])
     assert codes <= {NOT_CONTROLLER}, codes
@@ -272,7 +272,7 @@ def comparable_response(brokers: Brokers, request: CaseRequest) -> tuple[int, by
 
 @pytest.mark.parametrize("broker", [CONTROLLER, FORWARDING])
 def test_alter_configs_of_a_broker_is_applied_by_that_broker(brokers: Brokers, broker: int) -> None:
-    """As kafka-configs.sh does it. In a Kafka that forwards, only the controller can.
+    """kafka-configs.sh sends this request. In a forwarding Kafka only the controller applies it.
 
     Row `alter-configs-named-broker` of docs/differences.md.
     """
@@ -331,15 +331,15 @@ def documented(dialect: str) -> dict[int, tuple[int, int]]:
 
 def test_cases_cover_every_served_version() -> None:
     covered: Counter[tuple[int, int]] = Counter((a.key, a.version) for a, _ in REQUESTS)
-    both_ways = set(SHIPPED) - {ENVELOPE}  # only the controller opens it
-    served = {(key, version) for key in both_ways for version in API_SPECS[key].versions}
+    keys = set(SHIPPED) - {ENVELOPE}  # only the controller opens an Envelope
+    served = {(key, version) for key in keys for version in API_SPECS[key].versions}
     assert served - set(covered) == set()
     assert len(REQUESTS) >= 400
     assert len(DRAFTED_REQUESTS) >= 400
 
 
 def test_differing_response_is_detected() -> None:
-    """A wrong code, a wrong text, an extra element, and bytes that differ in one code."""
+    """It has a wrong code, a wrong text, an extra element, or bytes that differ in one code."""
     expected = {"topics": [{"errorCode": 0, "errorMessage": "Topic name…"}]}
     right = {"topics": [{"errorCode": 0, "errorMessage": "Topic name is invalid", "name": "t"}]}
     assert lacking(expected, right) is None

@@ -12,7 +12,7 @@ from tests.integration.conftest import StartCluster
 WITHIN_S: Final = 60
 ANSWER_S: Final = 1.0
 ALTER, API_VERSIONS = 44, 18
-GREEDY: Final = "127.0.0.9"
+LIMITED: Final = "127.0.0.9"
 
 
 def served(client: Connection) -> bytes | str:
@@ -20,7 +20,7 @@ def served(client: Connection) -> bytes | str:
 
 
 def configure(admin: Connection, broker: str, name: str, value: str) -> None:
-    """Set one config of a broker, or of all for the name ""."""
+    """Set one config of a broker, or of all brokers if `broker` is empty."""
     config = {"name": name, "configOperation": 0, "value": value}
     resource = {"resourceType": 4, "resourceName": broker, "configs": [config]}
     body = {"resources": [resource], "validateOnly": False}
@@ -42,14 +42,14 @@ def test_stored_connection_limits_take_effect(
     address = cluster.bootstrap_server(1, "CLIENTS")
     deadline = time.monotonic() + WITHIN_S
 
-    configure(admin, "", "max.connections.per.ip.overrides", f"{GREEDY}:1")
-    first = Connection(address, GREEDY)
-    while served(second := Connection(address, GREEDY)) != CLOSED:
+    configure(admin, "", "max.connections.per.ip.overrides", f"{LIMITED}:1")
+    first = Connection(address, LIMITED)
+    while served(second := Connection(address, LIMITED)) != CLOSED:
         assert time.monotonic() < deadline, "the limit of an address never took effect"
         second.close()
-    assert isinstance(served(first), bytes), "existing connections stay"
+    assert isinstance(served(first), bytes), "an existing connection was closed"
     other = Connection(address)
-    assert isinstance(served(other), bytes), "other addresses have another limit"
+    assert isinstance(served(other), bytes), "the limit of one address applied to another"
     first.close()
 
     configure(admin, "1", "listener.name.clients.max.connections", "1")
@@ -58,9 +58,9 @@ def test_stored_connection_limits_take_effect(
         late.close()
     other.close()
     late.set_timeout(WITHIN_S)
-    assert isinstance(late.receive(), bytes), "it waited for its turn"
+    assert isinstance(late.receive(), bytes), "the waiting connection was not served"
 
     configure(admin, "1", "max.connections", "1")
     late.set_timeout(WITHIN_S)
-    assert late.receive() == CLOSED, "the broker is over its limit"
-    assert isinstance(served(admin), bytes), "the inter-broker listener is exempt"
+    assert late.receive() == CLOSED, "the broker did not close a connection above its limit"
+    assert isinstance(served(admin), bytes), "the limit applied to the inter-broker listener"

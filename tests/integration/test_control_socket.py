@@ -16,7 +16,7 @@ async def answer(message: dict) -> dict:
         raise ControlError("It will not.")
     if message.get("command") == "wait":
         await asyncio.sleep(60)
-    return {"heard": message}
+    return {"received": message}
 
 
 @pytest.mark.parametrize("depth", [1, 12])
@@ -27,8 +27,8 @@ async def test_socket_path_may_exceed_the_address_limit(tmp_path: Path, depth: i
     path = folder / "control.sock"
     async with await serve(path, answer):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert await call_async(path, {"a": 1}) == {"heard": {"a": 1}}
-        assert await asyncio.to_thread(call, path, {"b": 2}) == {"heard": {"b": 2}}
+        assert await call_async(path, {"a": 1}) == {"received": {"a": 1}}
+        assert await asyncio.to_thread(call, path, {"b": 2}) == {"received": {"b": 2}}
 
 
 async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
             writer.write(line)
         assert b"one JSON object" in await reader.readline()
         assert b"one JSON object" in await reader.readline()
-        assert b"heard" in await reader.readline()
+        assert b"received" in await reader.readline()
         writer.close()
 
 
@@ -61,4 +61,4 @@ async def test_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     path.write_text("")
     async with await serve(path, answer):
-        assert await call_async(path, {}) == {"heard": {}}
+        assert await call_async(path, {}) == {"received": {}}

@@ -1,4 +1,4 @@
-"""Znodes are deleted or overwritten by hand, and sessions end, in one running cluster.
+"""A running cluster survives deleted and overwritten znodes, and the end of sessions.
 
 Each row damages one znode and moves the controller. No node fails, requests get responses, and
 after the repair everything works. The run is judged at the end.
@@ -98,7 +98,7 @@ class Harness:
         return call(path, message, timeout_s=WITHIN_S)
 
     def check(self) -> None:
-        """Everything works: every broker forwards, and topics get three replicas."""
+        """Check that every broker forwards and that topics get three replicas."""
         self.cluster.wait_for_controller(timeout_s=WITHIN_S)
         self.wait_for_registrations()
         for broker in BROKERS:
@@ -114,7 +114,7 @@ class Harness:
             self.zookeeper.delete("/controller")
 
     def put(self, path: str, content: bytes | None) -> bytes | None:
-        """Set, create or (None) delete a znode; return what it held."""
+        """Set or create a znode, or delete it (None); return its earlier content."""
         self.damaged = True
         before: bytes | None
         try:
@@ -133,7 +133,7 @@ class Harness:
 def wait(condition: Callable[[], bool], within_s: float = WITHIN_S) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
-        assert time.monotonic() < deadline, "it never happened"
+        assert time.monotonic() < deadline, "the condition did not become true"
         time.sleep(0.05)
 
 
@@ -160,11 +160,11 @@ def read_log(folder: Path, broker: int) -> str:
 
 
 def check_run(folder: Path, session: int | None) -> None:
-    """No node ended or raised; the judge reports the writes of `session` and nothing else."""
+    """Check that no node failed and that the judge reports only the writes of `session`."""
     for broker in BROKERS:
         log = read_log(folder, broker)
         assert "Traceback" not in log
-        assert "a fault ends" not in log
+        assert "an unexpected error ends" not in log
     found = {each.row.property: each for each in judge(History(read_run(folder)))}
     failed = {name for name, each in found.items() if each.row.verdict is Verdict.FAIL}
     assert ("W6" in failed) == (session is not None)
@@ -173,7 +173,7 @@ def check_run(folder: Path, session: int | None) -> None:
         Verdict.PASS,
         Verdict.NODATA,
     }
-    # Without the znode, epochs begin at 1 again, as in Kafka.
+    # If /controller_epoch is deleted, epochs begin at 1 again, as in Kafka.
     by_hand = re.compile(rf"zxid \d+: session (0x{session or 0:x} |0x\w+ set epoch 1 after epoch)")
     for name in failed:
         for violation in found[name].violations:
@@ -183,7 +183,7 @@ def check_run(folder: Path, session: int | None) -> None:
 @pytest.mark.parametrize("parent", ["/brokers/ids", "/bridgehead/nodes"])
 @pytest.mark.parametrize("content", [None, b"{"])
 def test_a_broker_registers_again(harness: Harness, parent: str, content: bytes | None) -> None:
-    """Its registration was deleted or overwritten, while its session lives."""
+    """Its registration is deleted or overwritten, but its session still exists."""
     for broker in BROKERS:
         path = f"{parent}/{broker}"
         held = harness.put(path, content)
@@ -218,7 +218,9 @@ def test_a_controller_is_elected_once_the_epoch_is_repaired(harness: Harness) ->
 def test_invalid_topic_configs_are_repaired_through_the_api(
     harness: Harness, content: bytes, moved: bool, key: int
 ) -> None:
-    """Until then the topic has no configs, as in Kafka; DescribeConfigs adds a text to NONE."""
+    """Before the repair the topic has no configs, as in Kafka. DescribeConfigs returns NONE and a
+    message that names the znode.
+    """
     harness.put("/config/topics/kept", content)
     if moved:
         harness.cluster.expire_controller()
@@ -233,17 +235,17 @@ def test_invalid_topic_configs_are_repaired_through_the_api(
 
 @dataclass(frozen=True)
 class Damage:
-    """What happens to one znode. `content`: None deletes it.
+    """A change of one znode. If `content` is None, the znode is deleted.
 
-    `path` may name the last child of a parent with `*`. `stops_elections`: while it lasts, no
-    controller can be active, and writes are not answered or time out.
+    A `*` at the end of `path` is the last child. `stops_elections`: until the repair no controller
+    can be active, and writes are not answered or time out.
     """
 
     name: str
     path: str
     content: bytes | None
     stops_elections: bool = False
-    has_higher_epoch: bool = True  # if not, brokers reject the next controller, as in Kafka
+    has_higher_epoch: bool = True  # if False, brokers reject the next controller, as in Kafka
 
     @property
     def is_repaired_by_hand(self) -> bool:
@@ -265,11 +267,12 @@ DAMAGES = (
     Damage("commit counter not a number", "/bridgehead/commit", b"x"),
     Damage("outcomes not JSON", "/bridgehead/outcomes/*", b"{"),
     Damage("outcomes wrong name", "/bridgehead/outcomes/x", b'{"outcomes":[]}'),
+    Damage("outcomes new and not JSON", "/bridgehead/outcomes/y", b"{"),
     Damage("floor not a number", "/bridgehead/floors/1-x", b"x"),
     Damage("floor wrong name", "/bridgehead/floors/x", b"1"),
     Damage("registration not JSON", "/brokers/ids/1", b"{"),
     Damage("registration array", "/brokers/ids/2", b"[]"),
-    Damage("registration of no number", "/brokers/ids/x", b"{}"),
+    Damage("registration with a name that is not a number", "/brokers/ids/x", b"{}"),
     Damage("node address not JSON", "/bridgehead/nodes/3", b"{"),
     Damage("topic not JSON", KEPT, b"{"),
     Damage("topic empty", KEPT, b""),
@@ -285,8 +288,8 @@ DAMAGES = (
     Damage("user's client config not JSON", "/config/users/u/clients/c", b"{"),
     Damage("ip config not JSON", "/config/ips/127.0.0.9", b"{"),
     Damage("config change not JSON", "/config/changes/config_change_9999999990", b"{"),
-    Damage("config change no number", "/config/changes/x", b"{}"),
-    Damage("deletion of no topic", "/admin/delete_topics/none", b""),
+    Damage("config change without a number", "/config/changes/x", b"{}"),
+    Damage("deletion of an unknown topic", "/admin/delete_topics/none", b""),
     Damage("ACLs not JSON", "/kafka-acl/Topic/kept", b"{"),
     Damage("ACL not an object", "/kafka-acl/Topic/kept", b'{"version":1,"acls":["x"]}'),
     Damage("ACL change not a pattern", "/kafka-acl-changes/acl_changes_9999999990", b"x"),
@@ -299,8 +302,8 @@ DAMAGES = (
 )
 
 
-# The other damages are long tests, because there are many.
-OFTEN = {
+# The tests of all other changes are long, because there are many.
+SHORT = {
     "controller not JSON",
     "commit counter deleted",
     "topic not JSON",
@@ -313,7 +316,7 @@ OFTEN = {
 @pytest.mark.parametrize(
     "damage",
     [
-        pytest.param(each, id=each.name, marks=() if each.name in OFTEN else pytest.mark.long)
+        pytest.param(each, id=each.name, marks=() if each.name in SHORT else pytest.mark.long)
         for each in DAMAGES
     ],
 )

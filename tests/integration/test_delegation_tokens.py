@@ -1,4 +1,4 @@
-"""Delegation tokens on real nodes: issued by any broker, valid on all, removed when expired."""
+"""Any broker issues delegation tokens; they are valid on all and removed when expired."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """With the recorded properties; expired tokens are removed within a second."""
+    """A cluster with the recorded properties that removes expired tokens within a second."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     properties = {n: v for n, v in parse_properties(text).items() if n != AUTHORIZER_CLASS}
     properties |= {
@@ -64,7 +64,7 @@ def issued(cluster: Cluster, broker: int, *renewers: str, **more: Any) -> Any:
 
 
 def test_a_token_of_any_broker_works_on_all(cluster: Cluster, zookeeper: KazooClient) -> None:
-    """Brokers 1 (the controller) and 2 (which forwards): the same answers, the same znodes."""
+    """Broker 1 (the controller) and broker 2 (which forwards) give equal responses and znodes."""
     for broker in (1, 2):
         token = issued(cluster, broker, "bob")
         proof = base64.b64decode(token["hmac"])
@@ -87,7 +87,7 @@ def test_a_token_of_any_broker_works_on_all(cluster: Cluster, zookeeper: KazooCl
 def test_a_client_with_a_token_is_its_owner_and_gets_no_further_token(
     cluster: Cluster,
 ) -> None:
-    """The Envelope carries how the client authenticated."""
+    """The Envelope states that the client authenticated with a token."""
     token = issued(cluster, 2)
     wait_until(lambda: logs_in(cluster, 3, token))
     for broker in (1, 3):
@@ -140,7 +140,7 @@ def test_tokens_survive_a_failover(cluster: Cluster) -> None:
 def test_evidence_has_no_token_secrets(
     cluster: Cluster, folder: Path, zookeeper: KazooClient
 ) -> None:
-    """Logs, events, outcomes and znodes: neither the key nor an HMAC, in any spelling."""
+    """Logs, events, outcomes and znodes have neither the key nor an HMAC, in any encoding."""
     tokens = [issued(cluster, broker) for broker in BROKERS]
     with Client(cluster, 2).log_in("alice") as alice:
         alice.call(RENEW, {"hmac": tokens[0]["hmac"], "renewPeriodMs": -1})

@@ -14,11 +14,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, columns: int = 120) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": str(columns)},
         capture_output=True,
         text=True,
         timeout=120,
@@ -41,7 +41,7 @@ def demo(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_demo_passes_and_judge_repeats_its_verdicts(
     demo: subprocess.CompletedProcess[str], folder: Path
 ) -> None:
-    """Exit 0, every chapter shown, every expected property PASS, twice."""
+    """The demo shows every chapter and passes; the judge finds PASS for the same properties."""
     assert demo.returncode == 0, demo.stdout + demo.stderr
     for chapter in range(1, 7):
         assert f"\n{chapter}. " in demo.stdout
@@ -60,7 +60,7 @@ def test_demo_passes_and_judge_repeats_its_verdicts(
 def test_judge_rejects_a_tampered_run(
     demo: subprocess.CompletedProcess[str], folder: Path, tmp_path: Path
 ) -> None:
-    """Without one event the file is rejected by name; sealed again, the verdict is UNKNOWN."""
+    """The judge names a file that lacks an event. After a new seal the verdict is UNKNOWN."""
     assert demo.returncode == 0
     tampered = shutil.copytree(folder, tmp_path / "demo", ignore=shutil.ignore_patterns("*.sock"))
     files = tampered.glob("evidence/run=*/node=*/*.jsonl")
@@ -77,9 +77,22 @@ def test_judge_rejects_a_tampered_run(
     assert "UNKNOWN   K3" in judge.stdout
 
 
+SHOWN = {
+    "policies": (
+        *("set retention.ms=1", "reassign ledger", "delete records", 'exceeds 4 partitions.")'),
+        *("INFO 1.", "version 4 lacks POLICY_VIOLATION: ledger"),
+    ),
+    "dialects": ("... payments at", "AlterTopics never shipped", "CLUSTER_AUTHORIZATION_FAILED"),
+}
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["policies", "dialects"])
 def test_small_demo_passes(name: str) -> None:
-    """The demo itself compares each response with the expected one."""
-    demo = run("bridgehead.cli.main", "demo", name)
+    """The demo compares each response with the expected one, and 80 columns show it whole."""
+    demo = run("bridgehead.cli.main", "demo", name, columns=80)
+    assert max(map(len, demo.stdout.splitlines())) <= 80
+    assert "…" not in demo.stdout
+    assert [text for text in SHOWN[name] if text not in demo.stdout] == []
     assert demo.returncode == 0, demo.stdout + demo.stderr
     assert "Every response was the expected one." in demo.stdout

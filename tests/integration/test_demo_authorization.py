@@ -1,4 +1,4 @@
-"""`bridgehead demo authorization`: four attempts, with error code, log line and metric."""
+"""`bridgehead demo authorization` shows error codes, log lines and metrics of four attempts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_authorization_demo_passes(tmp_path: Path) -> None:
-    """Exit 0, with the log's lines and the metrics."""
+    """It exits with 0 and prints the log lines and the metrics, but no secret."""
     command = [sys.executable, "-m", "bridgehead.cli.main", "demo", "authorization"]
     demo = subprocess.run(
         [*command, "--data-dir", str(tmp_path / "demo")],

@@ -25,7 +25,7 @@ from tests.integration.broker_peers import (
 )
 
 
-async def test_an_oversized_frame_closes_after_earlier_requests_are_answered() -> None:
+async def test_an_oversized_frame_closes_the_connection_after_earlier_responses() -> None:
     async with running(frame_bytes_max=1_000) as (broker, _):
         client = await broker.connect()
         client.writer.write(frame(API_VERSIONS) + struct.pack(">i", 1_001))
@@ -46,7 +46,7 @@ async def test_a_slow_client_is_served_and_a_silent_one_is_closed() -> None:
             await asyncio.sleep(0.03)
         assert correlation_id(await slow.receive_or_none()) == 7
         assert await silent.receive_or_none() is None
-        assert await slow.receive_or_none() is None, "idle now as well"
+        assert await slow.receive_or_none() is None, "the slow client is idle now"
         await until(lambda: broker.server.connection_count == 0)
 
 
@@ -69,7 +69,9 @@ async def test_connection_is_closed_if_the_client_never_reads() -> None:
             with pytest.raises(ConnectionError):
                 await _send_for_ever(greedy, frame(API_VERSIONS) * 1_000)
         answered = sum(e.kind == "answered" for e in broker.log.events)
-        assert answered * ANSWER_BYTES < 32 * 1024 * 1024, "the sockets' buffers and one of ours"
+        assert answered * ANSWER_BYTES < 32 * 1024 * 1024, (
+            "the broker produced more responses than the buffers can hold"
+        )
         other = await broker.connect()
         assert correlation_id(await other.exchange(API_VERSIONS)) == 7
         await until(lambda: broker.server.connection_count <= 1)
@@ -82,7 +84,7 @@ async def _send_for_ever(client: socket.socket, data: bytes) -> None:
 
 
 async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
-    """Twenty requests of 2.4 MB in small pieces, where the memory is 10 MB."""
+    """Twenty clients send 2.4 MB each in small pieces to a broker with 10 MB of request memory."""
     async with running(frame_bytes_max=10_000_000) as (broker, _):
         memory, muted = broker.server.services.memory, 0
 
@@ -99,7 +101,7 @@ async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
 
         answered = await asyncio.gather(*map(client, range(20)))
         assert answered == list(range(20))
-        assert muted, "they never had to wait"
+        assert muted, "no client ever had to wait"
         assert broker.server.closed_for_memory_count == 0
         assert memory.used == 0
 
@@ -179,7 +181,7 @@ async def test_stopping_does_not_wait_for_a_hanging_request() -> None:
 
 
 def _hostile(number: int, chance: random.Random) -> bytes:
-    """Return a damaged stream: flipped, cut, too long, of unknown version, or noise."""
+    """Return a damaged stream: flipped bits, a cut, a wrong length, API or version, or noise."""
     data = bytearray(frame(create(number)) + frame(API_VERSIONS))
     match number % 6:
         case 0:
@@ -199,13 +201,13 @@ def _hostile(number: int, chance: random.Random) -> bytes:
 
 
 async def test_thousands_of_hostile_streams_leave_other_clients_unaffected() -> None:
-    """3,000 streams, some left half-open, beside a well-behaved client."""
+    """A well-behaved client is served during 3,000 streams, some of which stay half-open."""
     chance = random.Random(590)
     async with running(frame_bytes_max=1_000_000) as (broker, _):
         bystander = await broker.connect()
         slowest, done = 0.0, asyncio.Event()
 
-        async def ask_on() -> None:
+        async def keep_asking() -> None:
             nonlocal slowest
             for number in itertools.count():
                 if done.is_set():
@@ -227,7 +229,7 @@ async def test_thousands_of_hostile_streams_leave_other_clients_unaffected() -> 
                         pass
             client.close()
 
-        asking = asyncio.create_task(ask_on())
+        asking = asyncio.create_task(keep_asking())
         half_open: list[AsyncConnection] = []
         for start in range(0, 3_000, 30):
             await asyncio.gather(*(attack(n, half_open) for n in range(start, start + 30)))

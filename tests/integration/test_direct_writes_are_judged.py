@@ -58,13 +58,13 @@ def test_direct_write_is_judged_by_the_acls_of_its_broker(
     error: int,
     verdict: Verdict,
 ) -> None:
-    """The seeded bug checks allow before deny; A1 finds it."""
+    """The seeded bug checks ALLOW before DENY, and A1 detects it."""
     command = (*MUTANT_NODE[:2], *mutants) if mutants else ()
     cluster = start_cluster(
         brokers=1, data_dir=tmp_path, properties={**OLD, **SECURED}, node_command=command
     )
     connection = Connection(cluster.bootstrap_server(1))
-    assert set_quota(connection, "anna", 1) == NONE, "nothing is forbidden yet"
+    assert set_quota(connection, "anna", 1) == NONE, "there are no ACLs yet"
     make_rules(connection)
     assert set_quota(connection, "berta", 1) == error
     connection.close()

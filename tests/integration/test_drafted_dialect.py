@@ -12,26 +12,33 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.codec import decode_response, encode_request
+from bridgehead.kafka_wire.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
 from bridgehead.kafka_wire.json_form import encode_body
-from fidelity.replay import CLOSED
+from bridgehead.kafka_wire.messages.envelope import EnvelopeRequest
+from cluster_model.principal import KafkaPrincipal
+from envelope.principal_serde import DefaultPrincipalSerde
+from raw_client.blocking import CLOSED, Connection
 from tests.integration.drafted_listeners import (
     BOTH_DIALECTS,
     BUMPED,
-    BUMPED_SECURITY_APIS,
     SET,
     Listener,
     creation,
     deletion,
     described,
-    error_codes,
 )
 from tests.integration.waiting import wait_until
 
 METADATA, FIND_COORDINATOR, API_VERSIONS, CREATE, DELETE = 3, 10, 18, 19, 20
-DELETE_RECORDS, ALTER_CONFIGS, INCREMENTAL, QUOTAS, ENVELOPE = 21, 33, 44, 49, 58
+DELETE_RECORDS, DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL = 21, 32, 33, 44
+QUOTAS, ENVELOPE = 49, 58
 RENEW_TOKEN, EXPIRE_TOKEN = 39, 40
 ALTER_TOPICS, LIST_ACLS, ALTER_ACLS = 10001, 10002, 10003
-SECURITY_DISABLED, TOKENS_REFUSED = 54, 64
 NONE, TIMED_OUT, NOT_CONTROLLER, VIOLATION, UNKNOWN = 0, 7, 41, 44, -1
 INVALID_TOPIC, TOPIC_DENIED, CLUSTER_DENIED, INVALID_REQUEST = 17, 29, 31, 42
 INVALID_PARTITIONS, INVALID_FACTOR, EXISTS, UNKNOWN_TOPIC = 37, 38, 36, 3
@@ -69,6 +76,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             controller=1,
             properties={
                 **BOTH_DIALECTS,
+                # A shipped listener that is not the one between brokers.
+                "listeners": f"{BOTH_DIALECTS['listeners']},OTHER://:0",
+                "listener.security.protocol.map": (
+                    f"{BOTH_DIALECTS['listener.security.protocol.map']},OTHER:PLAINTEXT"
+                ),
                 "topic.management.policy.class.name": "their_code.Rules",
                 "offsets.topic.num.partitions": "2",
                 "transaction.state.log.num.partitions": "2",
@@ -94,19 +106,44 @@ def test_a_bumped_version_is_for_the_controller_and_older_ones_are_forwarded(
         assert shipped.codes(2, key, version, body) == [NONE]
 
 
-@pytest.mark.parametrize(("key", "version", "body"), BUMPED_SECURITY_APIS)
-def test_a_bumped_version_of_acls_and_tokens_is_for_the_controller(
-    drafted: Listener, shipped: Listener, key: int, version: int, body: dict[str, Any]
+def node_log(listener: Listener) -> str:
+    """Return the log of broker 1, the controller."""
+    return (listener.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
+
+
+def stored_threads(drafted: Listener, broker: int) -> str:
+    """Return the value of log.cleaner.threads that a broker describes."""
+    named = {"resourceType": 4, "resourceName": str(broker), "configurationKeys": None}
+    answer = drafted.call(broker, DESCRIBE_CONFIGS, 0, {"resources": [named]})
+    (row,) = answer["results"]
+    return str(next(c["value"] for c in row["configs"] if c["name"] == "log.cleaner.threads"))
+
+
+@pytest.mark.parametrize("key", [ALTER_CONFIGS, INCREMENTAL])
+@pytest.mark.parametrize("validate_only", [True, False])
+def test_the_controller_alters_another_brokers_configs_in_every_version(
+    drafted: Listener, shipped: Listener, key: int, validate_only: bool
 ) -> None:
-    """KIP-590 §Change AlterConfig Request Routing: the controller's response, or NOT_CONTROLLER."""
-    assert error_codes(drafted.call(2, key, version, body)) == {NOT_CONTROLLER}
-    assert NOT_CONTROLLER not in error_codes(drafted.call(1, key, version, body))
-    older = error_codes(drafted.call(2, key, version - 1, body))
-    assert (
-        older
-        == error_codes(shipped.call(2, key, version - 1, body))
-        == {SECURITY_DISABLED if key in (30, 31) else TOKENS_REFUSED}
-    )
+    """KIP-590: the controller handles v2, others return NOT_CONTROLLER and forward v0 and v1."""
+    threads = "2" if key == ALTER_CONFIGS else "3"
+    config = {"name": "log.cleaner.threads", "value": threads}
+    config |= {"configOperation": 0} if key == INCREMENTAL else {}
+    before = stored_threads(drafted, 2)
+    body: dict[str, Any] = {"validateOnly": validate_only}
+
+    def altered(listener: Listener, to: int, version: int, named: str) -> list[int]:
+        resource = {"resourceType": 4, "resourceName": named, "configs": [config]}
+        return listener.codes(to, key, version, {**body, "resources": [resource]})
+
+    assert altered(drafted, 1, 2, "2") == [NONE]
+    assert altered(drafted, 2, 2, "2") == altered(drafted, 3, 2, "2") == [NOT_CONTROLLER]
+    assert altered(drafted, 1, 2, "9") == [INVALID_REQUEST]
+    for version in (0, 1):
+        assert [altered(drafted, to, version, "2") for to in (1, 2, 3)] == [[NONE]] * 3
+        shipped_codes = [altered(shipped, to, version, "2") for to in (1, 3)]
+        assert shipped_codes == [[INVALID_REQUEST], [INVALID_REQUEST]]
+    expected = before if validate_only else threads
+    wait_until(lambda: stored_threads(drafted, 2) == expected)
 
 
 def test_a_version_that_never_shipped_closes_a_shipped_connection(
@@ -137,8 +174,43 @@ def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listene
     assert shipped.send(1, ENVELOPE, 0, frame) == CLOSED
 
 
+def test_a_shipped_envelope_is_executed_on_the_listener_between_brokers_only(
+    drafted: Listener, cluster: Cluster
+) -> None:
+    """The controller executes it there; other listeners close the connection."""
+    inner = creation("enveloped", validateOnly=False)
+    header = RequestHeader(CREATE, 7, 5, "inside")
+    envelope = EnvelopeRequest(
+        request_data=encode_request_header(header) + encode_body(CREATE, "request", 7, inner),
+        request_principal=DefaultPrincipalSerde().serialize(KafkaPrincipal("User", "alice")),
+        client_host_address=bytes([127, 0, 0, 1]),
+    )
+    frame = encode_request_header(RequestHeader(ENVELOPE, 0, 7, "test"))
+    frame += encode_request(ENVELOPE, 0, envelope)
+
+    def answer(broker: int, listener: str) -> bytes | str:
+        with Connection(cluster.bootstrap_server(broker, listener)) as connection:
+            return connection.exchange(frame)
+
+    assert answer(1, "OTHER") == answer(2, "OTHER") == CLOSED
+    assert described(drafted, 1, "enveloped")["enveloped"]["errorCode"] == UNKNOWN_TOPIC
+    assert opened(answer(2, "SHIPPED")).error_code == NOT_CONTROLLER
+    response = opened(answer(1, "SHIPPED"))
+    assert response.error_code == NONE
+    _, at = decode_response_header(CREATE, 7, response.response_data)
+    (created,) = decode_response(CREATE, 7, response.response_data, at).topics
+    assert (created.name, created.error_code) == ("enveloped", NONE)
+
+
+def opened(answer: bytes | str) -> Any:
+    """Return the response to an Envelope."""
+    assert isinstance(answer, bytes), answer
+    _, at = decode_response_header(ENVELOPE, 0, answer)
+    return decode_response(ENVELOPE, 0, answer, at)
+
+
 def test_api_versions_lists_the_apis_of_the_dialect(drafted: Listener, shipped: Listener) -> None:
-    """Keys and newest versions."""
+    """Compares keys and newest versions."""
     newest = [
         {each["apiKey"]: each["maxVersion"] for each in answer["apiKeys"]}
         for answer in (each.call(2, API_VERSIONS, 0, {}) for each in (drafted, shipped))
@@ -166,9 +238,11 @@ def test_topics_are_created_at_the_controller_only(
 
 
 def test_a_duplicate_topic_has_a_single_code(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Create Topics Request 2; the other topic is created."""
+    """KIP-4 §Create Topics Request 2, with a line in the log; the other topic is created."""
     body = creation("twice", "once", "twice")
     assert sorted(drafted.codes(1, CREATE, 0, body)) == [NONE, INVALID_REQUEST]
+    assert "CREATE_TOPICS: INVALID_REQUEST for 'twice': Found multiple entries" in node_log(drafted)
+    assert "INVALID_REQUEST for 'once'" not in node_log(drafted)
     assert sorted(shipped.codes(1, CREATE, 0, body)) == [EXISTS, INVALID_REQUEST, INVALID_REQUEST]
 
 
@@ -188,6 +262,8 @@ def test_numbers_or_an_assignment_must_be_defined(
     """KIP-4 §Create Topics Request 4: no defaults; the assignment's first replica leads."""
     name = f"defined-{abs(hash(str(fields)))}"
     assert drafted.codes(1, CREATE, 0, creation(name, **fields)) == [code]
+    line = f"INVALID_REQUEST for '{name}': Both numPartitions or replicationFactor and replicasAss"
+    assert (line in node_log(drafted)) is (code == INVALID_REQUEST)
     if code == NONE:
         partitions = described(drafted, 1, name)[name]["partitions"]
         leaders = {p["partitionIndex"]: (p["leaderId"], p["replicaNodes"]) for p in partitions}
@@ -226,15 +302,16 @@ def test_topics_are_deleted_at_the_controller_only(drafted: Listener, shipped: L
 
 def test_deleting_a_missing_topic_is_an_invalid_topic(drafted: Listener, shipped: Listener) -> None:
     """KIP-4 §Delete Topics Request 3."""
-    for version in (0, 1, 3):
+    for version in (0, 1, 4):
         assert drafted.codes(1, DELETE, version, deletion("nothing")) == [INVALID_TOPIC]
         assert shipped.codes(1, DELETE, version, deletion("nothing")) == [UNKNOWN_TOPIC]
     dry = deletion("nothing", validateOnly=True)
-    assert drafted.codes(1, DELETE, 2, dry) == [INVALID_TOPIC]
+    for version in (2, 3):
+        assert drafted.codes(1, DELETE, version, dry) == [INVALID_TOPIC]
 
 
 def test_metadata_distinguishes_all_topics_from_none(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Metadata Schema: null is all, an empty list is none; rack, controller, internal."""
+    """KIP-4 §Metadata Schema: null requests all topics, an empty list none."""
     drafted.codes(1, CREATE, 0, creation("seen"))
     for listener in (drafted, shipped):
         every = listener.call(1, METADATA, 1, {"topics": None})
@@ -266,35 +343,42 @@ def kept(drafted: Listener) -> None:
 def test_kip_201s_deletion_can_only_validate_and_has_messages(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """Version 2 of the draft. Older and shipped versions have no code for policies."""
+    """Applies from version 2 of the draft on. Other versions have no code for policies."""
     kept(drafted)
     assert drafted.codes(1, CREATE, 0, creation("dry")) == [NONE]
-    both = drafted.call(1, DELETE, 2, deletion("kept", "dry", validateOnly=True))["responses"]
-    assert [(each["errorCode"], each["errorMessage"]) for each in both] == [
-        (VIOLATION, "kept"),
-        (NONE, None),
-    ]
-    assert described(drafted, 1, "dry")["dry"]["errorCode"] == NONE
+    for version in (2, 3, 4, 5):
+        dry = deletion("kept", "dry", validateOnly=True)
+        both = drafted.call(1, DELETE, version, dry)["responses"]
+        assert [(each["errorCode"], each.get("errorMessage")) for each in both] == [
+            (VIOLATION, "kept"),
+            (NONE, None),
+        ]
+        assert described(drafted, 1, "dry")["dry"]["errorCode"] == NONE
     assert drafted.codes(1, DELETE, 2, deletion("dry", validateOnly=False)) == [NONE]
     for version in (0, 1):
         assert drafted.codes(1, DELETE, version, deletion("kept")) == [UNKNOWN]
         assert shipped.codes(1, DELETE, version, deletion("kept")) == [UNKNOWN]
-    log = (drafted.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
-    assert "a policy rejects kept, with error UNKNOWN_SERVER_ERROR because version 1" in log
+    assert "a policy rejects kept, with error UNKNOWN_SERVER_ERROR because version 1" in node_log(
+        drafted
+    )
     assert shipped.codes(1, DELETE, 2, deletion("kept")) == [UNKNOWN]
     (row,) = shipped.call(2, DELETE, 5, deletion("kept"))["responses"]
     assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept")
 
 
 def test_kip_201s_deletion_of_records_has_messages(drafted: Listener, shipped: Listener) -> None:
-    """Version 1 of the draft, at the leader. Version 0 has no code for policies."""
+    """The leader returns messages from version 1 on. Version 0 has no code for policies."""
     kept(drafted)
     topics = [{"name": "kept", "partitions": [{"partitionIndex": 0, "offset": 0}]}]
     body = {"topics": topics, "timeoutMs": 1000}
-    v1 = drafted.call(1, DELETE_RECORDS, 1, {**body, "validateOnly": True})
-    (row,) = v1["topics"][0]["partitions"]
-    assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept: {0: 0}")
+    for version in (1, 2):
+        dry = drafted.call(1, DELETE_RECORDS, version, {**body, "validateOnly": True})
+        (row,) = dry["topics"][0]["partitions"]
+        assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept: {0: 0}")
     assert drafted.codes(1, DELETE_RECORDS, 0, body) == [UNKNOWN]
+    assert "deletion of records of kept (version 0 has no error code for this): kept: {0: 0}" in (
+        node_log(drafted)
+    )
     assert drafted.codes(1, DELETE_RECORDS, 2, body) == [VIOLATION]
     for version in (0, 1, 2):
         assert shipped.codes(1, DELETE_RECORDS, version, body) == [VIOLATION]
@@ -304,7 +388,7 @@ def test_kip_201s_deletion_of_records_has_messages(drafted: Listener, shipped: L
 
 
 def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
-    """KIP-4 §Alter Topic Request, its three cases, and the policy."""
+    """KIP-4 §Alter Topic Request: partitions, replicas, an assignment, and the policy."""
 
     def body(name: str, partitions: int = -1, factor: int = -1, **given: list[int]) -> Any:
         assignment = [{"partition": int(p[1:]), "replicas": r} for p, r in given.items()]
@@ -341,6 +425,8 @@ def test_the_policy_is_bypassed_for_internal_topics_of_drafted_brokers_only(
     for _ in range(3):
         answer = shipped.call(2, FIND_COORDINATOR, 0, {"key": "g"})
         assert answer["errorCode"] == 15
+    log = drafted.cluster.data_dir / "nodes" / "2" / "node.log"
+    wait_until(lambda: "__consumer_offsets was not created: POLICY_VIOLATION" in log.read_text())
     wait_until(lambda: drafted.call(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE)
     assert shipped.call(2, FIND_COORDINATOR, 0, {"key": "g"})["errorCode"] == NONE
     assert described(drafted, 1, "__transaction_state")["__transaction_state"]["errorCode"] != NONE

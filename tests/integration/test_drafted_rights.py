@@ -1,4 +1,4 @@
-"""The ACL APIs of KIP-4 by raw frames, compared with what shipped.
+"""The ACL APIs of KIP-4 by raw frames, compared with the shipped DescribeAcls.
 
 The authorizer denies the rights that the client id lists.
 """
@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster import Cluster
-from tests.integration.drafted_listeners import BOTH_DIALECTS, Listener
+from tests.integration.drafted_listeners import BOTH_DIALECTS, Listener, creation, deletion
 from tests.integration.waiting import wait_until
 
-DESCRIBE_ACLS, LIST_ACLS, ALTER_ACLS = 29, 10002, 10003
-NONE, CLUSTER_DENIED, INVALID_REQUEST = 0, 31, 42
+CREATE, DELETE, DESCRIBE_ACLS, LIST_ACLS, ALTER_ACLS = 19, 20, 29, 10002, 10003
+NONE, INVALID_TOPIC, TOPIC_DENIED, CLUSTER_DENIED, INVALID_REQUEST = 0, 17, 29, 31, 42
+UNKNOWN = -1
 CODE = """
 from bridgehead.authorizer import Verdict
 
@@ -27,6 +28,8 @@ class ByClientId:
 
     def authorize(self, requester, action, acls):
         denied = (requester.client_id or "").split(",")
+        if denied == ["FAILS"]:
+            raise RuntimeError("the client id says so")
         return Verdict(f"{action.operation} {action.resource_type}" not in denied)
 
     def authorize_by_resource_type(self, requester, operation, resource_type, acls):
@@ -49,6 +52,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         )
         with running:
             yield running
+
+
+def test_an_error_of_the_authorizer_is_a_generic_error_and_logged(drafted: Listener) -> None:
+    """KIP-4 §Alter ACLs Request: the authorizer's own error has no code. Nothing is altered."""
+    body = {"requests": [on("others", action(1, "User:a"), action(1, "User:b"))]}
+    answer = drafted.call(1, ALTER_ACLS, 0, body, "FAILS")
+    codes = [each["errorCode"] for each in answer["responses"][0]["results"]]
+    assert codes == [UNKNOWN, UNKNOWN]
+    log = (drafted.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
+    assert "the authorizer failed on Action(operation='CREATE', resource_type='CLUSTER'" in log
+    assert "RuntimeError: the client id says so" in log
+    listed = {"principal": None, "resourceType": 2, "resourceName": "others"}
+    assert drafted.call(1, LIST_ACLS, 0, listed)["responses"] == []
 
 
 def action(kind: int, principal: str) -> dict[str, Any]:
@@ -109,6 +125,20 @@ def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> No
     twice = {"requests": [on("orders", action(delete, own)), on("orders", action(add, own))]}
     (single,) = drafted.call(1, ALTER_ACLS, 0, twice)["responses"]
     assert [each["errorCode"] for each in single["results"]] == [INVALID_REQUEST]
+    log = (drafted.cluster.data_dir / "nodes" / "1" / "node.log").read_text()
+    assert "ALTER_ACLS: INVALID_REQUEST for '2:orders': Found multiple entries" in log
     again = {"requests": [on("orders", action(add, own), action(delete, own))]}
     drafted.call(1, ALTER_ACLS, 0, again)
     wait_until(lambda: listed() == (NONE, both[::-1]))
+
+
+def test_a_deletion_needs_delete_on_the_topic(drafted: Listener, shipped: Listener) -> None:
+    """KIP-4 §Delete Topics Request 5: without Describe the error is that of a missing topic."""
+    assert drafted.codes(1, CREATE, 0, creation("t")) == [NONE]
+    both = deletion("t", "missing")
+    only_describe, neither = "DELETE TOPIC", "DELETE TOPIC,DESCRIBE TOPIC"
+    assert drafted.codes(1, DELETE, 0, both, only_describe) == [TOPIC_DENIED, TOPIC_DENIED]
+    assert drafted.codes(1, DELETE, 0, both, neither) == [INVALID_TOPIC, INVALID_TOPIC]
+    assert shipped.codes(1, DELETE, 0, both, neither) == [TOPIC_DENIED, TOPIC_DENIED]
+    only_delete = ",".join(f"{each} TOPIC" for each in ("DESCRIBE", "ALTER", "READ", "WRITE"))
+    assert drafted.codes(1, DELETE, 0, deletion("t"), only_delete) == [NONE]

@@ -28,7 +28,7 @@ def client_of(server: EmbeddedZooKeeper) -> KazooClient:
 
 @pytest.mark.parametrize("members", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_second_start_finds_the_data(tmp_path: Path, members: int) -> None:
-    """With one member and with three; no process is left."""
+    """No process is left after either stop."""
     pids = []
     for attempt in range(2):
         ports = Ports()
@@ -141,7 +141,7 @@ def test_failed_server_start_names_the_log(tmp_path: Path) -> None:
 
 
 def test_killed_ensemble_leaves_nothing(tmp_path: Path) -> None:
-    """No process and no pid file; it may be killed twice."""
+    """Neither a process nor a pid file is left. A second kill is allowed."""
     server = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=find_java({}))
     server.start()
     pid = server.pid()

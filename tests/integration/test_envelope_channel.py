@@ -35,18 +35,18 @@ PEERS = Path(__file__).parent / "envelope_peers.py"
 HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
-# Two seconds of silence, and what a busy machine needs; TCP itself would take minutes.
+# Two seconds of silence, and time for a busy machine. TCP alone would take minutes.
 NOTICED_WITHIN_S = 6.0
 
 
 class Controller:
-    """Replies as a test says, and records what it received."""
+    """Replies with `answer`, or with the request's body; records Envelopes and peers."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []
         self.peers: list[BrokerPeer] = []
         self.gone: list[BrokerPeer] = []
-        self.heard: list[tuple[int, int]] = []
+        self.progress: list[tuple[int, int]] = []
         self.answer: Callable[[Envelope], asyncio.Future[EnvelopeReply]] | None = None
 
     async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
@@ -62,7 +62,7 @@ class Controller:
         self.gone.append(peer)
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
-        self.heard.append((lowest_unfinished, applied_zxid))
+        self.progress.append((lowest_unfinished, applied_zxid))
 
 
 class Broker:
@@ -104,7 +104,7 @@ def _envelope(sequence: int, body: bytes) -> Envelope:
 
 
 def _batch_of(field: str, value: str) -> bytes:
-    """A batch with an Envelope that has one text replaced."""
+    """Return a batch with an Envelope in which one text is replaced."""
     batch = pb.BrokerBatch()
     envelope_to_pb(_envelope(1, b"body"), batch.envelopes.add())
     setattr(batch.envelopes[0], field, value)
@@ -126,7 +126,7 @@ async def _until(condition: Callable[[], bool], within_s: float = 60.0) -> float
     """Wait for a condition; return how long it took."""
     began = time.monotonic()
     while not condition():
-        assert time.monotonic() - began < within_s, "the condition did not come true"
+        assert time.monotonic() - began < within_s, "the condition did not become true"
         await asyncio.sleep(0.01)
     return time.monotonic() - began
 
@@ -190,10 +190,10 @@ async def test_a_batch_has_the_progress_at_the_time_of_its_write() -> None:
     async with _connected(controller) as (_, broker):
         await broker.send(1)
         broker.lowest, broker.zxid = 12, 500
-        await _until(lambda: (12, 500) in controller.heard)
+        await _until(lambda: (12, 500) in controller.progress)
 
 
-async def test_an_envelope_of_the_largest_size_passes() -> None:
+async def test_a_large_envelope_arrives() -> None:
     controller = Controller()
     async with _connected(controller) as (_, broker):
         body = bytes(20 * 1024 * 1024)
@@ -249,7 +249,7 @@ async def test_a_channel_closed_before_its_first_step_fails_its_envelopes() -> N
 
 
 async def test_an_exception_in_the_handler_is_an_outer_error() -> None:
-    """UNKNOWN_SERVER_ERROR: not definite. Other Envelopes are unaffected."""
+    """The error UNKNOWN_SERVER_ERROR leaves the outcome open. Other Envelopes are unaffected."""
     controller = Controller()
 
     async def fault(envelope: Envelope) -> EnvelopeReply:
@@ -405,7 +405,7 @@ async def test_a_frozen_broker_is_disconnected_during_a_blocked_write() -> None:
     server = await serve_envelopes("127.0.0.1", 0, controller)
     async with _child("broker", str(server.port)) as child:
         assert await _line(child) == "open"
-        await _until(lambda: bool(controller.heard))
+        await _until(lambda: bool(controller.progress))
         os.kill(child.pid, signal.SIGSTOP)
         update = MetadataUpdate(1, 1, 1, bytes(500_000), starts_full_image=True, complete=False)
         for _ in range(100):

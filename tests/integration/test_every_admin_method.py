@@ -28,7 +28,7 @@ def public(client: type[Any]) -> set[str]:
 
 
 def exercised() -> Iterator[Any]:
-    """Every method of every client that is not out of scope."""
+    """Yield the methods of every client that are not out of scope."""
     for methods in CLIENTS:
         for name in sorted(public(methods.CLIENT) - set(methods.OUT_OF_SCOPE)):
             yield pytest.param(methods, name, id=f"{methods.__name__}-{name}")
@@ -46,7 +46,7 @@ def connected() -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize(("methods", "name"), exercised())
 def test_client_method_works(connected: dict[str, Any], methods: type[Any], name: str) -> None:
-    """It succeeds, or fails as in a Kafka without groups and transactions."""
+    """The method succeeds, or fails as in a Kafka without groups and transactions."""
     exercise = getattr(connected[methods.__name__], name, None)
     assert exercise is not None, (
         f"{methods.__name__} has a new method {name}: exercise it in client_methods, or "

@@ -77,7 +77,7 @@ def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
     first = cluster.wait_for_controller()
     _create(cluster, 3 - first, "before", "also-before")
     assert cluster.kill_controller() == first
-    _create(cluster, 3 - first, "during", "one", "two")  # The first of them waits.
+    _create(cluster, 3 - first, "during", "one", "two")  # The first topic waits.
     second = cluster.wait_for_controller(other_than=first)
     assert second == 3 - first
     cluster.start_node(first)
@@ -95,6 +95,7 @@ def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
     assert [e["target"] for e in history.of_kind["fault_injected"]] == [str(first)]
 
 
+@pytest.mark.long
 def test_second_run_in_a_folder_is_judged_from_its_first_dump(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
@@ -181,7 +182,7 @@ def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
 
 
 def test_run_is_signed_with_a_key_that_nothing_else_contains(tmp_path: Path) -> None:
-    """No file of the cluster, and no command line: not even that of the sealing program."""
+    """Neither a file of the cluster nor a command line has it, also not the sealing program's."""
     key = tmp_path / "key"
     key.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")
     key.chmod(0o600)
@@ -226,7 +227,7 @@ def test_cluster_does_not_start_with_an_unusable_key(tmp_path: Path) -> None:
 
 
 def test_missing_fence_fails_w2(start_cluster: StartCluster, tmp_path: Path) -> None:
-    """The seeded bug shows without a failover."""
+    """W2 detects the seeded bug without a failover."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

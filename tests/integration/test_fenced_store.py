@@ -110,7 +110,7 @@ async def test_a_superseded_controller_writes_nothing(
 async def test_the_outcome_is_unknown_when_superseded_after_a_lost_reply(
     bench: ActiveStore, truth: KazooClient
 ) -> None:
-    """The first copy was applied, which the controller cannot know."""
+    """The first copy was applied, but the controller cannot know that."""
     assert bench.fence is not None
     bench.proxy.armed = True
     commit = asyncio.create_task(
@@ -178,7 +178,7 @@ async def test_a_candidate_recognizes_its_own_election_after_a_lost_reply(zookee
 async def test_the_election_of_an_earlier_incarnation_is_not_recognized_as_its_own(
     zookeeper: Any, truth: KazooClient
 ) -> None:
-    """Same broker id, same epoch, another session."""
+    """The earlier election has the same broker id and epoch, but another session."""
     proxy = ReplyLosingProxy(zookeeper.hosts)
     address = await proxy.start()
     candidate = ActiveStore(address + zookeeper.chroot, proxy, zookeeper.chroot)
@@ -217,7 +217,7 @@ async def test_a_resent_multi_among_others_has_the_zxid_of_its_outcomes(
 async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
     bench: ActiveStore, truth: KazooClient, zookeeper: Any
 ) -> None:
-    """Also in a chroot of two levels."""
+    """This holds in a chroot of two levels, too."""
     assert bench.fence is not None
     await bench.store.commit(bench.fence, bench.encode(Create("/config/topics/kept")))
     assert await bench.store.ensure_start_up_paths("another") == "cluster"
@@ -238,7 +238,7 @@ async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
 async def test_reads_return_results_in_order_over_several_requests(
     bench: ActiveStore,
 ) -> None:
-    """None for the names that do not exist: every second one."""
+    """Every second name does not exist; its result is None."""
     assert bench.fence is not None
     for start in range(0, 1000, 250):
         numbers = range(start, start + 250)

@@ -1,4 +1,4 @@
-"""Recordings of a live Kafka 3.9.1, replayed: each response is equal or a known difference."""
+"""Replayed recordings of a live Kafka 3.9.1: each response is equal or a known difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.integration.conftest import StartCluster
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 DIFFERENCES = Path(__file__).parent.parent.parent / "docs" / "differences.md"
-# At least these steps are sent, so none is skipped.
+# The number of recorded steps; the test checks that none is skipped.
 SENT = {
     "CREATE_TOPICS": 371,
     "METADATA": 97,
@@ -59,7 +59,7 @@ def replayed(start_cluster: StartCluster, kind: str, to: str | None) -> Report:
 
 
 def assert_all_sent(report: Report, recording: str) -> None:
-    """Every recorded step was sent, and is equal or a known difference."""
+    """Check that every recorded step was sent and is equal or a known difference."""
     cases = load_cases(RECORDINGS / f"{recording}.jsonl.gz")
     assert not report.skipped
     assert report.sent.total() == sum(len(case["steps"]) for case in cases)
@@ -67,7 +67,9 @@ def assert_all_sent(report: Report, recording: str) -> None:
 
 
 # The forwarded recording was taken on a broker that was not the controller.
-@pytest.mark.parametrize(("kind", "to"), [("forwarded", "other"), ("direct", None)])
+@pytest.mark.parametrize(
+    ("kind", "to"), [pytest.param("forwarded", "other", marks=pytest.mark.long), ("direct", None)]
+)
 def test_every_response_equals_kafkas_or_is_a_known_difference(
     start_cluster: StartCluster, kind: str, to: str | None
 ) -> None:
@@ -81,7 +83,7 @@ def test_every_response_equals_kafkas_or_is_a_known_difference(
 
 
 def test_logins_equal_kafkas(start_cluster: StartCluster) -> None:
-    """Every recorded SASL step, on a cluster with the recorded properties."""
+    """The test sends every recorded SASL step to a cluster with the recorded properties."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     cluster = start_cluster(controller=1, properties=dict(parse_properties(text)))
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
@@ -96,7 +98,7 @@ def test_logins_equal_kafkas(start_cluster: StartCluster) -> None:
         assert not report.skipped
 
 
-# With an authorizer, sent as alice, bob and the super user.
+# Steps with an authorizer, sent as alice, bob and the super user.
 SECURED = {
     "CREATE_ACLS": 102,
     "DELETE_ACLS": 37,
@@ -108,11 +110,13 @@ SECURED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "to"), [("forwarded", "other"), ("direct", None)])
+@pytest.mark.parametrize(
+    ("kind", "to"), [pytest.param("forwarded", "other", marks=pytest.mark.long), ("direct", None)]
+)
 def test_authorized_responses_equal_kafkas(
     start_cluster: StartCluster, kind: str, to: str | None
 ) -> None:
-    """ACLs, tokens, denials, partial rights and logins: the whole recording, on both paths."""
+    """The recording has ACLs, tokens, denials, partial rights and logins."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     cluster = start_cluster(
         controller=1,
@@ -157,7 +161,7 @@ def test_known_difference_does_not_explain_other_differences() -> None:
 
 
 def test_negative_partition_explains_only_that_topic() -> None:
-    """Not another topic, not another code, not a missing response."""
+    """It explains neither another topic nor another code nor a missing response."""
     (row,) = (r for r in KNOWN_DIFFERENCES if r.name == "create-topics-negative-partition")
     topics = {"bad": [{"partitionIndex": -1}], "good": [{"partitionIndex": 0}]}
     step = {"body": {"topics": [{"name": n, "assignments": a} for n, a in topics.items()]}}

@@ -1,7 +1,7 @@
-"""Each forwarded request is decided for its own client's principal (F1).
+"""Each forwarded request is decided with the principal of its client (F1).
 
-`chaos/forwarded_principals.py` sends the requests; `make forwarded-principals` sends 10,000. Seeded
-bugs are detected.
+`chaos/forwarded_principals.py` sends the requests; `make forwarded-principals` sends 10,000. The
+tests also show that seeded bugs are detected.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def mutants(folder: Path, mutant: str) -> Cluster:
     )
 
 
+@pytest.mark.long
 def test_decisions_are_made_for_the_clients_principal_during_failovers(tmp_path: Path) -> None:
-    """Twenty users, three brokers, failing controllers; checked by responses and by events."""
+    """The test checks responses and events of twenty users while controllers fail."""
     with Cluster(properties=properties(), data_dir=tmp_path) as cluster:
         counts = asyncio.run(run(cluster, REQUESTS, failovers=FAILOVERS))
     assert counts.wrong == []
@@ -69,6 +70,7 @@ def test_decisions_are_made_for_the_clients_principal_during_failovers(tmp_path:
     assert held == {f"nodes/{broker}/node.properties" for broker in (1, 2, 3)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mutant", "property_id"),
     [
@@ -81,7 +83,7 @@ def test_decisions_are_made_for_the_clients_principal_during_failovers(tmp_path:
 def test_decision_for_another_principal_is_detected(
     tmp_path: Path, mutant: str, property_id: str
 ) -> None:
-    """By the users, who get unexpected results, and by the judge."""
+    """The users get unexpected results, and the judge finds violations."""
     with mutants(tmp_path, mutant) as cluster:
         counts = asyncio.run(run(cluster, 100, failovers=0))
     assert counts.wrong
@@ -91,6 +93,7 @@ def test_decision_for_another_principal_is_detected(
     assert bool(examine(history).mismatches) is (mutant in ("drop_principal", "swap_principals"))
 
 
+@pytest.mark.long
 def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
     """The ACLs are created after the broker has read them for the first time."""
     with mutants(tmp_path, "stale_acl_cache") as cluster:
@@ -99,8 +102,9 @@ def test_broker_with_stale_acls_is_detected(tmp_path: Path) -> None:
             asyncio.run(set_up(addresses, propagated_within_s=2))
 
 
+@pytest.mark.long
 def test_reencoded_request_is_detected(tmp_path: Path) -> None:
-    """The users notice nothing; the digests do."""
+    """The users get the expected results, but the digests differ."""
     with mutants(tmp_path, "fill_in_default") as cluster:
         counts = asyncio.run(run(cluster, 40, failovers=0))
     assert counts.wrong == []

@@ -20,7 +20,11 @@ METADATA, CREATE_TOPICS = 3, 19
 
 
 def metrics_of(cluster: Cluster, broker_id: int) -> dict[str, float]:
-    with urllib.request.urlopen(cluster.brokers[broker_id].metrics_url) as answer:
+    return metrics_at(cluster.brokers[broker_id].metrics_url)
+
+
+def metrics_at(url: str) -> dict[str, float]:
+    with urllib.request.urlopen(url) as answer:
         lines = [line.rpartition(" ") for line in answer.read().decode().splitlines()]
     return {name: float(value) for name, _, value in lines if not name.startswith("#")}
 

@@ -1,4 +1,4 @@
-"""`Cluster.heal`: faults end and, with `reset`, what clients have written is removed."""
+"""`Cluster.heal` ends faults; with `reset` it also removes what clients have written."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def done(futures: dict[Any, Future[Any]]) -> list[Any]:
 
 
 def call(address: str, key: int, body: dict[str, Any]) -> Any:
-    """Version 1 of an API, as the super user."""
+    """Call version 1 of an API as the super user."""
     with Connection(address) as connection:
         assert connection.log_in(*ADMIN)
         return connection.call(key, 1, body)
@@ -94,7 +94,7 @@ def set_config(address: str, broker: str, name: str, value: str) -> None:
 
 
 def dynamic_configs(address: str, broker: int) -> list[tuple[str, str, str]]:
-    """Of one broker and of all: the resource, name and value."""
+    """Return resource, name and value of each dynamic config of the broker and of all brokers."""
     resources = [
         {"resourceType": 4, "resourceName": name, "configurationKeys": None}
         for name in (str(broker), "")
@@ -117,7 +117,7 @@ def set_quota(address: str, user: str) -> None:
 
 
 def contents(cluster: Cluster, broker: int) -> dict[str, Any]:
-    """Everything that clients can write, as one broker describes it."""
+    """Return everything that clients can write, as one broker describes it."""
     address = cluster.bootstrap_server(broker)
     admin = client(address)
     acls = admin.describe_acls(
@@ -142,7 +142,7 @@ def contents(cluster: Cluster, broker: int) -> dict[str, Any]:
 
 
 def test_reset_removes_what_clients_wrote_and_restores_what_was_planned(healed: Cluster) -> None:
-    """On every broker: topics, configs, quotas, users, ACLs and a changed password."""
+    """Every broker shows the first topics, configs, quotas, users, ACLs and password again."""
     first = contents(healed, 1)
     admin = client(healed.bootstrap_servers)
     create(admin, "orders")
@@ -167,7 +167,7 @@ def test_reset_removes_what_clients_wrote_and_restores_what_was_planned(healed: 
 
 
 def test_heal_ends_faults_and_keeps_topics(healed: Cluster) -> None:
-    """The controller is killed, the next one frozen, the third stopped."""
+    """One controller is killed, the next one is frozen, and the third broker is stopped."""
     create(client(healed.bootstrap_servers), "kept")
     killed = healed.kill_controller()
     frozen = healed.wait_for_controller(other_than=killed)
@@ -195,7 +195,7 @@ def test_heal_starts_zookeeper(healed: Cluster) -> None:
 
 
 def test_heal_of_a_whole_cluster_takes_less_than_a_second(healed: Cluster) -> None:
-    """The best of three: this machine may be busy."""
+    """Measures the best of three, because the machine may be busy."""
 
     def seconds(run: Callable[[], None]) -> float:
         began = time.monotonic()
@@ -206,7 +206,7 @@ def test_heal_of_a_whole_cluster_takes_less_than_a_second(healed: Cluster) -> No
 
 
 def test_upgrade_cannot_be_reset(healed: Cluster) -> None:
-    """Only a new cluster is like a new one then. The last test of this cluster."""
+    """After an upgrade only a new cluster is like new. This must be the cluster's last test."""
     ClusterClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
     with pytest.raises(ClusterError, match="start a new cluster"):
         healed.heal(reset=True)

@@ -1,4 +1,4 @@
-"""Hostile frames at one node: no crash, bounded memory, other connections unaffected."""
+"""Hostile frames neither crash a node nor exhaust its memory nor affect other connections."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def dry_run(version: int) -> bytes:
 
 
 def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
-    """Yield frames of every malformed kind, reproducibly for a seed."""
+    """Yield frames of every malformed kind. Equal seeds yield equal frames."""
     source = random.Random(seed)
-    # Dry runs, hence not version 0: otherwise a flipped bit could create a topic of 65,537
+    # Dry runs, which version 0 lacks. Otherwise a flipped bit could create a topic of 65,537
     # partitions, which would dominate the measurement.
     good = [dry_run(version) for version in API_SPECS[19].versions if version > 0] + [
         frame(encode_message(3, 12, MetadataRequest(topics=None))),
@@ -51,13 +51,13 @@ def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
             case 1:  # bits flipped
                 for _ in range(source.randrange(1, 6)):
                     bad[source.randrange(4, len(bad))] ^= 1 << source.randrange(8)
-                # The result may be well-formed: a dry run with an unused name.
+                # The result may be a well-formed dry run with another name.
                 yield bytes(bad)
             case 2:  # a length beyond every limit
                 yield struct.pack(">i", source.randrange(104857601, 2**31 - 1)) + bytes(64)
             case 3:  # a negative length
                 yield struct.pack(">i", -source.randrange(1, 2**31)) + bytes(16)
-            case 4:  # an API that does not exist, or a version that does not
+            case 4:  # an unknown API or version
                 key, version = source.randrange(-5, 200), source.randrange(-3, 40)
                 if key in SHIPPED and version in API_SPECS[key].versions:
                     key = 999
@@ -72,7 +72,7 @@ def hostile_frames(count: int, seed: int) -> Iterator[bytes]:
 
 
 async def attack(address: str, frames: Iterator[bytes]) -> int:
-    """Send frames over connections that may be closed at any moment; return how many."""
+    """Send each frame over a new connection, which the node may close; return the count."""
     host, _, port = address.rpartition(":")
     sent = 0
     for each in frames:

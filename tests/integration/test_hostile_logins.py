@@ -1,6 +1,6 @@
-"""Hostile clients cannot log in, break a node, or cost it much.
+"""Hostile clients cannot log in, stop a node, or use much of its memory.
 
-Each attempt is counted, and honest clients are served during and after it.
+Each attempt is counted, and other clients are served during and after it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def serves(secured: Secured) -> bool:
-    """Check that an honest client can log in over TLS."""
+    """Return whether a client with the right password can log in over TLS."""
     return LOGINS["aiokafka"](secured.login(1, "SASL_SSL", "PLAIN", "alice", "alice-secret")) == 3
 
 
@@ -95,7 +95,7 @@ def test_an_untrusted_or_missing_certificate_is_counted(secured: Secured) -> Non
     failed, before = secured.metric(1, _FAILED), len(secured.events(1, "authentication_failed"))
     for certificate in (secured.strangers_certificate("mallory"), None):
         with suppress(OSError), socket.create_connection(address(secured, "SSL"), 30) as near:
-            # In TLS 1.3 the client's handshake ends before the server has looked at it.
+            # In TLS 1.3 the client's handshake ends before the server checks the certificate.
             tls = secured.client_tls(certificate)
             with tls.wrap_socket(near, server_hostname="127.0.0.1") as stranger:
                 stranger.sendall(struct.pack(">i", len(metadata())) + metadata())
@@ -164,14 +164,14 @@ def test_wrong_proofs_and_reused_nonces_are_rejected(secured: Secured) -> None:
         (length,) = struct.unpack_from(">i", answer, 8)
         return connection, answer[12 : 12 + length]
 
-    honest, challenge = begin_login()
+    first, challenge = begin_login()
     proof = client.final(challenge)
-    accepted = honest.exchange(authenticate(proof, 1))
+    accepted = first.exchange(authenticate(proof, 1))
     assert isinstance(accepted, bytes)
     assert accepted[4:6] == b"\0\0"
-    for spoil in (proof, client.final(begin_login()[1], tamper=lambda _: bytes(32))):
+    for bad_proof in (proof, client.final(begin_login()[1], tamper=lambda _: bytes(32))):
         thief, _ = begin_login()
-        refused = thief.exchange(authenticate(spoil, 1))
+        refused = thief.exchange(authenticate(bad_proof, 1))
         assert isinstance(refused, bytes)
         assert refused[4:6] == b"\0\x3a"
         assert b"invalid credentials" in refused
@@ -219,7 +219,7 @@ async def tls_stream(
 
 
 async def test_many_concurrent_handshakes_succeed(secured: Secured) -> None:
-    """The first request may share a packet with the end of the handshake."""
+    """A client's first request can be in the packet that ends the handshake."""
 
     async def one() -> bytes:
         context = secured.client_tls()

@@ -1,7 +1,7 @@
-"""Only brokers open streams to the controller, each with its own identity.
+"""Only brokers can open streams to the controller, each with its own identity.
 
-Every attempt runs against real nodes with an authorizer; each rejection is counted, has no effect,
-and the nodes keep running.
+Every attempt runs against real nodes with an authorizer. Each rejected attempt is counted and has
+no effect, and the nodes keep running.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SecuredCluster:
     folder: Path
 
     def files(self, user: str, broker_id: int, ca: trustme.CA | None = None) -> ChannelFiles:
-        """Create a certificate and key, of the brokers' authority or of another one."""
+        """Create a certificate and key, issued by the brokers' authority or by `ca`."""
         name = f"{user}-{broker_id}{'' if ca is None else '-foreign'}"
         leaf = (ca or self.ca).issue_cert(broker_host(broker_id), common_name=user)
         certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
@@ -106,7 +106,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster
 
 
 @asynccontextmanager
-async def dialled(
+async def connected(
     secured: SecuredCluster, files: ChannelFiles | None, hello: Hello
 ) -> AsyncIterator[ControllerChannel]:
     """Open a channel to the controller with the given certificates."""
@@ -133,7 +133,7 @@ def hello_of(secured: SecuredCluster, broker_id: int) -> Hello:
 
 
 def envelope(hello: Hello, sequence: int = 10**9, body: bytes = FRAME[HEADER_BYTES:]) -> Envelope:
-    """CreateTopics of `stolen` as User:admin."""
+    """Return an Envelope with CreateTopics of `stolen` by User:admin."""
     return Envelope(
         identity=RequestIdentity(hello.broker_id, hello.incarnation, sequence),
         request_header=FRAME[:HEADER_BYTES],
@@ -180,7 +180,7 @@ def test_the_sender_of_an_envelope_is_the_principal_of_its_certificate(
 async def test_a_sender_without_cluster_action_is_rejected(secured: SecuredCluster) -> None:
     before = secured.counted("authorization_fail_count")
     hello = hello_of(secured, 9)
-    async with dialled(secured, secured.files("mallory", 9), hello) as channel:
+    async with connected(secured, secured.files("mallory", 9), hello) as channel:
         reply = await sent(channel, envelope(hello))
     assert reply == "CLUSTER_AUTHORIZATION_FAILED"
     assert secured.counted("authorization_fail_count") == before + 1
@@ -193,9 +193,9 @@ async def test_a_broker_cannot_use_another_brokers_identity(secured: SecuredClus
         secured.counted("authorization_fail_count"),
     )
     files = secured.files("broker", 2)
-    async with dialled(secured, files, hello_of(secured, 3)) as channel:
+    async with connected(secured, files, hello_of(secured, 3)) as channel:
         assert await sent(channel, envelope(hello_of(secured, 3))) == "closed"
-    async with dialled(secured, files, hello_of(secured, 2)) as channel:
+    async with connected(secured, files, hello_of(secured, 2)) as channel:
         reply = await sent(channel, envelope(hello_of(secured, 3)))
         assert reply == "CLUSTER_AUTHORIZATION_FAILED"
         other_incarnation = replace(hello_of(secured, 2), incarnation="another")
@@ -211,7 +211,7 @@ async def test_a_stream_needs_a_certificate_of_the_brokers_authority(
     hello = hello_of(secured, 2)
     stranger = secured.files("broker", 2, trustme.CA())
     for files in (stranger, None):
-        async with dialled(secured, files, hello) as channel:
+        async with connected(secured, files, hello) as channel:
             assert await sent(channel, envelope(hello)) == "closed"
     issued = secured.ca.issue_cert("localhost", common_name="broker")
     certificate, key = secured.folder / "nobody.pem", secured.folder / "nobody.key"
@@ -219,7 +219,7 @@ async def test_a_stream_needs_a_certificate_of_the_brokers_authority(
     issued.private_key_pem.write_to_path(key)
     refused = secured.counted("channels_refused")
     unnamed = ChannelFiles(str(certificate), str(key), str(secured.folder / "ca.pem"))
-    async with dialled(secured, unnamed, hello) as channel:
+    async with connected(secured, unnamed, hello) as channel:
         assert await sent(channel, envelope(hello)) == "closed"
     assert secured.counted("channels_refused") == refused + 1
     assert_nothing_was_created(secured)
@@ -256,7 +256,7 @@ INNER_ENVELOPE = b"\0\x3a" + b"\0\0" + FRAME[4:HEADER_BYTES] + b"\0"
         ({"principal": ADMIN[:-2]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
         ({"principal": b"\0\7" + ADMIN[2:]}, "PRINCIPAL_DESERIALIZATION_FAILURE"),
         ({"client_address": b"\x7f\0\0"}, "INVALID_REQUEST"),
-        # Broker 2 reported its first request as finished long before.
+        # Broker 2 has reported its first request as finished.
         ({"identity": 1}, "INVALID_REQUEST"),
     ],
     ids=[
@@ -276,7 +276,7 @@ async def test_a_malformed_envelope_is_rejected_and_counted(
         request = replace(request, identity=request.identity._replace(sequence=1))
     else:
         request = replace(request, **change)  # type: ignore[arg-type]
-    async with dialled(secured, secured.files("broker", 2), hello) as channel:
+    async with connected(secured, secured.files("broker", 2), hello) as channel:
         assert await sent(channel, request) == reply
     assert secured.counted("envelopes_refused") == before + 1
     assert_nothing_was_created(secured)
@@ -284,7 +284,7 @@ async def test_a_malformed_envelope_is_rejected_and_counted(
 
 async def test_an_oversized_envelope_closes_only_its_stream(secured: SecuredCluster) -> None:
     hello = hello_of(secured, 2)
-    async with dialled(secured, secured.files("broker", 2), hello) as channel:
+    async with connected(secured, secured.files("broker", 2), hello) as channel:
         assert await sent(channel, envelope(hello, body=bytes(111 * 2**20))) == "closed"
     secured.create(2, "afterwards")
     assert_nothing_was_created(secured)

@@ -42,7 +42,7 @@ _numbers = itertools.count()
 
 
 class RawClient:
-    """One raw connection to one broker: anonymous, or as a user with password NAME-secret."""
+    """One raw connection to one broker, anonymous or of a user with password NAME-secret."""
 
     def __init__(self, cluster: Cluster, broker_id: int, user: str | None = None) -> None:
         listener = "SASL_PLAINTEXT" if user else None
@@ -88,7 +88,7 @@ def codes(found: list[dict[str, Any]]) -> set[int]:
 def test_finding_a_coordinator_creates_its_internal_topic(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """At a forwarding broker and at the controller; then all brokers name the same coordinator."""
+    """A forwarding broker and the controller create it. All brokers then name one coordinator."""
     cluster = start_cluster(data_dir=tmp_path, controller=1, properties=FEW)
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for broker, key_type, topic, partitions in (
@@ -121,7 +121,7 @@ def test_finding_a_coordinator_creates_its_internal_topic(
     cluster.stop()
     events = [event for broker in (1, 2, 3) for event in events_of(tmp_path, broker)]
     created = {e["request_id"]: e for e in events if e["kind"] == "topics_auto_created"}
-    # A broker that does not know the topic yet requests it again; it is created only once.
+    # A broker that does not know the topic yet requests its creation again, without an effect.
     assert {tuple(e["topics"]) for e in created.values()} == {(OFFSETS,), (TRANSACTIONS,)}
     by = Counter(e["node"] for e in created.values())
     assert redirected == {1: 0, 2: by["2"], 3: by["3"]}
@@ -133,7 +133,7 @@ def test_finding_a_coordinator_creates_its_internal_topic(
 
 
 def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> None:
-    """A forwarding broker answers 3 and the controller's own broker 5, as in Kafka."""
+    """As in Kafka, a forwarding broker returns error 3 and the controller's broker error 5."""
     properties = {"num.partitions": "2", "default.replication.factor": "2"}
     cluster = start_cluster(controller=1, properties=properties)
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
@@ -160,7 +160,9 @@ def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> No
 def test_only_the_controllers_broker_explains_why_auto_creation_fails(
     start_cluster: StartCluster,
 ) -> None:
-    """Replication factor 4 on three brokers: 38 there, 3 elsewhere; no coordinator is found."""
+    """With replication factor 4 on three brokers it returns error 38 and other brokers error 3.
+    No coordinator is found.
+    """
     properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
     cluster = start_cluster(controller=1, properties=properties)
     own, other = RawClient(cluster, 1), RawClient(cluster, 2)
@@ -217,7 +219,7 @@ def test_concurrent_auto_creation_creates_each_topic_once(start_cluster: StartCl
 
 
 def test_a_drafted_broker_waits_for_auto_creation(start_cluster: StartCluster) -> None:
-    """The first request already gets the coordinator, or that the topic was created."""
+    """The first response already has the coordinator, or reports the topic as created."""
     drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
     cluster = start_cluster(controller=1, properties={**FEW, **drafted})
     for broker, key_type in ((2, GROUP), (1, TRANSACTION)):
@@ -289,8 +291,8 @@ def test_auto_creation_runs_with_the_clients_rights(
     assert decided == [("User:broker", OFFSETS), ("User:alice", "t")]
 
 
-def test_real_clients_see_that_there_are_no_groups(start_cluster: StartCluster) -> None:
-    """Listing is empty; describing an unknown group finds its coordinator and reports DEAD."""
+def test_real_clients_find_no_groups(start_cluster: StartCluster) -> None:
+    """The list is empty. An unknown group has a coordinator, which describes it as DEAD."""
     servers = start_cluster(properties=FEW).bootstrap_servers
     confluent = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
     listed = confluent.list_consumer_groups().result(60)

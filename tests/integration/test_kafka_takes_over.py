@@ -1,4 +1,4 @@
-"""Real Kafka brokers start on the ZooKeeper that our nodes left and keep its metadata."""
+"""Real Kafka brokers start with the ZooKeeper of stopped nodes and keep its metadata."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def configs_once_known(admin: ConfluentAdmin, topic: str) -> dict[str, str]:
 def test_real_brokers_take_over_the_metadata_of_our_nodes(
     tmp_path: Path, start_cluster: StartCluster, zookeeper: ZooKeeperForTest
 ) -> None:
-    """A broker takes the next epoch; partitions have leaders; configs and cluster id stay."""
+    """The new controller has the next epoch; partitions have leaders; configs and id are kept."""
     if reason := reason_to_skip():
         pytest.skip(reason)
     ours = start_cluster(zookeeper=zookeeper.connect)

@@ -1,4 +1,4 @@
-"""The decoder reads the transaction log of a real ZooKeeper, running and killed."""
+"""The decoder reads the transaction log of a running and of a killed ZooKeeper."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ CONTAINER_FLAGS = 4
 
 
 class _CreateContainer(Create):
-    """kazoo lacks containers; on the wire they are a create of another type."""
+    """A create of a container, which kazoo lacks; only the type of the request differs."""
 
     type = 19
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EmbeddedZooKeeper]:
-    """A server for one test: it may be killed, and its log begins at zxid 1."""
+    """A server for one test, which may kill it. Its log begins at zxid 1."""
     started = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=find_java(), heap_mib=128)
     started.start()
     try:
@@ -59,7 +59,7 @@ def _log(server: EmbeddedZooKeeper) -> list[Transaction]:
 
 
 def test_every_kind_of_write_is_decoded(server: EmbeddedZooKeeper) -> None:
-    """Paths, data, versions, ephemerals, sessions and errors."""
+    """The test checks paths, data, versions, ephemeral znodes, sessions and errors."""
     client = _client(server)
     session = client.client_id[0]
     client.create("/plain", b"one")
@@ -142,7 +142,7 @@ def test_applied_and_failed_multis_are_decoded(
 def test_a_killed_server_loses_no_acknowledged_write_and_its_log_continues(
     server: EmbeddedZooKeeper,
 ) -> None:
-    """SIGKILL under load, three times: one history without a gap, over several files."""
+    """After three SIGKILLs under load, its files hold one history without a gap."""
     acknowledged = []
     for term in range(3):
         client = _client(server)

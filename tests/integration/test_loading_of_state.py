@@ -1,4 +1,4 @@
-"""Loading the state of a new controller: valid, incomplete and invalid znodes."""
+"""A new controller loads its state from valid, incomplete and invalid znodes."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def test_topics_configs_and_deletions_are_loaded(
 
 
 async def test_incomplete_topics_are_loaded(zk: KazooClient, store: ZooKeeperStore) -> None:
-    """Partitions without a state, a partitions znode without children, a topic without an id."""
+    """They have partitions without a state, no children of `partitions`, or no topic id."""
     put_topic(zk, "half", [1], [1], [1], topic_id=encode_uuid(ID))
     put_state(zk, "half", 0)
     put(zk, "/brokers/topics/half/partitions/1")
@@ -236,7 +236,7 @@ async def test_an_invalid_state_is_a_partition_without_a_leader(
 async def test_a_large_state_is_loaded_as_it_was_written(
     store: ZooKeeperStore,
 ) -> None:
-    """10,000 topics with configs, ACLs, quotas, tokens, reassignments and deletions."""
+    """It has 10,000 topics with configs, ACLs, quotas, tokens, reassignments and deletions."""
     await store.ensure_start_up_paths("cluster", (*TOKEN_PATHS, *ACL_PATHS))
     fence = await store.elect(1, 0)
     assert fence is not None
@@ -301,7 +301,7 @@ def token(number: int) -> DelegationToken:
 async def test_invalid_acls_deny_everything_until_they_are_overwritten(
     zk: KazooClient, store: ZooKeeperStore
 ) -> None:
-    """Without rules they could allow what one of them denied."""
+    """Otherwise an access that one of the unreadable ACLs denied could be allowed."""
     junk, fine = (ResourcePattern("TOPIC", "LITERAL", name) for name in ("junk", "fine"))
     zk.create(AclZnode.path(junk), b'{"version":1,"acls":[{}]}', makepath=True)
     rule = AccessControlEntry("User:alice", "*", "READ", "ALLOW")

@@ -1,4 +1,4 @@
-"""Encoded lone surrogates, wherever a client can put text, harm neither a broker nor its events."""
+"""Encoded lone surrogates in any text of a client harm neither a broker nor its events."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def plain(user: str) -> bytes:
 
 
 def test_requests_with_lone_surrogates_are_answered(cluster: Cluster) -> None:
-    """Client ids, software names, topic names, configs and principals of ACLs."""
+    """They are in client ids, software names, topic names, configs and principals of ACLs."""
     with Connection(cluster.bootstrap_servers) as connection:
         assert connection.log_in("admin", "admin-secret")
         for key, version, body in REQUESTS:
@@ -92,7 +92,7 @@ def test_requests_with_lone_surrogates_are_answered(cluster: Cluster) -> None:
 
 
 def test_an_oauth_principal_with_a_lone_surrogate_is_rejected(cluster: Cluster) -> None:
-    """JSON can escape it; the login fails before anything uses the name."""
+    """JSON can escape a surrogate. The login fails before the broker uses the name."""
 
     def part(value: object) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
@@ -109,7 +109,7 @@ def test_an_oauth_principal_with_a_lone_surrogate_is_rejected(cluster: Cluster) 
 
 
 def test_events_and_log_are_intact(cluster: Cluster) -> None:
-    """After a PLAIN login as such a user as well."""
+    """They are intact after a PLAIN login of such a user, too."""
     with Connection(cluster.bootstrap_servers) as connection:
         connection.call(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "PLAIN"})
         body = {"authBytes": plain("QQQ").decode()}

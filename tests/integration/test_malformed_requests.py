@@ -26,7 +26,7 @@ SERVED: Final = {(key, version) for key in SHIPPED for version in API_SPECS[key]
 
 
 def requests(file: str) -> Iterator[dict[str, Any]]:
-    """Yield the requests of a file that are of served APIs."""
+    """Yield a file's requests of served APIs."""
     with gzip.open(DATA / file, "rt", encoding="utf-8") as lines:
         for case in map(json.loads, lines):
             if case["kind"] == "request" and (case["key"], case["version"]) in SERVED:
@@ -34,7 +34,7 @@ def requests(file: str) -> Iterator[dict[str, Any]]:
 
 
 def malformed() -> Iterator[tuple[int, int, bytes]]:
-    """Yield requests that Kafka's classes reject: damaged ones, and every request cut short."""
+    """Yield requests that Kafka's classes reject: damaged requests and truncated ones."""
     for case in requests("hostile.jsonl.gz"):
         if case["body"] is None:
             yield case["key"], case["version"], bytes.fromhex(case["hex"])
@@ -72,8 +72,8 @@ def test_malformed_requests_close_the_connection(
 ) -> None:
     """Every body that Kafka's classes reject, in every API and version, closes the connection.
 
-    Any other body gets a response of that version; only a request that contradicts itself closes
-    the connection too. No node logs an exception.
+    Other bodies get a response of that version, except that a request which contradicts itself
+    also closes the connection. No node logs an exception.
     """
     cluster = start_cluster(brokers=2, controller=1)
     client = ReconnectingClient(cluster.bootstrap_server(FORWARDING))

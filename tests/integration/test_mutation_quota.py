@@ -12,8 +12,8 @@ from tests.integration.conftest import StartCluster
 
 CREATE_TOPICS, ALTER_QUOTAS, API_VERSIONS = 19, 49, 18
 EXCEEDED, NONE, TIMED_OUT = 89, 0, 7
-# At this rate a bucket contains 110 partitions, refilled by 10 per second: after 150 the throttle
-# time is 4 s, which is long compared with all else in these tests, even on a busy machine.
+# At this rate a bucket has 110 partitions and refills by 10 per second. After 150 partitions the
+# throttle time is 4 s, which is longer than any other step of these tests, even on a busy machine.
 RATE = 10.0
 TOO_MANY = 150
 THROTTLE_MS = 4000
@@ -71,7 +71,7 @@ def set_rate(cluster: Cluster, entity: dict[str, str | None]) -> None:
 def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
     start_cluster: StartCluster,
 ) -> None:
-    """The controller charges a client at every broker; the broker mutes the connection."""
+    """The controller applies the quota at every broker; the broker mutes the connection."""
     cluster = start_cluster(controller=1)
     set_rate(cluster, {"client-id": None})
     muted: list[tuple[Client, str, float]] = []
@@ -95,7 +95,7 @@ def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
 def test_older_versions_are_throttled_where_the_broker_has_the_throttle_time(
     start_cluster: StartCluster,
 ) -> None:
-    """In version 0 only the controller's own broker has it, as in Kafka."""
+    """As in Kafka, in version 0 only the controller's own broker has the throttle time."""
     cluster = start_cluster(controller=1)
     set_rate(cluster, {"user": "ANONYMOUS", "client-id": None})
     muted: list[tuple[Client, float]] = []
@@ -106,11 +106,11 @@ def test_older_versions_are_throttled_where_the_broker_has_the_throttle_time(
         assert throttle_ms is not None
         assert 0 < throttle_ms <= THROTTLE_MS
         muted.append((client, sent_at + throttle_ms / 1000))
-    at_controller, elsewhere = (Client(cluster, broker, f"old-{broker}") for broker in (1, 2))
-    for client, name in ((at_controller, "here"), (elsewhere, "there")):
+    at_controller, at_other = (Client(cluster, broker, f"old-{broker}") for broker in (1, 2))
+    for client, name in ((at_controller, "here"), (at_other, "there")):
         sent_at = time.monotonic()
         assert client.take_too_many(name, version=0) is None
-        if client is elsewhere:
+        if client is at_other:
             assert client.answered_at() < sent_at + THROTTLE_MS / 1000 - 1
         else:
             muted.append((client, sent_at + THROTTLE_MS / 1000 - 1))
@@ -121,7 +121,7 @@ def test_older_versions_are_throttled_where_the_broker_has_the_throttle_time(
 def test_connections_above_the_creation_rate_are_accepted_delayed_and_closed(
     start_cluster: StartCluster,
 ) -> None:
-    """Each broker counts on its own; existing connections stay open."""
+    """Each broker counts its own connections; existing ones stay open."""
     cluster = start_cluster(controller=1, brokers=2)
     admin = Client(cluster, 1, "admin")
     entity = [{"entityType": "ip", "entityName": "127.0.0.1"}]
@@ -136,7 +136,7 @@ def test_connections_above_the_creation_rate_are_accepted_delayed_and_closed(
         began = time.monotonic()
         try:
             Client(cluster, 2, "eager").answered_at()
-        except ConnectionError:  # The broker closed it.
+        except ConnectionError:  # The broker closed the connection.
             closed_after_s = time.monotonic() - began
     assert closed_after_s > 0.1
     began = time.monotonic()

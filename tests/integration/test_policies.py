@@ -1,4 +1,4 @@
-"""A user's own policy on real nodes: the same verdict at every broker, without a bypass."""
+"""A user's own policy on real nodes has the same verdict at every broker; no client bypasses it."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def without_validation(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def results(answer: Any) -> list[tuple[int, str | None]]:
-    """Return code and message of every element, in whichever field the API has them."""
+    """Return code and message of every element of the response."""
     rows = answer.get("topics") or answer.get("responses") or answer.get("results")
     rows = [row.get("partitions") or [row] for row in rows]
     return [(each["errorCode"], each.get("errorMessage")) for row in rows for each in row]
@@ -173,7 +173,7 @@ REFUSED: list[tuple[int, int, dict[str, Any], tuple[int, str | None]]] = [
 def test_every_admin_write_of_a_topic_is_checked_direct_and_forwarded(
     start_cluster: StartCluster, tmp_path: Path, rules: str
 ) -> None:
-    """The response is the controller's, unchanged."""
+    """Forwarded responses equal the controller's."""
     cluster = start_cluster(
         controller=1,
         properties={
@@ -204,7 +204,9 @@ def test_every_admin_write_of_a_topic_is_checked_direct_and_forwarded(
     assert results(call(cluster, leader, DELETE_RECORDS, 2, body)) == [(NONE, None)]
     cluster.stop()
     closed = (tmp_path / "closed").read_text().split()
-    assert sorted(closed) == ["1", "1", "2", "2", "3", "3"], "the controller's and the leader's"
+    assert sorted(closed) == ["1", "1", "2", "2", "3", "3"], (
+        "each node has one as controller and one as leader"
+    )
 
 
 def created_leader(cluster: Cluster) -> int:
@@ -229,9 +231,9 @@ def test_a_policy_that_fails_or_hangs_affects_its_topic_only(
     answer = call(cluster, 2, CREATE, 7, topics("fails", "exits", "good"))
     assert results(answer) == [(UNKNOWN, failed), (UNKNOWN, failed), (NONE, None)]
     overran = f"Rejected: the policy {rules} did not decide within 3000 ms."
-    with ThreadPoolExecutor(1) as elsewhere:
+    with ThreadPoolExecutor(1) as other_thread:
         began = time.monotonic()
-        slow = elsewhere.submit(call, cluster, 2, CREATE, 7, topics("sleeps", "calm"))
+        slow = other_thread.submit(call, cluster, 2, CREATE, 7, topics("sleeps", "calm"))
         while not (tmp_path / "asleep").exists():
             time.sleep(0.01)
         assert results(call(cluster, 3, CREATE, 7, topics("quick"))) == [(NONE, None)]
@@ -242,7 +244,7 @@ def test_a_policy_that_fails_or_hangs_affects_its_topic_only(
     assert "a secret" in (cluster.data_dir / "nodes" / "1" / "node.log").read_text()
 
 
-def test_a_clients_bypass_flag_is_ignored_except_by_the_seeded_bug(
+def test_a_clients_bypass_flag_has_an_effect_only_with_the_seeded_bug(
     start_cluster: StartCluster, tmp_path: Path, rules: str
 ) -> None:
     for mutant in (False, True):

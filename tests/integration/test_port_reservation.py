@@ -11,8 +11,8 @@ def test_a_chosen_port_is_reserved_for_its_server() -> None:
     ours, others = Ports(), Ports()
     port = ours.choose()
     assert not others._reserve(LOOPBACK, port)
-    with socket.create_server((LOOPBACK, port)):  # as asyncio, gRPC and Java do: SO_REUSEADDR
+    with socket.create_server((LOOPBACK, port)):  # uses SO_REUSEADDR, as asyncio, gRPC and Java do
         assert not others._reserve(LOOPBACK, port)
-    assert not others._reserve(LOOPBACK, port), "the server may come back"
+    assert not others._reserve(LOOPBACK, port), "the server may restart"
     del ours
     assert others._reserve(LOOPBACK, port)

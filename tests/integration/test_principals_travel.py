@@ -1,4 +1,4 @@
-"""Custom and fake principals in Envelopes."""
+"""Forwarding of custom and fake principals."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_another_builders_principal_is_rejected() -> None:
         assert refused == ErrorCode.UNKNOWN_SERVER_ERROR
         assert refusals(cluster) == [ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE]
         assert decided(cluster) == set()
-        # At the controller itself they agree.
+        # The controller's own broker has the same builder.
         assert create(cluster, 1, "alice@blue", "orders") == ErrorCode.NONE
 
 
 def test_fake_principals_are_forwarded_in_the_first_stage_only() -> None:
-    """KIP-590's staged roll-out."""
+    """They belong to KIP-590's staged roll-out."""
     fake = {"bridgehead.forwarding.principals": "fake"}
     with start("", all=fake) as cluster:
         assert create(cluster, 2, "alice@blue", "orders") == ErrorCode.NONE

@@ -24,6 +24,8 @@ from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.private_files import holders, open_to_others
 from tests.integration.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 WRITER = "controller:planted-controller-secret"
 FILE = f"""
 brokers: 2
@@ -47,7 +49,7 @@ EVERYONE = 0o022
 
 
 def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """`bridgehead ...` of a user whose new files everyone can read."""
+    """Run `bridgehead ...` as a user whose new files everyone can read."""
     return subprocess.run(
         module_command("bridgehead.cli.main", *arguments),
         env=module_environment(),
@@ -60,7 +62,7 @@ def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A secured cluster that runs a second time over files that everyone can read."""
+    """A secured cluster that is started again on files that everyone can read."""
     folder = tmp_path_factory.mktemp("private") / "data"
     file = folder.parent / "cluster.yaml"
     file.write_text(FILE)
@@ -90,7 +92,7 @@ def token_hmac(data_dir: Path) -> str:
 
 
 def scram_keys(data_dir: Path) -> set[str]:
-    """The stored and server keys of every SCRAM user, in base64."""
+    """Return the stored and server keys of every SCRAM user, in base64."""
     with kazoo_client(ClusterClient(data_dir).status()["zookeeper_connect"] + "/cluster") as client:
         client.add_auth("digest", WRITER)
         users = [client.get(f"/config/users/{name}")[0] for name in ("admin", "alice")]
@@ -105,7 +107,7 @@ def scram_keys(data_dir: Path) -> set[str]:
 
 
 def test_only_the_owner_can_read_a_clusters_files(data_dir: Path) -> None:
-    """While it runs, with a workload's history and after sealing, also what was open before."""
+    """This holds while it runs and after a node's restart, also for files that were open before."""
     (run,) = (path for path in data_dir.glob("evidence/run=*") if not list(path.glob("manifest*")))
     with ClientHistory(run, "load"):
         pass
@@ -116,7 +118,7 @@ def test_only_the_owner_can_read_a_clusters_files(data_dir: Path) -> None:
 
 
 def test_secrets_are_only_in_properties_and_zookeepers_log(data_dir: Path) -> None:
-    """Passwords, SCRAM keys, HMACs and private keys."""
+    """The secrets are passwords, SCRAM keys, HMACs and private keys."""
     hmac, keys = token_hmac(data_dir), scram_keys(data_dir)
     for secrets, allowed in (
         ([b"planted-"], PROPERTIES),
@@ -130,7 +132,7 @@ def test_secrets_are_only_in_properties_and_zookeepers_log(data_dir: Path) -> No
 
 
 def test_a_data_directory_with_other_files_keeps_their_modes(tmp_path: Path) -> None:
-    """Only the cluster's own entries are tightened."""
+    """Only the cluster's own files and folders lose permissions."""
     (tmp_path / "nodes").mkdir(mode=0o755)
     other = tmp_path / "notes"
     other.touch(mode=0o644)
@@ -144,7 +146,7 @@ def test_a_data_directory_with_other_files_keeps_their_modes(tmp_path: Path) -> 
 
 
 def test_sealing_and_importing_write_private_files(data_dir: Path, tmp_path: Path) -> None:
-    """`bridgehead evidence kafka` over the log of a broker."""
+    """The test imports a broker's log with `bridgehead evidence kafka`."""
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "kafka-request.log").write_text("")
@@ -157,7 +159,7 @@ def test_sealing_and_importing_write_private_files(data_dir: Path, tmp_path: Pat
 def test_foreground_programs_write_private_files(
     program: str, zookeeper: ZooKeeperForTest, tmp_path: Path
 ) -> None:
-    """As containers run them, over a folder of an earlier start."""
+    """Containers run them like this, on the folder of an earlier start."""
     folder = tmp_path / "data"
     earlier = folder / ("logs" if program == "node" else "version-2")
     earlier.mkdir(parents=True, mode=0o755)

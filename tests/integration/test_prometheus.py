@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a real cluster: rules and dashboards use existing metrics."""
+"""A real Prometheus scrapes a real cluster. Rules and dashboards use existing metrics."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ import yaml
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.node_plan import Ports
 from tests.integration.admin_clients import ConfluentAdmin
+
+pytestmark = pytest.mark.long
 
 MONITORING = Path(__file__).parent.parent.parent / "deploy" / "monitoring"
 READY_WITHIN_S = 30.0
@@ -150,7 +152,7 @@ def test_a_healthy_cluster_raises_no_alert(prometheus: Prometheus) -> None:
             for group in prometheus.get("rules")["groups"]
             for rule in group["rules"]
         ),
-        "evaluation without alerts of every rule",
+        "evaluation of every rule without an alert",
     )
 
 

@@ -1,4 +1,4 @@
-"""The pytest plug-in in a user's test suite: the printed examples pass, and order never matters."""
+"""In a user's test suite the plug-in's documented examples pass in any order of tests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_session_cluster_is_another_one(bridgehead_session_cluster, bridgehe
 
 
 def example(page: str, heading: str) -> str:
-    """The first Python block of a section."""
+    """Return the first Python block of a section."""
     text = (ROOT / page).read_text(encoding="utf-8")
     section = text[text.index(f"\n{heading}\n") :]
     found = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -76,7 +76,7 @@ def example(page: str, heading: str) -> str:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """One run of pytest with the plug-in: what went wrong, by test name."""
+    """The failure texts of one run of pytest with the plug-in, by test name."""
     folder = tmp_path_factory.mktemp("suite")
     (folder / "test_readme.py").write_text(example("README.md", "## In pytest"))
     (folder / "test_page.py").write_text(example("docs/testing.md", "## pytest"))
@@ -106,14 +106,14 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "test_alice_may_create_topics_with_short_names",
     ],
 )
-def test_printed_example_passes(outcomes: dict[str, str], name: str) -> None:
-    """README's and that of docs/testing.md."""
+def test_documented_example_passes(outcomes: dict[str, str], name: str) -> None:
+    """The examples are in README.md and docs/testing.md."""
     assert outcomes[name] == ""
 
 
 @pytest.mark.long
 def test_order_of_tests_does_not_matter(outcomes: dict[str, str]) -> None:
-    """Every test checks that it finds nothing of the damage that the previous one did."""
+    """Every test checks that the damage by the previous test is repaired."""
     assert len(outcomes) == 9
     assert set(outcomes.values()) == {""}
 
@@ -132,7 +132,7 @@ def test_closest_marker_wins_and_properties_are_merged() -> None:
     }
 
 
-def test_dialect_of_the_marker_is_that_of_every_listener() -> None:
+def test_dialect_of_the_marker_applies_to_every_listener() -> None:
     listeners = {"A": "PLAINTEXT", "B": "SASL_PLAINTEXT"}
     options = cluster_options({}, [marker(dialect="drafted", listeners=listeners)])
     assert options["properties"] == {

@@ -1,4 +1,4 @@
-"""Quirks on real nodes: a hanging request and an unusable topic affect nothing else."""
+"""On real nodes with quirks, a hanging request and an unusable topic affect nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def call(cluster: Cluster, broker: int, key: int, version: int, body: dict[str, 
 
 
 def create_topic(cluster: Cluster, name: str, replicas: list[int] | None) -> int:
-    """Create a one-partition topic, with these replicas or placed by the controller."""
+    """Create a topic with one partition, on these replicas or on those the controller chooses."""
     topic = topic_body(name, assignments=None if replicas is None else {0: replicas})
     body = {"topics": [topic], "timeoutMs": 300, "validateOnly": False}
     (result,) = call(cluster, 2, CREATE_TOPICS, 4, body)["topics"]
@@ -33,7 +33,7 @@ def create_topic(cluster: Cluster, name: str, replicas: list[int] | None) -> int
 def test_a_cluster_with_every_quirk_keeps_serving(
     start_cluster: StartCluster,
 ) -> None:
-    """Also after a failover: the next controller loads partitions that have no possible leader."""
+    """The next controller, too, loads partitions that cannot have a leader."""
     cluster = start_cluster(controller=1, properties={"bridgehead.quirks": "kafka-3.9"})
     twice = {"resourceType": 2, "resourceName": "good", "configs": []}
     host, port = cluster.bootstrap_server(2).rsplit(":", 1)
@@ -60,7 +60,7 @@ def test_a_cluster_with_every_quirk_keeps_serving(
 def test_the_denial_quirk_puts_the_request_object_into_the_error_message(
     start_cluster: StartCluster,
 ) -> None:
-    """At the controller's broker the request; at other brokers with its Envelope."""
+    """On other brokers than the controller's the message also has the Envelope."""
     cluster = start_cluster(
         controller=1,
         brokers=2,

@@ -1,4 +1,4 @@
-"""Quotas and SCRAM credentials on a cluster of real nodes: written, loaded, described, removed."""
+"""Real nodes write, load, describe and remove quotas and SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def znodes_below(cluster: Cluster, path: str) -> set[str]:
 def test_quotas_are_written_described_and_removed_by_another_controller(
     start_cluster: StartCluster,
 ) -> None:
-    """Parent znodes are created once, and removed with their last quota."""
+    """Parent znodes are created once and removed with their last quota."""
     cluster = start_cluster(controller=1)
     both: list[Entity] = [{"user": "u", "client-id": name} for name in ("c", "d e")]
     user: Entity = {"user": "u"}

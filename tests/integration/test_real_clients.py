@@ -1,4 +1,4 @@
-"""Released Kafka clients against three nodes: a topic's life, propagation, exceptions."""
+"""Released Kafka clients use three nodes: all see each other's changes and get Kafka's errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def admins() -> Iterator[dict[str, AnyAdmin]]:
 def test_every_client_sees_the_changes_of_every_other(
     admins: dict[str, AnyAdmin], client: str
 ) -> None:
-    """One creates, enlarges, alters and deletes a topic; the others see every step."""
+    """One client creates, extends, alters and deletes a topic; the others see every step."""
     admin, name = admins[client], f"life-{client}"
 
     def all_see(read: Callable[[AnyAdmin], object], expected: object) -> None:

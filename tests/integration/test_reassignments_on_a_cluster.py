@@ -1,4 +1,4 @@
-"""Reassignments and elections on real nodes that die and restart."""
+"""Reassignments and elections on real nodes that are killed and restarted."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def elect_preferred(address: str) -> int:
 
 @pytest.mark.long
 def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller() -> None:
-    """The dead broker was a replica before. The next controller completes the reassignment."""
+    """The dead broker is already a replica. The next controller completes the reassignment."""
     with Cluster(brokers=4, controller=1, properties=PROPERTIES) as cluster:
         through = cluster.bootstrap_server(2)
         create(through, 4, 3)
@@ -98,8 +98,9 @@ def test_a_reassignment_waits_for_a_dead_broker_through_a_change_of_controller()
         wait_until(lambda: replicas(through) == (2, [2, 3], [2, 3]))
 
 
+@pytest.mark.long
 def test_a_preferred_leader_is_elected_after_its_restart() -> None:
-    """The controller's broker has the new leader when the response is sent."""
+    """The controller's broker knows the new leader when the response is sent."""
     with Cluster(brokers=3, controller=1, properties=PROPERTIES) as cluster:
         controller, through = cluster.bootstrap_server(1), cluster.bootstrap_server(2)
         create(through, 3, 2)

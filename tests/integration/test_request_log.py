@@ -1,4 +1,4 @@
-"""kafka-request.log on real nodes: a forwarded request is logged by both, without secrets."""
+"""The broker and the controller log a forwarded request in kafka-request.log, without secrets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lines(cluster: Cluster, broker: int, key: int, count: int) -> list[tuple[str
 def test_forwarded_request_is_logged_by_broker_and_controller(
     start_cluster: StartCluster,
 ) -> None:
-    """With the same principal, client id and topic id. The controller's broker logs one line."""
+    """Both lines have the same principal, client id and topic id. A direct request has one line."""
     cluster = start_cluster(controller=1, brokers=2)
     call(cluster, 2, CREATE_TOPICS, 7, create_topic_body("elsewhere"))
     call(cluster, 1, CREATE_TOPICS, 1, create_topic_body("here"))

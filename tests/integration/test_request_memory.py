@@ -1,4 +1,4 @@
-"""Clients that begin large requests and stop: the memory of all connections is bounded."""
+"""When clients begin large requests and stop, the memory of all connections stays bounded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.integration.secured import Secured
 
 ATTACKERS = 100
 SENT_BYTES = 5 * 1024 * 1024
-LIMIT_BYTES = FRAME_BYTES_MAX  # of all connections, by default
+LIMIT_BYTES = FRAME_BYTES_MAX  # the default for all connections together
 # A growing buffer takes an eighth more than its contents. The rest is for the bytes that clients
 # sent before the node stopped reading, and for the node's own growth.
 OVERHEAD = 1.5
@@ -29,7 +29,7 @@ CLOSED, USED = "connections_closed_for_memory_count", "socketserver_memorypoolus
 
 
 def begin_request(client: socket.socket) -> None:
-    """Claim a frame of the largest length and send a twentieth of it, or less if closed."""
+    """Announce a frame of the largest length, and send a twentieth of it or less if closed."""
     with suppress(OSError):
         client.sendall(struct.pack(">i", FRAME_BYTES_MAX) + bytes(SENT_BYTES))
 
@@ -45,7 +45,7 @@ def is_closed(client: socket.socket) -> bool:
 
 @pytest.mark.long
 def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
-    """A normal client is served at the same time; idle clients are closed until there is room."""
+    """A normal client is served meanwhile. Idle clients are closed until memory is free."""
     with Cluster(brokers=1) as cluster, ExitStack() as opened:
         address = cluster.bootstrap_server(1)
         host, _, port = address.rpartition(":")
@@ -72,7 +72,7 @@ def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
             time.sleep(0.01)
         closed = sum(map(is_closed, attackers))
         assert largest - before < LIMIT_BYTES * OVERHEAD
-        # Nine of ten: other tests may use the same processors.
+        # Nine of ten, because other tests may use the same processors.
         assert sorted(times)[len(times) * 9 // 10] < ANSWER_S
         assert Secured.metric_of(cluster, 1, CLOSED) >= closed
         assert Secured.metric_of(cluster, 1, USED) < LIMIT_BYTES + FRAME_BYTES_MAX

@@ -1,4 +1,4 @@
-"""The real supervisor with fake nodes: start, commands, failures, stop; no process is left."""
+"""The real supervisor starts, controls and stops fake nodes, and leaves no process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Every live process with a path under `folder` in its command line."""
+    """Return every live process with a path under `folder` in its command line."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         line = process.info["cmdline"] or []
@@ -39,7 +39,7 @@ def processes_of(folder: Path) -> list[psutil.Process]:
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """`bridgehead ...` to its end."""
+    """Run `bridgehead ...` and wait for its end."""
     return subprocess.run(
         module_command("bridgehead.cli.main", *arguments),
         env=module_environment(),
@@ -67,7 +67,7 @@ def fake_up(
             text=True,
         )
         started.append(process)
-        order = {
+        request = {
             "settings": {
                 "data_dir": str(tmp_path / "c"),
                 "ports_auto": True,
@@ -77,7 +77,7 @@ def fake_up(
             "detached": False,
         }
         assert process.stdin is not None
-        process.stdin.write(json.dumps(order) + "\n")
+        process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         return process
 
@@ -87,10 +87,10 @@ def fake_up(
         process.communicate()
 
 
-def first_word(process: subprocess.Popen[str]) -> dict[str, Any]:
+def first_line(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert process.stdout is not None
-    word: dict[str, Any] = json.loads(process.stdout.readline())
-    return word
+    line: dict[str, Any] = json.loads(process.stdout.readline())
+    return line
 
 
 def test_cluster_starts_executes_commands_and_stops(
@@ -135,7 +135,7 @@ def test_cluster_starts_executes_commands_and_stops(
 def test_frozen_controller_resumes(
     tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
-    """SIGSTOP, later SIGCONT; status does not wait for the frozen node."""
+    """The supervisor sends SIGSTOP and later SIGCONT. Status does not wait for a frozen node."""
     cluster = start_cluster(data_dir=tmp_path / "c", brokers=2, node_command=fake_node_command)
     pids = {broker.id: broker.pid for broker in cluster.brokers.values()}
     frozen = cluster.freeze_controller(1.0)
@@ -175,9 +175,9 @@ def test_error_of_a_node_that_cannot_start_is_reported(
     cluster = Cluster(
         data_dir=tmp_path / "c",
         node_command=fake_node_command,
-        node_properties={2: {"fake.refuse": "The moon is wrong: wait."}},
+        node_properties={2: {"fake.refuse": "The key file is missing."}},
     )
-    with pytest.raises(ClusterError, match=r"Broker 2 did not start: The moon is wrong: wait\."):
+    with pytest.raises(ClusterError, match=r"Broker 2 did not start: The key file is missing\."):
         cluster.start()
     assert processes_of(tmp_path / "c") == []
 
@@ -186,7 +186,7 @@ def test_error_of_a_node_that_cannot_start_is_reported(
 def test_interrupted_start_leaves_no_process(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]], stage: str
 ) -> None:
-    """Ctrl-C when ZooKeeper has just started, and when nodes run but never become ready."""
+    """Ctrl-C is pressed when ZooKeeper has just started, or when nodes run but are not ready."""
     process = fake_up(properties={"fake.never.ready": "true"})
     folder = tmp_path / "c"
     wanted = folder / ("zookeeper/zookeeper.pid" if stage == "zookeeper" else "nodes/3/node.pid")
@@ -201,9 +201,9 @@ def test_interrupted_start_leaves_no_process(
 def test_killed_supervisor_leaves_no_process(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """Nodes see the end of their input, the kernel kills ZooKeeper."""
+    """Nodes stop at the end of their input, and the kernel kills ZooKeeper."""
     process = fake_up()
-    assert "ready" in first_word(process)
+    assert "ready" in first_line(process)
     process.kill()
     process.wait()
     wait_until(lambda: processes_of(tmp_path / "c") == [])
@@ -212,15 +212,15 @@ def test_killed_supervisor_leaves_no_process(
 def test_next_supervisor_cleans_up_after_a_killed_one(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """A frozen node does not see the end of its input; stale pid file and socket do not matter."""
+    """It kills a frozen node, which cannot notice the end of its input."""
     process = fake_up(brokers=1)
-    document = first_word(process)["ready"]
+    document = first_line(process)["ready"]
     stray = document["brokers"][0]["pid"]
     os.kill(stray, signal.SIGSTOP)
     process.kill()
     process.wait()
     assert not ClusterClient(tmp_path / "c").directory.is_claimed()
-    assert "ready" in first_word(fake_up(brokers=1))
+    assert "ready" in first_line(fake_up(brokers=1))
     assert stray not in [left.pid for left in processes_of(tmp_path / "c")]
     assert f"Stopped a node (pid {stray})" in (tmp_path / "c" / "supervisor.log").read_text()
 
@@ -229,7 +229,7 @@ def test_cluster_stops_with_its_parent(
     tmp_path: Path, fake_up: Callable[..., subprocess.Popen[str]]
 ) -> None:
     process = fake_up(brokers=1)
-    assert "ready" in first_word(process)
+    assert "ready" in first_line(process)
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait(60) == 0
@@ -249,7 +249,7 @@ def test_second_up_in_the_same_folder_is_rejected(
     assert first.controller_id() == 1
 
 
-def test_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+def test_port_in_use_is_an_error_of_one_sentence(tmp_path: Path) -> None:
     port = Ports().choose()
     with socket.create_server(("127.0.0.1", port)):
         result = command("up", "--data-dir", str(tmp_path / "c"), "--base-port", str(port))
@@ -261,7 +261,7 @@ def test_port_in_use_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["/proc/nowhere", "below a file"])
-def test_unwritable_folder_is_one_sentence(tmp_path: Path, place: str) -> None:
+def test_unwritable_folder_is_an_error_of_one_sentence(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
     folder = place if place.startswith("/") else str(tmp_path / "file" / "c")
     result = command("up", "--data-dir", folder, "--ports", "auto")
@@ -271,7 +271,7 @@ def test_unwritable_folder_is_one_sentence(tmp_path: Path, place: str) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_missing_java_is_one_sentence(tmp_path: Path) -> None:
+def test_missing_java_is_an_error_of_one_sentence(tmp_path: Path) -> None:
     result = subprocess.run(
         module_command("bridgehead.cli.main", "up", "--data-dir", str(tmp_path / "c")),
         env=module_environment({**os.environ, "JAVA_HOME": str(tmp_path)}),
@@ -284,7 +284,7 @@ def test_missing_java_is_one_sentence(tmp_path: Path) -> None:
     assert "JAVA_HOME is" in result.stderr.splitlines()[-1]
 
 
-def test_missing_external_zookeeper_is_one_sentence(tmp_path: Path) -> None:
+def test_missing_external_zookeeper_is_an_error_of_one_sentence(tmp_path: Path) -> None:
     address = f"127.0.0.1:{Ports().choose()}/chroot"
     result = command("up", "--data-dir", str(tmp_path / "c"), "--zookeeper", address)
     assert result.returncode == ExitCode.CANNOT_RUN
@@ -306,7 +306,7 @@ def test_stack_trace_is_shown_only_with_debug(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_up_starts_shows_no_stack_trace(tmp_path: Path) -> None:
-    """Also in its first moments, while it imports its modules."""
+    """Nor does Ctrl-C while `up` still imports its modules."""
     program = (
         "import sys; sys.argv = ['bridgehead', *sys.argv[1:]]\n"
         "from bridgehead.cli import main\n"

@@ -1,4 +1,4 @@
-"""Unfinished TLS handshakes and failed logins delay no one else."""
+"""Unfinished TLS handshakes and failed logins do not delay other clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.integration.broker_peers import Broker, until
 from tests.unit.broker_proxy.authentication.clients import authenticate, handshake
 
 
-def tls_gate() -> LoginRequirements:
+def tls_requirements() -> LoginRequirements:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     return LoginRequirements(DefaultPrincipalBuilder(SslPrincipalMapper("DEFAULT")), {}, context)
@@ -26,7 +26,7 @@ def tls_gate() -> LoginRequirements:
 
 async def test_an_unfinished_handshake_times_out() -> None:
     broker = Broker(handshake_s=0.2)
-    broker.requirements = tls_gate()
+    broker.requirements = tls_requirements()
     await broker.start()
     silent = await broker.connect()
     assert await silent.receive_or_none() is None
@@ -41,7 +41,7 @@ async def test_an_unfinished_handshake_times_out() -> None:
 @pytest.mark.parametrize("when", ["at once", "later"])
 async def test_stopping_cancels_unfinished_handshakes(when: str) -> None:
     broker = Broker()
-    broker.requirements = tls_gate()
+    broker.requirements = tls_requirements()
     await broker.start()
     silent = await broker.connect()
     if when == "later":
@@ -54,24 +54,24 @@ async def test_stopping_cancels_unfinished_handshakes(when: str) -> None:
 
 
 async def test_a_failed_login_is_answered_late_without_delaying_others() -> None:
-    """connection.failed.authentication.delay.ms."""
+    """connection.failed.authentication.delay.ms sets the delay."""
     broker = Broker(failed_login_delay_ms=1_500)
     builder = DefaultPrincipalBuilder(SslPrincipalMapper("DEFAULT"))
     broker.requirements = LoginRequirements(
         builder, {"PLAIN": Mechanism(lambda: PlainServer({"alice": "secret"}))}
     )
     await broker.start()
-    guesser, honest = await broker.connect(), await broker.connect()
-    await guesser.exchange(handshake("PLAIN"))
-    await honest.exchange(handshake("PLAIN"))
+    wrong, right = await broker.connect(), await broker.connect()
+    await wrong.exchange(handshake("PLAIN"))
+    await right.exchange(handshake("PLAIN"))
     began = time.monotonic()
-    guesser.send(authenticate(b"\0alice\0guess"))
-    welcome = await honest.exchange(authenticate(b"\0alice\0secret"))
-    welcomed_s = time.monotonic() - began
-    refused = await guesser.receive_or_none()
-    assert time.monotonic() - began >= 1.5 > welcomed_s
-    assert welcome is not None
-    assert refused is not None
-    assert b"Invalid username or password" in refused
-    assert await guesser.receive_or_none() is None
+    wrong.send(authenticate(b"\0alice\0guess"))
+    success = await right.exchange(authenticate(b"\0alice\0secret"))
+    success_s = time.monotonic() - began
+    failure = await wrong.receive_or_none()
+    assert time.monotonic() - began >= 1.5 > success_s
+    assert success is not None
+    assert failure is not None
+    assert b"Invalid username or password" in failure
+    assert await wrong.receive_or_none() is None
     await broker.server.stop(0)

@@ -1,4 +1,4 @@
-"""Upgrades to forwarding: the writers at each level, and two bounces under load. KIP-590."""
+"""Upgrades to forwarding (KIP-590): who writes at each level, and two bounces under load."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "-
 API_VERSIONS, CREATE_TOPICS, INCREMENTAL_ALTER_CONFIGS, ALTER_CLIENT_QUOTAS = 18, 19, 44, 49
 METADATA = 3
 NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR = 0, 41, -1
-# Between two writes of a client: the load must be continuous, not large.
+# The pause between two writes of a client. The load must be continuous, not large.
 PACE_S = 0.05
 
 
@@ -103,8 +103,8 @@ class Load:
             thread.join()
         self._history.close()
 
-    def go_on(self, each: int) -> None:
-        """Wait until every client has so many more successes."""
+    def wait_for_more(self, each: int) -> None:
+        """Wait until every client has `each` more successes."""
         clients = ("1", "2", "3", "topics")
         wanted = {name: len(self.acknowledged[name]) + each for name in clients}
 
@@ -114,7 +114,7 @@ class Load:
         wait_until(late, lambda clients: not clients)
 
     def _set_quotas(self, broker: int) -> None:
-        """Through this broker only, wherever the controller is."""
+        """Set quotas through this broker only; any broker may be the controller."""
         connection: Connection | None = None
         for number in itertools.count():
             if self._stopped.is_set():
@@ -125,7 +125,7 @@ class Load:
                 with self._history.operation(ALTER_CLIENT_QUOTAS, [element]) as operation:
                     code = set_quota(connection, user, number)
                     operation.completed({element: code})
-            except (OSError, AssertionError):  # It is being restarted.
+            except (OSError, AssertionError):  # The broker is being restarted.
                 connection = None
                 time.sleep(0.05)
                 continue
@@ -135,7 +135,7 @@ class Load:
             self._stopped.wait(PACE_S)
 
     def _make_topics(self) -> None:
-        """A released client creates a topic and alters its config, through any broker."""
+        """Create topics and alter their configs with confluent-kafka, through any broker."""
         admin = ConfluentAdmin(self._cluster.bootstrap_servers)
         for number in itertools.count():
             if self._stopped.is_set():
@@ -157,7 +157,7 @@ class Load:
 
 
 def use_another_client(cluster: Cluster, topic: str) -> None:
-    """kafka-python, a new client: one that lost its broker may need a minute to recover."""
+    """Use a new kafka-python client. One that lost its broker may need a minute to recover."""
     admin = KafkaPythonAdmin(cluster.bootstrap_servers)
     admin.create(topic, 1, 2, {})
     admin.alter(topic, {"retention.ms": "1000"}, legacy=False)
@@ -172,11 +172,11 @@ def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path:
     cluster = start_cluster(brokers=3, data_dir=tmp_path, properties=OLD)
     with Load(cluster) as load:
         use_another_client(cluster, "before")
-        load.go_on(3)
+        load.wait_for_more(3)
         upgraded = run_command("upgrade", "--data-dir", str(tmp_path))
         assert upgraded.returncode == 0, upgraded.stderr
         use_another_client(cluster, "after")
-        load.go_on(3)
+        load.wait_for_more(3)
     assert upgraded.stdout.count("is back after") == 6, upgraded.stdout
     with kazoo_client(cluster.zookeeper_connect) as client:
         for path, value in itertools.chain(*load.acknowledged.values()):
@@ -214,8 +214,8 @@ def in_order(history: History) -> list[Event]:
 
 
 def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path: Path) -> None:
-    """Broker 1 is a release before the bridge, broker 2 forwards. Old controllers do not support
-    Envelopes; under a new one both write, and neither loses the other's writes.
+    """Broker 1 has a release before the bridge, broker 2 forwards. Old controllers do not support
+    Envelopes. With a new controller both write, and no write is lost.
     """
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: {}}
@@ -259,7 +259,7 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
 def test_consistent_reads_need_a_new_controller(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Under an old one the broker closes connections and logs why, once."""
+    """With an old controller the broker closes connections and logs the reason once."""
     reads = {"bridgehead.metadata.reads": "controller"}
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: reads}
@@ -270,7 +270,7 @@ def test_consistent_reads_need_a_new_controller(
             return connection.exchange(encode_json(METADATA, 1, {"topics": None}))
 
     assert [read(2) for _ in range(3)] == [CLOSED] * 3
-    assert isinstance(read(1), bytes), "the old release answers reads"
+    assert isinstance(read(1), bytes), "the old release did not answer a read"
     log = (tmp_path / "nodes" / "2" / "node.log").read_text(encoding="utf-8")
     assert log.count("cannot report its metadata zxid") == 1
     cluster.move_controller(2)
@@ -287,10 +287,10 @@ def judgements_of(folder: Path) -> list[Judgement]:
     return judge(History(read_run(folder)))
 
 
-def test_seeded_bug_writes_past_the_bridge_is_caught(
+def test_seeded_bug_writes_past_the_bridge_is_detected(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Its level says that it forwards; ZooKeeper's log shows that it writes."""
+    """The broker's level says that it forwards, but ZooKeeper's log shows its direct writes."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

@@ -1,7 +1,7 @@
-"""The wheel in an empty environment: one top-level name, a cluster from it, the pytest plug-in.
+"""In an empty environment the wheel installs one package, runs clusters and has the plug-in.
 
-The environment that runs this test provides the run-time dependencies (a `.pth`
-file), so that nothing is downloaded; the wheel itself is built and installed for real.
+The environment of this test provides the run-time dependencies by a `.pth` file, so nothing is
+downloaded. The wheel itself is built and installed for real.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from kafka.admin import NewTopic
 
 from bridgehead.cluster.data_directory import read_json
 from tests.integration.waiting import wait_until
+
+pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,8 +71,8 @@ def test_wheel_has_one_top_level_package(installation: Installation) -> None:
 
 
 def test_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path) -> None:
-    """`up --detach`, a real client, `status`, `down`; the nodes run the wheel's own tree."""
-    (tmp_path / "node").mkdir()  # a user's folder of that name must not be taken for ours
+    """`up --detach`, a real client, `status` and `down` work. The nodes run the wheel's code."""
+    (tmp_path / "node").mkdir()  # Python must not import a user's folder of this name.
     (tmp_path / "node" / "__init__.py").write_text("raise RuntimeError('the wrong node')\n")
     up = installation.run("bridgehead", "up", "--detach", "--ports", "auto", cwd=tmp_path)
     assert up.returncode == 0, up.stderr
@@ -87,7 +89,7 @@ def test_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path)
         }
         admin = KafkaAdminClient(bootstrap_servers=document["bootstrap_servers"].split(","))
         admin.create_topics([NewTopic("from-the-wheel", 3, 2)])
-        # Any broker may answer, also the last one that learns of the topic.
+        # Any broker may respond, also one that does not know the topic yet.
         wait_until(admin.list_topics, lambda names: "from-the-wheel" in names)
         admin.close()
         status = installation.run("bridgehead", "status", cwd=tmp_path)
@@ -96,6 +98,15 @@ def test_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path)
         down = installation.run("bridgehead", "down", cwd=tmp_path)
     assert down.returncode == 0, down.stderr
     assert not process.is_running()
+
+
+def test_a_users_code_is_checked_against_the_wheels_types(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """py.typed: mypy --strict from outside, with an unused `type: ignore` as an error."""
+    (tmp_path / "examples.py").write_bytes((ROOT / "tests/data/admin_examples.py").read_bytes())
+    checked = installation.run("python", "-m", "mypy", "--strict", "examples.py", cwd=tmp_path)
+    assert checked.stdout == "Success: no issues found in 1 source file\n", checked.stdout
 
 
 def test_notice_names_every_jar_of_the_wheel(installation: Installation) -> None:

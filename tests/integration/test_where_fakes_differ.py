@@ -1,6 +1,6 @@
-"""Where in-memory fakes of Kafka differ from Kafka, checked against our cluster.
+"""Our cluster behaves like Kafka where in-memory fakes of Kafka do not.
 
-Each test is one known difference between kfake, the most complete fake, and Kafka.
+Each test checks one known difference between kfake, the most complete fake, and Kafka.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def call(cluster: Cluster, key: int, version: int, body: dict[str, Any], broker: int = 2) -> Any:
-    """Send to a broker, by default one that is not the controller."""
+    """Call a broker; the default is not the controller."""
     return call_once(cluster.bootstrap_server(broker), key, version, body)
 
 
@@ -143,7 +143,7 @@ def test_quota_keys_and_values_are_validated(cluster: Cluster) -> None:
 
 
 def test_an_ip_quota_accepts_a_resolvable_host_name(cluster: Cluster) -> None:
-    """The controller resolves it, as in Kafka, and stores it as written."""
+    """As in Kafka, the controller resolves the name but stores it as given."""
 
     def limit(name: str) -> int:
         entity = [{"entityType": "ip", "entityName": name}]
@@ -210,8 +210,9 @@ def test_metadata_follows_a_controller_move(cluster: Cluster) -> None:
     cluster.move_controller(1)
 
 
+@pytest.mark.long
 def test_replicas_on_a_dead_broker_leave_the_isr(cluster: Cluster) -> None:
-    """Another replica becomes leader. Must stay the last test here: it kills broker 3."""
+    """Another replica becomes leader. This must be the last test, because it kills broker 3."""
     name = next(names)
     create(cluster, name, replicas=[[3, 1, 2]])
     cluster.kill_node(3)

@@ -1,6 +1,6 @@
-"""The same requests leave the same znodes as a live Kafka 3.9.1, byte for byte.
+"""The same requests leave the same znodes as in a live Kafka 3.9.1, byte for byte.
 
-Values that differ between clusters are masked: ids, times, ports, replicas. Key order is compared.
+Values that differ between clusters (ids, times, ports, replicas) are masked. Key order is compared.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
@@ -52,7 +53,7 @@ def masked(value: Any, key: str = "") -> Any:
     if key in MASKED:
         return type(value).__name__
     if key == "config":
-        return dict(sorted(value.items()))  # Kafka's is in the order of a hash table
+        return dict(sorted(value.items()))  # Kafka writes it in the order of a hash table
     if key == "isr" or key.isdecimal():
         return len(value)
     if isinstance(value, dict):
@@ -105,7 +106,7 @@ def tree_of(cluster: Cluster) -> dict[str, Znode]:
 
 
 def kept(tree: dict[str, Znode], named: set[str]) -> dict[str, tuple[Any, ...]]:
-    """Return the compared znodes; only topics of recorded requests, because Kafka had more."""
+    """Return the compared znodes. Of the topics only those in recorded requests are compared."""
     compared = {}
     for path, znode in tree.items():
         topic = re.match(r"/(?:brokers|config)/topics/([^/]+)", path)
@@ -121,8 +122,9 @@ def names_in(recording: Path) -> set[str]:
     return set(re.findall(r'"([^"]*)"', json.dumps(bodies)))
 
 
+@pytest.mark.long
 def test_same_requests_leave_the_same_znodes(start_cluster: StartCluster) -> None:
-    """Same paths, JSON in the same key order, ACLs, versions and ephemeral znodes."""
+    """Paths, JSON with its key order, ACLs, versions and ephemeral znodes are equal."""
     cluster = start_cluster(controller=1)
     brokers = {broker: cluster.bootstrap_server(broker) for broker in (1, 2, 3)}
     recording = RECORDINGS / "forwarded-open.jsonl.gz"

@@ -1,6 +1,6 @@
-"""A controller paused past its session writes nothing when it resumes; without the fence it does.
+"""A controller whose session ended during a pause writes nothing when it resumes.
 
-The evidence is ZooKeeper's transaction log.
+Without the fence it does write. The evidence is ZooKeeper's transaction log.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
         while not events(cluster, successor, "became_active"):
             await asyncio.sleep(0.05)
         elected = events(cluster, successor, "became_active")[-1]["zxid"]
-        # A write of the successor, which a zombie's write would follow.
+        # The successor writes; a zombie's write would follow.
         address = cluster.bootstrap_server(successor)
         await (await AsyncConnection.open(address)).exchange(create_topics(["successor"]))
     finally:
@@ -103,6 +103,7 @@ def _is_metadata(transaction: object) -> bool:
     ) and not getattr(transaction, "failed", False)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 async def test_a_paused_controller_writes_nothing_after_its_successors_election() -> None:
     with Cluster(brokers=3, properties=PROPERTIES) as cluster:

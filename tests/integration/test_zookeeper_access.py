@@ -25,7 +25,7 @@ OURS = ("/brokers/ids", "/bridgehead/nodes")
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
-    """Two brokers with a topic and a quota, below a chroot of their own because / is open."""
+    """Two brokers with a topic and a quota. They use a chroot because / is open."""
     connect = f"{zookeeper_server.connect}/with-rights"
     properties = {
         "zookeeper.set.acl": "true",
@@ -86,7 +86,7 @@ WRITES: dict[str, Callable[[KazooClient], object]] = {
     "a deletion": lambda c: c.create("/admin/delete_topics/orders"),
     "a token": lambda c: c.create("/delegation_token/tokens/mine", b"{}"),
     "the epoch": lambda c: c.set("/controller_epoch", b"99"),
-    "the office": lambda c: c.delete("/controller"),
+    "the controller": lambda c: c.delete("/controller"),
     "the counter": lambda c: c.set("/bridgehead/commit", b"99"),
     "an outcome": lambda c: c.create("/bridgehead/outcomes/9999999999", b"{}"),
     "rights": lambda c: c.set_acls("/brokers/topics", OPEN_ACL_UNSAFE),
@@ -102,7 +102,7 @@ def test_broker_session_cannot_write(session: Open, write: str) -> None:
 
 
 def test_broker_session_reads_sensitive_znodes(session: Open) -> None:
-    """Credentials and tokens."""
+    """The znodes hold credentials and tokens."""
     assert b"consumer_byte_rate" in session(BROKER).get("/config/users/alice")[0]
     assert session(BROKER).get_children("/delegation_token/tokens") == []
     for path in ("/config/users/alice", "/config/brokers", "/delegation_token/tokens"):
@@ -112,7 +112,9 @@ def test_broker_session_reads_sensitive_znodes(session: Open) -> None:
 
 
 def test_znode_acls_are_those_of_kafka_plus_ours(session: Open) -> None:
-    """The creator has all rights, others may read unless it is sensitive; two entries are ours."""
+    """The creator has all rights; others can read a znode that is not sensitive. Two entries are
+    ours.
+    """
     client = session(CONTROLLER)
     client.add_auth("digest", BROKER.text)
     seen = set()
@@ -135,7 +137,7 @@ def test_znode_acls_are_those_of_kafka_plus_ours(session: Open) -> None:
 
 
 def test_resigned_controller_keeps_no_writing_session(cluster: Cluster, session: Open) -> None:
-    """The next one uses the same credential in its own session."""
+    """The next controller uses the same credential in its own session."""
     cluster.move_controller(2)
     assert cluster.wait_for_controller(other_than=1) == 2
     connection = Connection(cluster.bootstrap_server(1))
@@ -149,7 +151,7 @@ def test_resigned_controller_keeps_no_writing_session(cluster: Cluster, session:
 
 
 def test_passwords_are_only_in_node_properties(cluster: Cluster) -> None:
-    """Not in events, logs or the run record."""
+    """Events, logs and the run record have none."""
     files = [file for file in cluster.data_dir.rglob("*") if file.is_file()]
     assert len(files) > 5
     for file in files:
@@ -162,7 +164,7 @@ def test_passwords_are_only_in_node_properties(cluster: Cluster) -> None:
 
 
 def test_embedded_zookeeper_needs_no_credentials(tmp_path: Path) -> None:
-    """They are generated once and protect even the root; a restart uses them."""
+    """Credentials are generated once and protect even the root. A restart uses them."""
     for name in ("first", "second"):
         with Cluster(
             brokers=1, data_dir=tmp_path, properties={"zookeeper.set.acl": "true"}

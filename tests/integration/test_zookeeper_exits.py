@@ -1,4 +1,4 @@
-"""The embedded ZooKeeper exits: the cluster reports it, and recovers once it is started again."""
+"""The cluster reports that the embedded ZooKeeper exited, and recovers when it is restarted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def is_ready(cluster: Cluster) -> bool:
 
 
 def command(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`bridgehead ...` for this cluster."""
+    """Run `bridgehead ...` for this cluster."""
     return subprocess.run(
         module_command("bridgehead.cli.main", *arguments, "--data-dir", str(cluster.data_dir)),
         env=module_environment(),
@@ -137,7 +137,9 @@ def fill(path: Path) -> None:
 
 @pytest.mark.long
 def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
-    """In one sentence, by status and by a start that is too early; with room all works again."""
+    """Status and a start that is too early report it in one sentence. With free space the cluster
+    works again.
+    """
     with (
         small_disk(tmp_path / "zookeeper") as filling,
         Cluster(brokers=2, data_dir=tmp_path, properties=PROPERTIES) as cluster,
@@ -162,7 +164,9 @@ def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
 
 
 def test_the_brokers_full_disk_is_survived(tmp_path: Path) -> None:
-    """A broker answers nothing without its evidence; with room it does again, and none is lost."""
+    """A broker that cannot write its evidence answers nothing. With free space it answers again,
+    and no evidence is lost.
+    """
     folder = tmp_path / "data"
     with (
         small_disk(folder / "evidence") as filling,

@@ -66,7 +66,7 @@ def create(cluster: Cluster, broker: int, name: str) -> int:
 
 
 def test_cluster_runs_over_tls(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """With each broker as controller, with an expired session, and with the dumps of the run."""
+    """Each broker is controller once, a session expires, and the run's dumps are written."""
     connect = f"{server.connect}/cluster"
     properties = server.properties("client.p12")
     with Cluster(brokers=2, zookeeper=connect, properties=properties, data_dir=tmp_path) as cluster:
@@ -105,7 +105,7 @@ async def session_error(server: TlsZooKeeper, changes: Mapping[str, str], host: 
 
 
 async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """A foreign authority, another host; and a client without certificate gets no session."""
+    """Its authority or host differs. A client without a certificate gets no session either."""
     trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
     stranger = {"zookeeper.ssl.truststore.location": str(tmp_path / "stranger.pem")}
     reason, whose, _ = await asyncio.gather(

@@ -57,7 +57,7 @@ class TlsZooKeeper:
         return f"127.0.0.1:{self.port}"
 
     def properties(self, key_store: str = "client.pem") -> dict[str, str]:
-        """Kafka's own, for brokers."""
+        """Return Kafka's properties for brokers that use this server."""
         found = {
             "zookeeper.ssl.client.enable": "true",
             "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
@@ -92,7 +92,7 @@ class TlsZooKeeper:
 
 @contextmanager
 def tls_zookeeper(folder: Path) -> Iterator[TlsZooKeeper]:
-    """Start one; callers poll it until it answers."""
+    """Start a server; callers poll it until it answers."""
     server = TlsZooKeeper(folder)
     try:
         yield server

@@ -31,7 +31,7 @@ class Client:
         return self.call_version(key, _VERSIONS[key], body)
 
     def call_version(self, key: int, version: int, body: dict[str, Any]) -> Any:
-        """As `call`, in a chosen version."""
+        """Like `call`, but with a chosen version."""
         try:
             return self._connection.call(key, version, body)
         except ConnectionError:
@@ -62,13 +62,13 @@ class Client:
         return self.call(CREATE, {**owner, "renewers": named, "maxLifetimeMs": lifetime_ms})
 
     def described(self) -> dict[str, Any]:
-        """Return every token that this user may see, by id."""
+        """Return every token that this user can describe, by id."""
         answer = self.call(DESCRIBE, {"owners": None})
         assert answer["errorCode"] == 0
         return {token["tokenId"]: token for token in answer["tokens"]}
 
 
 def logs_in(cluster: Cluster, broker: int, token: Any) -> bool:
-    """Tell whether a created token can log in."""
+    """Return whether a created token can log in."""
     with Client(cluster, broker) as client:
         return client.log_in_with_token(token["tokenId"], token["hmac"])

@@ -1,10 +1,10 @@
 """AddOffsetsToTxn, key 25, versions 0 to 4; flexible from 3.
 
 Version notes:
-    1: Reads and writes like 0.
-    2: Reads and writes like 1.
+    1: Same fields as 0.
+    2: Same fields as 1.
     3: First flexible version.
-    4: Reads and writes like 3.
+    4: Same fields as 3.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """AddPartitionsToTxn, key 24, versions 0 to 5; flexible from 3.
 
 Version notes:
-    1: Reads and writes like 0.
-    2: Reads and writes like 1.
+    1: Same fields as 0.
+    2: Same fields as 1.
     3: First flexible version.
     4: The request adds `transactions`; drops `v3_and_below_transactional_id`,
        `v3_and_below_producer_id`, `v3_and_below_producer_epoch`, `v3_and_below_topics`. The
        response adds `error_code`, `results_by_transaction`; drops
        `results_by_topic_v3_and_below`.
-    5: Reads and writes like 4.
+    5: Same fields as 4.
 """
 
 from __future__ import annotations

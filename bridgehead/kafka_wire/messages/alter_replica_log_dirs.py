@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs, key 34, versions 0 to 2; flexible from 2.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: First flexible version.
 """
 

@@ -2,11 +2,11 @@
 
 Version notes:
     1: The response adds `throttle_time_ms`.
-    2: Reads and writes like 1.
+    2: Same fields as 1.
     3: First flexible version. The request adds `client_software_name`, `client_software_version`.
        The response adds `supported_features`, `finalized_features_epoch`, `finalized_features`,
        `zk_migration_ready`.
-    4: Reads and writes like 3.
+    4: Same fields as 3.
 """
 
 from __future__ import annotations

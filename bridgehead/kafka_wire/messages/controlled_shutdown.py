@@ -1,7 +1,7 @@
 """ControlledShutdown, key 7, versions 0 to 3; flexible from 3.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: The request adds `broker_epoch`.
     3: First flexible version.
 """

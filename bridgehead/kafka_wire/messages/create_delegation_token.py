@@ -1,7 +1,7 @@
 """CreateDelegationToken, key 38, versions 0 to 3; flexible from 2.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: First flexible version.
     3: The request adds `owner_principal_type`, `owner_principal_name`. The response adds
        `token_requester_principal_type`, `token_requester_principal_name`.

@@ -1,9 +1,9 @@
 """CreatePartitions, key 37, versions 0 to 3; flexible from 2.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: First flexible version.
-    3: Reads and writes like 2.
+    3: Same fields as 2.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 Version notes:
     1: The request adds `validate_only`. The response adds `topics.error_message`.
     2: The response adds `throttle_time_ms`.
-    3: Reads and writes like 2.
-    4: Reads and writes like 3.
+    3: Same fields as 2.
+    4: Same fields as 3.
     5: First flexible version. The response adds `topics.num_partitions`,
        `topics.replication_factor`, `topics.configs`, `topics.topic_config_error_code`.
-    6: Reads and writes like 5.
+    6: Same fields as 5.
     7: The response adds `topics.topic_id`.
 """
 

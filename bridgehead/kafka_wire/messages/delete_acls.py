@@ -4,7 +4,7 @@ Version notes:
     1: The request adds `filters.pattern_type_filter`. The response adds
        `filter_results.matching_acls.pattern_type`.
     2: First flexible version.
-    3: Reads and writes like 2.
+    3: Same fields as 2.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Version notes:
     1: The response adds `throttle_time_ms`.
-    2: Reads and writes like 1.
-    3: Reads and writes like 2.
+    2: Same fields as 1.
+    3: Same fields as 2.
     4: First flexible version.
     5: The response adds `responses.error_message`.
     6: The request adds `topics`; drops `topic_names`. The response adds `responses.topic_id`;

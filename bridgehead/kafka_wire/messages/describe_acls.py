@@ -3,7 +3,7 @@
 Version notes:
     1: The request adds `pattern_type_filter`. The response adds `resources.pattern_type`.
     2: First flexible version.
-    3: Reads and writes like 2.
+    3: Same fields as 2.
 """
 
 from __future__ import annotations

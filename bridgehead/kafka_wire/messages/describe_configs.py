@@ -3,7 +3,7 @@
 Version notes:
     1: The request adds `include_synonyms`. The response adds `results.configs.config_source`,
        `results.configs.synonyms`; drops `results.configs.is_default`.
-    2: Reads and writes like 1.
+    2: Same fields as 1.
     3: The request adds `include_documentation`. The response adds `results.configs.config_type`,
        `results.configs.documentation`.
     4: First flexible version.

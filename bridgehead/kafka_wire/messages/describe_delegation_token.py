@@ -1,7 +1,7 @@
 """DescribeDelegationToken, key 41, versions 0 to 3; flexible from 2.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: First flexible version.
     3: The response adds `tokens.token_requester_principal_type`,
        `tokens.token_requester_principal_name`.

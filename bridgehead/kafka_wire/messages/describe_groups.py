@@ -2,7 +2,7 @@
 
 Version notes:
     1: The response adds `throttle_time_ms`.
-    2: Reads and writes like 1.
+    2: Same fields as 1.
     3: The request adds `include_authorized_operations`. The response adds
        `groups.authorized_operations`.
     4: The response adds `groups.members.group_instance_id`.

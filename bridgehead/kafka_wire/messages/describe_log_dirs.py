@@ -1,7 +1,7 @@
 """DescribeLogDirs, key 35, versions 0 to 4; flexible from 2.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: First flexible version.
     3: The response adds `error_code`.
     4: The response adds `results.total_bytes`, `results.usable_bytes`.

@@ -2,18 +2,18 @@
 
 Version notes:
     1: The response adds `throttle_time_ms`.
-    2: Reads and writes like 1.
+    2: Same fields as 1.
     3: The request adds `max_bytes`.
     4: The request adds `isolation_level`. The response adds
        `responses.partitions.last_stable_offset`, `responses.partitions.aborted_transactions`.
     5: The request adds `topics.partitions.log_start_offset`. The response adds
        `responses.partitions.log_start_offset`.
-    6: Reads and writes like 5.
+    6: Same fields as 5.
     7: The request adds `session_id`, `session_epoch`, `forgotten_topics_data`. The response adds
        `error_code`, `session_id`.
-    8: Reads and writes like 7.
+    8: Same fields as 7.
     9: The request adds `topics.partitions.current_leader_epoch`.
-    10: Reads and writes like 9.
+    10: Same fields as 9.
     11: The request adds `rack_id`. The response adds
        `responses.partitions.preferred_read_replica`.
     12: First flexible version. The request adds `topics.partitions.last_fetched_epoch`,
@@ -22,7 +22,7 @@ Version notes:
     13: The request adds `topics.topic_id`, `forgotten_topics_data.topic_id`; drops
        `topics.topic`, `forgotten_topics_data.topic`. The response adds `responses.topic_id`;
        drops `responses.topic`.
-    14: Reads and writes like 13.
+    14: Same fields as 13.
     15: The request adds `replica_state`; drops `replica_id`.
     16: The response adds `node_endpoints`.
     17: The request adds `topics.partitions.replica_directory_id`.

@@ -2,12 +2,12 @@
 
 Version notes:
     1: The request adds `key_type`. The response adds `throttle_time_ms`, `error_message`.
-    2: Reads and writes like 1.
+    2: Same fields as 1.
     3: First flexible version.
     4: The request adds `coordinator_keys`; drops `key`. The response adds `coordinators`; drops
        `error_code`, `error_message`, `node_id`, `host`, `port`.
-    5: Reads and writes like 4.
-    6: Reads and writes like 5.
+    5: Same fields as 4.
+    6: Same fields as 5.
 """
 
 from __future__ import annotations

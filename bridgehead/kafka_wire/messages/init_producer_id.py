@@ -1,11 +1,11 @@
 """InitProducerId, key 22, versions 0 to 5; flexible from 2.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: First flexible version.
     3: The request adds `producer_id`, `producer_epoch`.
-    4: Reads and writes like 3.
-    5: Reads and writes like 4.
+    4: Same fields as 3.
+    5: Same fields as 4.
 """
 
 from __future__ import annotations

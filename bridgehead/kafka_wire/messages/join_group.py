@@ -3,8 +3,8 @@
 Version notes:
     1: The request adds `rebalance_timeout_ms`.
     2: The response adds `throttle_time_ms`.
-    3: Reads and writes like 2.
-    4: Reads and writes like 3.
+    3: Same fields as 2.
+    4: Same fields as 3.
     5: The request adds `group_instance_id`. The response adds `members.group_instance_id`.
     6: First flexible version.
     7: The response adds `protocol_type`; `protocol_name` may be null.

@@ -2,7 +2,7 @@
 
 Version notes:
     1: The response adds `throttle_time_ms`.
-    2: Reads and writes like 1.
+    2: Same fields as 1.
     3: The request adds `members`; drops `member_id`. The response adds `members`.
     4: First flexible version.
     5: The request adds `members.reason`.

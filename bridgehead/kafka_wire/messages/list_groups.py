@@ -2,7 +2,7 @@
 
 Version notes:
     1: The response adds `throttle_time_ms`.
-    2: Reads and writes like 1.
+    2: Same fields as 1.
     3: First flexible version.
     4: The request adds `states_filter`. The response adds `groups.group_state`.
     5: The request adds `types_filter`. The response adds `groups.group_type`.

@@ -5,14 +5,14 @@ Version notes:
        `topics.partitions.timestamp`, `topics.partitions.offset`; drops
        `topics.partitions.old_style_offsets`.
     2: The request adds `isolation_level`. The response adds `throttle_time_ms`.
-    3: Reads and writes like 2.
+    3: Same fields as 2.
     4: The request adds `topics.partitions.current_leader_epoch`. The response adds
        `topics.partitions.leader_epoch`.
-    5: Reads and writes like 4.
+    5: Same fields as 4.
     6: First flexible version.
-    7: Reads and writes like 6.
-    8: Reads and writes like 7.
-    9: Reads and writes like 8.
+    7: Same fields as 6.
+    8: Same fields as 7.
+    9: Same fields as 8.
 """
 
 from __future__ import annotations

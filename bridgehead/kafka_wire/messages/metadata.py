@@ -7,7 +7,7 @@ Version notes:
     3: The response adds `throttle_time_ms`.
     4: The request adds `allow_auto_topic_creation`.
     5: The response adds `topics.partitions.offline_replicas`.
-    6: Reads and writes like 5.
+    6: Same fields as 5.
     7: The response adds `topics.partitions.leader_epoch`.
     8: The request adds `include_cluster_authorized_operations`,
        `include_topic_authorized_operations`. The response adds

@@ -5,12 +5,12 @@ Version notes:
        `topics.partitions.commit_timestamp`.
     2: The request adds `retention_time_ms`; drops `topics.partitions.commit_timestamp`.
     3: The response adds `throttle_time_ms`.
-    4: Reads and writes like 3.
+    4: Same fields as 3.
     5: The request drops `retention_time_ms`.
     6: The request adds `topics.partitions.committed_leader_epoch`.
     7: The request adds `group_instance_id`.
     8: First flexible version.
-    9: Reads and writes like 8.
+    9: Same fields as 8.
 """
 
 from __future__ import annotations

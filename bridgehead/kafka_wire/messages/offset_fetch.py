@@ -1,10 +1,10 @@
 """OffsetFetch, key 9, versions 0 to 9; flexible from 6.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: In the request `topics` may be null. The response adds `error_code`.
     3: The response adds `throttle_time_ms`.
-    4: Reads and writes like 3.
+    4: Same fields as 3.
     5: The response adds `topics.partitions.committed_leader_epoch`.
     6: First flexible version.
     7: The request adds `require_stable`.

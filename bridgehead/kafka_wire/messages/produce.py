@@ -4,15 +4,15 @@ Version notes:
     1: The response adds `throttle_time_ms`.
     2: The response adds `responses.partition_responses.log_append_time_ms`.
     3: The request adds `transactional_id`.
-    4: Reads and writes like 3.
+    4: Same fields as 3.
     5: The response adds `responses.partition_responses.log_start_offset`.
-    6: Reads and writes like 5.
-    7: Reads and writes like 6.
+    6: Same fields as 5.
+    7: Same fields as 6.
     8: The response adds `responses.partition_responses.record_errors`,
        `responses.partition_responses.error_message`.
     9: First flexible version.
     10: The response adds `responses.partition_responses.current_leader`, `node_endpoints`.
-    11: Reads and writes like 10.
+    11: Same fields as 10.
 """
 
 from __future__ import annotations

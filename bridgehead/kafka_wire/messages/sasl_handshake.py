@@ -1,7 +1,7 @@
 """SaslHandshake, key 17, versions 0 to 1; never flexible.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Version notes:
     1: The response adds `throttle_time_ms`.
-    2: Reads and writes like 1.
+    2: Same fields as 1.
     3: The request adds `group_instance_id`.
     4: First flexible version.
     5: The request adds `protocol_type`, `protocol_name`. The response adds `protocol_type`,

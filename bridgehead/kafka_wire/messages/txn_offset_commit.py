@@ -1,10 +1,10 @@
 """TxnOffsetCommit, key 28, versions 0 to 4; flexible from 3.
 
 Version notes:
-    1: Reads and writes like 0.
+    1: Same fields as 0.
     2: The request adds `topics.partitions.committed_leader_epoch`.
     3: First flexible version. The request adds `generation_id`, `member_id`, `group_instance_id`.
-    4: Reads and writes like 3.
+    4: Same fields as 3.
 """
 
 from __future__ import annotations

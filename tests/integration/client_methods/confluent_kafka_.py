@@ -35,7 +35,7 @@ class Confluent:
         self.admin = confluent.AdminClient({"bootstrap.servers": bootstrap_servers})
 
     def end(self) -> None:
-        del self.admin  # its threads end with it
+        del self.admin  # this ends its threads
 
     def topic(self, partitions: int = 1) -> str:
         name = fresh("confluent")

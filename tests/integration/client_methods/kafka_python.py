@@ -230,7 +230,7 @@ class KafkaPython:
         self.refused(lambda: self.admin.delete_acls([self.acl(kafka.admin.ACLFilter)]))
 
     def refused(self, call: Callable[[], Any]) -> None:
-        """Without an authorizer: an exception or an error code, depending on the client."""
+        """Check that a method fails without an authorizer, by an exception or an error code."""
         expected = kafka.errors.SecurityDisabledError
         try:
             result = str(call())

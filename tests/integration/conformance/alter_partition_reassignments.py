@@ -24,7 +24,7 @@ def reassigned(code: int, text: str | None, name: str = "{topic}", partition: in
 
 CASES = (
     Case("moved", reassign([3]), reassigned(0, None), topic=Topic()),
-    Case("grown", reassign([1, 2, 3]), reassigned(0, None), topic=Topic()),
+    Case("more replicas", reassign([1, 2, 3]), reassigned(0, None), topic=Topic()),
     Case(
         "no replicas",
         reassign([]),

@@ -7,10 +7,10 @@ from typing import Any
 from tests.integration.conformance.case import Case
 
 
-def scram(*upsertions: tuple[str, int, int], gone: tuple[tuple[str, int], ...] = ()) -> Any:
+def scram(*upsertions: tuple[str, int, int], deletions: tuple[tuple[str, int], ...] = ()) -> Any:
     """A request with (user, mechanism, iterations), and deletions."""
     return {
-        "deletions": [{"name": name, "mechanism": mechanism} for name, mechanism in gone],
+        "deletions": [{"name": name, "mechanism": mechanism} for name, mechanism in deletions],
         "upsertions": [
             {
                 "name": name,
@@ -24,25 +24,29 @@ def scram(*upsertions: tuple[str, int, int], gone: tuple[tuple[str, int], ...] =
     }
 
 
-def credited(code: int, text: str, user: str = "u-{n}") -> dict[str, Any]:
+def altered(code: int, text: str, user: str = "u-{n}") -> dict[str, Any]:
     """A response with one user."""
     return {"results": [{"user": user, "errorCode": code, "errorMessage": text}]}
 
 
 TWICE = "A user credential cannot be altered twice in the same request"
 CASES = (
-    Case("made", scram(("u-{n}", 1, 4096)), credited(0, "")),
-    Case("of both mechanisms", scram(("u-{n}", 1, 4096), ("u-{n}", 2, 16384)), credited(0, "")),
-    Case("without a name", scram(("", 1, 4096)), credited(93, "Username must not be empty", "")),
-    Case("unknown mechanism", scram(("u-{n}", 3, 4096)), credited(33, "Unknown SCRAM mechanism")),
-    Case("too few iterations", scram(("u-{n}", 1, 4095)), credited(93, "Too few iterations")),
-    Case("too many", scram(("u-{n}", 1, 16385)), credited(93, "Too many iterations")),
-    Case("twice", scram(("u-{n}", 1, 4096), ("u-{n}", 1, 4096)), credited(92, TWICE)),
-    Case("made and removed", scram(("u-{n}", 1, 4096), gone=(("u-{n}", 1),)), credited(92, TWICE)),
+    Case("created", scram(("u-{n}", 1, 4096)), altered(0, "")),
+    Case("of both mechanisms", scram(("u-{n}", 1, 4096), ("u-{n}", 2, 16384)), altered(0, "")),
+    Case("without a name", scram(("", 1, 4096)), altered(93, "Username must not be empty", "")),
+    Case("unknown mechanism", scram(("u-{n}", 3, 4096)), altered(33, "Unknown SCRAM mechanism")),
+    Case("too few iterations", scram(("u-{n}", 1, 4095)), altered(93, "Too few iterations")),
+    Case("too many", scram(("u-{n}", 1, 16385)), altered(93, "Too many iterations")),
+    Case("twice", scram(("u-{n}", 1, 4096), ("u-{n}", 1, 4096)), altered(92, TWICE)),
     Case(
-        "not there to remove",
-        scram(gone=(("u-{n}", 1),)),
-        credited(91, "Attempt to delete a user credential that does not exist"),
+        "created and deleted",
+        scram(("u-{n}", 1, 4096), deletions=(("u-{n}", 1),)),
+        altered(92, TWICE),
+    ),
+    Case(
+        "nothing to delete",
+        scram(deletions=(("u-{n}", 1),)),
+        altered(91, "Attempt to delete a user credential that does not exist"),
     ),
     Case("empty request", scram(), {"results": []}),
 )

@@ -14,7 +14,7 @@ CASES = (
         range(3, 5),
     ),
     Case(
-        "a strange version",
+        "an invalid version",
         {**SOFTWARE, "clientSoftwareVersion": "-1"},
         {"errorCode": 42, "apiKeys": []},
         range(3, 5),

@@ -40,14 +40,14 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row. Fields that `answer` does not name must only be equal on both ways."""
+    """A row. Fields that `answer` does not name need only be equal, forwarded and direct."""
 
     name: str
     body: Mapping[str, Any]
     answer: Mapping[str, Any] | str  # or CLOSED
     versions: range = ALL
     topic: Topic | None = None
-    # How a KIP's draft differs, if it does (docs/kips.md); else the row applies to drafted, too.
+    # How a KIP's draft differs (docs/kips.md). If empty, the row also applies to drafted versions.
     drafted: str = ""
 
 
@@ -129,7 +129,7 @@ def lacking(expected: Any, got: Any, place: str = "answer") -> str | None:
         return next((each for each in found if each), None)
     if isinstance(expected, list):
         if not isinstance(got, list) or len(got) != len(expected):
-            return f"{place} has not {len(expected)} elements: {got!r}"
+            return f"{place} does not have {len(expected)} elements: {got!r}"
         pairs = enumerate(zip(expected, got, strict=True))
         found = (lacking(each, there, f"{place}[{at}]") for at, (each, there) in pairs)
         return next((each for each in found if each), None)
@@ -147,11 +147,11 @@ def comparable_bytes(request: CaseRequest, answer: bytes) -> tuple[int, bytes]:
     _, at = decode_response_header(key, version, answer)
     message = decode_response(key, version, answer, at)
     again = encode_response(key, version, message)
-    assert again == answer[at:], "the response is not as this codec writes it"
-    return len(answer), encode_response(key, version, _without_own(message, request.names))
+    assert again == answer[at:], "this codec encodes the response differently"
+    return len(answer), encode_response(key, version, _without_unique(message, request.names))
 
 
-def _without_own(value: Any, names: Mapping[str, str]) -> Any:
+def _without_unique(value: Any, names: Mapping[str, str]) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changes = {}
         for each in fields_of(type(value)):
@@ -159,10 +159,10 @@ def _without_own(value: Any, names: Mapping[str, str]) -> Any:
             if each.json_name in FREE and there is not None:
                 changes[each.name] = type(there)() if not isinstance(there, bytes) else bytes(16)
             else:
-                changes[each.name] = _without_own(there, names)
+                changes[each.name] = _without_unique(there, names)
         return dataclasses.replace(value, **changes)
     if isinstance(value, list):
-        return [_without_own(each, names) for each in value]
+        return [_without_unique(each, names) for each in value]
     if isinstance(value, str):
         for placeholder, name in names.items():
             value = value.replace(name, placeholder)

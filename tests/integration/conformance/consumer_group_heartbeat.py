@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from tests.integration.conformance.case import Case
 
-CASES = (Case("beat", {"groupId": "g", "memberId": "m"}, {"errorCode": 35, "errorMessage": None}),)
+CASES = (
+    Case("heartbeat", {"groupId": "g", "memberId": "m"}, {"errorCode": 35, "errorMessage": None}),
+)

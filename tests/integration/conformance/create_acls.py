@@ -19,7 +19,7 @@ ACL = {
 
 
 def refused(count: int) -> list[dict[str, Any]]:
-    """The result of each creation or filter."""
+    """The result of each creation."""
     return [{"errorCode": 54, "errorMessage": NO_AUTHORIZER}] * count
 
 

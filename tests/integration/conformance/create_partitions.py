@@ -47,7 +47,7 @@ CASES = (
         body(3, name="none-{n}"),
         result(3, "The topic 'none-{n}' does not exist.", "none-{n}"),
     ),
-    Case("as many", body(2), result(37, "Topic already has 2 partitions."), topic=TWO),
+    Case("the same count", body(2), result(37, "Topic already has 2 partitions."), topic=TWO),
     Case(
         "fewer",
         body(1),
@@ -79,7 +79,7 @@ CASES = (
         topic=TWO,
     ),
     Case(
-        "another factor",
+        "another replication factor",
         body(3, [[1]]),
         result(
             39,

@@ -20,7 +20,7 @@ OF_ALICE = {**EVERYTHING, "resourceTypeFilter": 2, "principalFilter": "User:alic
 
 
 def refused(count: int) -> list[dict[str, Any]]:
-    """The result of each creation or filter."""
+    """The result of each filter."""
     return [{"errorCode": 54, "errorMessage": NO_AUTHORIZER}] * count
 
 

@@ -7,7 +7,7 @@ from tests.integration.conformance.case import Case
 CASES = (
     Case("empty request", {"groupsNames": []}, {"results": []}),
     Case(
-        "not met",
+        "unknown groups",
         {"groupsNames": ["{mine}", "{other}", "{mine}"]},
         {
             "results": [

@@ -7,7 +7,7 @@ from typing import Any
 from tests.integration.conformance.case import Case
 
 
-def look(*components: tuple[str, int, str | None], strict: bool = False) -> dict[str, Any]:
+def request(*components: tuple[str, int, str | None], strict: bool = False) -> dict[str, Any]:
     """A request with a filter."""
     return {
         "components": [
@@ -18,7 +18,7 @@ def look(*components: tuple[str, int, str | None], strict: bool = False) -> dict
     }
 
 
-def not_found(code: int, text: str | None) -> dict[str, Any]:
+def failure(code: int, text: str | None) -> dict[str, Any]:
     """A response with an error."""
     return {"errorCode": code, "errorMessage": text, "entries": None}
 
@@ -27,34 +27,34 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 CASES = (
     Case(
         "unknown user",
-        look(("user", EXACT, "none-{n}")),
+        request(("user", EXACT, "none-{n}")),
         {"errorCode": 0, "errorMessage": "", "entries": []},
     ),
-    Case("strict without components", look(strict=True), {"errorCode": 0, "entries": []}),
+    Case("strict without components", request(strict=True), {"errorCode": 0, "entries": []}),
     Case(
         "a type twice",
-        look(("user", ANY, None), ("user", DEFAULT, None)),
-        not_found(42, "Duplicate user filter component entity type"),
+        request(("user", ANY, None), ("user", DEFAULT, None)),
+        failure(42, "Duplicate user filter component entity type"),
     ),
     Case(
         "an empty type",
-        look(("", ANY, None)),
-        not_found(42, "Unexpected empty filter component entity type"),
+        request(("", ANY, None)),
+        failure(42, "Unexpected empty filter component entity type"),
     ),
     Case(
         "an unknown type",
-        look(("planet", ANY, None)),
-        not_found(35, "Custom entity type 'planet' not supported"),
+        request(("planet", ANY, None)),
+        failure(35, "Custom entity type 'planet' not supported"),
     ),
     Case(
         "ip and user",
-        look(("ip", ANY, None), ("user", ANY, None)),
-        not_found(
+        request(("ip", ANY, None), ("user", ANY, None)),
+        failure(
             42,
             "Invalid entity filter component combination, IP filter component should not be "
             "used with user or clientId filter component.",
         ),
     ),
-    Case("an unknown match", look(("user", 9, None)), not_found(-1, None)),
-    Case("exactly null", look(("user", EXACT, None)), not_found(-1, None)),
+    Case("an unknown match", request(("user", 9, None)), failure(-1, None)),
+    Case("an exact match of null", request(("user", EXACT, None)), failure(-1, None)),
 )

@@ -16,7 +16,7 @@ DEAD = {
 CASES = (
     Case("empty request", {"groups": []}, {"groups": []}),
     Case(
-        "not met",
+        "unknown groups",
         {"groups": ["{mine}", "{other}", "{mine}"]},
         {"groups": [DEAD, {**DEAD, "groupId": "{other}", "errorCode": 16, "groupState": ""}, DEAD]},
     ),

@@ -6,7 +6,7 @@ from tests.integration.conformance.case import Case
 
 CASES = (
     Case(
-        "not met",
+        "unknown ids",
         {"transactionalIds": ["{mine}", "{other}", ""]},
         {
             "transactionStates": [

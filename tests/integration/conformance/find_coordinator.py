@@ -56,7 +56,12 @@ CASES = (
     Case("unknown type", keys("g", kind=9), whole(42, INVALID), range(1, 4)),
     Case("unknown type of many", keys("g", "h", kind=9), each(42, INVALID, "g", "h"), NEW),
     Case("negative type", keys("g", kind=-1), each(42, INVALID, "g"), NEW),
-    Case("share group too early", keys("g", kind=2), whole(42, INVALID), range(1, 4)),
-    Case("share group still too early", keys("g", kind=2), each(42, "", "g"), range(4, 6)),
+    Case("share group in an old version", keys("g", kind=2), whole(42, INVALID), range(1, 4)),
+    Case(
+        "share group in a newer version without it",
+        keys("g", kind=2),
+        each(42, "", "g"),
+        range(4, 6),
+    ),
     Case("share group", keys("g", kind=2), each(15, "", "g"), range(6, 7)),
 )

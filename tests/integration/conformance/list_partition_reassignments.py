@@ -6,7 +6,7 @@ from tests.integration.conformance.case import Case, Topic
 
 CASES = (
     Case(
-        "a topic at rest",
+        "no reassignment",
         {"timeoutMs": 1, "topics": [{"name": "{topic}", "partitionIndexes": [0, 9]}]},
         {"errorCode": 0, "errorMessage": "", "topics": []},
         topic=Topic(),

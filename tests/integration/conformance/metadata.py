@@ -89,7 +89,7 @@ CASES = (
         range(12, 13),
     ),
     Case(
-        "an id too early",
+        "an id in a version without ids",
         body("", topic_id=b"missing missing "),
         whole_failure(42, ""),
         range(10, 12),

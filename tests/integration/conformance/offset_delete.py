@@ -6,8 +6,8 @@ from tests.integration.conformance.case import Case
 
 CASES = (
     Case("empty group", {"groupId": ""}, {"errorCode": 24, "topics": []}),
-    Case("not met", {"groupId": "{mine}"}, {"errorCode": 69, "topics": []}),
-    Case("elsewhere", {"groupId": "{other}"}, {"errorCode": 16, "topics": []}),
+    Case("unknown group", {"groupId": "{mine}"}, {"errorCode": 69, "topics": []}),
+    Case("another coordinator", {"groupId": "{other}"}, {"errorCode": 16, "topics": []}),
     Case(
         "with topics",
         {"groupId": "{mine}", "topics": [{"name": "t", "partitions": [{"partitionIndex": 0}]}]},

@@ -30,22 +30,27 @@ def of_groups(*groups: str) -> dict[str, Any]:
 
 
 CASES = (
-    Case("of ZooKeeper", {"groupId": "g", "topics": REQUESTED}, {"topics": offsets(3)}, range(1)),
+    Case(
+        "offsets in ZooKeeper",
+        {"groupId": "g", "topics": REQUESTED},
+        {"topics": offsets(3)},
+        range(1),
+    ),
     Case("no topics", {"groupId": "g", "topics": []}, {"topics": []}, range(1)),
     Case(
-        "not met",
+        "unknown group",
         {"groupId": "{mine}", "topics": REQUESTED},
         {"topics": offsets(0), "errorCode": 0},
         range(1, 8),
     ),
     Case(
-        "elsewhere",
+        "another coordinator",
         {"groupId": "{other}", "topics": REQUESTED},
         {"topics": [], "errorCode": 16},
         range(1, 8),
     ),
     Case(
-        "all that is committed",
+        "all committed offsets",
         {"groupId": "{mine}", "topics": None},
         {"topics": [], "errorCode": 0},
         range(2, 8),

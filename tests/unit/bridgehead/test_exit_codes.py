@@ -1,4 +1,4 @@
-"""Exit codes have one meaning in every command; judges define theirs without importing them."""
+"""Exit codes have one meaning in every command, also in the judges, which cannot import them."""
 
 from __future__ import annotations
 

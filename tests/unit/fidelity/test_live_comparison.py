@@ -43,7 +43,7 @@ def answer(code: int) -> dict[str, Any]:
 
 
 def test_different_response_is_reported() -> None:
-    """With the request and both responses; equal ones are counted."""
+    """The report has the request and both responses. Equal responses are counted."""
     _, case = random_cases(1, 1)  # the first one creates internal topics
     creations = {**case, "steps": case["steps"][:1]}
     equal = Ours(answer(0), Kafka(answer(0)))

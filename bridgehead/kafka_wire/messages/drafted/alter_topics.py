@@ -1,6 +1,7 @@
 """AlterTopics of KIP-4, key 10001, version 0; not flexible.
 
-The KIP assigns no key; ours is far above Kafka's. -1 and an empty assignment mean not defined.
+The KIP assigns no key; ours is far above Kafka's. -1 and an empty assignment mean that the
+client does not set the value.
 """
 
 from __future__ import annotations

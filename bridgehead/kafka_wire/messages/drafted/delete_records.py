@@ -1,4 +1,8 @@
-"""DeleteRecords v1 of KIP-201: a dry run, and error messages. Other versions are as shipped."""
+"""DeleteRecords from v1 on, of KIP-201: a dry run, and error messages. v0 is as shipped.
+
+KIP-201 defines v1, and v2 keeps its fields. v2 is flexible, so these fields are tagged, and a broker
+also understands clients of the shipped v2.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,10 @@ class DeleteRecordsRequest(shipped.DeleteRecordsRequest):
     """The request."""
 
     validate_only: bool = wire(BOOL, versions="1")
+    validate_only_tagged: bool = wire(BOOL, versions="2+", tag=0, json="validateOnly")
+
+    def __post_init__(self) -> None:
+        self.validate_only |= self.validate_only_tagged
 
 
 @dataclass(slots=True)
@@ -20,6 +28,9 @@ class DeleteRecordsPartitionResult(shipped.DeleteRecordsPartitionResult):
     """An element of `topics.partitions` of the response."""
 
     error_message: str | None = wire(STRING, versions="1", nullable="1", default=None)
+    error_message_tagged: str | None = wire(
+        STRING, versions="2+", nullable="2+", tag=0, default=None, json="errorMessage"
+    )
 
 
 @dataclass(slots=True)

@@ -54,10 +54,10 @@ def test_certificates_are_kept_until_the_settings_change(tmp_path: Path) -> None
 @pytest.mark.parametrize("record", ['{"until": 1}', "no json", "[]"])
 def test_expiring_or_damaged_certificates_are_replaced(tmp_path: Path, record: str) -> None:
     ensure_certificates(tmp_path, [1], "broker")
-    note = tmp_path / "made.json"
+    record_file = tmp_path / "made.json"
     if record.startswith("{"):
-        record = json.dumps({**json.loads(note.read_text()), **json.loads(record)})
-    note.write_text(record)
+        record = json.dumps({**json.loads(record_file.read_text()), **json.loads(record)})
+    record_file.write_text(record)
     before = contents(tmp_path)["ca.pem"]
     ensure_certificates(tmp_path, [1], "broker")
     assert contents(tmp_path)["ca.pem"] != before

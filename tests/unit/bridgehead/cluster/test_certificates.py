@@ -63,7 +63,7 @@ def test_authority_is_kept_and_foreign_ones_are_rejected(tmp_path: Path) -> None
 
 
 def test_files_are_private(tmp_path: Path) -> None:
-    """With any umask; user names are escaped in file names."""
+    """The umask has no effect, and user names are escaped in file names."""
     authority = Authority(tmp_path / "tls")
     authority.issue_brokers(["127.0.0.1"])
     authority.issue_user("../../etc/passwd")

@@ -38,7 +38,7 @@ def test_parse_properties_like_java(text: str, expected: dict[str, str]) -> None
 
 
 def test_malformed_unicode_escape_is_rejected() -> None:
-    """As in Java."""
+    """Java rejects it, too."""
     with pytest.raises(ValueError, match="Malformed"):
         parse_properties("a=\\u12")
 

@@ -44,7 +44,7 @@ class Brokers:
 
 
 def test_upgrade_restarts_each_broker_twice_controller_last() -> None:
-    """First the release, then the level; repeated, it does nothing."""
+    """The first bounce changes the release, the second the level. A second upgrade does nothing."""
     brokers = Brokers()
     messages: list[str] = []
     assert upgrade(brokers, messages.append) == 6

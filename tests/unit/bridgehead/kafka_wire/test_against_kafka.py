@@ -1,4 +1,4 @@
-"""Our tables and codecs against those of Kafka's own classes (tests/data/README.md)."""
+"""Our tables and codecs equal those of Kafka's own classes (tests/data/README.md)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def where(case: dict[str, Any]) -> str:
 
 
 def test_recorded_messages_decode_to_kafkas_body_and_encode_to_its_bytes() -> None:
-    """Body and bytes of 2,048 messages, all APIs, all versions: equal in both directions."""
+    """Body and bytes of 2,048 messages of all APIs and versions are equal in both directions."""
     seen = set()
     for case in lines("codec.jsonl.gz"):
         key, kind, version, data = case["key"], case["kind"], case["version"], case["hex"]
@@ -170,7 +170,7 @@ def test_defaults_are_kafkas() -> None:
         fields = {f.json_name: f for f in fields_of(struct) if row["version"] in f.versions}
         plain = {name for name, field in fields.items() if field.tag is None}
         if not plain <= set(row["body"]) <= set(fields):
-            continue  # Kafka nests structs: request and response have different ones of this name
+            continue  # In Kafka, request and response can have different structs of this name.
         for name, value in row["body"].items():
             if not isinstance(value, dict) and fields[name].type not in (UUID, BYTES, RECORDS):
                 assert fields[name].default == value, (struct.__name__, name)

@@ -10,7 +10,7 @@ import pytest
 
 from bridgehead.kafka_wire import WireError, decode_body, encode_body
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS
-from bridgehead.kafka_wire.codec import encode, encode_response
+from bridgehead.kafka_wire.codec import decode_request, encode, encode_response
 from bridgehead.kafka_wire.headers import UnsupportedVersionError, decode_request_header
 from bridgehead.kafka_wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -25,6 +25,19 @@ TABLE = """
 20 response 2 {"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 44, "errorMessage":
   "no"}]}
 = 00000000 00000001 000174 002c 00026e6f
+# v3 has the same fields; from v4 on, the first flexible version, they are tagged fields
+20 request 3 {"topicNames": ["t"], "timeoutMs": 5, "validateOnly": true}
+= 00000001 000174 00000005 01
+20 response 3 {"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 44, "errorMessage":
+  "no"}]}
+= 00000000 00000001 000174 002c 00026e6f
+20 request 4 {"topicNames": ["t"], "timeoutMs": 5, "validateOnly": true}
+= 02 0274 00000005 01 00 01 01
+20 response 4 {"throttleTimeMs": 0, "responses": [{"name": "t", "errorCode": 44, "errorMessage":
+  "no"}]}
+= 00000000 02 0274 002c 01 00 03 036e6f 00
+20 request 6 {"topics": [], "timeoutMs": 5, "validateOnly": true}
+= 01 00000005 01 00 01 01
 # KIP-201: DeleteRecords Request (Version: 1) => [topics] timeout validate_only
 21 request 1 {"topics": [{"name": "t", "partitions": [{"partitionIndex": 0, "offset": 7}]}],
   "timeoutMs": 5, "validateOnly": true}
@@ -33,6 +46,12 @@ TABLE = """
 21 response 1 {"throttleTimeMs": 0, "topics": [{"name": "t", "partitions": [{"partitionIndex": 0,
   "lowWatermark": 0, "errorCode": 0, "errorMessage": null}]}]}
 = 00000000 00000001 000174 00000001 00000000 0000000000000000 0000 ffff
+# v2 is flexible
+21 request 2 {"topics": [], "timeoutMs": 5, "validateOnly": true}
+= 01 00000005 01 00 01 01
+21 response 2 {"throttleTimeMs": 0, "topics": [{"name": "t", "partitions": [{"partitionIndex": 0,
+  "lowWatermark": 0, "errorCode": 44, "errorMessage": "no"}]}]}
+= 00000000 02 0274 02 00000000 0000000000000000 002c 01 00 03 036e6f 00 00
 # KIP-590's flag, a tagged field of a flexible version: one field, tag 0, one byte
 19 request 5 {"topics": [], "timeoutMs": 5, "validateOnly": false, "bypassPolicy": true}
 = 01 00000005 00 01 00 01 01
@@ -58,6 +77,11 @@ TABLE = """
 10003 request 0 {"requests": [{"resourceType": 2, "resourceName": "t", "actions": [{"action": 1,
   "acl": {"aclPrincipal": "u", "aclPermissionType": 3, "aclHost": "*", "aclOperation": 4}}]}]}
 = 00000001 02 000174 00000001 01 000175 03 00012a 04
+# => [resource [action acl error_code]]
+10003 response 0 {"responses": [{"resourceType": 2, "resourceName": "t", "results": [{"action": 1,
+  "acl": {"aclPrincipal": "u", "aclPermissionType": 3, "aclHost": "*", "aclOperation": 4},
+  "errorCode": 31}]}]}
+= 00000001 02 000174 00000001 01 000175 03 00012a 04 001f
 """
 
 
@@ -99,7 +123,7 @@ def test_version_bumped_by_kip_590_has_the_layout_of_the_one_before(key: int, ve
 
 
 def test_create_delegation_token_v3_has_no_owner() -> None:
-    """KIP-373 added it later: v3 is the body of v2."""
+    """KIP-373 added the owner later. The drafted v3 has the body of v2."""
     body = {"renewers": [], "maxLifetimeMs": 5}
     for version in (2, 3):
         assert (
@@ -107,8 +131,20 @@ def test_create_delegation_token_v3_has_no_owner() -> None:
         )
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, 4, 5, 6])
-def test_other_versions_of_delete_topics_are_as_shipped(version: int) -> None:
+@pytest.mark.parametrize("version", [4, 5, 6])
+def test_a_shipped_request_of_a_flexible_version_is_a_drafted_one(version: int) -> None:
+    """Clients that do not know the drafted fields still can use these versions."""
+    topics = {"topics": []} if version == 6 else {"topicNames": ["t"]}
+    body = {**topics, "timeoutMs": 5}
+    shipped = encode_body(20, "request", version, body)
+    assert decode_body(20, "request", version, shipped, "drafted") == body
+    dry = encode_body(20, "request", version, {**body, "validateOnly": True}, "drafted")
+    assert decode_request(20, version, dry, dialect="drafted").validate_only
+    assert not decode_request(20, version, shipped, dialect="drafted").validate_only
+
+
+@pytest.mark.parametrize("version", [0, 1, 5, 6])
+def test_other_responses_of_delete_topics_are_as_shipped(version: int) -> None:
     response = DeleteTopicsResponse(responses=[DeletableTopicResult(name="t", error_message="no")])
     shipped, drafted = (encode_response(20, version, response, d) for d in ("shipped", "drafted"))
     assert shipped == drafted

@@ -1,4 +1,4 @@
-"""Frames are cut from a stream, whatever the sizes of the reads; lengths are not trusted."""
+"""Frames do not depend on the sizes of the reads, and announced lengths are not trusted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_frames_do_not_depend_on_random_read_sizes(payloads: list[bytes], cuts: 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 101, 2**31 - 1])
 def test_invalid_length_is_rejected_at_once(length: int) -> None:
-    """Without waiting for the frame."""
+    """The buffer does not wait for the frame."""
     with pytest.raises(FrameError, match="the limit is 100"):
         FrameBuffer(frame_bytes_max=100).receive_data(struct.pack(">i", length))
 
@@ -65,7 +65,7 @@ def test_frame_error_is_a_wire_error() -> None:
 
 
 def test_announced_length_takes_no_memory() -> None:
-    """100 MB announced, 4 bytes sent."""
+    """The stream announces 100 MB and sends 4 bytes."""
     frames = FrameBuffer()
     tracemalloc.start()
     try:
@@ -76,10 +76,10 @@ def test_announced_length_takes_no_memory() -> None:
 
 
 def test_many_small_frames_in_one_read() -> None:
-    """20,000 frames and half of another, in linear time."""
+    """20,000 frames and half of another are read in linear time."""
     stream = frame(b"x" * 10) * 20_000
     frames = FrameBuffer()
-    assert frames.receive_data(b"\x00") == []  # a rest is there, so the slow way is taken
+    assert frames.receive_data(b"\x00") == []  # A partial frame makes the buffer use its slow path.
     received = frames.receive_data((stream + frame(b"tail"))[1:-2])
     assert received == [b"x" * 10] * 20_000
     assert frames.receive_data(b"il") == [b"tail"]

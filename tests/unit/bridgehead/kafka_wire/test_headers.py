@@ -30,7 +30,7 @@ def test_request_header_round_trips_in_every_version(client_id: str | None) -> N
 
 
 def test_response_header_round_trips_in_every_version() -> None:
-    """With tagged fields only in versions that have them."""
+    """Tagged fields are present only in versions that have them."""
     for key, version in EVERY_VERSION:
         data = encode_response_header(key, version, -5)
         assert decode_response_header(key, version, data + b"body") == (-5, len(data))
@@ -82,7 +82,7 @@ def test_unknown_tags_in_a_header_are_skipped() -> None:
     ],
 )
 def test_invalid_header_raises_wire_error(data: str) -> None:
-    """And not UnsupportedVersionError, which gets a response."""
+    """The error is not UnsupportedVersionError, which gets a response."""
     with pytest.raises(WireError) as caught:
         decode_request_header(bytes.fromhex(data))
     assert not isinstance(caught.value, UnsupportedVersionError)
@@ -107,6 +107,6 @@ def test_invalid_utf8_in_a_client_id_becomes_u_fffd() -> None:
 
 @pytest.mark.parametrize("client_id", ["x" * 40_000, "\ud800"])
 def test_client_id_that_cannot_be_encoded_raises_wire_error(client_id: str) -> None:
-    """Too long, or a lone surrogate."""
+    """It is too long or has a lone surrogate."""
     with pytest.raises(WireError):
         encode_request_header(RequestHeader(19, 7, 1, client_id))

@@ -43,7 +43,7 @@ def flip(data: bytearray, rng: random.Random) -> bytearray:
     return data
 
 
-def lie(data: bytearray, rng: random.Random) -> bytearray:
+def overwrite(data: bytearray, rng: random.Random) -> bytearray:
     at = rng.randrange(len(data))
     data[at : at + 5] = rng.choice(
         (b"\xff\xff\xff\xff\x7f", b"\x7f\xff\xff\xff", b"\xff\xff\xff\xfe", b"\x80" * 12)
@@ -55,19 +55,19 @@ def cut(data: bytearray, rng: random.Random) -> bytearray:
     return data[: rng.randrange(len(data))]
 
 
-DAMAGES: tuple[Callable[[bytearray, random.Random], bytearray], ...] = (flip, lie, cut)
+DAMAGES: tuple[Callable[[bytearray, random.Random], bytearray], ...] = (flip, overwrite, cut)
 
 
 def test_damaged_messages_raise_only_wire_error() -> None:
-    """Every recorded message, damaged in six ways."""
+    """Every recorded message is damaged six times."""
     rng = random.Random(20)
     for case in recorded():
         data = bytes.fromhex(case["hex"])
         if not data:
             continue
         for damage in DAMAGES * 2:
-            hurt = bytes(damage(bytearray(data), rng))
-            decode_or_reject(case["key"], case["kind"], case["version"], hurt)
+            damaged = bytes(damage(bytearray(data), rng))
+            decode_or_reject(case["key"], case["kind"], case["version"], damaged)
 
 
 def test_random_bytes_raise_only_wire_error() -> None:
@@ -111,7 +111,7 @@ def test_message_without_its_last_byte_is_rejected() -> None:
         (METADATA, 0, "7fffffff" + "00" * 400),
         (METADATA, 12, "ffffffff07" + "00" * 400),
         (6, 8, "0000000100000000010000000000000001" + "ffffffff07" + "00" * 400),
-        (METADATA, 12, "000000" + "ffffffff07" + "00" * 400),  # as many tags
+        (METADATA, 12, "000000" + "ffffffff07" + "00" * 400),  # two billion tags
         (METADATA, 12, "0000000105ffffffff07"),  # a tag of 2 GB
         (58, 0, "ffffffff07" + "00" * 400),
     ],

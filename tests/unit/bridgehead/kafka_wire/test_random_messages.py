@@ -1,4 +1,4 @@
-"""Random messages of every API: our codec against itself, against kio and against kafka-python.
+"""Our codec round-trips random messages of every API and agrees with kio and kafka-python.
 
 Both libraries are oracles for the APIs and versions that they implement. These are their known
 differences: kio 0.5.0 stores times as datetimes (whole seconds in the delegation token and Produce
@@ -43,7 +43,7 @@ from bridgehead.kafka_wire.schema import (
 MESSAGES = [(spec, kind) for spec in API_SPECS.values() for kind in ("request", "response")]
 IDS = [f"{spec.name}-{kind}" for spec, kind in MESSAGES]
 KAFKA_PYTHON_MODULES = ("admin", "consumer", "metadata", "producer", "sasl")
-KAFKA_PYTHON_OWN_WAYS = ("ApiVersionsResponse", "DeleteTopicsRequest")
+KAFKA_PYTHON_EXCEPTIONS = ("ApiVersionsResponse", "DeleteTopicsRequest")
 
 quick = settings(
     max_examples=5,
@@ -105,7 +105,7 @@ def messages(target: type[Any], version: int, tame: bool = False) -> st.SearchSt
 @quick
 @given(data=st.data())
 def test_encoded_message_decodes_to_an_equal_one(spec: ApiSpec, kind: Kind, data: Any) -> None:
-    """Directly and through JSON."""
+    """This holds directly and through JSON."""
     version = data.draw(st.sampled_from(spec.versions))
     message = data.draw(messages(message_type(spec, kind), version))
 
@@ -138,7 +138,7 @@ def kafka_python_class(spec: ApiSpec, kind: Kind) -> Any:
     name = message_type(spec, kind).__name__
     for module in KAFKA_PYTHON_MODULES:
         found = getattr(importlib.import_module(f"kafka.protocol.{module}"), name, None)
-        if found is not None and name not in KAFKA_PYTHON_OWN_WAYS:
+        if found is not None and name not in KAFKA_PYTHON_EXCEPTIONS:
             return found
     return None
 

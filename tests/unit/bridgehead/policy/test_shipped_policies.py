@@ -95,7 +95,7 @@ def test_limits_accept_an_old_topic_unless_it_exceeds_them_further() -> None:
 
 
 def test_cluster_limit_counts_added_partitions() -> None:
-    """Of new topics and of new partitions."""
+    """The limit includes the partitions that an alteration adds."""
     with pytest.raises(PolicyViolationException, match="The cluster would have 9 partitions"):
         alter(limits(cluster_partitions_max=8), wanted(9), TopicState(8, 1))
 

@@ -1,0 +1,269 @@
+"""ACLs (KIP-140, KIP-290) and KIP-4's ListAcls and AlterAcls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import IntEnum
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from bridgehead.admin.calls.operations import AclOperation
+from bridgehead.admin.errors import AdminError
+from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
+from bridgehead.admin.results import Try
+from bridgehead.kafka_wire.api_key import ApiKey
+
+
+class ResourceType(IntEnum):
+    """The type of an ACL's resource, with Kafka's codes. ANY is for filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+    @classmethod
+    def _missing_(cls, value: object) -> ResourceType:
+        return cls.UNKNOWN
+
+
+class PatternType(IntEnum):
+    """How the resource name of an ACL matches. ANY and MATCH are for filters only.
+
+    MATCH finds every ACL that applies to a resource of the name (KIP-290).
+    """
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+    @classmethod
+    def _missing_(cls, value: object) -> PatternType:
+        return cls.UNKNOWN
+
+
+class AclPermissionType(IntEnum):
+    """Whether an ACL allows or denies. ANY is for filters only."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+    @classmethod
+    def _missing_(cls, value: object) -> AclPermissionType:
+        return cls.UNKNOWN
+
+
+class AclBinding(NamedTuple):
+    """One ACL. `principal` is text such as `User:alice`; the host `*` is every host."""
+
+    resource_type: ResourceType
+    resource_name: str
+    pattern_type: PatternType
+    principal: str
+    host: str
+    operation: AclOperation
+    permission_type: AclPermissionType
+
+
+class AclBindingFilter(NamedTuple):
+    """Selects ACLs. None and ANY match everything."""
+
+    resource_type: ResourceType = ResourceType.ANY
+    resource_name: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: AclOperation = AclOperation.ANY
+    permission_type: AclPermissionType = AclPermissionType.ANY
+
+    @property
+    def needs_patterns(self) -> bool:
+        """True if version 0 of the API, which has only literal names, cannot express it."""
+        return self.pattern_type not in (PatternType.ANY, PatternType.LITERAL)
+
+
+EVERY_ACL: Final = AclBindingFilter()
+
+
+class AclActionType(IntEnum):
+    """What AlterAcls does with an ACL (KIP-4)."""
+
+    DELETE = 0
+    ADD = 1
+
+
+class AclAction(NamedTuple):
+    """One action on a resource (KIP-4)."""
+
+    action: AclActionType
+    principal: str
+    permission_type: AclPermissionType
+    host: str
+    operation: AclOperation
+
+
+_PATTERNS = "a prefixed name"
+
+
+def describe_acls(filter: AclBindingFilter = EVERY_ACL) -> Plan[list[AclBinding]]:
+    """Return the ACLs that match. Raises KafkaError SECURITY_DISABLED without an authorizer."""
+    from bridgehead.kafka_wire.messages.describe_acls import DescribeAclsRequest
+
+    message = DescribeAclsRequest(*filter)
+    least = int(filter.needs_patterns)
+    answer = yield from one(
+        Request(ApiKey.DESCRIBE_ACLS, lambda _: message, min_version=least, because=_PATTERNS)
+    )
+    answer.check(answer.message.error_code, answer.message.error_message)
+    return [
+        _binding(resource.resource_type, resource.resource_name, resource.pattern_type, each)
+        for resource in answer.message.resources
+        for each in resource.acls
+    ]
+
+
+def create_acls(bindings: Collection[AclBinding]) -> Plan[dict[AclBinding, AdminError | None]]:
+    """Create ACLs; return the error of each. An ACL that exists already is a success."""
+    from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
+
+    def request(left: Mapping[AclBinding, AclBinding]) -> Request:
+        prefixed = any(each.pattern_type is not PatternType.LITERAL for each in left)
+        message = CreateAclsRequest([AclCreation(*each) for each in left])
+        sent[:] = left
+        return Request(
+            ApiKey.CREATE_ACLS, lambda _: message, min_version=int(prefixed), because=_PATTERNS
+        )
+
+    def results(answer: Answer) -> Iterator[tuple[AclBinding, Try[None]]]:
+        for binding, each in zip(sent, answer.message.results, strict=False):
+            yield binding, answer.done(each)
+
+    sent: list[AclBinding] = []  # results have no keys: they are in the order of the request
+    return (yield from Batch({each: each for each in bindings}, request, results).errors())
+
+
+def delete_acls(
+    filters: Collection[AclBindingFilter],
+) -> Plan[dict[AclBindingFilter, Try[list[Try[AclBinding]]]]]:
+    """Delete the ACLs that match; return the ACLs that each filter deleted."""
+    from bridgehead.kafka_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+
+    def request(left: Mapping[AclBindingFilter, AclBindingFilter]) -> Request:
+        message = DeleteAclsRequest([DeleteAclsFilter(*each) for each in left])
+        sent[:] = left
+        least = int(any(each.needs_patterns for each in left))
+        return Request(ApiKey.DELETE_ACLS, lambda _: message, min_version=least, because=_PATTERNS)
+
+    def deleted(answer: Answer, result: Any) -> list[Try[AclBinding]]:
+        return [answer.result(each, _matching) for each in result.matching_acls]
+
+    def results(answer: Answer) -> Iterator[tuple[AclBindingFilter, Try[list[Try[AclBinding]]]]]:
+        for key, each in zip(sent, answer.message.filter_results, strict=False):
+            yield key, answer.result(each, partial(deleted, answer))
+
+    sent: list[AclBindingFilter] = []
+    return (yield from Batch({each: each for each in filters}, request, results).run())
+
+
+def list_acls(
+    principal: str | None = None, resource_type: ResourceType | None = None, resource_name: str = ""
+) -> Plan[list[AclBinding]]:
+    """Return the ACLs of a principal and a resource; None means any (KIP-4 ListAcls).
+
+    Raises:
+        UnsupportedVersionError: the listener's dialect is not `drafted`.
+    """
+    from bridgehead.kafka_wire.messages.drafted.list_acls import ListAclsRequest
+
+    code = -1 if resource_type is None else resource_type
+    message = ListAclsRequest(principal, code, resource_name)
+    answer = yield from one(Request(ApiKey.LIST_ACLS, lambda _: message, dialect="drafted"))
+    answer.check(answer.message.error_code)
+    return [
+        _drafted_binding(resource, each)
+        for resource in answer.message.responses
+        for each in resource.acls
+    ]
+
+
+def alter_acls(
+    actions: Mapping[tuple[ResourceType, str], Sequence[AclAction]],
+) -> Plan[dict[tuple[ResourceType, str], dict[AclAction, AdminError | None]]]:
+    """Add and delete ACLs, deletions first; return the error of each action (KIP-4 AlterAcls).
+
+    Raises:
+        UnsupportedVersionError: the listener's dialect is not `drafted`.
+    """
+    from bridgehead.kafka_wire.messages.drafted import alter_acls as wire
+    from bridgehead.kafka_wire.messages.drafted.list_acls import Acl
+
+    def request(left: Mapping[tuple[ResourceType, str], Sequence[AclAction]]) -> Request:
+        message = wire.AlterAclsRequest(
+            [
+                wire.AlterResourceAcls(
+                    *resource, [wire.AclAction(each.action, Acl(*each[1:])) for each in wanted]
+                )
+                for resource, wanted in left.items()
+            ]
+        )
+        return Request(ApiKey.ALTER_ACLS, lambda _: message, dialect="drafted")
+
+    def results(answer: Answer) -> Iterator[tuple[Any, Try[dict[AclAction, AdminError | None]]]]:
+        for each in answer.message.responses:
+            errors: dict[AclAction, AdminError | None] = {
+                _action(result): answer.error(result.error_code) for result in each.results
+            }
+            yield (ResourceType(each.resource_type), each.resource_name), Try.new_value(errors)
+
+    found = yield from Batch(actions, request, results).run()
+    return {
+        resource: dict.fromkeys(actions[resource], result.error) if result.error else result.get()
+        for resource, result in found.items()
+    }
+
+
+def _action(result: Any) -> AclAction:
+    acl = result.acl
+    return AclAction(
+        AclActionType(result.action),
+        acl.acl_principal,
+        AclPermissionType(acl.acl_permission_type),
+        acl.acl_host,
+        AclOperation(acl.acl_operation),
+    )
+
+
+def _drafted_binding(resource: Any, acl: Any) -> AclBinding:
+    return AclBinding(
+        ResourceType(resource.resource_type),
+        resource.resource_name,
+        PatternType.LITERAL,
+        acl.acl_principal,
+        acl.acl_host,
+        AclOperation(acl.acl_operation),
+        AclPermissionType(acl.acl_permission_type),
+    )
+
+
+def _matching(acl: Any) -> AclBinding:
+    return _binding(acl.resource_type, acl.resource_name, acl.pattern_type, acl)
+
+
+def _binding(resource_type: int, name: str, pattern_type: int, acl: Any) -> AclBinding:
+    return AclBinding(
+        ResourceType(resource_type),
+        name,
+        PatternType(pattern_type),
+        acl.principal,
+        acl.host,
+        AclOperation(acl.operation),
+        AclPermissionType(acl.permission_type),
+    )

@@ -1,0 +1,295 @@
+"""Configs of topics and brokers (KIP-133, KIP-339; KIP-4's describeConfig and alterConfig)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bridgehead.admin.errors import AdminError, InvalidCallError
+from bridgehead.admin.requests import Answer, Batch, Plan, Request
+from bridgehead.admin.results import Try
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.config_codes import AlterConfigOpType, ConfigSource, ConfigType
+
+if TYPE_CHECKING:
+    from bridgehead.kafka_wire.messages.describe_configs import (
+        DescribeConfigsResourceResult,
+        DescribeConfigsResult,
+    )
+
+
+class ConfigResourceType(IntEnum):
+    """A type of resource that has configs, with Kafka's codes."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+
+
+class ConfigResource(NamedTuple):
+    """A topic or a broker. The broker with the name "" is the cluster's default."""
+
+    type: ConfigResourceType
+    name: str
+
+    @property
+    def broker(self) -> int | None:
+        """The broker that must answer; None if any can."""
+        if self.type is ConfigResourceType.TOPIC or not self.name:
+            return None
+        if not self.name.isdigit():
+            raise InvalidCallError(f"{self.name!r} is not a broker id: write a number.")
+        return int(self.name)
+
+
+class ConfigSynonym(NamedTuple):
+    """A value that the config would have from another source."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class ConfigEntry(NamedTuple):
+    """One config. `value` is None if it is sensitive, or if there is no value."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+    synonyms: list[ConfigSynonym]
+    type: ConfigType
+    documentation: str | None
+
+    @property
+    def is_default(self) -> bool:
+        """True if the config is not set anywhere."""
+        return self.source is ConfigSource.DEFAULT_CONFIG
+
+
+class AlterConfigOp(NamedTuple):
+    """One incremental change."""
+
+    name: str
+    value: str | None
+    op: AlterConfigOpType = AlterConfigOpType.SET
+
+
+Configs = dict[str, ConfigEntry]
+# The entity types of KIP-4, as in kafka-configs.sh.
+ENTITY_TYPES: Mapping[str, ConfigResourceType] = {
+    "topic": ConfigResourceType.TOPIC,
+    "broker": ConfigResourceType.BROKER,
+    "broker-logger": ConfigResourceType.BROKER_LOGGER,
+}
+
+
+def describe_configs(
+    resources: Collection[ConfigResource],
+    *,
+    keys: Collection[str] | None = None,
+    include_synonyms: bool = False,
+    include_documentation: bool = False,
+) -> Plan[dict[ConfigResource, Try[Configs]]]:
+    """Return the configs of topics and brokers; a named broker describes its own (KIP-133).
+
+    Args:
+        resources: what to describe.
+        keys: the configs to return; None for all.
+        include_synonyms: also the values of the other sources (KIP-226).
+        include_documentation: also what each config means (KIP-569).
+    """
+    from bridgehead.kafka_wire.messages.describe_configs import (
+        DescribeConfigsRequest,
+        DescribeConfigsResource,
+    )
+
+    def request(part: Collection[ConfigResource], broker: int | None) -> Request:
+        wanted = None if keys is None else list(keys)
+        message = DescribeConfigsRequest(
+            [DescribeConfigsResource(each.type, each.name, wanted) for each in part],
+            include_synonyms,
+            include_documentation,
+        )
+        return Request(ApiKey.DESCRIBE_CONFIGS, lambda _: message, broker)
+
+    parts = list(_by_broker(resources).items())
+    outcomes = yield tuple(request(part, broker) for broker, part in parts)
+    found: dict[ConfigResource, Try[Configs]] = {}
+    for (_, part), outcome in zip(parts, outcomes, strict=True):
+        if outcome.error is not None:
+            found |= {each: Try.new_error(outcome.error) for each in part}
+            continue
+        answer = outcome.get()
+        for each in answer.message.results:
+            resource = ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)
+            found[resource] = answer.result(each, partial(_entries, resource.type))
+    return {each: found[each] for each in resources if each in found}
+
+
+def alter_configs(
+    configs: Mapping[ConfigResource, Mapping[str, str | None]], validate_only: bool = False
+) -> Plan[dict[ConfigResource, AdminError | None]]:
+    """Replace all configs of resources; return the error of each (KIP-133 AlterConfigs).
+
+    A config that is not named is reset to its default; `incremental_alter_configs` keeps it.
+    """
+    from bridgehead.kafka_wire.messages.alter_configs import (
+        AlterableConfig,
+        AlterConfigsRequest,
+        AlterConfigsResource,
+    )
+
+    def message(part: Mapping[ConfigResource, Mapping[str, str | None]]) -> AlterConfigsRequest:
+        return AlterConfigsRequest(
+            [
+                AlterConfigsResource(
+                    each.type, each.name, [AlterableConfig(*pair) for pair in values.items()]
+                )
+                for each, values in part.items()
+            ],
+            validate_only,
+        )
+
+    return (yield from _alter(ApiKey.ALTER_CONFIGS, configs, message))
+
+
+def incremental_alter_configs(
+    changes: Mapping[ConfigResource, Sequence[AlterConfigOp]], validate_only: bool = False
+) -> Plan[dict[ConfigResource, AdminError | None]]:
+    """Change single configs; return the error of each resource (KIP-339).
+
+    POLICY_VIOLATION: a policy rejects the change; the text is the policy's.
+    """
+    from bridgehead.kafka_wire.messages.incremental_alter_configs import (
+        AlterableConfig,
+        AlterConfigsResource,
+        IncrementalAlterConfigsRequest,
+    )
+
+    def message(
+        part: Mapping[ConfigResource, Sequence[AlterConfigOp]],
+    ) -> IncrementalAlterConfigsRequest:
+        return IncrementalAlterConfigsRequest(
+            [
+                AlterConfigsResource(
+                    each.type,
+                    each.name,
+                    [AlterableConfig(op.name, op.op, op.value) for op in ops],
+                )
+                for each, ops in part.items()
+            ],
+            validate_only,
+        )
+
+    return (yield from _alter(ApiKey.INCREMENTAL_ALTER_CONFIGS, changes, message))
+
+
+def describe_config(
+    entity_type: str, entity_names: Collection[str]
+) -> Plan[dict[str, Try[Configs]]]:
+    """Return the configs of entities by name (KIP-4 describeConfig).
+
+    `entity_type` is "topic", "broker" or "broker-logger".
+    """
+    kind = _entity_type(entity_type)
+    found = yield from describe_configs([ConfigResource(kind, name) for name in entity_names])
+    return {resource.name: configs for resource, configs in found.items()}
+
+
+def alter_config(
+    entity_type: str, changes: Mapping[str, Mapping[str, str | None]]
+) -> Plan[dict[str, Try[Configs]]]:
+    """Change single configs by entity name; a value of None deletes one (KIP-4 alterConfig).
+
+    The result is the complete configuration of each entity afterwards, or the error of its change.
+    """
+    kind = _entity_type(entity_type)
+    errors = yield from incremental_alter_configs(
+        {
+            ConfigResource(kind, name): [_operation(*pair) for pair in values.items()]
+            for name, values in changes.items()
+        }
+    )
+    results: dict[str, Try[Configs]] = {
+        resource.name: Try.new_error(error)
+        for resource, error in errors.items()
+        if error is not None
+    }
+    left = [name for name in changes if name not in results]
+    return results | (yield from describe_config(entity_type, left))
+
+
+def _alter(
+    key: ApiKey, changes: Mapping[ConfigResource, Any], message: Callable[[Any], Any]
+) -> Plan[dict[ConfigResource, AdminError | None]]:
+    """Alter each named broker's resources in a request to it, and the others in one request."""
+
+    def results(answer: Answer) -> Iterator[tuple[ConfigResource, Try[None]]]:
+        for each in answer.message.responses:
+            resource = ConfigResource(ConfigResourceType(each.resource_type), each.resource_name)
+            yield resource, answer.done(each)
+
+    errors: dict[ConfigResource, AdminError | None] = {}
+    for broker, part in _by_broker(changes).items():
+
+        def request(left: Mapping[ConfigResource, Any], broker: int | None = broker) -> Request:
+            return Request(key, lambda _: message(left), broker)
+
+        try:
+            wanted = {each: changes[each] for each in part}
+            errors |= yield from Batch(wanted, request, results).errors()
+        except AdminError as error:
+            if broker is None:
+                raise
+            errors |= dict.fromkeys(part, error)
+    return {each: errors[each] for each in changes}
+
+
+def _by_broker(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
+    parts: dict[int | None, list[ConfigResource]] = {}
+    for each in resources:
+        parts.setdefault(each.broker, []).append(each)
+    return parts
+
+
+def _entity_type(name: str) -> ConfigResourceType:
+    # kafka-configs.sh has topics, brokers and broker-loggers.
+    kind = ENTITY_TYPES.get(name.removesuffix("s"))
+    if kind is None:
+        raise InvalidCallError(f"The entity type {name!r} is none of {', '.join(ENTITY_TYPES)}.")
+    return kind
+
+
+def _operation(name: str, value: str | None) -> AlterConfigOp:
+    kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    return AlterConfigOp(name, value, kind)
+
+
+def _entries(kind: ConfigResourceType, result: DescribeConfigsResult) -> Configs:
+    return {each.name: _entry(each, kind) for each in result.configs}
+
+
+def _entry(config: DescribeConfigsResourceResult, kind: ConfigResourceType) -> ConfigEntry:
+    source = ConfigSource(config.config_source)
+    if source is ConfigSource.UNKNOWN and config.is_default:
+        source = ConfigSource.DEFAULT_CONFIG  # version 0 says only whether it is a default
+    elif config.config_source == -1:
+        own = kind is ConfigResourceType.TOPIC
+        source = ConfigSource.TOPIC_CONFIG if own else ConfigSource.STATIC_BROKER_CONFIG
+    return ConfigEntry(
+        config.name,
+        config.value,
+        source,
+        config.read_only,
+        config.is_sensitive,
+        [
+            ConfigSynonym(each.name, each.value, ConfigSource(each.source))
+            for each in config.synonyms
+        ],
+        ConfigType(config.config_type),
+        config.documentation,
+    )

@@ -1,0 +1,64 @@
+"""AlterTopics of KIP-4, for listeners with the dialect `drafted`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from bridgehead.admin.errors import AdminError
+from bridgehead.admin.requests import Answer, Batch, Plan, Request
+from bridgehead.admin.results import Try
+from bridgehead.kafka_wire.api_key import ApiKey
+
+
+class TopicAlteration(NamedTuple):
+    """A change of a topic. With `assignment` the counts are ignored (KIP-4 §Alter Topic Request).
+
+    Args:
+        name: the topic.
+        partitions: the new number of partitions; None keeps it.
+        replication_factor: the new number of replicas of every partition; None keeps it.
+        assignment: broker ids by partition, of partitions to move and to add.
+    """
+
+    name: str
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Mapping[int, Sequence[int]] | None = None
+
+
+def alter_topics(
+    alterations: Collection[TopicAlteration],
+) -> Plan[dict[str, AdminError | None]]:
+    """Add partitions and move replicas; return the error of each topic (KIP-4 AlterTopics).
+
+    A success means that the change has begun.
+
+    Raises:
+        UnsupportedVersionError: the listener's dialect is not `drafted`.
+    """
+    from bridgehead.kafka_wire.messages.drafted.alter_topics import (
+        AlterTopic,
+        AlterTopicsRequest,
+        PartitionReplicas,
+    )
+
+    def request(left: Mapping[str, TopicAlteration]) -> Request:
+        message = AlterTopicsRequest(
+            [
+                AlterTopic(
+                    each.name,
+                    -1 if each.partitions is None else each.partitions,
+                    -1 if each.replication_factor is None else each.replication_factor,
+                    [PartitionReplicas(at, list(to)) for at, to in (each.assignment or {}).items()],
+                )
+                for each in left.values()
+            ]
+        )
+        return Request(ApiKey.ALTER_TOPICS, lambda _: message, dialect="drafted")
+
+    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
+        for each in answer.message.topics:
+            yield each.topic, answer.done(each)
+
+    return (yield from Batch({each.name: each for each in alterations}, request, results).errors())

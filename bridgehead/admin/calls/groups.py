@@ -1,0 +1,170 @@
+"""Groups (KIP-117 getAllGroups and getGroupInformation)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bridgehead.admin.calls.cluster import of_every_broker
+from bridgehead.admin.errors import AdminError, KafkaError
+from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, one
+from bridgehead.admin.results import Node, Try
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
+
+_TRANSIENT = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+)
+_PAUSE_MS = 100
+
+
+class GroupOverview(NamedTuple):
+    """A group. `state` and `group_type` are empty where the broker is too old to send them."""
+
+    group_id: str
+    protocol_type: str
+    state: str = ""
+    group_type: str = ""
+
+
+class GroupMember(NamedTuple):
+    """A member of a group. Metadata and assignment are in the format of the group's protocol."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class GroupDescription(NamedTuple):
+    """A group with its members, and the broker that coordinates it."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    protocol_data: str
+    members: list[GroupMember]
+    coordinator: int
+
+
+def get_all_groups() -> Plan[dict[Node, Try[list[GroupOverview]]]]:
+    """Return the groups of every broker (KIP-117 getAllGroups).
+
+    A broker that fails, or whose groups are still loading, has an error.
+    """
+    from bridgehead.kafka_wire.messages.list_groups import ListGroupsRequest
+
+    def groups(answer: Answer) -> list[GroupOverview]:
+        answer.check(answer.message.error_code)
+        return [
+            GroupOverview(each.group_id, each.protocol_type, each.group_state, each.group_type)
+            for each in answer.message.groups
+        ]
+
+    return (
+        yield from of_every_broker(
+            lambda broker: Request(ApiKey.LIST_GROUPS, lambda _: ListGroupsRequest(), broker),
+            groups,
+        )
+    )
+
+
+def get_group_information(group_name: str) -> Plan[GroupOverview]:
+    """Return one group (KIP-117 getGroupInformation). A group that does not exist is `Dead`.
+
+    Raises:
+        KafkaError: the coordinator rejects the request.
+        UnsupportedVersionError: the broker does not serve groups.
+    """
+    group = yield from _describe(group_name)
+    return GroupOverview(group.group_id, group.protocol_type, group.state)
+
+
+def describe_groups(groups: Collection[str]) -> Plan[dict[str, Try[GroupDescription]]]:
+    """Return groups with their members, each from its coordinator."""
+    found = {}
+    for name in groups:
+        try:
+            found[name] = Try.new_value((yield from _describe(name)))
+        except AdminError as error:
+            found[name] = Try.new_error(error)
+    return found
+
+
+def delete_groups(groups: Collection[str]) -> Plan[dict[str, AdminError | None]]:
+    """Delete groups without members; return the error of each."""
+    from bridgehead.kafka_wire.messages.delete_groups import DeleteGroupsRequest
+
+    errors: dict[str, AdminError | None] = {}
+    for name in groups:
+        try:
+            yield from _at_coordinator(
+                name, ApiKey.DELETE_GROUPS, DeleteGroupsRequest([name]), lambda it: it.results
+            )
+            errors[name] = None
+        except AdminError as error:
+            errors[name] = error
+    return errors
+
+
+def _describe(name: str) -> Plan[GroupDescription]:
+    from bridgehead.kafka_wire.messages.describe_groups import DescribeGroupsRequest
+
+    broker, group = yield from _at_coordinator(
+        name, ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest([name]), lambda it: it.groups
+    )
+    members = [
+        GroupMember(
+            each.member_id,
+            each.group_instance_id,
+            each.client_id,
+            each.client_host,
+            each.member_metadata,
+            each.member_assignment,
+        )
+        for each in group.members
+    ]
+    return GroupDescription(
+        group.group_id, group.protocol_type, group.group_state, group.protocol_data, members, broker
+    )
+
+
+def _at_coordinator(name: str, key: ApiKey, request: Any, elements: Any) -> Plan[tuple[int, Any]]:
+    """Send a request about one group to its coordinator; return the broker and the element.
+
+    While the coordinator moves or loads, the request is repeated until the call's time ends.
+    """
+    while True:
+        try:
+            broker = yield from _coordinator(name)
+            answer = yield from one(Request(key, lambda _: request, broker))
+            (element,) = elements(answer.message)
+            answer.check(element.error_code)
+        except KafkaError as error:
+            if error.code not in _TRANSIENT:
+                raise
+            yield Wait(_PAUSE_MS)
+        else:
+            return broker, element
+
+
+def _coordinator(name: str) -> Plan[int]:
+    from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
+
+    def build(attempt: Attempt) -> FindCoordinatorRequest:
+        if attempt.version < 4:
+            return FindCoordinatorRequest(key=name)
+        return FindCoordinatorRequest(coordinator_keys=[name])
+
+    answer = yield from one(Request(ApiKey.FIND_COORDINATOR, build))
+    found = answer.message if answer.version < 4 else answer.message.coordinators[0]
+    answer.check(found.error_code, found.error_message)
+    broker: int = found.node_id
+    return broker

@@ -1,0 +1,197 @@
+"""Adds partitions, elects leaders and moves replicas (KIP-195, KIP-460, KIP-455)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from bridgehead.admin.errors import AdminError
+from bridgehead.admin.requests import Answer, Attempt, Batch, Plan, Request, one
+from bridgehead.admin.results import TopicPartition, Try
+from bridgehead.kafka_wire.api_key import ApiKey
+
+if TYPE_CHECKING:
+    from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
+        AlterPartitionReassignmentsRequest,
+    )
+    from bridgehead.kafka_wire.messages.create_partitions import CreatePartitionsRequest
+    from bridgehead.kafka_wire.messages.elect_leaders import ElectLeadersRequest
+    from bridgehead.kafka_wire.messages.list_partition_reassignments import (
+        ListPartitionReassignmentsRequest,
+    )
+
+T = TypeVar("T")
+
+
+class NewPartitions(NamedTuple):
+    """How many partitions a topic gets in total. `assignments` has the broker ids of the new ones.
+
+    Without assignments the controller chooses the brokers.
+    """
+
+    total_count: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+class ElectionType(IntEnum):
+    """PREFERRED elects the first replica if it is in sync; UNCLEAN any live replica, if needed."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class PartitionReassignment(NamedTuple):
+    """A reassignment in progress, as broker ids."""
+
+    replicas: list[int]
+    adding_replicas: list[int]
+    removing_replicas: list[int]
+
+
+def create_partitions(
+    new_partitions: Mapping[str, NewPartitions], validate_only: bool = False
+) -> Plan[dict[str, AdminError | None]]:
+    """Increase the number of partitions of topics; return the error of each (KIP-195)."""
+    from bridgehead.kafka_wire.messages.create_partitions import (
+        CreatePartitionsAssignment,
+        CreatePartitionsRequest,
+        CreatePartitionsTopic,
+    )
+
+    def request(left: Mapping[str, NewPartitions]) -> Request:
+        wanted = [
+            CreatePartitionsTopic(
+                name,
+                each.total_count,
+                None
+                if each.assignments is None
+                else [CreatePartitionsAssignment(list(brokers)) for brokers in each.assignments],
+            )
+            for name, each in left.items()
+        ]
+
+        def build(attempt: Attempt) -> CreatePartitionsRequest:
+            return CreatePartitionsRequest(wanted, attempt.timeout_ms, validate_only)
+
+        return Request(ApiKey.CREATE_PARTITIONS, build)
+
+    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
+        for each in answer.message.results:
+            yield each.name, answer.done(each)
+
+    return (yield from Batch(new_partitions, request, results).errors())
+
+
+def elect_leaders(
+    election_type: ElectionType, partitions: Collection[TopicPartition] | None = None
+) -> Plan[dict[TopicPartition, AdminError | None]]:
+    """Elect leaders; return the error of each partition (KIP-460).
+
+    ELECTION_NOT_NEEDED: the partition has that leader already. None means all partitions; the
+    result then has only those that needed an election.
+
+    Raises:
+        KafkaError: the whole request is rejected.
+    """
+    from bridgehead.kafka_wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+
+    wanted = None if partitions is None else _by_topic(partitions)
+
+    def build(attempt: Attempt) -> ElectLeadersRequest:
+        topics = wanted and [TopicPartitions(name, list(each)) for name, each in wanted.items()]
+        listed = None if wanted is None else topics or []
+        return ElectLeadersRequest(election_type, listed, attempt.timeout_ms)
+
+    unclean = election_type is ElectionType.UNCLEAN
+    because = "an unclean election" if unclean else ""
+    answer = yield from one(
+        Request(ApiKey.ELECT_LEADERS, build, min_version=int(unclean), because=because)
+    )
+    answer.check(answer.message.error_code)
+    return {
+        TopicPartition(topic.topic, each.partition_id): answer.error(
+            each.error_code, each.error_message
+        )
+        for topic in answer.message.replica_election_results
+        for each in topic.partition_result
+    }
+
+
+def alter_partition_reassignments(
+    reassignments: Mapping[TopicPartition, Sequence[int] | None],
+) -> Plan[dict[TopicPartition, AdminError | None]]:
+    """Begin to move partitions to broker ids; None cancels. Return the error of each (KIP-455).
+
+    The first broker id becomes the preferred leader. `list_partition_reassignments` shows progress.
+    """
+    from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
+        AlterPartitionReassignmentsRequest,
+        ReassignablePartition,
+        ReassignableTopic,
+    )
+
+    def request(left: Mapping[TopicPartition, Sequence[int] | None]) -> Request:
+        def build(attempt: Attempt) -> AlterPartitionReassignmentsRequest:
+            topics = [
+                ReassignableTopic(
+                    name,
+                    [
+                        ReassignablePartition(each, None if to is None else list(to))
+                        for each, to in wanted.items()
+                    ],
+                )
+                for name, wanted in _by_topic(left).items()
+            ]
+            return AlterPartitionReassignmentsRequest(attempt.timeout_ms, topics)
+
+        return Request(ApiKey.ALTER_PARTITION_REASSIGNMENTS, build)
+
+    def results(answer: Answer) -> Iterator[tuple[TopicPartition, Try[None]]]:
+        answer.check(answer.message.error_code, answer.message.error_message)
+        for topic in answer.message.responses:
+            for each in topic.partitions:
+                yield (
+                    TopicPartition(topic.name, each.partition_index),
+                    answer.done(each),
+                )
+
+    return (yield from Batch(reassignments, request, results).errors())
+
+
+def list_partition_reassignments(
+    partitions: Collection[TopicPartition] | None = None,
+) -> Plan[dict[TopicPartition, PartitionReassignment]]:
+    """Return the reassignments in progress; of all partitions for None (KIP-455)."""
+    from bridgehead.kafka_wire.messages.list_partition_reassignments import (
+        ListPartitionReassignmentsRequest,
+        ListPartitionReassignmentsTopics,
+    )
+
+    def build(attempt: Attempt) -> ListPartitionReassignmentsRequest:
+        topics = None
+        if partitions is not None:
+            topics = [
+                ListPartitionReassignmentsTopics(name, list(each))
+                for name, each in _by_topic(partitions).items()
+            ]
+        return ListPartitionReassignmentsRequest(attempt.timeout_ms, topics)
+
+    answer = yield from one(Request(ApiKey.LIST_PARTITION_REASSIGNMENTS, build))
+    answer.check(answer.message.error_code, answer.message.error_message)
+    return {
+        TopicPartition(topic.name, each.partition_index): PartitionReassignment(
+            each.replicas, each.adding_replicas, each.removing_replicas
+        )
+        for topic in answer.message.topics
+        for each in topic.partitions
+    }
+
+
+def _by_topic(partitions: Collection[TopicPartition]) -> dict[str, dict[int, Any]]:
+    """Return partition numbers by topic, with the values of a mapping."""
+    topics: dict[str, dict[int, Any]] = {}
+    for each in partitions:
+        value = partitions[each] if isinstance(partitions, Mapping) else None
+        topics.setdefault(each.topic, {})[each.partition] = value
+    return topics

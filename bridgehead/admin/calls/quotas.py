@@ -1,0 +1,97 @@
+"""Client quotas (KIP-546)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from bridgehead.admin.errors import AdminError
+from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
+from bridgehead.admin.results import Try
+from bridgehead.kafka_wire.api_key import ApiKey
+
+# Pairs of a type ("user", "client-id", "ip") and a name, sorted; a name of None is the default.
+ClientQuotaEntity = tuple[tuple[str, str | None], ...]
+
+
+class QuotaMatch(IntEnum):
+    """Which entities a filter selects: those of the name, the default, or every named one."""
+
+    EXACT = 0
+    DEFAULT = 1
+    ANY = 2
+
+
+class ClientQuotaFilterComponent(NamedTuple):
+    """A condition on one type of entity. `name` is for EXACT."""
+
+    entity_type: str
+    match: QuotaMatch = QuotaMatch.ANY
+    name: str | None = None
+
+
+def quota_entity(names: Mapping[str, str | None]) -> ClientQuotaEntity:
+    """Return an entity.
+
+    >>> quota_entity({"user": "alice", "client-id": None})
+    (('client-id', None), ('user', 'alice'))
+    """
+    return tuple(sorted(names.items()))
+
+
+def describe_client_quotas(
+    components: Sequence[ClientQuotaFilterComponent] = (), strict: bool = False
+) -> Plan[dict[ClientQuotaEntity, dict[str, float]]]:
+    """Return the quotas of the entities that match all components.
+
+    With `strict`, entities that have other types too are excluded.
+    """
+    from bridgehead.kafka_wire.messages.describe_client_quotas import (
+        ComponentData,
+        DescribeClientQuotasRequest,
+    )
+
+    message = DescribeClientQuotasRequest([ComponentData(*each) for each in components], strict)
+    answer = yield from one(Request(ApiKey.DESCRIBE_CLIENT_QUOTAS, lambda _: message))
+    answer.check(answer.message.error_code, answer.message.error_message)
+    return {
+        _entity(each): {value.key: value.value for value in each.values}
+        for each in answer.message.entries or ()
+    }
+
+
+def alter_client_quotas(
+    changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], validate_only: bool = False
+) -> Plan[dict[ClientQuotaEntity, AdminError | None]]:
+    """Set quotas; a value of None removes one. Return the error of each entity."""
+    from bridgehead.kafka_wire.messages.alter_client_quotas import (
+        AlterClientQuotasRequest,
+        EntityData,
+        EntryData,
+        OpData,
+    )
+
+    def request(left: Mapping[ClientQuotaEntity, Mapping[str, float | None]]) -> Request:
+        message = AlterClientQuotasRequest(
+            [
+                EntryData(
+                    [EntityData(*pair) for pair in entity],
+                    [OpData(key, value or 0.0, value is None) for key, value in values.items()],
+                )
+                for entity, values in left.items()
+            ],
+            validate_only,
+        )
+        return Request(ApiKey.ALTER_CLIENT_QUOTAS, lambda _: message)
+
+    def results(answer: Answer) -> Iterator[tuple[ClientQuotaEntity, Try[None]]]:
+        for each in answer.message.entries:
+            yield _entity(each), answer.done(each)
+
+    by_entity = {quota_entity(dict(each)): values for each, values in changes.items()}
+    return (yield from Batch(by_entity, request, results).errors())
+
+
+def _entity(entry: Any) -> ClientQuotaEntity:
+    return quota_entity({each.entity_type: each.entity_name for each in entry.entity})

@@ -1,0 +1,258 @@
+"""Records and logs: deletion (KIP-107), offsets (KIP-396), directories (KIP-113)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
+
+from bridgehead.admin.calls.cluster import live_nodes
+from bridgehead.admin.calls.topics import metadata
+from bridgehead.admin.errors import AdminError, KafkaError, KafkaTimeoutError
+from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, error_code
+from bridgehead.admin.results import TopicPartition, Try
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+
+T = TypeVar("T")
+
+LATEST: Final = -1  # timestamps of `list_offsets`
+EARLIEST: Final = -2
+_PAUSE_MS: Final = 100
+_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+class OffsetInfo(NamedTuple):
+    """An offset of a partition. `timestamp` and `leader_epoch` are -1 if there is none."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+class TopicPartitionReplica(NamedTuple):
+    """A replica of a partition, on one broker."""
+
+    topic: str
+    partition: int
+    broker: int
+
+
+class ReplicaInfo(NamedTuple):
+    """A replica in a directory: its size in bytes, and how far it lags behind.
+
+    `is_future`: the replica is being moved into this directory.
+    """
+
+    size: int
+    offset_lag: int
+    is_future: bool
+
+
+class LogDirDescription(NamedTuple):
+    """A log directory. Bytes are -1 if unknown."""
+
+    replicas: dict[TopicPartition, ReplicaInfo]
+    total_bytes: int
+    usable_bytes: int
+
+
+def delete_records(
+    offsets: Mapping[TopicPartition, int], validate_only: bool = False
+) -> Plan[dict[TopicPartition, Try[int]]]:
+    """Delete the records before an offset, at each leader; return the new low watermarks.
+
+    -1 deletes all records. POLICY_VIOLATION: a policy rejects the deletion (KIP-201).
+    `validate_only` deletes nothing; it needs a listener with the dialect `drafted`.
+    """
+    from bridgehead.kafka_wire.messages.delete_records import (
+        DeleteRecordsPartition,
+        DeleteRecordsTopic,
+    )
+    from bridgehead.kafka_wire.messages.drafted.delete_records import DeleteRecordsRequest
+
+    def request(part: Mapping[TopicPartition, int], broker: int) -> Request:
+        def build(attempt: Attempt) -> DeleteRecordsRequest:
+            topics = [
+                DeleteRecordsTopic(each.topic, [DeleteRecordsPartition(each.partition, offset)])
+                for each, offset in part.items()
+            ]
+            return DeleteRecordsRequest(topics, attempt.timeout_ms, validate_only)
+
+        if not validate_only:
+            return Request(ApiKey.DELETE_RECORDS, build, broker)
+        return Request(ApiKey.DELETE_RECORDS, build, broker, 1, 1, "drafted", "a dry run")
+
+    return (yield from _at_leaders(offsets, request, lambda each: int(each.low_watermark)))
+
+
+def list_offsets(
+    timestamps: Mapping[TopicPartition, int],
+) -> Plan[dict[TopicPartition, Try[OffsetInfo]]]:
+    """Return offsets, from each leader: LATEST, EARLIEST, or the first since a time (KIP-396).
+
+    A time is in milliseconds since 1970. The offset is -1 if there is no such record.
+    """
+    from bridgehead.kafka_wire.messages.list_offsets import (
+        ListOffsetsPartition,
+        ListOffsetsRequest,
+        ListOffsetsTopic,
+    )
+
+    def request(part: Mapping[TopicPartition, int], broker: int) -> Request:
+        message = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                ListOffsetsTopic(
+                    each.topic, [ListOffsetsPartition(each.partition, timestamp=timestamp)]
+                )
+                for each, timestamp in part.items()
+            ],
+        )
+        return Request(ApiKey.LIST_OFFSETS, lambda _: message, broker, min_version=1)
+
+    def info(each: Any) -> OffsetInfo:
+        return OffsetInfo(each.offset, each.timestamp, each.leader_epoch)
+
+    return (yield from _at_leaders(timestamps, request, info))
+
+
+def describe_log_dirs(
+    brokers: Collection[int] | None = None,
+) -> Plan[dict[int, Try[dict[str, Try[LogDirDescription]]]]]:
+    """Return the log directories of brokers by path; of all live brokers for None (KIP-113)."""
+    from bridgehead.kafka_wire.messages.describe_log_dirs import DescribeLogDirsRequest
+
+    if brokers is None:
+        brokers = [node.id for node in (yield from live_nodes())]
+    message = DescribeLogDirsRequest(None)
+    outcomes = yield tuple(
+        Request(ApiKey.DESCRIBE_LOG_DIRS, lambda _: message, broker) for broker in brokers
+    )
+    return {
+        broker: _directories(outcome) for broker, outcome in zip(brokers, outcomes, strict=True)
+    }
+
+
+def alter_replica_log_dirs(
+    replicas: Mapping[TopicPartitionReplica, str],
+) -> Plan[dict[TopicPartitionReplica, AdminError | None]]:
+    """Move replicas to other directories of their brokers; return the error of each (KIP-113)."""
+    from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
+        AlterReplicaLogDir,
+        AlterReplicaLogDirsRequest,
+        AlterReplicaLogDirTopic,
+    )
+
+    def request(broker: int) -> Request:
+        message = AlterReplicaLogDirsRequest(
+            [
+                AlterReplicaLogDir(path, [AlterReplicaLogDirTopic(each.topic, [each.partition])])
+                for each, path in replicas.items()
+                if each.broker == broker
+            ]
+        )
+        return Request(ApiKey.ALTER_REPLICA_LOG_DIRS, lambda _: message, broker)
+
+    brokers = sorted({each.broker for each in replicas})
+    outcomes = yield tuple(map(request, brokers))
+    errors: dict[TopicPartitionReplica, AdminError | None] = {}
+    for broker, outcome in zip(brokers, outcomes, strict=True):
+        if outcome.error is not None:
+            errors |= {each: outcome.error for each in replicas if each.broker == broker}
+            continue
+        answer = outcome.get()
+        for topic in answer.message.results:
+            for each in topic.partitions:
+                replica = TopicPartitionReplica(topic.topic_name, each.partition_index, broker)
+                errors[replica] = answer.error(each.error_code)
+    return {each: errors[each] for each in replicas if each in errors}
+
+
+def _at_leaders(
+    values: Mapping[TopicPartition, int],
+    request: Callable[[Mapping[TopicPartition, int], int], Request],
+    result: Callable[[Any], T],
+) -> Plan[dict[TopicPartition, Try[T]]]:
+    """Send the request to each partition's leader, and again to a new leader after a move."""
+    done: dict[TopicPartition, Try[T]] = {}
+    left = dict(values)
+    while left:
+        leaders = yield from _leaders({each.topic for each in left})
+        parts: dict[int, dict[TopicPartition, int]] = {}
+        for each, value in left.items():
+            leader = leaders.get(each, Try.new_error(_no(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)))
+            if leader.is_success:
+                parts.setdefault(leader.get(), {})[each] = value
+            elif leader.error is not None:
+                done[each] = Try.new_error(leader.error)
+        outcomes = yield tuple(request(part, broker) for broker, part in parts.items())
+        for part, outcome in zip(parts.values(), outcomes, strict=True):
+            done |= _partitions(part, outcome, result)
+        left = {each: left[each] for each in left if _has_moved(done[each])}
+        if left:
+            try:
+                yield Wait(_PAUSE_MS)
+            except KafkaTimeoutError:
+                break
+    return {each: done[each] for each in values}
+
+
+def _leaders(topics: Iterable[str]) -> Plan[dict[TopicPartition, Try[int]]]:
+    answer = yield from metadata(sorted(topics))
+    found: dict[TopicPartition, Try[int]] = {}
+    for topic in answer.message.topics:
+        for each in topic.partitions:
+            found[TopicPartition(topic.name, each.partition_index)] = (
+                Try.new_value(each.leader_id)
+                if each.leader_id >= 0
+                else Try.new_error(_no(ErrorCode.LEADER_NOT_AVAILABLE))
+            )
+    return found
+
+
+def _partitions(
+    part: Mapping[TopicPartition, int], outcome: Try[Answer], result: Callable[[Any], T]
+) -> dict[TopicPartition, Try[T]]:
+    if outcome.error is not None:
+        return {each: Try.new_error(outcome.error) for each in part}
+    answer = outcome.get()
+    found: dict[TopicPartition, Try[T]] = {}
+    for topic in answer.message.topics:
+        for each in topic.partitions:
+            partition = TopicPartition(topic.name, each.partition_index)
+            found[partition] = answer.result(each, result)
+    missing = _no(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return {each: found.get(each, Try.new_error(missing)) for each in part}
+
+
+def _has_moved(result: Try[Any]) -> bool:
+    return isinstance(result.error, KafkaError) and result.error.code in _MOVED
+
+
+def _no(code: ErrorCode) -> KafkaError:
+    return KafkaError(error_code(code))
+
+
+def _directories(outcome: Try[Answer]) -> Try[dict[str, Try[LogDirDescription]]]:
+    if outcome.error is not None:
+        return Try.new_error(outcome.error)
+    answer = outcome.get()
+    error = answer.error(answer.message.error_code)
+    if error is not None:
+        return Try.new_error(error)
+    results = answer.message.results
+    return Try.new_value({each.log_dir: answer.result(each, _directory) for each in results})
+
+
+def _directory(result: Any) -> LogDirDescription:
+    return LogDirDescription(
+        {
+            TopicPartition(topic.name, each.partition_index): ReplicaInfo(
+                each.partition_size, each.offset_lag, each.is_future_key
+            )
+            for topic in result.topics
+            for each in topic.partitions
+        },
+        result.total_bytes,
+        result.usable_bytes,
+    )

@@ -1,0 +1,116 @@
+"""SCRAM credentials of users (KIP-554). Passwords are salted here and never sent."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from bridgehead.admin.errors import AdminError
+from bridgehead.admin.logins import HASH_NAMES
+from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
+from bridgehead.admin.results import Try
+from bridgehead.kafka_wire.api_key import ApiKey
+
+_SALT_BYTES = 24
+
+
+class ScramMechanism(IntEnum):
+    """A mechanism, with Kafka's code."""
+
+    UNKNOWN = 0
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> ScramMechanism:
+        return cls.UNKNOWN
+
+
+class ScramCredentialInfo(NamedTuple):
+    """A credential without its secrets."""
+
+    mechanism: ScramMechanism
+    iterations: int
+
+
+class ScramUpsertion:
+    """Sets a user's password for one mechanism. The repr does not show the password."""
+
+    def __init__(
+        self, user: str, mechanism: ScramMechanism, password: str, iterations: int = 4096
+    ) -> None:
+        self.user, self.mechanism, self.iterations = user, mechanism, iterations
+        self.salt = os.urandom(_SALT_BYTES)
+        name = HASH_NAMES[mechanism.name.replace("_", "-")]
+        self.salted_password = hashlib.pbkdf2_hmac(name, password.encode(), self.salt, iterations)
+
+    def __repr__(self) -> str:
+        return f"ScramUpsertion({self.user!r}, {self.mechanism.name}, iterations={self.iterations})"
+
+
+class ScramDeletion(NamedTuple):
+    """Removes a user's credential for one mechanism."""
+
+    user: str
+    mechanism: ScramMechanism
+
+
+def describe_user_scram_credentials(
+    users: Collection[str] | None = None,
+) -> Plan[dict[str, Try[list[ScramCredentialInfo]]]]:
+    """Return the credentials of users; of all users for None."""
+    from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
+        DescribeUserScramCredentialsRequest,
+        UserName,
+    )
+
+    # An empty list means all users. Some versions of Kafka never answer a null list.
+    message = DescribeUserScramCredentialsRequest([UserName(name) for name in users or ()])
+    if users is not None and not users:
+        return {}
+    answer = yield from one(Request(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, lambda _: message))
+    answer.check(answer.message.error_code, answer.message.error_message)
+    return {each.user: answer.result(each, _infos) for each in answer.message.results}
+
+
+def _infos(result: Any) -> list[ScramCredentialInfo]:
+    return [
+        ScramCredentialInfo(ScramMechanism(each.mechanism), each.iterations)
+        for each in result.credential_infos
+    ]
+
+
+def alter_user_scram_credentials(
+    alterations: Sequence[ScramUpsertion | ScramDeletion],
+) -> Plan[dict[str, AdminError | None]]:
+    """Set and remove credentials; return the error of each user."""
+    from bridgehead.kafka_wire.messages.alter_user_scram_credentials import (
+        AlterUserScramCredentialsRequest,
+        ScramCredentialDeletion,
+        ScramCredentialUpsertion,
+    )
+
+    def request(left: Mapping[str, list[ScramUpsertion | ScramDeletion]]) -> Request:
+        message = AlterUserScramCredentialsRequest()
+        for each in (change for changes in left.values() for change in changes):
+            if isinstance(each, ScramDeletion):
+                message.deletions.append(ScramCredentialDeletion(*each))
+            else:
+                message.upsertions.append(
+                    ScramCredentialUpsertion(
+                        each.user, each.mechanism, each.iterations, each.salt, each.salted_password
+                    )
+                )
+        return Request(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, lambda _: message)
+
+    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
+        for each in answer.message.results:
+            yield each.user, answer.done(each)
+
+    by_user: dict[str, list[ScramUpsertion | ScramDeletion]] = {}
+    for each in alterations:
+        by_user.setdefault(each.user, []).append(each)
+    return (yield from Batch(by_user, request, results).errors())

@@ -1,0 +1,352 @@
+"""Topics (KIP-117; KIP-4 §Topic Admin Schema; KIP-201 for dry runs of deletions)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import Flag, auto
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bridgehead.admin.calls.operations import AclOperation, operations_of
+from bridgehead.admin.errors import AdminError, InvalidCallError, KafkaError
+from bridgehead.admin.requests import Answer, Attempt, Batch, Plan, Request, one, only
+from bridgehead.admin.results import Node, Try
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from bridgehead.kafka_wire.messages.create_topics import CreatableTopic
+    from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
+    from bridgehead.kafka_wire.messages.drafted.delete_topics import DeleteTopicsRequest
+    from bridgehead.kafka_wire.messages.metadata import (
+        MetadataResponse,
+        MetadataResponsePartition,
+        MetadataResponseTopic,
+    )
+
+_NO_ID: Final = bytes(16)
+
+
+class CreateTopicsFlags(Flag):
+    """Flags of `create_topics` (KIP-117)."""
+
+    NONBLOCKING = auto()  # return when the creation has begun; do not wait until it is complete
+    VALIDATE_ONLY = auto()  # check everything, policies included, and create nothing
+
+
+class DeleteTopicsFlags(Flag):
+    """Flags of `delete_topics` (KIP-117); VALIDATE_ONLY is KIP-201's, on `drafted` listeners."""
+
+    NONBLOCKING = auto()  # return when the deletion has begun
+    VALIDATE_ONLY = auto()  # check everything, policies included, and delete nothing
+
+
+class ListTopicsFlags(Flag):
+    """Flags of `list_topics` (KIP-117). External topics are listed with and without their flag."""
+
+    INCLUDE_INTERNAL = auto()  # also Kafka's own topics, such as __consumer_offsets
+    INCLUDE_EXTERNAL = auto()  # the topics of users
+
+
+NO_CONFIGS: Final[Mapping[str, str | None]] = MappingProxyType({})
+NO_CREATE_FLAGS: Final = CreateTopicsFlags(0)
+NO_DELETE_FLAGS: Final = DeleteTopicsFlags(0)
+
+
+class NewTopicWithReplication(NamedTuple):
+    """A topic with counts; -1 is the broker's default. The controller chooses the replicas."""
+
+    name: str
+    num_partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str | None] = NO_CONFIGS
+
+
+class NewTopicWithReplicaAssignments(NamedTuple):
+    """A topic with the broker ids of each partition; the first id is the preferred leader."""
+
+    name: str
+    replicas_assignments: Mapping[int, Sequence[int]]
+    configs: Mapping[str, str | None] = NO_CONFIGS
+
+
+NewTopic = NewTopicWithReplication | NewTopicWithReplicaAssignments
+
+
+class TopicPartitionInfo(NamedTuple):
+    """A partition. `leader` is None while there is none; a dead broker has an empty host."""
+
+    partition: int
+    leader: Node | None
+    replicas: list[Node]
+    isr: list[Node]
+    offline: list[Node]
+
+
+class TopicInfo(NamedTuple):
+    """A topic. `topic_id` is None from brokers without topic ids."""
+
+    name: str
+    internal: bool
+    partitions: dict[int, Try[TopicPartitionInfo]]
+    topic_id: str | None = None
+    authorized_operations: frozenset[AclOperation] | None = None
+
+
+def create_topics(
+    new_topics: Collection[NewTopic], flags: CreateTopicsFlags = NO_CREATE_FLAGS
+) -> Plan[dict[str, AdminError | None]]:
+    """Create topics; return the error of each, None for success (KIP-117 createTopics).
+
+    A success means that the controller has the topic; another broker may learn of it later.
+    POLICY_VIOLATION has the policy's text. A topic with REQUEST_TIMED_OUT may still be created
+    later.
+
+    Raises:
+        KafkaTimeoutError: no controller was found in time; nothing was sent.
+        UnsupportedVersionError: the broker is too old for a flag.
+    """
+    from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
+
+    topics = _by_name(new_topics)
+    dry = CreateTopicsFlags.VALIDATE_ONLY in flags
+    blocking = CreateTopicsFlags.NONBLOCKING not in flags
+
+    def request(left: Mapping[str, NewTopic]) -> Request:
+        def build(attempt: Attempt) -> CreateTopicsRequest:
+            timeout_ms = attempt.timeout_ms if blocking else 0
+            wanted = [_creatable(each) for each in left.values()]
+            return CreateTopicsRequest(wanted, timeout_ms, dry)
+
+        if any(map(_needs_defaults, left.values())):
+            return Request(ApiKey.CREATE_TOPICS, build, min_version=4, because="a default count")
+        return Request(
+            ApiKey.CREATE_TOPICS, build, min_version=int(dry), because="VALIDATE_ONLY" * dry
+        )
+
+    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
+        for each in answer.message.topics:
+            yield each.name, _started(answer, each, blocking=blocking)
+
+    return (yield from Batch(topics, request, results).errors())
+
+
+def create_topic(new_topic: NewTopic, flags: CreateTopicsFlags = NO_CREATE_FLAGS) -> Plan[None]:
+    """Create one topic (KIP-117 createTopic). Raises the error that `create_topics` returns."""
+    only((yield from create_topics([new_topic], flags)))
+
+
+def delete_topics(
+    topics: Collection[str], flags: DeleteTopicsFlags = NO_DELETE_FLAGS
+) -> Plan[dict[str, AdminError | None]]:
+    """Delete topics; return the error of each, None for success (KIP-117 deleteTopics).
+
+    POLICY_VIOLATION: a policy rejects the deletion (KIP-201); the text is the policy's.
+
+    Raises:
+        KafkaTimeoutError: no controller was found in time; nothing was sent.
+        UnsupportedVersionError: VALIDATE_ONLY is set and the listener is not `drafted`.
+    """
+    from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicState
+    from bridgehead.kafka_wire.messages.drafted.delete_topics import DeleteTopicsRequest
+
+    dry = DeleteTopicsFlags.VALIDATE_ONLY in flags
+    blocking = DeleteTopicsFlags.NONBLOCKING not in flags
+
+    def request(left: Mapping[str, str]) -> Request:
+        def build(attempt: Attempt) -> DeleteTopicsRequest:
+            timeout_ms = attempt.timeout_ms if blocking else 0
+            states = [DeleteTopicState(name) for name in left]
+            return DeleteTopicsRequest(states, list(left), timeout_ms, dry)
+
+        if not dry:
+            return Request(ApiKey.DELETE_TOPICS, build)
+        return Request(ApiKey.DELETE_TOPICS, build, None, 2, 2, "drafted", "VALIDATE_ONLY")
+
+    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
+        for each in answer.message.responses:
+            yield each.name or "", _started(answer, each, blocking=blocking)
+
+    return (yield from Batch({name: name for name in topics}, request, results).errors())
+
+
+def delete_topic(name: str, flags: DeleteTopicsFlags = NO_DELETE_FLAGS) -> Plan[None]:
+    """Delete one topic (KIP-117 deleteTopic). Raises the error that `delete_topics` returns."""
+    only((yield from delete_topics([name], flags)))
+
+
+def delete_topics_by_id(topic_ids: Collection[str]) -> Plan[dict[str, AdminError | None]]:
+    """Delete topics by their ids (KIP-516), of 22 characters; return the error of each."""
+    from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicState
+    from bridgehead.kafka_wire.messages.drafted.delete_topics import DeleteTopicsRequest
+
+    ids = {text: topic_id_bytes(text) for text in topic_ids}
+    texts = {value: text for text, value in ids.items()}
+
+    def request(left: Mapping[str, bytes]) -> Request:
+        states = [DeleteTopicState(None, each) for each in left.values()]
+        return Request(
+            ApiKey.DELETE_TOPICS,
+            lambda attempt: DeleteTopicsRequest(states, [], attempt.timeout_ms),
+            min_version=6,
+            because="a topic id",
+        )
+
+    def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:
+        for each in answer.message.responses:
+            yield texts.get(each.topic_id, ""), _started(answer, each, blocking=True)
+
+    return (yield from Batch(ids, request, results).errors())
+
+
+def list_topics(
+    flags: ListTopicsFlags = ListTopicsFlags.INCLUDE_EXTERNAL,
+) -> Plan[dict[str, Try[TopicInfo]]]:
+    """Return all topics that the principal may describe (KIP-117 listTopics).
+
+    Each error concerns one topic.
+    """
+    message = yield from metadata(None)
+    wanted = ListTopicsFlags.INCLUDE_INTERNAL in flags
+    found = topics_of(message, message.message)
+    return {
+        name: topic
+        for name, topic in found.items()
+        if wanted or topic.is_failure or not topic.get().internal
+    }
+
+
+def describe_topics(
+    names: Collection[str], include_authorized_operations: bool = False
+) -> Plan[dict[str, Try[TopicInfo]]]:
+    """Return topics by name (KIP-4 describeTopics). A missing topic is not created."""
+    answer = yield from metadata(names, include_authorized_operations)
+    found = topics_of(answer, answer.message)
+    missing = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return {name: found.get(name, Try.new_error(missing)) for name in names}
+
+
+def metadata(names: Collection[str] | None, with_operations: bool = False) -> Plan[Answer]:
+    """Return the metadata of topics; of all topics for None."""
+    from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+    request = MetadataRequest(
+        None if names is None else [MetadataRequestTopic(name=name) for name in names],
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=with_operations,
+    )
+    # Below version 4 a request creates a missing topic.
+    least = 1 if names is None else 4
+    because = "" if names is None else "a description without creation"
+    return (
+        yield from one(
+            Request(ApiKey.METADATA, lambda _: request, min_version=least, because=because)
+        )
+    )
+
+
+def topics_of(answer: Answer, message: MetadataResponse) -> dict[str, Try[TopicInfo]]:
+    """Return the topics of a Metadata response by name."""
+    nodes = {
+        each.node_id: Node(each.node_id, each.host, each.port, each.rack)
+        for each in message.brokers
+    }
+
+    def info(topic: MetadataResponseTopic) -> TopicInfo:
+        return TopicInfo(
+            topic.name or "",
+            topic.is_internal,
+            {
+                each.partition_index: _partition(answer, each, nodes)
+                for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+            },
+            topic_id_text(topic.topic_id),
+            operations_of(topic.topic_authorized_operations),
+        )
+
+    return {
+        each.name or "": answer.result(each, info)
+        for each in sorted(message.topics, key=lambda each: each.name or "")
+    }
+
+
+def topic_id_text(value: bytes) -> str | None:
+    """Return Kafka's text of a topic id; None for the zero id, which means no id."""
+    if value == _NO_ID:
+        return None
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def topic_id_bytes(text: str) -> bytes:
+    """Return the bytes of a topic id. Raises InvalidCallError."""
+    try:
+        value = base64.urlsafe_b64decode(text + "==")
+    except (binascii.Error, ValueError):
+        value = b""
+    if len(value) != len(_NO_ID):
+        raise InvalidCallError(f"{text!r} is not a topic id: it has 22 characters.")
+    return value
+
+
+def _by_name(new_topics: Collection[NewTopic]) -> dict[str, NewTopic]:
+    topics = {each.name: each for each in new_topics}
+    if len(topics) < len(new_topics):
+        raise InvalidCallError("A topic is named twice: give each name once.")
+    return topics
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    from bridgehead.kafka_wire.messages.create_topics import (
+        CreatableReplicaAssignment,
+        CreatableTopic,
+        CreatableTopicConfig,
+    )
+
+    configs = [CreatableTopicConfig(key, value) for key, value in topic.configs.items()]
+    if isinstance(topic, NewTopicWithReplication):
+        return CreatableTopic(
+            topic.name, topic.num_partitions, topic.replication_factor, [], configs
+        )
+    assignments = [
+        CreatableReplicaAssignment(partition, list(brokers))
+        for partition, brokers in topic.replicas_assignments.items()
+    ]
+    return CreatableTopic(topic.name, -1, -1, assignments, configs)
+
+
+def _needs_defaults(topic: NewTopic) -> bool:
+    """Return whether the broker must fill in a count, which version 4 introduced (KIP-464)."""
+    return isinstance(topic, NewTopicWithReplication) and -1 in (
+        topic.num_partitions,
+        topic.replication_factor,
+    )
+
+
+def _started(answer: Answer, element: Any, *, blocking: bool) -> Try[None]:
+    """Return an element's result. With a timeout of 0, REQUEST_TIMED_OUT is success.
+
+    KIP-4 §Create Topics Request 6: the write was valid and has been triggered.
+    """
+    if element.error_code == ErrorCode.REQUEST_TIMED_OUT and not blocking:
+        return Try.new_value(None)
+    return answer.done(element)
+
+
+def _partition(
+    answer: Answer, partition: MetadataResponsePartition, nodes: Mapping[int, Node]
+) -> Try[TopicPartitionInfo]:
+    def brokers(ids: Sequence[int]) -> list[Node]:
+        return [nodes.get(each, Node(each, "", -1)) for each in ids]
+
+    info = TopicPartitionInfo(
+        partition.partition_index,
+        nodes.get(partition.leader_id),
+        brokers(partition.replica_nodes),
+        brokers(partition.isr_nodes),
+        brokers(partition.offline_replicas),
+    )
+    if partition.error_code == ErrorCode.LEADER_NOT_AVAILABLE:
+        return Try.new_value(info)  # `leader` is None; the rest is known
+    return answer.result(partition, lambda _: info)

@@ -1,0 +1,184 @@
+"""The I/O of both clients: carries out the core's effects on an asyncio event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+from bridgehead.admin.config import Address, AdminConfig, read_config
+from bridgehead.admin.core import AdminCore
+from bridgehead.admin.credentials import login_source
+from bridgehead.admin.effects import Complete, Connect, Disconnect, Effect, Send
+from bridgehead.admin.errors import AdminError, AuthenticationError, ConnectionFailedError
+from bridgehead.admin.requests import Plan
+from bridgehead.admin.results import Try
+from bridgehead.admin.tls import build_tls
+
+OnEnd = Callable[[Try[Any]], None]
+_BUFFERS: Final = (
+    ("send.buffer.bytes", socket.SO_SNDBUF),
+    ("receive.buffer.bytes", socket.SO_RCVBUF),
+)
+
+
+class Driver:
+    """One client's core and its sockets. Use it only in its event loop, except for `__init__`."""
+
+    def __init__(
+        self, properties: Mapping[str, object], token: Callable[[], str] | None = None
+    ) -> None:
+        """Raises AdminConfigError. Opens nothing yet."""
+        self._config: AdminConfig = read_config(properties)
+        self._tls = build_tls(self._config)
+        self._core = AdminCore(self._config, login_source(self._config, token), random.randrange)
+        self._on_end: dict[int, OnEnd] = {}
+        self._sockets: dict[int, asyncio.Transport] = {}
+        self._wanted: set[int] = set()
+        self._opening: dict[int, asyncio.Task[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closing = False
+        self._all_closed = asyncio.Event()
+
+    def submit(
+        self, plan: Plan[Any], on_end: OnEnd, timeout_ms: int | None, broker: int | None
+    ) -> int:
+        """Begin a call; `on_end` is called with its outcome, never before this returns."""
+        number = self._core.submit(plan, _now_ms(), timeout_ms=timeout_ms, broker=broker)
+        self._on_end[number] = on_end
+        self._carry_out()
+        return number
+
+    def cancel(self, number: int) -> None:
+        """Forget a call."""
+        self._on_end.pop(number, None)
+        self._core.cancel(number)
+        self._carry_out()
+
+    async def close(self) -> None:
+        """End every call and connection; return when all sockets are closed."""
+        self._core.close()
+        self._carry_out()
+        tasks = list(self._opening.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._is_closing = True
+        if self._sockets:
+            await self._all_closed.wait()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def connected(self, number: int, transport: asyncio.Transport) -> None:
+        """Take a new socket."""
+        self._sockets[number] = transport
+        if number not in self._wanted:  # the core closed it while it was being opened
+            transport.abort()
+            return
+        for name, option in _BUFFERS:
+            if (size := self._config.numbers[name]) >= 0:
+                transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, option, size)
+        self._core.connected(number, _now_ms())
+        self._carry_out()
+
+    def received(self, number: int, data: bytes) -> None:
+        """Take bytes of a socket."""
+        self._core.received(number, data, _now_ms())
+        self._carry_out()
+
+    def lost(self, number: int, error: AdminError) -> None:
+        """Record that a socket is closed, or was not opened."""
+        self._sockets.pop(number, None)
+        self._wanted.discard(number)
+        if self._is_closing and not self._sockets:
+            self._all_closed.set()
+        self._core.lost(number, error, _now_ms())
+        self._carry_out()
+
+    def _carry_out(self) -> None:
+        for effect in self._core.effects():
+            self._do(effect)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        wakeup_ms = self._core.wakeup_ms()
+        if wakeup_ms is not None:
+            self._timer = asyncio.get_running_loop().call_at(wakeup_ms / 1000, self._tick)
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Connect(number, address):
+                self._wanted.add(number)
+                task = asyncio.get_running_loop().create_task(self._open(number, address))
+                self._opening[number] = task
+                task.add_done_callback(lambda _: self._opening.pop(number))
+            case Send(number, data):
+                self._sockets[number].write(data)
+            case Disconnect(number):
+                self._wanted.discard(number)
+                if (task_ := self._opening.get(number)) is not None:
+                    task_.cancel()
+                if (transport := self._sockets.get(number)) is not None:
+                    transport.abort()
+            case Complete(number, outcome):
+                asyncio.get_running_loop().call_soon(self._end, number, outcome)
+
+    def _end(self, number: int, outcome: Try[Any]) -> None:
+        if (on_end := self._on_end.pop(number, None)) is not None:
+            on_end(outcome)
+
+    def _tick(self) -> None:
+        self._timer = None
+        # A timer may fire up to the clock's resolution early.
+        self._core.tick(_now_ms() + 1)
+        self._carry_out()
+
+    async def _open(self, number: int, address: Address) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.create_connection(
+                lambda: _Socket(self, number, address),
+                address.host,
+                address.port,
+                ssl=self._tls,
+                server_hostname=address.host if self._tls is not None else None,
+            )
+        except ssl.SSLCertVerificationError as error:
+            self.lost(
+                number,
+                AuthenticationError(
+                    f"The certificate of the broker at {address} is not trusted: "
+                    f"{error.verify_message}."
+                ),
+            )
+        except OSError as error:
+            reason = error.strerror or str(error) or type(error).__name__
+            self.lost(
+                number,
+                ConnectionFailedError(f"The broker at {address} cannot be reached: {reason}."),
+            )
+
+
+class _Socket(asyncio.Protocol):
+    def __init__(self, driver: Driver, number: int, address: Address) -> None:
+        self._driver, self._number, self._address = driver, number, address
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._driver.connected(self._number, cast(asyncio.Transport, transport))
+
+    def data_received(self, data: bytes) -> None:
+        self._driver.received(self._number, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        reason = f": {exc}" if exc is not None else ""
+        error = ConnectionFailedError(
+            f"The broker at {self._address} closed the connection{reason}."
+        )
+        self._driver.lost(self._number, error)
+
+
+def _now_ms() -> float:
+    return asyncio.get_running_loop().time() * 1000

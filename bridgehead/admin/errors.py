@@ -1,0 +1,66 @@
+"""The errors that a call of the admin client raises, or returns for one element."""
+
+from __future__ import annotations
+
+from bridgehead.kafka_wire.errors import ErrorCode
+
+
+class AdminError(Exception):
+    """The base of every error of the admin client. Its text is one sentence for the user."""
+
+
+class KafkaError(AdminError):
+    """A broker answered with an error code.
+
+    `code` is Kafka's code. `message` is the broker's reason, such as the text of a policy; None
+    where the response has none. `resent` is true if an earlier attempt of the same request got no
+    definite response; TOPIC_ALREADY_EXISTS may then mean that this attempt created the topic.
+    """
+
+    def __init__(
+        self, code: ErrorCode, message: str | None = None, *, resent: bool = False
+    ) -> None:
+        text = message or code.default_text
+        if resent:
+            text += " (An earlier attempt got no definite response; it may have had an effect.)"
+        super().__init__(text)
+        self.code = code
+        self.message = message
+        self.resent = resent
+
+    @property
+    def retriable(self) -> bool:
+        """True when Kafka's clients may repeat the call."""
+        return self.code.retriable
+
+
+class KafkaTimeoutError(AdminError, TimeoutError):
+    """No response came in time. `sent`: the request was sent, so it may have had an effect."""
+
+    def __init__(self, text: str, *, sent: bool) -> None:
+        super().__init__(text)
+        self.sent = sent
+
+
+class UnsupportedVersionError(AdminError):
+    """A broker does not serve the API, or not in a version that the call needs (KIP-97)."""
+
+
+class AuthenticationError(AdminError):
+    """The login failed, or the broker's certificate is not trusted. It is not retried."""
+
+
+class ConnectionFailedError(AdminError):
+    """A connection could not be opened, or ended before the response."""
+
+
+class InvalidCallError(AdminError, ValueError):
+    """The arguments of a call cannot be sent."""
+
+
+class AdminConfigError(AdminError, ValueError):
+    """A property of the client is missing or invalid. Values of secrets are not shown."""
+
+
+class ClientClosedError(AdminError):
+    """The client was closed before or during the call."""

@@ -1,0 +1,193 @@
+"""A call as a generator of requests and waits, which the core executes.
+
+A plan yields a tuple of requests, which are sent at the same time, and is resumed with one `Try`
+for each; or it yields a `Wait`. Its return value is the result of the call. Plans do no I/O and
+know no time, so a call that needs several requests reads like a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from bridgehead.admin.errors import (
+    AdminError,
+    ClientClosedError,
+    ConnectionFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+)
+from bridgehead.admin.results import Try
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+
+T = TypeVar("T")
+K = TypeVar("K")
+E = TypeVar("E")
+
+
+class Attempt(NamedTuple):
+    """One attempt to send a request.
+
+    `timeout_ms` is how long the broker may take: less than the client waits for the response.
+    """
+
+    version: int
+    dialect: str
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request before its broker and version are known.
+
+    `build` returns the message for the version that was negotiated. The route is the one of the
+    API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. `dialect` is the one
+    that the listener must have. `because` is for the error: the option that needs the dialect or
+    the versions.
+    """
+
+    key: ApiKey
+    build: Callable[[Attempt], Any]
+    broker: int | None = None
+    min_version: int = 0
+    max_version: int | None = None
+    dialect: str | None = None
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A pause within a call. If the call's time ends first, KafkaTimeoutError is raised there."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response. `resent`: an earlier attempt of the request got no definite response."""
+
+    message: Any
+    version: int
+    resent: bool = False
+
+    def error(self, code: int, message: str | None = None) -> KafkaError | None:
+        """Return the error of a code; None for NONE."""
+        known = error_code(code)
+        return KafkaError(known, message, resent=self.resent) if known else None
+
+    def check(self, code: int, message: str | None = None) -> None:
+        """Raise the error of a code, if it is one."""
+        if error := self.error(code, message):
+            raise error
+
+    def result(self, element: Any, read: Callable[[Any], T]) -> Try[T]:
+        """Return the error of an element of the response, or else what `read` makes of it."""
+        error = self.error(element.error_code, getattr(element, "error_message", None))
+        return Try.new_error(error) if error is not None else Try.new_value(read(element))
+
+    def done(self, element: Any) -> Try[None]:
+        """Return the error of an element, or success."""
+        return self.result(element, lambda _: None)
+
+
+Step = tuple[Request, ...] | Wait
+Plan = Generator[Step, list[Try[Answer]], T]
+
+_REPEATED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+_BACKOFF_MS: Final = 100
+
+
+def error_code(code: int) -> ErrorCode:
+    """Return the ErrorCode of a number; UNKNOWN_SERVER_ERROR if Kafka does not define it."""
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def error_codes(message: Any) -> list[ErrorCode]:
+    """Return the codes of a response's elements; without elements, that of the response."""
+    nested = [
+        code
+        for field in fields(message)
+        if isinstance(value := getattr(message, field.name), list)
+        for each in value
+        if is_dataclass(each)
+        for code in error_codes(each)
+    ]
+    if nested or not hasattr(message, "error_code"):
+        return nested
+    return [error_code(message.error_code)]
+
+
+def one(request: Request) -> Plan[Answer]:
+    """Send one request. Raises AdminError if there is no response."""
+    (outcome,) = yield (request,)
+    return outcome.get()
+
+
+class Batch(Generic[K, E, T]):
+    """A request about several elements, each with a result of its own.
+
+    Elements that failed with NOT_CONTROLLER or THROTTLING_QUOTA_EXCEEDED are sent again, without
+    the others, until the call's time ends.
+    """
+
+    def __init__(
+        self,
+        elements: Mapping[K, E],
+        request: Callable[[Mapping[K, E]], Request],
+        results: Callable[[Answer], Iterable[tuple[K, Try[T]]]],
+    ) -> None:
+        self._elements, self._request, self._results = elements, request, results
+
+    def run(self) -> Plan[dict[K, Try[T]]]:
+        """Return the result of every element, in their order.
+
+        A timeout after the request was sent is the error of each element without a result. An
+        error before the first response is raised.
+        """
+        done: dict[K, Try[T]] = {}
+        left = dict(self._elements)
+        while left:
+            (outcome,) = yield (self._request(left),)
+            error = outcome.error
+            if error is not None and (
+                done or (isinstance(error, KafkaTimeoutError) and error.sent)
+            ):
+                done |= {key: Try.new_error(error) for key in left if key not in done}
+                break
+            answer = outcome.get()
+            results = {key: result for key, result in self._results(answer) if key in left}
+            done |= results
+            left = {key: left[key] for key in left if _is_repeated(results.get(key))}
+            if left:
+                try:
+                    yield Wait(max(_BACKOFF_MS, getattr(answer.message, "throttle_time_ms", 0)))
+                except KafkaTimeoutError:
+                    break
+        missing = ConnectionFailedError("The broker's response does not mention this element.")
+        return {key: done.get(key, Try.new_error(missing)) for key in self._elements}
+
+    def errors(self) -> Plan[dict[K, AdminError | None]]:
+        """Return the error of every element; None means success."""
+        return {key: result.error for key, result in (yield from self.run()).items()}
+
+
+def _is_repeated(result: Try[Any] | None) -> bool:
+    error = None if result is None else result.error
+    return isinstance(error, KafkaError) and error.code in _REPEATED
+
+
+def only(results: Mapping[Any, AdminError | None]) -> None:
+    """Raise the error of the only element, if it has one."""
+    (error,) = results.values()
+    if error is not None:
+        raise error
+
+
+def closed() -> ClientClosedError:
+    """Return the error of a call on a closed client."""
+    return ClientClosedError("The admin client is closed: create another one.")

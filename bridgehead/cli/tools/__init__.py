@@ -1,0 +1,40 @@
+"""Kafka's command-line tools as `bridgehead` commands: a file per tool, and `TOOLS` lists them.
+
+A file declares the tool's options, and its functions check, parse and format without I/O. Its `run`
+combines them with calls of the admin client. `tool.py` has the common parts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bridgehead.cli.tools import (
+    acls,
+    broker_api_versions,
+    cluster,
+    configs,
+    delegation_tokens,
+    delete_records,
+    features,
+    groups,
+    leader_election,
+    log_dirs,
+    reassign_partitions,
+    topics,
+)
+from bridgehead.cli.tools.tool import Tool
+
+TOOLS: Final[tuple[Tool, ...]] = (
+    topics.TOOL,
+    configs.TOOL,
+    acls.TOOL,
+    delegation_tokens.TOOL,
+    reassign_partitions.TOOL,
+    leader_election.TOOL,
+    delete_records.TOOL,
+    groups.TOOL,
+    cluster.TOOL,
+    log_dirs.TOOL,
+    features.TOOL,
+    broker_api_versions.TOOL,
+)

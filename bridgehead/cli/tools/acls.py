@@ -1,0 +1,348 @@
+"""`bridgehead acls`: kafka-acls.sh."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from bridgehead.cli.tools.tool import (
+    Option,
+    Options,
+    Output,
+    Tool,
+    ToolError,
+    UsageFault,
+    forbid,
+    text,
+    texts,
+)
+
+if TYPE_CHECKING:
+    from bridgehead.admin import AclBinding, AclBindingFilter, AdminClient
+
+_ACTIONS: Final = ("add", "remove", "list")
+# A resource is a type, a name and a pattern type; an entry a principal, a host, an operation and
+# a permission. All are Kafka's names.
+Resource = tuple[str, str, str]
+Entry = tuple[str, str, str, str]
+_CLUSTER: Final = ("CLUSTER", "kafka-cluster", "LITERAL")
+_RESOURCES: Final = {
+    "topic": "TOPIC",
+    "group": "GROUP",
+    "transactional-id": "TRANSACTIONAL_ID",
+    "delegation-token": "DELEGATION_TOKEN",
+    "user-principal": "USER",
+}
+_PATTERNS: Final = ("ANY", "MATCH", "LITERAL", "PREFIXED")
+# The operations of each resource type, in the order in which Kafka's tool lists them.
+_OPERATIONS: Final = {
+    "TOPIC": "READ ALL ALTER_CONFIGS DESCRIBE_CONFIGS DELETE WRITE ALTER CREATE DESCRIBE",
+    "GROUP": "READ ALL DELETE DESCRIBE",
+    "TRANSACTIONAL_ID": "ALL WRITE DESCRIBE",
+    "CLUSTER": "CLUSTER_ACTION ALL ALTER_CONFIGS DESCRIBE_CONFIGS IDEMPOTENT_WRITE ALTER CREATE "
+    "DESCRIBE",
+    "DELEGATION_TOKEN": "ALL DESCRIBE",
+    "USER": "CREATE_TOKENS DESCRIBE_TOKENS ALL",
+}
+_PRODUCER: Final = ("WRITE", "DESCRIBE", "CREATE")
+
+
+def check(options: Options) -> None:
+    """Raise UsageFault unless the options fit together, as AclCommandOptions does."""
+    if len(options.given(_ACTIONS)) != 1:
+        raise UsageFault("Command must include exactly one action: --list, --add, --remove. ")
+    principals = ("allow-host", "allow-principal", "deny-host", "deny-principal")
+    forbid(options, "list", "producer", "consumer", *principals)
+    for role in ("producer", "consumer"):
+        forbid(options, role, "operation", "deny-principal", "deny-host")
+    if options.has("principal") and not options.has("list"):
+        raise UsageFault("The --principal option is only available if --list is set")
+    if options.has("producer") and not options.has("topic"):
+        raise UsageFault("With --producer you must specify a --topic")
+    if options.has("idempotent") and not options.has("producer"):
+        raise UsageFault("The --idempotent option is only available if --producer is set")
+    if options.has("consumer") and (
+        not options.has("topic")
+        or not options.has("group")
+        or (not options.has("producer") and options.given(("cluster", "transactional-id")))
+    ):
+        raise UsageFault(
+            "With --consumer you must specify a --topic and a --group and no --cluster or "
+            "--transactional-id option should be specified."
+        )
+    pattern = pattern_type(options)
+    if options.has("list"):
+        return
+    if options.has("add") and pattern not in ("LITERAL", "PREFIXED"):
+        raise UsageFault(
+            f"A '--resource-pattern-type' value of '{pattern}' is not valid when adding acls."
+        )
+    if not resources(options):
+        raise UsageFault(
+            "You must provide at least one resource: --topic <topic> or --cluster or "
+            "--group <group> or --delegation-token <Delegation Token ID>"
+        )
+
+
+def pattern_type(options: Options) -> str:
+    """Return Kafka's name of the pattern type. Raises ToolError."""
+    given = options.text("resource-pattern-type") or "literal"
+    if given.upper() not in _PATTERNS:
+        raise ToolError(f"Cannot parse argument '{given}' of option resource-pattern-type")
+    return given.upper()
+
+
+def resources(options: Options) -> list[Resource]:
+    """Return the resources that the options name."""
+    pattern = pattern_type(options)
+    found: list[Resource] = [
+        (kind, name.strip(), pattern)
+        for option, kind in _RESOURCES.items()
+        for name in options.texts(option)
+    ]
+    if pattern == "LITERAL" and options.given(("cluster", "idempotent")):
+        found.append(_CLUSTER)
+    return found
+
+
+def operation_name(text: str) -> str:
+    """Return Kafka's name of an operation; UNKNOWN for another text.
+
+    >>> operation_name("CreateTokens"), operation_name("describe_configs")
+    ('CREATE_TOKENS', 'DESCRIBE_CONFIGS')
+    """
+    joined = text.strip().replace("_", "").upper()
+    known = {each.replace("_", ""): each for line in _OPERATIONS.values() for each in line.split()}
+    return known.get(joined, "UNKNOWN")
+
+
+def _spoken(operation: str) -> str:
+    return "".join(word.capitalize() for word in operation.split("_"))
+
+
+def _principals(options: Options, option: str) -> list[str]:
+    principals = [each.strip() for each in options.texts(option)]
+    for each in principals:
+        kind, colon, name = each.partition(":")
+        if not (kind and colon and name):
+            raise ToolError(
+                f"expected a string in format principalType:principalName but got {each}"
+            )
+    return principals
+
+
+def entries(options: Options, operations: Iterable[str]) -> list[Entry]:
+    """Return the entries of the allowed and denied principals. Raises ToolError."""
+    found = []
+    for permission in ("ALLOW", "DENY"):
+        option = permission.lower()
+        hosts = [each.strip() for each in options.texts(f"{option}-host")] or ["*"]
+        for principal in _principals(options, f"{option}-principal"):
+            for operation in operations:
+                found += [(principal, host, operation, permission) for host in hosts]
+    return list(dict.fromkeys(found))
+
+
+def wanted(options: Options) -> dict[Resource, list[Entry]]:
+    """Return the entries of each resource that --add and --remove change.
+
+    Raises:
+        ToolError: a principal is malformed.
+        UsageFault: a resource does not have an operation.
+    """
+    found: dict[Resource, list[Entry]] = {}
+
+    def add(resource: Resource, operations: Iterable[str]) -> None:
+        known = found.setdefault(resource, [])
+        known += [each for each in entries(options, operations) if each not in known]
+
+    producer, consumer = options.has("producer"), options.has("consumer")
+    for resource in resources(options):
+        kind = resource[0]
+        if not producer and not consumer:
+            add(resource, [operation_name(each) for each in options.texts("operation") or ["All"]])
+        if producer and kind in ("TOPIC", "TRANSACTIONAL_ID"):
+            add(resource, _PRODUCER if kind == "TOPIC" else _PRODUCER[:2])
+        if producer and kind == "CLUSTER" and options.has("idempotent"):
+            add(resource, ("IDEMPOTENT_WRITE",))
+        if consumer and kind in ("TOPIC", "GROUP"):
+            add(resource, ("READ", "DESCRIBE") if kind == "TOPIC" else ("READ",))
+    for (kind, _, _), acls in found.items():
+        valid = _OPERATIONS[kind].split()
+        if any(operation not in valid for _, _, operation, _ in acls):
+            names = ", ".join(map(_spoken, valid))
+            raise UsageFault(f"ResourceType {kind} only supports operations {names}")
+    return found
+
+
+def resource_text(resource: Resource, kind: str = "ResourcePattern") -> str:
+    """Return a resource in Kafka's words."""
+    return f"{kind}(resourceType={resource[0]}, name={resource[1]}, patternType={resource[2]})"
+
+
+def entry_text(entry: Entry) -> str:
+    """Return an entry in Kafka's words."""
+    return "(principal={}, host={}, operation={}, permissionType={})".format(*entry)
+
+
+def paragraph(title: str, acls: Iterable[Entry]) -> str:
+    """Return a title, the sorted entries and an empty line, with Kafka's blanks."""
+    lines = "\n".join(f"\t{entry_text(each)}" for each in sorted(acls))
+    return f"{title} \n {lines} \n"
+
+
+def by_resource(bindings: Iterable[AclBinding]) -> dict[Resource, list[Entry]]:
+    """Return the entries of each resource, sorted."""
+    found: dict[Resource, list[Entry]] = {}
+    for each in bindings:
+        resource = (each.resource_type.name, each.resource_name, each.pattern_type.name)
+        entry = (each.principal, each.host, each.operation.name, each.permission_type.name)
+        found.setdefault(resource, []).append(entry)
+    return {resource: sorted(set(found[resource])) for resource in sorted(found)}
+
+
+def _filter(resource: Resource, entry: Entry | None = None) -> AclBindingFilter:
+    from bridgehead.admin import (
+        AclBindingFilter,
+        AclOperation,
+        AclPermissionType,
+        PatternType,
+        ResourceType,
+    )
+
+    kind, name, pattern = resource
+    where = (ResourceType[kind], name, PatternType[pattern])
+    if entry is None:
+        return AclBindingFilter(*where)
+    principal, host, operation, permission = entry
+    return AclBindingFilter(
+        *where, principal, host, AclOperation[operation], AclPermissionType[permission]
+    )
+
+
+def _run(admin: AdminClient, options: Options, out: Output) -> None:
+    [action] = options.given(_ACTIONS)
+    {"add": _add, "remove": _remove, "list": _list}[action](admin, options, out)
+
+
+def _add(admin: AdminClient, options: Options, out: Output) -> None:
+    from bridgehead.admin import AclBinding
+
+    found = wanted(options)
+    if not all(found.values()):
+        raise UsageFault(
+            "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
+        )
+    out.result(added=[])
+    for resource, acls in found.items():
+        out.line(paragraph(f"Adding ACLs for resource `{resource_text(resource)}`:", acls))
+        bindings = [AclBinding(*_filter(resource, each)) for each in acls]  # type: ignore[arg-type]
+        for error in filter(None, admin.create_acls(bindings).values()):
+            raise error
+        out.document["added"].append(_as_json(resource, acls))
+
+
+def _remove(admin: AdminClient, options: Options, out: Output) -> None:
+    out.result(removed=[])
+    for resource, acls in wanted(options).items():
+        if not (options.has("force") or _confirmed(resource, acls)):
+            continue
+        filters = [_filter(resource, each) for each in acls] or [_filter(resource)]
+        bindings = []
+        for result in admin.delete_acls(filters).values():
+            bindings += [each.get() for each in result.get()]
+        out.document["removed"] += [
+            _as_json(where, found) for where, found in by_resource(bindings).items()
+        ]
+
+
+def question(resource: Resource, acls: list[Entry]) -> str:
+    """Return the question of --remove without --force."""
+    where = resource_text(resource, "ResourcePatternFilter")
+    if not acls:
+        return f"Are you sure you want to delete all ACLs for resource filter `{where}`? (y/n)"
+    lines = "\n".join(f"\t{entry_text(each)}" for each in acls)
+    return (
+        f"Are you sure you want to remove ACLs: \n {lines} \n from resource filter `{where}`? (y/n)"
+    )
+
+
+def _confirmed(resource: Resource, acls: list[Entry]) -> bool:
+    sys.stderr.write(question(resource, acls) + "\n")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() == "y"
+
+
+def _list(admin: AdminClient, options: Options, out: Output) -> None:
+    from bridgehead.admin import AclBindingFilter
+
+    filters = [_filter(each) for each in resources(options)] or [AclBindingFilter()]
+    bindings = [each for chosen in filters for each in admin.describe_acls(chosen)]
+    found = by_resource(bindings)
+    principals = _principals(options, "principal")
+    out.result(acls=[_as_json(resource, acls) for resource, acls in found.items()])
+    if not principals:
+        for line in _listed(found):
+            out.line(line)
+    for principal in principals:
+        out.line(f"ACLs for principal `{principal}`")
+        own = {
+            resource: [each for each in acls if each[0] == principal]
+            for resource, acls in found.items()
+        }
+        for line in _listed({resource: acls for resource, acls in own.items() if acls}):
+            out.line(line)
+
+
+def _listed(found: Mapping[Resource, list[Entry]]) -> Iterator[str]:
+    for resource, acls in found.items():
+        yield paragraph(f"Current ACLs for resource `{resource_text(resource)}`:", acls)
+
+
+def _as_json(resource: Resource, acls: Iterable[Entry]) -> dict[str, object]:
+    names = ("principal", "host", "operation", "permission_type")
+    return {
+        "resource_type": resource[0],
+        "name": resource[1],
+        "pattern_type": resource[2],
+        "acls": [dict(zip(names, each, strict=True)) for each in acls],
+    }
+
+
+TOOL: Final = Tool(
+    name="acls",
+    help="Add, remove and list ACLs. As kafka-acls.sh.",
+    options=(
+        Option("add", "Add ACLs."),
+        Option("remove", "Remove ACLs."),
+        Option("list", "List ACLs."),
+        texts("topic", "TOPIC", "A topic; * means all topics."),
+        texts("group", "GROUP", "A consumer group; * means all groups."),
+        Option("cluster", "The cluster."),
+        texts("transactional-id", "ID", "A transactional id; * means all."),
+        texts("delegation-token", "ID", "A delegation token; * means all."),
+        texts("user-principal", "PRINCIPAL", "A user, for rights on the user's tokens."),
+        text(
+            "resource-pattern-type",
+            "TYPE",
+            "literal or prefixed; for --list and --remove also any, match.",
+        ),
+        texts("allow-principal", "PRINCIPAL", "A principal to allow, such as User:alice."),
+        texts("deny-principal", "PRINCIPAL", "A principal to deny."),
+        texts("allow-host", "HOST", "An address of the allowed principals; default: *."),
+        texts("deny-host", "HOST", "An address of the denied principals; default: *."),
+        texts("operation", "OPERATION", "An operation, such as Read; default: All."),
+        texts("principal", "PRINCIPAL", "With --list: only the ACLs of this principal."),
+        Option("producer", "The rights of a producer: WRITE, DESCRIBE, CREATE on the topic."),
+        Option(
+            "consumer", "The rights of a consumer: READ, DESCRIBE on the topic, READ on the group."
+        ),
+        Option("idempotent", "With --producer: IDEMPOTENT_WRITE on the cluster."),
+        Option("force", "Remove without asking."),
+    ),
+    run=_run,
+    check=check,
+    failure="Error while executing ACL command: {java}",
+    failure_on_stdout=True,
+)

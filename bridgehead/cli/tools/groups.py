@@ -1,0 +1,259 @@
+"""`bridgehead groups`: kafka-consumer-groups.sh --list, --describe and --delete."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from bridgehead.cli.tools.tool import (
+    Option,
+    Options,
+    Output,
+    Tool,
+    ToolError,
+    UsageFault,
+    forbid,
+    optional,
+    texts,
+)
+
+if TYPE_CHECKING:
+    from bridgehead.admin import AdminClient, GroupDescription, GroupMember, GroupOverview, Node
+
+_ACTIONS: Final = ("list", "describe", "delete")
+_STATES: Final = (
+    *("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"),
+    *("Assigning", "Reconciling"),
+)
+_TYPES: Final = ("Classic", "Consumer")
+_REBALANCING: Final = {"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"}
+_WIDTH: Final = 15  # the least width of a column
+
+
+def check(options: Options) -> None:
+    """Raise UsageFault unless the options fit together, as ConsumerGroupCommandOptions does."""
+    actions = options.given(_ACTIONS)
+    for action in ("describe", "delete"):
+        if options.has(action) and not options.given(("group", "all-groups")):
+            raise UsageFault(f"Option [{action}] takes one of these options: [all-groups], [group]")
+    if len(actions) != 1:
+        raise UsageFault("Command must include exactly one action: --list, --describe, --delete")
+    forbid(options, "group", "all-groups", "list")
+    if options.has("describe") and options.has("state") and options.has("members"):
+        raise UsageFault(
+            "Option [describe] takes at most one of these options: [members], [offsets], [state]"
+        )
+    for option, valid in (("state", _STATES), ("type", _TYPES)):
+        text = options.text(option)
+        if text and set(_split(text)) - {each.lower() for each in valid}:
+            raise UsageFault(
+                f"Invalid {option} list '{text}'. Valid {option}s are: {', '.join(valid)}"
+            )
+
+
+def _split(text: str | None) -> list[str]:
+    return [each.strip().lower() for each in (text or "").split(",") if each.strip()]
+
+
+def _run(admin: AdminClient, options: Options, out: Output) -> None:
+    [action] = options.given(_ACTIONS)
+    {"list": _list, "describe": _describe, "delete": _delete}[action](admin, options, out)
+
+
+def _overviews(admin: AdminClient) -> list[GroupOverview]:
+    """Return the consumer groups of every broker. Raises the error of a broker."""
+    found = [each for result in admin.get_all_groups().values() for each in result.get()]
+    consumers = (each for each in found if each.protocol_type in ("consumer", ""))
+    return sorted(consumers, key=lambda each: each.group_id)
+
+
+def group_table(groups: Sequence[GroupOverview], *, types: bool, states: bool) -> list[str]:
+    """Return the lines of --list --state and --list --type."""
+    width = max((len(each.group_id) for each in groups), default=0)
+    width = max(width, _WIDTH) + 10
+    rows = [("GROUP", "TYPE", "STATE")]
+    rows += [
+        (each.group_id, each.group_type.capitalize() or "Unknown", each.state) for each in groups
+    ]
+    chosen = [index for index, wanted in ((1, types), (2, states)) if wanted]
+    return [
+        " ".join([row[0].ljust(width), *(row[index].ljust(20) for index in chosen)]) for row in rows
+    ]
+
+
+def _list(admin: AdminClient, options: Options, out: Output) -> None:
+    types, states = options.has("type"), options.has("state")
+    groups = [
+        each
+        for each in _overviews(admin)
+        if each.state.lower() in (_split(options.text("state")) or [each.state.lower()])
+        and each.group_type.lower() in (_split(options.text("type")) or [each.group_type.lower()])
+    ]
+    out.result(groups=[each._asdict() for each in groups])
+    if types or states:
+        for line in group_table(groups, types=types, states=states):
+            out.line(line)
+        return
+    for each in groups:
+        out.line(each.group_id)
+
+
+def state_message(group: str, state: str) -> tuple[str, bool] | None:
+    """Return the message about a group's state, and whether it goes to standard output."""
+    if state == "Dead":
+        return f"\nError: Consumer group '{group}' does not exist.", True
+    if state == "Empty":
+        return f"\nConsumer group '{group}' has no active members.", False
+    if state in _REBALANCING:
+        return f"\nWarning: Consumer group '{group}' is rebalancing.", False
+    return None
+
+
+def partition_count(assignment: bytes) -> int:
+    """Return how many partitions a member's assignment has (Kafka's ConsumerProtocol); 0 if none.
+
+    An assignment of another protocol counts as none.
+    """
+    try:
+        _, topics = struct.unpack_from(">hi", assignment, 0)
+        at, count = 6, 0
+        for _ in range(topics):
+            (length,) = struct.unpack_from(">h", assignment, at)
+            (partitions,) = struct.unpack_from(">i", assignment, at + 2 + length)
+            count += partitions
+            at += 6 + length + 4 * partitions
+    except struct.error:
+        return 0
+    return count
+
+
+def _table(rows: Iterable[Sequence[str]], least: Sequence[int]) -> list[str]:
+    """Return the rows with columns of at least these widths, and a blank after each column."""
+    every = list(rows)
+    columns = zip(*every, strict=True)
+    widths = [max(width, *map(len, column)) for width, column in zip(least, columns, strict=True)]
+    return [
+        "".join(f"{cell.ljust(width)} " for cell, width in zip(row, widths, strict=True))
+        for row in every
+    ]
+
+
+def member_lines(group: str, members: Sequence[GroupMember]) -> list[str]:
+    """Return the table of --describe --members."""
+    static = any(each.group_instance_id for each in members)
+    rows = [("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS")]
+    for each in sorted(members, key=lambda each: each.member_id):
+        count = str(partition_count(each.assignment))
+        instance = each.group_instance_id or ""
+        rows.append((group, each.member_id, instance, each.client_host, each.client_id, count))
+    least = [15, 15, 17, 15, 15, 15]
+    if static:
+        return _table(rows, least)
+    return _table((row[:2] + row[3:] for row in rows), least[:2] + least[3:])
+
+
+def state_lines(group: GroupDescription, coordinator: Node) -> list[str]:
+    """Return the table of --describe --state."""
+    address = f"{coordinator.host}:{coordinator.port}  ({coordinator.id})"
+    width = max(25, len(address))
+    rows = [
+        ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"),
+        (group.group_id, address, group.protocol_data, group.state, str(len(group.members))),
+    ]
+    return [
+        " ".join(
+            [row[0].ljust(width), row[1].ljust(25), row[2].ljust(20), row[3].ljust(15), row[4]]
+        )
+        for row in rows
+    ]
+
+
+def _describe(admin: AdminClient, options: Options, out: Output) -> None:
+    groups = options.texts("group")
+    if options.has("all-groups"):
+        groups = [each.group_id for each in _overviews(admin)]
+    nodes = {node.id: node for node in admin.describe_cluster().nodes} if groups else {}
+    out.result(groups=[])
+    for name, result in sorted(admin.describe_groups(groups).items()):
+        group = result.get()
+        out.document["groups"].append(
+            {
+                "group_id": name,
+                "state": group.state,
+                "coordinator": group.coordinator,
+                "members": [
+                    {
+                        "member_id": each.member_id,
+                        "client_id": each.client_id,
+                        "host": each.client_host,
+                        "partitions": partition_count(each.assignment),
+                    }
+                    for each in group.members
+                ],
+            }
+        )
+        _show(group, nodes[group.coordinator], options, out)
+
+
+def _show(group: GroupDescription, coordinator: Node, options: Options, out: Output) -> None:
+    message = state_message(group.group_id, group.state)
+    if message is not None:
+        sentence, on_stdout = message
+        (out.line if on_stdout else out.note)(sentence)
+    if options.has("members"):
+        for line in ["", *member_lines(group.group_id, group.members)]:
+            out.line(line)
+    elif group.state == "Dead":
+        return
+    elif options.has("state"):
+        for line in ["", *state_lines(group, coordinator)]:
+            out.line(line)
+    elif not out.as_json:
+        raise ToolError(
+            "The committed offsets of a group are not shown: use --members or --state, or "
+            "kafka-consumer-groups.sh.",
+            terse=True,
+        )
+
+
+def _delete(admin: AdminClient, options: Options, out: Output) -> None:
+    from bridgehead.cli.tools.connection import java_text
+
+    groups = options.texts("group")
+    if options.has("all-groups"):
+        groups = [each.group_id for each in _overviews(admin)]
+    errors = admin.delete_groups(groups)
+    failed = {name: error for name, error in errors.items() if error is not None}
+    deleted = [name for name in errors if name not in failed]
+    out.result(
+        groups={name: None if error is None else str(error) for name, error in errors.items()}
+    )
+    if not failed:
+        out.line(f"Deletion of requested consumer groups ('{', '.join(deleted)}') was successful.")
+        return
+    out.line("\nError: Deletion of some consumer groups failed:")
+    for name, error in failed.items():
+        out.line(f"* Group '{name}' could not be deleted due to: {java_text(error)}")
+    if deleted:
+        out.line(f"\nThese consumer groups were deleted successfully: '{', '.join(deleted)}'")
+
+
+TOOL: Final = Tool(
+    name="groups",
+    help="List, describe and delete groups. As kafka-consumer-groups.sh.",
+    options=(
+        Option("list", "List the groups."),
+        Option("describe", "Describe groups, with --members or --state."),
+        Option("delete", "Delete groups without members."),
+        texts("group", "GROUP", "A group; may be repeated."),
+        Option("all-groups", "Every group."),
+        optional("state", "[STATE,...]", "Show the state; with --list, select states."),
+        optional("type", "[TYPE,...]", "With --list: show the type, or select types."),
+        Option("members", "With --describe: the members."),
+    ),
+    run=_run,
+    check=check,
+    failure="\nError: Executing consumer group command failed due to {java}",
+    failure_on_stdout=True,
+)

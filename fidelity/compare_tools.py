@@ -1,0 +1,89 @@
+"""Runs our commands against a live Kafka 3.9.1, and compares with its tools' recorded outputs.
+
+    python -m fidelity.compare_tools [NAME ...]     such as topics; default: every session
+
+Exit codes: 0 no unknown differences, 1 unknown differences, which are printed, 2 Kafka is not
+available.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from typer.testing import CliRunner
+
+from bridgehead.cli.commands import build_app
+from fidelity.real_kafka import reason_to_skip
+from fidelity.record_tools import KAFKA_UNAVAILABLE, MAIN_CLASSES, arguments_of, recorded_kafka
+from fidelity.tool_differences import as_ours, without_hint
+from fidelity.tool_recordings import FOLDER, HMAC, Output, load_session, mask, sorted_blocks
+
+# A Kafka deletes topics, moves partitions and tells its brokers after its response. Until then
+# what reads is repeated, and so is what failed.
+_READS: Final = {"--describe", "--list", "--verify"}
+_KAFKA_CHANGES_S: Final = 10.0
+_POLL_S: Final = 0.2
+
+
+def differences(
+    name: str, servers: str, sasl_servers: str, folder: Path, *, on_kafka: bool = False
+) -> list[str]:
+    """Run a session with our commands; return its steps that differ from the recording.
+
+    `folder`: for the files of the session. `on_kafka`: the servers are a real Kafka's.
+    """
+    hmac = "HMAC"
+    names = {servers: "SERVERS", sasl_servers: "SERVERS", f"{folder}/": ""}
+    found = []
+    for step in load_session(FOLDER / f"{name}.txt"):
+        words = arguments_of(step, servers, sasl_servers, hmac, folder)
+        kafkas, _ = as_ours(step.output, on_kafka=on_kafka)
+        ours, stdout = _printed(words, names)
+        deadline = time.monotonic() + _KAFKA_CHANGES_S
+        while on_kafka and ours != kafkas and time.monotonic() < deadline:
+            if not _READS & set(words) and not ours.status > kafkas.status:
+                break  # it has changed something
+            time.sleep(_POLL_S)
+            ours, stdout = _printed(words, names)
+        token = HMAC.search(stdout)
+        hmac = token[0] if hmac == "HMAC" and token else hmac
+        if ours != kafkas:
+            found += [f"$ {step.command}", *(f"- {line}" for line in kafkas.lines())]
+            found += [f"+ {line}" for line in ours.lines()]
+    return found
+
+
+def _printed(words: list[str], names: Mapping[str, str]) -> tuple[Output, str]:
+    """Return what our command prints, masked, and its plain standard output."""
+    done = CliRunner().invoke(build_app(), words, prog_name="bridgehead")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    stdout, stderr = mask(done.stdout, names), mask(done.stderr, names)
+    return Output(sorted_blocks(stdout), without_hint(stderr), done.exit_code), done.stdout
+
+
+def main() -> int:
+    """Run the command; return its exit code."""
+    reason = reason_to_skip()
+    if reason is not None:
+        sys.stderr.write(f"Kafka is not available: {reason}. `make kafka-jars` downloads it.\n")
+        return KAFKA_UNAVAILABLE
+    differ = False
+    with recorded_kafka() as (servers, sasl_servers):
+        for name in sys.argv[1:] or MAIN_CLASSES:
+            with tempfile.TemporaryDirectory(prefix="tools-") as folder:
+                found = differences(name, servers, sasl_servers, Path(folder), on_kafka=True)
+            sys.stdout.writelines(f"{line}\n" for line in found)
+            sys.stdout.write(f"{name}: {'differs' if found else 'equal'}\n")
+            sys.stdout.flush()
+            differ |= bool(found)
+    return int(differ)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

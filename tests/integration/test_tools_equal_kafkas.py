@@ -1,0 +1,144 @@
+"""For the same state our commands print what Kafka 3.9.1's tools printed in recordings."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bridgehead.application import module_command, module_environment
+from bridgehead.cli.commands import build_app
+from bridgehead.cli.tools import TOOLS, connection
+from bridgehead.cluster import Cluster
+from bridgehead.exit_codes import ExitCode
+from bridgehead.schema_version import SCHEMA_VERSION
+from fidelity.compare_tools import differences
+from fidelity.record_tools import LOGIN, MAIN_CLASSES, PROPERTIES
+from fidelity.tool_differences import TOOL_DIFFERENCES, as_ours
+from fidelity.tool_recordings import load_session
+
+RECORDINGS = Path(__file__).parent.parent / "recordings" / "tools"
+TOOLS_PAGE = Path(__file__).parent.parent.parent / "docs" / "tools.md"
+OURS = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+    # When a command ends, every broker shows its change.
+    "bridgehead.metadata.blocking": "cluster",
+    "topic.management.policy.class.name": "bridgehead.policy.limits.TopicLimits",
+    "bridgehead.policy.limits.partitions.max": "12",
+}
+# A command line of each tool that only reads.
+READS = (
+    *("topics --describe", "configs --describe --broker 1", "acls --list"),
+    "delegation-tokens --describe --command-config LOGIN",
+    *("reassign-partitions --list", "groups --list", "cluster cluster-id", "log-dirs --describe"),
+    *("features describe", "broker-api-versions"),
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with the properties of the recorded one."""
+    racks = {broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)}
+    with Cluster(
+        data_dir=tmp_path_factory.mktemp("tools") / "c",
+        properties={**PROPERTIES, **OURS},
+        node_properties=racks,
+    ) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("name", MAIN_CLASSES)
+def test_tool_prints_what_kafkas_prints(name: str, cluster: Cluster, tmp_path: Path) -> None:
+    """The lines of both streams and the exit status are the same."""
+    sasl = ",".join(cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3))
+    found = differences(name, cluster.bootstrap_servers, sasl, tmp_path)
+    assert not found, "\n".join(found)
+
+
+def test_every_tool_is_recorded() -> None:
+    """Every command has a recorded session with outputs, and every session has a command."""
+    assert [tool.name for tool in TOOLS] == list(MAIN_CLASSES)
+    sessions = {path.stem: load_session(path) for path in RECORDINGS.glob("*.txt")}
+    assert set(sessions) == set(MAIN_CLASSES)
+    assert all(any(step.output.lines() for step in steps) for steps in sessions.values())
+
+
+def test_every_difference_of_a_tool_is_documented_and_needed() -> None:
+    """docs/tools.md names each difference, and each applies to a recording."""
+    text = TOOLS_PAGE.read_text(encoding="utf-8")
+    names = {row.name for row in TOOL_DIFFERENCES}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+    used: set[str] = set()
+    for path in RECORDINGS.glob("*.txt"):
+        for step in load_session(path):
+            used |= as_ours(step.output)[1]
+    assert used == names
+
+
+def ours(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process, on the running cluster of a folder."""
+    return subprocess.run(
+        module_command("bridgehead", *words),
+        env={**module_environment(), "BRIDGEHEAD_DATA_DIR": str(cluster.data_dir)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_examples_of_the_page_work(cluster: Cluster) -> None:
+    """In their order; the last one shows what the others have done."""
+    [block] = re.findall(r"```sh\n(bridgehead topics.*?)```", TOOLS_PAGE.read_text(), re.DOTALL)
+    lines = block.splitlines()
+    done = [ours(cluster, *shlex.split(line)[1:]) for line in lines]
+    assert [(each.returncode, each.stderr) for each in done] == [(0, "")] * len(lines)
+    [topic] = json.loads(done[-1].stdout)["topics"]
+    assert (len(topic["partitions"]), topic["configs"]) == (3, {"retention.ms": "60000"})
+    assert ours(cluster, "topics", "--delete", "--topic", "orders").returncode == ExitCode.OK
+
+
+def test_reason_of_a_policy_is_printed(cluster: Cluster) -> None:
+    create = ("topics", "--create", "--topic", "wide", "--partitions", "13")
+    done = ours(cluster, *create)
+    reason = "Topic 'wide' would have 13 partitions; the limit is 12."
+    assert done.stdout == f"Error while executing topic command : {reason}\n"
+    assert done.returncode == ExitCode.FAILED
+    document = json.loads(ours(cluster, *create, "--json").stdout)
+    assert document["error"] == reason
+
+
+@pytest.mark.parametrize("line", READS)
+def test_tool_prints_a_json_document(line: str, cluster: Cluster, tmp_path: Path) -> None:
+    """One document with a schema version and no error."""
+    login = tmp_path / "login.properties"
+    sasl = cluster.bootstrap_server(1, "SASL_PLAINTEXT")
+    login.write_text(f"{LOGIN}bootstrap.servers={sasl}\n")
+    words = [str(login) if word == "LOGIN" else word for word in line.split()]
+    folder = ["--data-dir", str(cluster.data_dir)]
+    done = CliRunner().invoke(build_app(), [*words, "--json", *folder], prog_name="bridgehead")
+    document = json.loads(done.stdout)
+    assert (document["schema_version"], document["error"]) == (SCHEMA_VERSION, None)
+    assert len(document) > 2
+    assert (done.exit_code, done.stderr) == (ExitCode.OK, "")
+
+
+def test_command_that_waits_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On standard error, while no broker answers. The end is one sentence and exit code 1."""
+    monkeypatch.setattr(connection, "PROGRESS_S", 0.05)
+    short = tmp_path / "short.properties"
+    short.write_text("default.api.timeout.ms=600\nrequest.timeout.ms=500\n")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        words = ["topics", "--list", "--bootstrap-server", address]
+        done = CliRunner().invoke(build_app(), [*words, "--command-config", str(short)])
+    assert f"Waiting for {address} for " in done.stderr
+    assert done.stdout.startswith("Error while executing topic command : ")
+    assert (done.stdout.count("\n"), done.exit_code) == (1, ExitCode.FAILED)

@@ -1,0 +1,680 @@
+"""The admin client's core, without I/O and on virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bridgehead.admin.calls import cluster, configs, groups, records, topics
+from bridgehead.admin.calls.topics import (
+    CreateTopicsFlags,
+    DeleteTopicsFlags,
+    NewTopicWithReplication,
+)
+from bridgehead.admin.errors import (
+    AdminError,
+    ClientClosedError,
+    ConnectionFailedError,
+    InvalidCallError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+)
+from bridgehead.admin.results import TopicPartition, Try
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from bridgehead.kafka_wire.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+from bridgehead.kafka_wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from bridgehead.kafka_wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsResponse,
+)
+from bridgehead.kafka_wire.messages.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from bridgehead.kafka_wire.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
+from bridgehead.kafka_wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from bridgehead.kafka_wire.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
+from bridgehead.kafka_wire.messages.list_groups import ListedGroup, ListGroupsResponse
+from bridgehead.kafka_wire.messages.metadata import (
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from tests.unit.bridgehead.admin.world import World
+
+CREATE = ApiKey.CREATE_TOPICS
+NAMES = ("a", "b")
+
+
+def creation(*names: str, flags: CreateTopicsFlags = topics.NO_CREATE_FLAGS) -> Any:
+    return topics.create_topics([NewTopicWithReplication(each, 1, 1) for each in names], flags)
+
+
+def answering(
+    code_of: Callable[[str], int] = lambda name: 0, throttle_ms: int = 0, text: str | None = None
+) -> Any:
+    """Answer CreateTopics with a code for each name."""
+
+    def answer(request: Any, version: int) -> CreateTopicsResponse:
+        results = [
+            CreatableTopicResult(each.name, error_code=code_of(each.name), error_message=text)
+            for each in request.topics
+        ]
+        return CreateTopicsResponse(throttle_ms, results)
+
+    return answer
+
+
+@pytest.fixture
+def world() -> World:
+    """Every broker creates topics only as the controller, as without forwarding."""
+    world = World()
+    for broker in world.brokers.values():
+        broker.handlers[CREATE] = as_controller(world, broker.id)
+    return world
+
+
+def as_controller(world: World, broker: int) -> Any:
+    """Create topics if this broker is the controller."""
+    return answering(lambda _: 0 if world.controller == broker else ErrorCode.NOT_CONTROLLER)
+
+
+def test_a_creation_goes_to_the_controller_that_metadata_names(world: World) -> None:
+    world.controller = 3
+    assert world.run(creation("a")).get() == {"a": None}
+    assert world.new_lines() == [
+        "0 1 connected",
+        "0 1 ApiVersions v3",
+        "0 1 Metadata v12",
+        "0 3 connected",
+        "0 3 ApiVersions v3",
+        "0 3 CreateTopics v7",
+    ]
+    world.run(creation("b")).get()
+    assert world.new_lines() == ["0 3 CreateTopics v7"]
+
+
+def test_after_not_controller_the_client_fetches_metadata_and_resends(world: World) -> None:
+    world.run(creation("a")).get()
+    world.new_lines()
+    world.controller = 2
+    assert world.run(creation("b")).get() == {"b": None}
+    assert world.new_lines() == [
+        "0 1 CreateTopics v7",
+        "100 1 Metadata v12",
+        "100 2 connected",
+        "100 2 ApiVersions v3",
+        "100 2 CreateTopics v7",
+    ]
+
+
+def test_only_elements_with_not_controller_are_sent_again(world: World) -> None:
+    """The others were created, so a second attempt would get TOPIC_ALREADY_EXISTS."""
+    answers = iter([answering(lambda name: 41 * (name == "b")), answering(lambda _: 0)])
+    sent: list[list[str]] = []
+
+    def answer(request: Any, version: int) -> Any:
+        sent.append([each.name for each in request.topics])
+        return next(answers)(request, version)
+
+    world.everywhere(CREATE, answer)
+    assert world.run(creation(*NAMES)).get() == {"a": None, "b": None}
+    assert sent == [["a", "b"], ["b"]]
+
+
+def test_a_closed_connection_makes_the_client_look_for_the_controller(world: World) -> None:
+    world.run(creation("a")).get()
+    world.new_lines()
+    world.brokers[1].handlers[CREATE] = lambda request, version: None
+    number = world.start(creation("b"))
+    world.brokers[1].is_up, world.controller = False, 2
+    world.cut(1)
+    while number not in world.outcomes:
+        world.advance_to(world.core.wakeup_ms() or 0)
+    assert world.outcomes[number].get() == {"b": None}
+    assert world.new_lines() == [
+        "0 1 CreateTopics v7",
+        "100 2 connected",
+        "100 2 ApiVersions v3",
+        "100 2 Metadata v12",
+        "100 2 CreateTopics v7",
+    ]
+
+
+def test_an_error_after_a_lost_response_is_marked_as_resent(world: World) -> None:
+    world.run(creation("a")).get()
+    world.brokers[1].handlers[CREATE] = lambda request, version: None
+    number = world.start(creation("b"))
+    world.everywhere(CREATE, answering(lambda _: 36))
+    world.cut(1)
+    while number not in world.outcomes:
+        world.advance_to(world.core.wakeup_ms() or 0)
+    error = world.outcomes[number].get()["b"]
+    assert isinstance(error, KafkaError)
+    assert (error.code, error.resent) == (ErrorCode.TOPIC_ALREADY_EXISTS, True)
+    first = world.run(creation("c")).get()["c"]
+    assert isinstance(first, KafkaError)
+    assert first.resent is False
+
+
+def test_without_a_response_the_request_is_resent_on_another_connection(world: World) -> None:
+    """KIP-117's request.timeout.ms. The old connection is closed, as responses come in order."""
+    world.run(creation("a")).get()
+    world.new_lines()
+    answers = iter([None, answering()])
+
+    def answer(request: Any, version: int) -> Any:
+        chosen = next(answers)
+        return chosen and chosen(request, version)
+
+    world.everywhere(CREATE, answer)
+    assert world.run(creation("b")).get() == {"b": None}
+    lines = world.new_lines()
+    assert lines[:2] == ["0 1 CreateTopics v7", "30000 1 disconnected"]
+    assert lines[-1] == "30100 1 CreateTopics v7"
+    assert world.open_connections().count(1) == 1
+
+
+def test_retries_limit_the_attempts() -> None:
+    world = World({"retries": 1, "default.api.timeout.ms": 600_000})
+    result = world.run(creation("a"))
+    assert isinstance(result.error, ConnectionFailedError)
+    assert sum("CreateTopics" in line for line in world.new_lines()) == 2
+
+
+def test_a_call_that_ends_without_a_response_has_a_timeout_for_each_element(world: World) -> None:
+    world.everywhere(CREATE, lambda request, version: None)
+    errors = world.run(creation(*NAMES)).get()
+    assert world.now_ms == 60_000
+    for error in errors.values():
+        assert isinstance(error, KafkaTimeoutError)
+        assert error.sent
+        assert "CreateTopics has no response" in str(error)
+
+
+def test_a_call_that_finds_no_controller_raises_a_timeout(world: World) -> None:
+    """KIP-117: TimeoutException while learning which node is the controller."""
+    world.controller = -1
+    result = world.run(creation("a"), timeout_ms=500)
+    assert isinstance(result.error, KafkaTimeoutError)
+    assert (result.error.sent, world.now_ms) == (False, 500)
+    assert "no active controller" in str(result.error)
+
+
+def test_a_call_waits_for_the_next_controller(world: World) -> None:
+    world.controller = -1
+    number = world.start(creation("a"))
+    while number not in world.outcomes:
+        if world.now_ms >= 1_000:
+            world.controller = 3
+        world.advance_to(world.core.wakeup_ms() or 0)
+    assert world.outcomes[number].get() == {"a": None}
+    assert 1_000 <= world.now_ms <= 1_200
+
+
+def test_a_throttled_connection_is_quiet_for_the_throttle_time(world: World) -> None:
+    """KIP-219."""
+    world.everywhere(CREATE, answering(throttle_ms=700))
+    world.run(creation("a")).get()
+    world.new_lines()
+    world.run(creation("b")).get()
+    assert world.new_lines() == ["700 1 CreateTopics v7"]
+
+
+def test_elements_over_the_quota_are_resent_after_the_throttle_time(world: World) -> None:
+    """KIP-599. Elements with a result are not sent again."""
+    over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    answers = iter([answering(lambda name: over * (name == "b"), 900), answering()])
+    world.everywhere(CREATE, lambda request, version: next(answers)(request, version))
+    assert world.run(creation(*NAMES)).get() == {"a": None, "b": None}
+    assert world.now_ms == 900
+
+
+def test_a_quota_that_outlasts_the_call_is_the_elements_error(world: World) -> None:
+    over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    world.everywhere(CREATE, answering(lambda _: over, 90_000))
+    error = world.run(creation("a")).get()["a"]
+    assert isinstance(error, KafkaError)
+    assert error.code is over
+    assert world.now_ms == 60_000
+
+
+def test_one_failure_does_not_hide_the_other_results(world: World) -> None:
+    world.everywhere(CREATE, answering(lambda name: 44 * (name == "b"), text="names begin with x"))
+    errors = world.run(creation(*NAMES)).get()
+    assert errors["a"] is None
+    assert isinstance(errors["b"], KafkaError)
+    assert (errors["b"].code.name, str(errors["b"])) == ("POLICY_VIOLATION", "names begin with x")
+
+
+def test_a_single_call_raises_the_elements_error(world: World) -> None:
+    world.everywhere(CREATE, answering(lambda _: 36))
+    result = world.run(topics.create_topic(NewTopicWithReplication("a", 1, 1)))
+    assert isinstance(result.error, KafkaError)
+    assert result.error.code is ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None:
+    """KIP-4 §Create Topics Request 6: the request was valid and the creation is triggered."""
+    timeouts: list[int] = []
+
+    def answer(request: Any, version: int) -> Any:
+        timeouts.append(request.timeout_ms)
+        return answering(lambda _: ErrorCode.REQUEST_TIMED_OUT)(request, version)
+
+    world.everywhere(CREATE, answer)
+    assert world.run(creation("a", flags=CreateTopicsFlags.NONBLOCKING)).get() == {"a": None}
+    blocking = world.run(creation("a")).get()["a"]
+    assert isinstance(blocking, KafkaError)
+    assert blocking.code is ErrorCode.REQUEST_TIMED_OUT
+    assert timeouts == [0, 29_000]  # the broker answers before request.timeout.ms
+
+
+def test_versions_are_negotiated_with_each_broker(world: World) -> None:
+    """KIP-97: broker 1 is older than broker 2."""
+    old = {ApiKey.API_VERSIONS: (0, 1), ApiKey.METADATA: (0, 5), CREATE: (0, 2)}
+    world.brokers[1].ranges = old
+    assert world.run(creation("a")).get() == {"a": None}
+    world.controller = 2
+    assert world.run(creation("b")).get() == {"b": None}
+    sent = [
+        line.split(" ", 1)[1] for line in world.new_lines() if "Topics" in line or "Meta" in line
+    ]
+    assert sent == [
+        "1 Metadata v5",
+        "1 CreateTopics v2",
+        "1 CreateTopics v2",
+        "1 Metadata v5",
+        "2 CreateTopics v7",
+    ]
+
+
+def test_api_versions_is_resent_in_a_version_that_the_broker_has(world: World) -> None:
+    """KIP-511: the rejection is in the format of version 0 and names the broker's versions."""
+
+    def rejecting(request: Any, version: int) -> ApiVersionsResponse:
+        rejected = ApiVersionsResponse(35, [ApiVersion(ApiKey.API_VERSIONS, 0, 1)])
+        return rejected if version == 3 else world.brokers[1].versions(request, version)
+
+    world.brokers[1].handlers[ApiKey.API_VERSIONS] = rejecting
+    assert world.run(creation("a")).get() == {"a": None}
+    assert world.new_lines()[1:3] == ["0 1 ApiVersions v3", "0 1 ApiVersions v1"]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "flags", "text"),
+    [
+        ({}, topics.NO_CREATE_FLAGS, "broker-1:9092 has no CreateTopics."),
+        (
+            {CREATE: (0, 0)},
+            CreateTopicsFlags.VALIDATE_ONLY,
+            "CreateTopics in the versions 0 to 0; the client needs one of 1 to 7, which "
+            "VALIDATE_ONLY needs.",
+        ),
+        ({CREATE: (8, 9)}, topics.NO_CREATE_FLAGS, "in the versions 8 to 9; the client needs one"),
+    ],
+)
+def test_an_unsupported_version_names_api_broker_and_range(
+    world: World, ranges: dict[int, tuple[int, int]], flags: CreateTopicsFlags, text: str
+) -> None:
+    basic = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
+    world.brokers[1].ranges = {**basic, **ranges}
+    error = world.run(creation("a", flags=flags)).error
+    assert isinstance(error, UnsupportedVersionError)
+    assert text in str(error)
+
+
+def test_a_broker_that_does_not_negotiate_fails_the_call_at_once(world: World) -> None:
+    world.everywhere(ApiKey.API_VERSIONS, lambda request, version: ApiVersionsResponse(35))
+    error = world.run(creation("a")).error
+    assert isinstance(error, UnsupportedVersionError)
+    assert world.now_ms == 0
+
+
+def test_a_dry_run_of_a_deletion_needs_a_drafted_listener(world: World) -> None:
+    plan = topics.delete_topics(["a"], DeleteTopicsFlags.VALIDATE_ONLY)
+    error = world.run(plan).error
+    assert isinstance(error, UnsupportedVersionError)
+    assert "DeleteTopics of the dialect drafted, which VALIDATE_ONLY needs" in str(error)
+
+
+def test_a_pinned_call_stays_at_its_broker(world: World) -> None:
+    """Its response is the result, even if that broker is not the controller."""
+    errors = world.run(creation("a"), broker=2).get()
+    assert isinstance(errors["a"], KafkaTimeoutError | KafkaError)
+    assert {line.split()[1] for line in world.new_lines() if "CreateTopics" in line} == {"2"}
+    versions = world.run(cluster.get_all_broker_versions(), broker=2).get()
+    assert {node.id: each.is_success for node, each in versions.items()} == {
+        1: False,
+        2: True,
+        3: False,
+    }
+    (error,) = {type(each.error) for each in versions.values() if each.is_failure}
+    assert error is InvalidCallError
+
+
+def test_a_broker_that_is_not_in_the_metadata_is_an_error_at_once(world: World) -> None:
+    error = world.run(cluster.describe_cluster(), broker=9).error
+    assert isinstance(error, ConnectionFailedError)
+    assert "Broker 9 is not in the cluster's metadata" in str(error)
+    assert world.now_ms == 0
+
+
+def test_a_dead_broker_does_not_hide_the_groups_of_the_others(world: World) -> None:
+    """KIP-117: some brokers will respond and others will not."""
+    world.everywhere(
+        ApiKey.LIST_GROUPS, lambda request, version: ListGroupsResponse(0, 0, [ListedGroup("g")])
+    )
+    world.brokers[3].is_up = False
+    results = world.run(groups.get_all_groups()).get()
+    found = {node.id: each.is_success for node, each in results.items()}
+    assert found == {1: True, 2: True, 3: False}
+    (failed,) = [each.error for each in results.values() if each.is_failure]
+    assert "broker-3:9092 cannot be reached" in str(failed)
+
+
+def test_the_bootstrap_servers_are_used_when_no_known_broker_can_be_reached(world: World) -> None:
+    world.run(creation("a")).get()
+    world.members = (2, 3)
+    world.controller = 2
+    world.brokers[1].is_up = False
+    world.cut(1)
+    assert world.run(creation("b")).get() == {"b": None}
+
+
+def test_metadata_is_fetched_again_when_it_is_too_old(world: World) -> None:
+    world.run(creation("a")).get()
+    world.new_lines()
+    world.advance_to(299_000)
+    world.run(creation("b")).get()
+    assert not any("Metadata" in line for line in world.new_lines())
+    world.advance_to(300_001)
+    world.run(creation("c")).get()
+    assert any("Metadata" in line for line in world.new_lines())
+
+
+def test_idle_connections_are_closed(world: World) -> None:
+    world.run(creation("a")).get()
+    wakeup_ms = world.core.wakeup_ms()
+    assert wakeup_ms == 300_000
+    world.advance_to(wakeup_ms)
+    assert world.open_connections() == []
+    assert world.core.wakeup_ms() is None
+
+
+def test_close_ends_calls_and_connections(world: World) -> None:
+    world.everywhere(CREATE, lambda request, version: None)
+    number = world.start(creation("a"))
+    world.core.close()
+    world.settle()
+    assert isinstance(world.outcomes[number].error, ClientClosedError)
+    assert world.open_connections() == []
+    assert isinstance(world.run(creation("b")).error, ClientClosedError)
+
+
+def test_a_cancelled_call_sends_nothing_more(world: World) -> None:
+    world.controller = -1
+    number = world.start(creation("a"))
+    world.core.cancel(number)
+    world.controller = 1
+    world.advance_to(60_000)
+    assert not any("CreateTopics" in line for line in world.new_lines())
+    assert number not in world.outcomes
+
+
+@pytest.mark.parametrize("data", [b"\x00\x00\x00\x04\x00\x00\x00\x63", b"\xff\xff\xff\xff"])
+def test_a_broker_that_sends_garbage_is_disconnected(world: World, data: bytes) -> None:
+    """The garbage is an unknown correlation id or a negative length."""
+    world.run(creation("a")).get()
+    world.brokers[1].handlers[CREATE] = lambda request, version: None
+    number = world.start(creation("b"))
+    world.core.received(2 if 1 not in world.core._links._links else 1, data, world.now_ms)
+    world.settle()
+    world.brokers[1].handlers[CREATE] = answering()
+    while number not in world.outcomes:
+        world.advance_to(world.core.wakeup_ms() or 0)
+    assert world.outcomes[number].get() == {"b": None}
+
+
+def test_many_calls_share_a_connection_and_all_end(world: World) -> None:
+    numbers = [world.start(creation(f"t{each}")) for each in range(200)]
+    assert all(world.outcomes[each].is_success for each in numbers)
+    assert world.open_connections() == [1]
+
+
+def test_a_duplicate_name_is_rejected(world: World) -> None:
+    error = world.run(creation("a", "a")).error
+    assert isinstance(error, InvalidCallError | AdminError)
+    assert "twice" in str(error)
+
+
+def recorded(world: World, key: ApiKey, answer: Any) -> list[Any]:
+    """Answer an API everywhere; return the list of its requests."""
+    requests: list[Any] = []
+
+    def handler(request: Any, version: int) -> Any:
+        requests.append(request)
+        return answer(request, version)
+
+    world.everywhere(key, handler)
+    return requests
+
+
+def test_validate_only_is_in_the_request(world: World) -> None:
+    requests = recorded(world, CREATE, answering())
+    world.run(creation("a", flags=CreateTopicsFlags.VALIDATE_ONLY)).get()
+    world.run(creation("a")).get()
+    assert [each.validate_only for each in requests] == [True, False]
+
+
+def test_a_topic_has_counts_or_assignments(world: World) -> None:
+    requests = recorded(world, CREATE, answering())
+    counted = NewTopicWithReplication("a", 3, 2, {"retention.ms": "5"})
+    assigned = topics.NewTopicWithReplicaAssignments("b", {0: [2, 1], 1: [3, 1]})
+    world.run(topics.create_topics([counted, assigned])).get()
+    first, second = requests[0].topics
+    assert (first.num_partitions, first.replication_factor, first.assignments) == (3, 2, [])
+    assert [(each.name, each.value) for each in first.configs] == [("retention.ms", "5")]
+    assert (second.num_partitions, second.replication_factor) == (-1, -1)
+    found = {each.partition_index: each.broker_ids for each in second.assignments}
+    assert found == {0: [2, 1], 1: [3, 1]}
+
+
+def test_topics_are_deleted_with_and_without_waiting(world: World) -> None:
+    """KIP-4 §Delete Topics Request 7: with a timeout of 0, a timeout means that it has begun."""
+
+    def answer(request: Any, version: int) -> DeleteTopicsResponse:
+        names = [each.name for each in request.topics]
+        return DeleteTopicsResponse(0, [DeletableTopicResult(each, error_code=7) for each in names])
+
+    requests = recorded(world, ApiKey.DELETE_TOPICS, answer)
+    begun = world.run(topics.delete_topics(["a"], DeleteTopicsFlags.NONBLOCKING)).get()
+    assert begun == {"a": None}
+    waited = world.run(topics.delete_topics(["a"])).get()["a"]
+    assert isinstance(waited, KafkaError)
+    assert waited.code is ErrorCode.REQUEST_TIMED_OUT
+    assert [each.timeout_ms for each in requests] == [0, 29_000]
+    alone = world.run(topics.delete_topic("a"))
+    assert alone.is_failure
+
+
+def test_a_try_is_a_value_or_an_error() -> None:
+    value: Try[int] = Try.new_value(3)
+    assert (value.get(), value.is_success, value.is_failure) == (3, True, False)
+    error = KafkaError(ErrorCode.INVALID_CONFIG)
+    failed: Try[int] = Try.new_error(error)
+    assert (failed.is_success, failed.is_failure, failed.error) == (False, True, error)
+    with pytest.raises(KafkaError) as raised:
+        failed.get()
+    assert raised.value is error
+
+
+def described(world: World) -> None:
+    """Metadata with an external, an internal and a forbidden topic."""
+    partition = MetadataResponsePartition(0, 0, 2, -1, [2, 9], [2])
+
+    def answer(request: Any, version: int) -> Any:
+        message = world.metadata()
+        message.topics = [
+            MetadataResponseTopic(0, "orders", bytes(15) + b"\1", False, [partition]),
+            MetadataResponseTopic(0, "__consumer_offsets", bytes(16), True, []),
+            MetadataResponseTopic(29, "secret"),
+        ]
+        return message
+
+    world.everywhere(ApiKey.METADATA, answer)
+
+
+def test_internal_topics_are_listed_with_their_flag(world: World) -> None:
+    described(world)
+    external = world.run(topics.list_topics(topics.ListTopicsFlags(0))).get()
+    assert "__consumer_offsets" not in external
+    assert external.keys() == world.run(topics.list_topics()).get().keys()
+    flag = topics.ListTopicsFlags.INCLUDE_INTERNAL
+    everything = world.run(topics.list_topics(flag)).get()
+    assert everything["__consumer_offsets"].get().internal
+    partition = everything["orders"].get().partitions[0].get()
+    assert partition.leader is not None
+    assert (partition.leader.host, [each.id for each in partition.replicas]) == ("broker-2", [2, 9])
+    assert partition.replicas[1].host == ""  # not in the cluster
+    assert everything["orders"].get().topic_id == "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def test_a_topic_that_may_not_be_described_is_an_error_beside_the_others(world: World) -> None:
+    described(world)
+    found = world.run(topics.describe_topics(["orders", "secret", "missing"])).get()
+    assert found["orders"].is_success
+    codes = [each.error.code for each in found.values() if isinstance(each.error, KafkaError)]
+    assert codes == [
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+
+
+def test_every_brokers_versions_are_returned(world: World) -> None:
+    world.brokers[2].ranges = {ApiKey.API_VERSIONS: (0, 3), CREATE: (2, 99), 9_999: (0, 1)}
+    found = world.run(cluster.get_all_broker_versions()).get()
+    by_id = {node.id: each.get().apis for node, each in found.items()}
+    assert CREATE in by_id[1]
+    newer = by_id[2][CREATE]
+    assert (newer.name, newer.min_version, newer.max_version) == ("CreateTopics", 2, 99)
+    assert newer.usable == 7
+    assert (by_id[2][9_999].name, by_id[2][9_999].usable) == ("UNKNOWN(9999)", None)
+
+
+def test_a_group_is_described_by_its_coordinator(world: World) -> None:
+    """Again after a pause while the coordinator is not available."""
+    answers = iter([15, 0])
+    world.everywhere(
+        ApiKey.FIND_COORDINATOR,
+        lambda *_: FindCoordinatorResponse(
+            coordinators=[Coordinator("g", 3, "broker-3", 9092, next(answers))]
+        ),
+    )
+    world.brokers[3].handlers[ApiKey.DESCRIBE_GROUPS] = lambda *_: DescribeGroupsResponse(
+        groups=[DescribedGroup(0, "g", "Stable", "consumer")]
+    )
+    group = world.run(groups.get_group_information("g")).get()
+    assert (group.group_id, group.state, group.protocol_type) == ("g", "Stable", "consumer")
+    assert [line for line in world.new_lines() if "Group" in line] == ["100 3 DescribeGroups v5"]
+
+
+def test_groups_that_are_not_served_are_an_unsupported_version(world: World) -> None:
+    world.brokers[1].ranges = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
+    error = world.run(groups.get_group_information("g")).error
+    assert isinstance(error, UnsupportedVersionError)
+    assert "has no FindCoordinator" in str(error)
+
+
+def test_the_text_of_a_policy_is_documented_and_returned(world: World) -> None:
+    """KIP-201: POLICY_VIOLATION of a deletion."""
+
+    def answer(request: Any, version: int) -> DeleteTopicsResponse:
+        result = DeletableTopicResult("a", error_code=44, error_message="a is kept")
+        return DeleteTopicsResponse(0, [result])
+
+    world.everywhere(ApiKey.DELETE_TOPICS, answer)
+    error = world.run(topics.delete_topics(["a"])).get()["a"]
+    assert isinstance(error, KafkaError)
+    assert (error.code, error.message) == (ErrorCode.POLICY_VIOLATION, "a is kept")
+    for call in (topics.create_topics, topics.delete_topics, records.delete_records):
+        assert "POLICY_VIOLATION" in (call.__doc__ or "")
+
+
+def test_alter_config_returns_the_configuration_afterwards(world: World) -> None:
+    """KIP-4 alterConfig; the error of one entity stays beside the others."""
+    stored = {"a": {"x": "1"}}
+
+    def alter(request: Any, version: int) -> IncrementalAlterConfigsResponse:
+        results = []
+        for each in request.resources:
+            code = 0 if each.resource_name in stored else 3
+            if not code:
+                stored[each.resource_name] |= {it.name: it.value for it in each.configs}
+            results.append(
+                AlterConfigsResourceResponse(code, None, each.resource_type, each.resource_name)
+            )
+        return IncrementalAlterConfigsResponse(0, results)
+
+    def describe(request: Any, version: int) -> DescribeConfigsResponse:
+        (each,) = request.resources
+        entries = [DescribeConfigsResourceResult(*it) for it in stored[each.resource_name].items()]
+        result = DescribeConfigsResult(0, None, each.resource_type, each.resource_name, entries)
+        return DescribeConfigsResponse(0, [result])
+
+    world.everywhere(ApiKey.INCREMENTAL_ALTER_CONFIGS, alter)
+    world.everywhere(ApiKey.DESCRIBE_CONFIGS, describe)
+    plan = configs.alter_config("topic", {"a": {"y": "2"}, "missing": {"y": "2"}})
+    after = world.run(plan).get()
+    assert {key: each.value for key, each in after["a"].get().items()} == {"x": "1", "y": "2"}
+    assert isinstance(after["missing"].error, KafkaError)
+
+
+def test_configs_of_named_brokers_come_from_those_brokers(world: World) -> None:
+    for broker in world.brokers.values():
+        broker.handlers[ApiKey.DESCRIBE_CONFIGS] = lambda request, _: DescribeConfigsResponse(
+            0, [DescribeConfigsResult(0, None, 4, request.resources[0].resource_name)]
+        )
+    broker = configs.ConfigResourceType.BROKER
+    wanted = [configs.ConfigResource(broker, each) for each in ("2", "3", "")]
+    assert list(world.run(configs.describe_configs(wanted)).get()) == wanted
+    asked = sorted(line.split()[1] for line in world.new_lines() if "DescribeConfigs" in line)
+    assert asked == ["1", "2", "3"]
+
+
+def test_records_are_deleted_at_the_leader_also_after_it_has_moved(world: World) -> None:
+    leaders = iter([2, 3])
+
+    def metadata(request: Any, version: int) -> Any:
+        message = world.metadata()
+        if request.topics:
+            partition = MetadataResponsePartition(0, 0, next(leaders), -1, [2, 3], [2, 3])
+            message.topics = [MetadataResponseTopic(0, "a", partitions=[partition])]
+        return message
+
+    def deleted(code: int) -> DeleteRecordsResponse:
+        result = DeleteRecordsPartitionResult(0, 5, code)
+        return DeleteRecordsResponse(0, [DeleteRecordsTopicResult("a", [result])])
+
+    world.everywhere(ApiKey.METADATA, metadata)
+    world.brokers[2].handlers[ApiKey.DELETE_RECORDS] = lambda *_: deleted(6)
+    world.brokers[3].handlers[ApiKey.DELETE_RECORDS] = lambda *_: deleted(0)
+    partition = TopicPartition("a", 0)
+    assert world.run(records.delete_records({partition: 5})).get()[partition].get() == 5
+    asked = [line.split()[1] for line in world.new_lines() if "DeleteRecords" in line]
+    assert asked == ["2", "3"]

@@ -1,0 +1,324 @@
+"""The pure parts of Kafka's tools: parsing, checks and formatting, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bridgehead.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    GroupMember,
+    GroupOverview,
+    Node,
+    PartitionReassignment,
+    PatternType,
+    ResourceType,
+    TopicPartition,
+)
+from bridgehead.cli.commands import build_app
+from bridgehead.cli.tools import (
+    acls,
+    configs,
+    delegation_tokens,
+    delete_records,
+    features,
+    groups,
+    json_files,
+    leader_election,
+    log_dirs,
+    reassign_partitions,
+    topics,
+)
+from bridgehead.cli.tools.tool import Options, ToolError, UsageFault, with_texts
+from bridgehead.exit_codes import ExitCode
+from bridgehead.schema_version import SCHEMA_VERSION
+
+
+def options(arguments: tuple[str, ...] = (), **values: object) -> Options:
+    return Options({name.replace("_", "-"): value for name, value in values.items()}, arguments)
+
+
+def invoke(*words: str) -> tuple[str, str, int]:
+    done = CliRunner().invoke(build_app(), words, prog_name="bridgehead")
+    return done.stdout, done.stderr, done.exit_code
+
+
+def test_option_with_zero_or_an_empty_text_counts_as_given() -> None:
+    given = options(partition=0, state="", config=[], force=False)
+    assert given.given(("partition", "state", "config", "force", "missing")) == [
+        "partition",
+        "state",
+    ]
+
+
+def test_text_of_an_option_may_be_left_out() -> None:
+    names = {"--state", "--type"}
+    assert with_texts(["--state", "--list"], names) == ["--state=", "--list"]
+    assert with_texts(["--state", "Stable", "--type"], names) == ["--state=Stable", "--type="]
+
+
+def test_usage_error_is_a_sentence_and_names_help() -> None:
+    """The exit code is 1, as with Kafka's tools, even for an unknown option."""
+    hint = "`bridgehead topics --help` lists the options.\n"
+    expected = 'Missing required argument "[topic]"\n' + hint
+    assert invoke("topics", "--create") == ("", expected, ExitCode.FAILED)
+    expected = "no-such is not a recognized option\n" + hint
+    assert invoke("topics", "--no-such") == ("", expected, ExitCode.FAILED)
+
+
+def test_usage_error_with_json_is_a_json_document() -> None:
+    stdout, stderr, status = invoke("topics", "--create", "--json")
+    assert json.loads(stdout) == {
+        "schema_version": SCHEMA_VERSION,
+        "error": 'Missing required argument "[topic]"',
+    }
+    assert (stderr, status) == ("", ExitCode.FAILED)
+
+
+def test_command_without_a_cluster_names_the_next_step(tmp_path: Path) -> None:
+    done = CliRunner().invoke(build_app(), ["topics", "--list", "--data-dir", str(tmp_path)])
+    assert "name a broker with --bootstrap-server" in str(done.exception)
+
+
+def test_missing_command_config_is_an_error_of_one_line(tmp_path: Path) -> None:
+    path = str(tmp_path / "none.properties")
+    words = ("topics", "--list", "--bootstrap-server", "127.0.0.1:1", "--command-config", path)
+    stdout, _, status = invoke(*words)
+    assert (stdout.count("\n"), path in stdout, status) == (1, True, ExitCode.FAILED)
+
+
+def test_assignment_of_replicas_is_parsed() -> None:
+    assert topics.parse_assignment("1:2,2:3") == {0: [1, 2], 1: [2, 3]}
+    for text, reason in (
+        ("1:1", "Partition replica lists may not contain duplicate entries: 1"),
+        ("1:2,3", "Partition 1 has different replication factor: [3]"),
+        ("one", "'one' is not a list of broker ids: write 1:2,2:3."),
+    ):
+        with pytest.raises(ToolError) as raised:
+            topics.parse_assignment(text)
+        assert str(raised.value) == reason
+
+
+def test_topic_is_a_regular_expression() -> None:
+    names = ["orders", "with.dot", "__consumer_offsets"]
+    assert topics.matching(names, None, exclude_internal=True) == ["orders", "with.dot"]
+    assert topics.matching(names, "or.*,with", exclude_internal=False) == ["orders"]
+    with pytest.raises(ToolError, match="is not a regular expression"):
+        topics.matching(names, "(", exclude_internal=False)
+
+
+def test_added_configs_may_contain_commas_in_brackets() -> None:
+    assert configs.parse_added("a=1, b = [x,y] ,c=") == {"a": "1", "b": "x,y", "c": ""}
+    with pytest.raises(ToolError, match="Invalid character found for config key: a b"):
+        configs.parse_added("a b=1")
+
+
+def test_default_entity_belongs_to_the_type_before_it() -> None:
+    given = options(
+        (
+            "--entity-type",
+            "users",
+            "--entity-default",
+            "--entity-type=clients",
+            "--entity-name",
+            "app",
+        ),
+        entity_type=["users", "clients"],
+        entity_name=["app"],
+        entity_default=True,
+    )
+    assert configs.entity_types(given) == ["users", "clients"]
+    assert configs.entity_names(given) == ["", "app"]
+
+
+def test_error_of_a_malformed_credential_does_not_show_its_password() -> None:
+    with pytest.raises(ToolError) as raised:
+        configs.parse_credential("alice", "SCRAM-SHA-256", "passwort=geheim")
+    assert "geheim" not in str(raised.value)
+    upsertion = configs.parse_credential("alice", "SCRAM-SHA-256", "password=a,b=c")
+    assert upsertion.iterations == 4096
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"),
+        (50.0, "50.0"),
+        (9_999_999.0, "9999999.0"),
+        (1e7, "1.0E7"),
+        (12_345_678.9, "1.23456789E7"),
+        (0.001, "0.001"),
+        (0.0001, "1.0E-4"),
+        (1e300, "1.0E300"),
+    ],
+)
+def test_quota_is_printed_as_java_prints_a_double(value: float, text: str) -> None:
+    assert configs.java_double(value) == text
+
+
+def test_producer_and_consumer_get_kafkas_acls() -> None:
+    both = options(
+        producer=True, consumer=True, topic=["t"], group=["g"], allow_principal=["User:a"]
+    )
+    found = {
+        resource[:2]: [operation for _, _, operation, _ in entries]
+        for resource, entries in acls.wanted(both).items()
+    }
+    assert found == {
+        ("TOPIC", "t"): ["WRITE", "DESCRIBE", "CREATE", "READ"],
+        ("GROUP", "g"): ["READ"],
+    }
+
+
+def test_acls_are_listed_sorted() -> None:
+    def binding(operation: AclOperation) -> AclBinding:
+        where = (ResourceType.TOPIC, "t", PatternType.LITERAL)
+        return AclBinding(*where, "User:a", "*", operation, AclPermissionType.ALLOW)
+
+    found = acls.by_resource([binding(AclOperation.WRITE), binding(AclOperation.READ)])
+    assert found == {
+        ("TOPIC", "t", "LITERAL"): [
+            ("User:a", "*", "READ", "ALLOW"),
+            ("User:a", "*", "WRITE", "ALLOW"),
+        ]
+    }
+
+
+def test_question_before_a_removal_names_the_resource() -> None:
+    resource = ("TOPIC", "t", "LITERAL")
+    assert acls.question(resource, []) == (
+        "Are you sure you want to delete all ACLs for resource filter `ResourcePatternFilter("
+        "resourceType=TOPIC, name=t, patternType=LITERAL)`? (y/n)"
+    )
+
+
+def test_hmac_must_be_base64() -> None:
+    assert delegation_tokens.parse_hmac("YQ==") == b"a"
+    with pytest.raises(ToolError, match="The HMAC is not Base64"):
+        delegation_tokens.parse_hmac("*")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '"a"', '{"version": 2}', '{"version": "1"}', "[" * 100_000]
+)
+def test_malformed_json_file_is_an_error(text: str) -> None:
+    with pytest.raises(ToolError, match=r"JSON|version"):
+        json_files.parse_json(text)
+
+
+@pytest.mark.parametrize(
+    "partitions",
+    [
+        "1",
+        "[1]",
+        "[{}]",
+        '[{"topic": 1, "partition": 0}]',
+        '[{"topic": "a", "partition": "0"}]',
+        '[{"topic": "a", "partition": true}]',
+    ],
+)
+def test_malformed_partitions_are_an_error(partitions: str) -> None:
+    text = f'{{"partitions": {partitions}}}'
+    for parse in (
+        leader_election.parse_partitions,
+        delete_records.parse_offsets,
+        reassign_partitions.parse_reassignment,
+    ):
+        with pytest.raises(ToolError, match="is not a"):
+            parse(text)
+
+
+A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
+
+
+def test_unfinished_reassignments_are_reported() -> None:
+    moving = {A1: PartitionReassignment([1, 2, 3], [3], [1])}
+    lines = reassign_partitions.states([(A0, [1, 2]), (A1, [2, 3])], {A0: [2, 1]}, moving)
+    assert lines == [
+        "Status of partition reassignment:",
+        "There is no active reassignment of partition a-0, but replica set is 2,1 rather than 1,2.",
+        "Reassignment of partition a-1 is still in progress.",
+    ]
+    assert reassign_partitions.reassignment_lines(moving) == [
+        "Current partition reassignments:",
+        "a-1: replicas: 1,2,3. adding: 3. removing: 1.",
+    ]
+
+
+def test_proposal_spreads_replicas_over_racks() -> None:
+    nodes = [Node(1, "h", 1, "r1"), Node(2, "h", 1, "r1"), Node(3, "h", 1, "r2")]
+    proposed = reassign_partitions.proposal({A0: [1, 2], A1: [1, 2]}, nodes)
+    racks = {node.id: node.rack for node in nodes}
+    assert [{racks[each] for each in replicas} for replicas in proposed.values()] == [
+        {"r1", "r2"},
+        {"r1", "r2"},
+    ]
+    assert len({tuple(replicas) for replicas in proposed.values()}) == 2
+
+
+def test_throttles_name_sources_and_destinations() -> None:
+    moves = reassign_partitions.moves({A0: [2, 3]}, {A0: [1, 2]}, {})
+    assert moves == {A0: ([1, 2], [3])}
+    assert reassign_partitions.throttled_replicas(moves) == {"a": ("0:1,0:2", "0:3")}
+
+
+def test_replicas_cannot_be_moved_to_a_directory() -> None:
+    text = '{"partitions":[{"topic":"a","partition":0,"replicas":[1],"log_dirs":["/tmp"]}]}'
+    with pytest.raises(ToolError, match='write "any" in "log_dirs"'):
+        reassign_partitions.parse_reassignment(text)
+
+
+def test_feature_levels_are_parsed() -> None:
+    assert features.parse_levels(["a=1", "b = -2"], "upgrade") == {"a": 1, "b": -2}
+    assert features.parse_levels(["a"], "disable") == {"a": 0}
+    with pytest.raises(ToolError, match="unable to parse 40000 as a short"):
+        features.parse_levels(["a=40000"], "upgrade")
+    with pytest.raises(ToolError, match="Feature a was specified more than once"):
+        features.parse_levels(["a=1", "a=2"], "upgrade")
+
+
+def test_brokers_are_a_list_of_ids() -> None:
+    assert log_dirs.parse_brokers("1,,2") == {1, 2}
+    with pytest.raises(ToolError, match="write 1,2"):
+        log_dirs.parse_brokers("one")
+
+
+def test_group_table_has_the_chosen_columns() -> None:
+    table = groups.group_table(
+        [GroupOverview("readers", "consumer", "Stable", "classic")], types=True, states=False
+    )
+    assert [line.split() for line in table] == [["GROUP", "TYPE"], ["readers", "Classic"]]
+
+
+def test_members_are_counted_by_their_assignment() -> None:
+    """An assignment of another protocol counts as 0 partitions."""
+    # A version, one topic with two partitions, and user data.
+    assignment = bytes.fromhex("0000 00000001 0001 61 00000002 00000000 00000001 ffffffff")
+    assert groups.partition_count(assignment) == 2
+    assert groups.partition_count(b"other") == 0
+    member = GroupMember("m-1", None, "app", "/127.0.0.1", b"", assignment)
+    header, row = groups.member_lines("readers", [member])
+    assert header.split() == ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
+    assert row.split() == ["readers", "m-1", "/127.0.0.1", "app", "2"]
+
+
+@pytest.mark.parametrize(
+    ("check", "given", "reason"),
+    [
+        (groups.check, {"list": True, "state": "Flying"}, "Invalid state list 'Flying'"),
+        (configs.check, {"describe": True}, "At least one entity type must be specified"),
+        (leader_election.check, {"election_type": "best"}, "Cannot parse argument 'best'"),
+        (log_dirs.check, {}, "Missing required argument"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_rejected(
+    check: object, given: dict[str, object], reason: str
+) -> None:
+    assert callable(check)
+    with pytest.raises(UsageFault, match=reason):
+        check(options(**given))
