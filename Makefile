@@ -14,7 +14,7 @@ STAMP := $(VENV)/.setup-done
 unexport PYTHONDONTWRITEBYTECODE
 DATA_DIR ?= .bridgehead
 
-.PHONY: demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars help setup first-hour docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
+.PHONY: profile-pipeline demo-policies demo-dialects demo-authorization test-docker chaos-docker read-after-write forwarded-principals pipeline prove-pipeline bench-pipeline wheel release image image-offline prerequisites image-clean kafka-jars help setup first-hour docs demo bench test test-fast test-long fidelity lint fmt check up down proto proto-check lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,13 +54,16 @@ pipeline: setup ## tables, verdicts and a report of the last demo, on Spark (in 
 bench-pipeline: setup ## the pipeline with 1, 4 and 16 million events (ARGS="--millions 1,4")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_scale $(ARGS)
 
+profile-pipeline: setup ## the cost of each table, from Spark's event log (ARGS="--evidence DIR")
+	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_profile $(ARGS)
+
 prove-pipeline: setup ## planted violations in 4 million events; ARGS=judges, kills or cluster for others
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_proof $(or $(ARGS),planted)
 
 bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
-# One worker a core of a two-core machine; more if the machine has more.
+# One worker for each core of a two-core machine; use more on a larger one.
 TEST_WORKERS ?= 2
 PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -82,6 +85,7 @@ chaos-docker: setup ## kill, pause and disconnect brokers and ZooKeeper members;
 fidelity: setup ## compare with recordings of Kafka 3.9.1; LIVE=1: with a live one (ARGS="--seed N")
 ifdef LIVE
 	@PYTHONPATH=. $(BIN)/python -m fidelity.live_comparison $(or $(ARGS),--recorded)
+	@$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m fidelity.compare_tools)
 else
 	@$(BIN)/python -m pytest tests/integration/test_fidelity.py tests/integration/test_znodes_equal_kafkas.py $(ARGS)
 endif
@@ -95,6 +99,10 @@ forwarded-principals: setup ## check principals during failovers (ARGS="--reques
 .PHONY: attack
 attack: setup ## attack a cluster from outside with a million frames (ARGS="--frames N --seed N")
 	@$(BIN)/python -m tests.hostile $(ARGS)
+
+.PHONY: prove-kips
+prove-kips: setup ## each row of docs/kips.md fails with its mutant (ARGS="--rows 590.9" or "--fraction 0.1")
+	@$(BIN)/python -m tests.kips --workers $(TEST_WORKERS) $(ARGS)
 
 .PHONY: every-write-api audit
 every-write-api: setup ## every write API while the controller is killed (ARGS="--objects N --kills N")
@@ -130,7 +138,7 @@ kafka-jars: ## fetch the jars of Kafka 3.9.1 with Maven, for comparisons
 up: setup ## start ZooKeeper and three brokers in the background (DATA_DIR=.bridgehead)
 	@$(BIN)/bridgehead up --detach --data-dir $(DATA_DIR)
 
-down: setup ## stop them
+down: setup ## stop the cluster of `make up`
 	@$(BIN)/bridgehead down --data-dir $(DATA_DIR)
 
 IMAGES = node zookeeper cluster tools

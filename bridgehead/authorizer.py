@@ -6,7 +6,7 @@ An authorizer is a class that every node can import, named by its dotted path:
 
 Each node builds one with the broker's properties and calls it for every element of every request.
 It must be a pure function of its arguments: the same verdict on every broker, without waiting. An
-exception denies. The cluster stores ACLs whether or not the authorizer uses them.
+exception counts as a denial. The cluster stores ACLs whether or not the authorizer uses them.
 
     class OnlyAliceCreates:
         def __init__(self, properties: Mapping[str, str]) -> None: ...
@@ -100,7 +100,7 @@ class Principal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The client and its request; for a forwarded request also the client, not the broker."""
+    """The client and its request. A forwarded request, too, has the client, not the broker."""
 
     principal: Principal
     host: str  # the client's address

@@ -24,15 +24,15 @@ MARKER = "bridgehead"
 _ARGUMENTS = ("brokers", "listeners", "users", "acls", "policies", "dialect", "properties")
 _LISTENERS = {"CLIENTS": "SASL_PLAINTEXT"}
 _RUNNING_MAX = 2
-"""Clusters that keep running for later tests, each with other options."""
+"""How many clusters with different options run at a time."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}({', '.join(f'{name}=…' for name in _ARGUMENTS)}): the cluster that "
-        "bridgehead_cluster is for this test",
+        f"{MARKER}({', '.join(f'{name}=…' for name in _ARGUMENTS)}): configure the cluster of "
+        "the fixture bridgehead_cluster for this test",
     )
 
 
@@ -57,7 +57,7 @@ def bridgehead_cluster(
     bridgehead_cluster_options: dict[str, Any],
     _bridgehead_clusters: _Clusters,
 ) -> Cluster:
-    """A cluster like a new one: all brokers run, and nothing of earlier tests is left."""
+    """A cluster that is like a new one: all brokers run, and earlier tests have left nothing."""
     markers = list(request.node.iter_markers(MARKER))
     return _bridgehead_clusters.get(cluster_options(bridgehead_cluster_options, markers))
 
@@ -91,17 +91,17 @@ class _Clusters:
                 cluster.stop()
         self.stop(keep=_RUNNING_MAX - 1)
         cluster = _new(options, self._folders)
-        self._running[key] = cluster.__enter__()  # It stops what it started if that fails.
+        self._running[key] = cluster.__enter__()  # If it fails, it stops what it has started.
         return cluster
 
     def stop(self, *, keep: int) -> None:
-        """Stop the least recently used clusters; `keep` of them go on."""
+        """Stop the least recently used clusters until `keep` of them are left."""
         while len(self._running) > keep:
             self._running.pop(next(iter(self._running))).stop()
 
 
 def _new(options: Mapping[str, Any], folders: pytest.TempPathFactory) -> Cluster:
-    from bridgehead.cluster import Cluster  # a suite without clusters does not pay for it
+    from bridgehead.cluster import Cluster  # imported only if a test uses a cluster
 
     return Cluster(**{"data_dir": folders.mktemp("bridgehead"), **options})
 
@@ -123,12 +123,12 @@ def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark])
             )
         marked |= mark.kwargs
         properties |= mark.kwargs.get("properties", {})
-    if "users" in marked:  # They need a listener on which they can log in.
+    if "users" in marked:  # Users need a listener on which they can log in.
         marked.setdefault("listeners", defaults.get("listeners") or _LISTENERS)
     if "dialect" in marked:
         sections = marked.get("listeners") or defaults.get("listeners")
-        shape = properties.get("listeners", "PLAINTEXT://")
-        names = sections or [each.partition("://")[0].strip() for each in shape.split(",")]
+        listed = properties.get("listeners", "PLAINTEXT://")
+        names = sections or [each.partition("://")[0].strip() for each in listed.split(",")]
         dialect = marked.pop("dialect")
         for name in names:
             properties[f"listener.name.{name.lower()}.bridgehead.dialect"] = dialect

@@ -1,1 +1,1 @@
-"""What clients talk to: Kafka listeners, routing, forwarding, the metadata cache."""
+"""The broker half of a node: Kafka listeners, routing, forwarding, the metadata cache."""

@@ -1,7 +1,7 @@
-"""Keeps a broker's ACLs current: reads all when it connects, then those that change.
+"""Keeps a broker's ACLs current: reads all in each new session, then those that change.
 
-kazoo drops watches at every reconnect, and ZooKeeper purges notifications, so each reconnect reads
-everything again. Reads run one at a time: an older one must not overwrite a newer one.
+kazoo drops watches at every reconnect, so they are set again. Old notifications are purged, so a
+new session reads everything. Reads run one at a time: an older one must not overwrite a newer one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AclListener(Protocol):
         """One pattern was read again; `version` is its znode's, None when it was deleted."""
 
     def acls_are_of(self, zxid: int | None) -> None:
-        """All ACLs are those of this zxid; None when they were read at different moments."""
+        """The ACLs are those at this zxid; None if they were read at different times."""
 
 
 class AclFollower:
@@ -131,7 +131,7 @@ class AclFollower:
             return await session.children(parent, watch)
         except NoSuchZnodeError:
             self._watched.discard(parent)
-            _log.error("%s is missing: ACLs are read again when this broker reconnects", parent)
+            _log.error("%s is missing: this broker misses ACL changes until it reconnects", parent)
             return []
 
 

@@ -1,7 +1,7 @@
-"""Holds new connections until the quotas admit them; nothing is read from them before.
+"""Holds new connections until the quotas admit them, and reads nothing from them before.
 
 Each listener admits one connection at a time, as Kafka's acceptor does. Waiting sockets cost
-memory: beyond a thousand, new ones are closed immediately.
+memory, so at most a thousand may wait. Others are closed immediately.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Admission:
             self._advance(queue)
 
     def left(self, listener: str, address: str) -> None:
-        """Release the place of an admitted client that disconnected."""
+        """Release the slot of an admitted client that disconnected."""
         self.quotas.remove(listener, address)
         self.look_again()
 
@@ -113,13 +113,13 @@ class Admission:
             self.quotas.take_back(listener, delay_ms)
             self._keep_waiting(transport, delay_ms)
             return
-        most = self.quotas.add(listener, arrival.address)
-        if most is not None:
+        limit = self.quotas.add(listener, arrival.address)
+        if limit is not None:
             _log.info(
                 "Rejected connection from %s, address already has the configured maximum of %d "
                 "connections.",
                 arrival.address,
-                most,
+                limit,
             )
             transport.abort()
             return
@@ -127,7 +127,7 @@ class Admission:
         arrival.enter()
 
     def _keep_waiting(self, transport: asyncio.Transport, delay_ms: int) -> None:
-        """Hold the connection unserved, then close it when its address may connect again."""
+        """Read nothing from the connection; close it when its address may connect again."""
         rates = self._rates
         rates.kept_waiting += 1
 

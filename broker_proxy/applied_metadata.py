@@ -1,8 +1,8 @@
-"""How far this broker has applied the cluster's metadata, and when it may answer reads.
+"""Tracks how far this broker has applied the cluster's metadata, and when it may answer reads.
 
 The controller's updates carry topics; ZooKeeper's notifications announce configs and the rest.
-A zxid is applied when both are applied up to it. By default none of this is used: writes wait
-for the controller alone and reads are answered immediately, as in Kafka.
+A zxid is applied when both are applied up to it. By default none of this is used: writes wait only
+for the controller and reads are answered immediately, as in Kafka.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from broker_proxy.forwarding_retry import Step
 from cluster_model.client import Client
 from cluster_model.session_state import ConnectionLostError
 
-# Polling interval for what has no notification.
+# The polling interval for changes without a notification.
 _POLL_EVERY_S: Final = 0.02
 _CANNOT_REPORT_ZXID: Final = (
     "bridgehead.metadata.reads=controller: the active controller cannot report its metadata zxid "
@@ -48,14 +48,14 @@ class AppliedMetadata:
         self._applied = 0
         self._then: Callable[[], None] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._moved = asyncio.Event()
+        self._advanced = asyncio.Event()
         self.zxid = 0
 
     def cache_applied(self, zxid: int, then: Callable[[], None]) -> None:
-        """Note that the metadata cache is at `zxid`.
+        """Record that the metadata cache is at `zxid`.
 
-        `then` is called once the notifications are applied, too. An update that changes only
-        the live brokers has the zxid of the update before it.
+        `then` is called when the notifications are applied, too. An update that changes only the
+        live brokers has the zxid of the previous update.
         """
         self._applied, self._then = max(self._applied, zxid), then
         if self._task is None:
@@ -73,8 +73,8 @@ class AppliedMetadata:
                     continue
                 then()
                 self.zxid = target
-                moved, self._moved = self._moved, asyncio.Event()
-                moved.set()
+                advanced, self._advanced = self._advanced, asyncio.Event()
+                advanced.set()
                 self._on_applied(target)
         finally:
             self._task = None
@@ -82,7 +82,7 @@ class AppliedMetadata:
     async def wait_for(self, zxid: int) -> None:
         """Wait until `zxid` is applied."""
         while self.zxid < zxid:
-            await self._moved.wait()
+            await self._advanced.wait()
 
     def stop(self) -> None:
         """Stop tracking."""
@@ -91,10 +91,10 @@ class AppliedMetadata:
 
 
 class Membership:
-    """Whether the controller includes this broker when it waits for every live broker.
+    """Tracks whether the controller waits for this broker before it answers a write.
 
-    A new registration counts only after an update that arrives later lists this broker as alive:
-    until then writes may have been answered without it.
+    A new registration counts only after a later update lists this broker as alive. Until then the
+    controller may have answered writes without waiting for this broker.
     """
 
     def __init__(self, broker_id: int, has_contact: Callable[[], bool]) -> None:
@@ -103,7 +103,8 @@ class Membership:
         self._has_contact = has_contact
         self._is_registered = False
         self._is_listed = False
-        self.generation = 0  # of the registration; updates belong to the one in which they arrive
+        # The number of the registration. An update belongs to the one during which it arrives.
+        self.generation = 0
 
     def registered(self) -> None:
         """Start a new registration."""
@@ -150,7 +151,7 @@ class ReadGate:
                 if self._newest is not None:
                     await self._metadata.wait_for(await self._newest())
                     self._is_warned = False
-                # ZooKeeper's return has no notification.
+                # Nothing notifies this coroutine when ZooKeeper is reachable again.
                 while self._membership is not None and not self._membership.is_current:  # noqa: ASYNC110
                     await asyncio.sleep(_POLL_EVERY_S)
         except ApiError as rejection:
@@ -189,7 +190,7 @@ class NewestZxid:
 
         Raises:
             ApiError: REQUEST_TIMED_OUT when no controller answered in time,
-                UNSUPPORTED_VERSION when the active one cannot report its zxid.
+                UNSUPPORTED_VERSION when the active controller cannot report its zxid.
         """
         if self._next is None:
             self._next = asyncio.create_task(self._after(self._running))

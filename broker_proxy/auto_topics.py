@@ -1,10 +1,10 @@
 """Automatic creation of topics (docs/kafka/topics.md#automatic-creation).
 
-Metadata creates missing topics as the client, FindCoordinator creates internal topics as the
+Metadata creates missing topics as the client; FindCoordinator creates internal topics as the
 broker. Each creation is a CreateTopics request of the broker, forwarded like a client's (KIP-590
-§Internal CreateTopicsRequest Routing). A forwarding broker answers its client before the
-controller has answered; the controller's own broker knows the outcome first. The response has no
-room for the reason of a failed creation; the evidence has.
+§Internal CreateTopicsRequest Routing). A forwarding broker answers its client without waiting for
+the controller; the controller's own broker waits for the outcome. The response cannot carry the
+reason of a failed creation; the log and the evidence have it.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _log = logging.getLogger(__name__)
 # In the drafted dialect the broker waits for the controller's response.
 _DRAFTED: Final = "drafted"
 # A forwarding broker uses the newest version, whose mutation quota is strict; the controller's own
-# broker uses one that is charged and never rejected
+# broker uses an older one, which is charged and never rejected
 # (docs/kafka/topics.md#steps-of-an-automatic-creation).
 _FORWARDED_VERSION: Final = 7
 _PERMISSIVE_VERSION: Final = 5
 # Bounds concurrent creations, because clients choose the names.
 IN_FLIGHT_MAX: Final = 10_000
-# Outcomes of a creation after which the topic exists, or may soon.
+# Errors of a creation after which the topic exists or may soon exist.
 _CREATED_OR_PENDING: Final = frozenset(
     {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.REQUEST_TIMED_OUT}
 )
@@ -74,10 +74,11 @@ class AutoTopics:
         broker: Client,
         log: EventLog,
     ) -> None:
-        """`waits` is True on the controller's own broker and on one that does not forward.
+        """`waits`: whether a topic is created before the client is answered, as in Kafka.
 
-        Then the topic is created before the client is answered, as in Kafka. `broker` is this
-        broker as the client of its own requests.
+
+        It returns True on the controller's own broker and on one that does not forward. `broker` is
+        this broker as the client of its own requests.
         """
         self._forward = forward
         self._current = current
@@ -93,8 +94,9 @@ class AutoTopics:
     ) -> Mapping[str, ErrorCode]:
         """Create missing topics with legal names as the client of `request` (Metadata).
 
-        Returns an error per name. The client retries after both: LEADER_NOT_AVAILABLE when the
-        topic was created, UNKNOWN_TOPIC_OR_PARTITION when its creation was only requested.
+        Returns an error per name: LEADER_NOT_AVAILABLE if the topic was created,
+        UNKNOWN_TOPIC_OR_PARTITION if its creation was only requested. The client retries after
+        both.
         """
         errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         claimed = self._claim(names)

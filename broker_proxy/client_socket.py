@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
 # Responses of one read are joined into one write.
 RESPONSES_JOINED_MAX: Final = 64
-# How long a TLS handshake may take, and its shutdown by the client.
+# Time limits of a TLS handshake, and of the TLS shutdown by the client.
 HANDSHAKE_S: Final = 30.0
 _TLS_SHUTDOWN_S: Final = 2.0
 # No mechanism here needs more, and two thousand unauthenticated clients may send that much
@@ -73,7 +73,7 @@ class ConnectionServices:
 
 
 class Connections(Protocol):
-    """All connections of a broker, which each of them reports to."""
+    """All connections of a broker. Each connection reports its changes here."""
 
     services: ConnectionServices
 
@@ -84,11 +84,11 @@ class Connections(Protocol):
         ...
 
     def authenticated(self, protocol: ClientSocket) -> None:
-        """Note that a client met its listener's login requirements."""
+        """Record that a client met its listener's login requirements."""
         ...
 
     def memory_changed(self, protocol: ClientSocket, connection: ClientConnection) -> None:
-        """Note that a connection's requests take more or less memory."""
+        """Record that a connection's requests take more or less memory."""
         ...
 
     def dismiss(self, protocol: ClientSocket, connection: ClientConnection) -> None:
@@ -129,7 +129,7 @@ class ClientSocket(asyncio.Protocol):
         self._connections.arrive(self, self._transport, self._listener)
 
     def begin(self, connection: ClientConnection) -> None:
-        """Start serving an admitted connection, after a TLS handshake where there is one."""
+        """Start serving an admitted connection; on a TLS listener the handshake comes first."""
         assert self._transport is not None
         self.last_active_s = self._services.now_s()
         self._connection = connection
@@ -332,7 +332,7 @@ class ClientSocket(asyncio.Protocol):
         return answer, request.progress.throttle_ms
 
     async def _mute(self, throttle_ms: int) -> None:
-        """Serve nothing for `throttle_ms`, or until the client or the server ends (KIP-219)."""
+        """Serve nothing for `throttle_ms`, or until the client disconnects or the server stops."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(throttle_ms / 1000):
                 await self._ended.wait()

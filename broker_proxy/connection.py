@@ -16,7 +16,7 @@ from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
 from broker_proxy.request_memory import Held
 
-# Read-ahead limits: enough to keep a pipelining client busy, little enough that a client that
+# Read-ahead limits: high enough to keep a pipelining client busy, and low enough that a client that
 # never reads its responses costs little memory.
 FRAMES_QUEUED_MAX: Final = 128
 QUEUED_BYTES_MAX: Final = 1024 * 1024
@@ -85,7 +85,7 @@ class ClientConnection:
         return not self._queued
 
     def next_frame(self) -> bytes | None:
-        """Return the next frame, or None; the previous one is answered."""
+        """Return the next frame, or None. The previous one counts as answered."""
         self.end_execution()
         if not self._queued:
             return None
@@ -95,11 +95,11 @@ class ClientConnection:
         return frame
 
     def end_execution(self) -> None:
-        """Note that no request is executing."""
+        """Record that no request is executing."""
         self._executing_bytes = 0
 
     def drop_frames(self) -> None:
-        """Drop what is not executing: the connection is closed."""
+        """Drop the frames that are not executing, because the connection is closed."""
         self._frames.clear()
         self._queued.clear()
         self._queued_bytes = 0

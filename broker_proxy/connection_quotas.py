@@ -1,9 +1,9 @@
-"""Limits on the connections of a broker, a listener and an address, and on new ones. Pure.
+"""Limits on the number of connections and on the rate of new ones. Pure.
 
 `max.connections` (KIP-402), `max.connections.per.ip` and its overrides (KIP-308) and
-`max.connection.creation.rate` (KIP-612), as in Kafka 3.9's ConnectionQuotas: excess connections of
-one address are rejected, all others wait. An inter-broker listener, unless it is the only one, is
-exempt from the broker-wide limits. The clock is injected.
+`max.connection.creation.rate` (KIP-612), as in Kafka 3.9's ConnectionQuotas: connections over the
+limit of an address are rejected; those over another limit wait. An inter-broker listener, unless it
+is the only one, is exempt from the broker-wide limits. The clock is injected.
 """
 
 from __future__ import annotations
@@ -62,15 +62,16 @@ def _overrides(text: str) -> dict[str, int]:
     for item in filter(None, (part.strip() for part in text.split(","))):
         host, _, count = item.rpartition(":")
         try:
-            found[_address(host.strip())] = int(count)
-        except (OSError, ValueError):
+            found[ip_address(host.strip())] = int(count)
+        except ValueError:
             _log.warning(
                 "max.connections.per.ip.overrides: %s has no effect; use an IP address", item
             )
     return found
 
 
-def _address(host: str) -> str:
+def ip_address(host: str) -> str:
+    """Return an address in canonical form. Raises ValueError for a host name."""
     try:
         return str(ipaddress.ip_address(socket.inet_aton(host)))  # Accepts 127.1, as Java does.
     except OSError:
@@ -108,7 +109,7 @@ class ConnectionQuotas:
         return listener == self._protected
 
     def delay_ms(self, listener: str) -> int:
-        """Count one new connection; return how long it has to wait for admission."""
+        """Count one new connection; return the milliseconds that it must wait for admission."""
         now_s, delay_ms = self._now_s(), 0
         if not self.is_protected(listener):
             delay_ms = self._record(self._broker_rate, self.limits.broker_rate, now_s)
@@ -129,7 +130,7 @@ class ConnectionQuotas:
         return min(self._window_ms, math.floor(wait_ms + 0.5))
 
     def take_back(self, listener: str, delay_ms: int) -> None:
-        """Uncount the last connection, which exceeds its address's rate and is held."""
+        """Remove the last connection from the rates, because it exceeds the rate of its address."""
         if not self.is_protected(listener):
             self._broker_rate.take_back()
         self._rates[listener].take_back()
@@ -143,19 +144,17 @@ class ConnectionQuotas:
         return self.is_protected(listener) or self._total < limits.broker
 
     def add(self, listener: str, address: str) -> int | None:
-        """Count a connected client; return the address's limit when it is exceeded."""
-        most = self.limits.per_ip_overrides.get(address, self.limits.per_ip)
-        if self._by_address[address] >= most:
-            if not self._by_address[address]:
-                del self._by_address[address]
-            return most
+        """Count a connected client, or return the address's limit if it is reached."""
+        limit = self.limits.per_ip_overrides.get(address, self.limits.per_ip)
+        if self._by_address[address] >= limit:
+            return limit
         self._by_address[address] += 1
         self._by_listener[listener] += 1
         self._total += 1
         return None
 
     def remove(self, listener: str, address: str) -> None:
-        """Uncount a client."""
+        """Remove a client from the counts."""
         self._total -= 1
         self._by_listener[listener] -= 1
         self._by_address[address] -= 1
@@ -170,7 +169,7 @@ class ConnectionQuotas:
     # --- For the metrics -------------------------------------------------------------------
 
     def broker_accept_rate(self) -> float:
-        """New connections per second, without the protected listener's."""
+        """New connections per second, without those of the protected listener."""
         return self._broker_rate.measure(self._now_s())
 
     def accept_rates(self) -> Mapping[tuple[str, ...], float]:
@@ -179,11 +178,11 @@ class ConnectionQuotas:
         return {(name,): rate.measure(now_s) for name, rate in self._rates.items()}
 
     def throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """How long connections waited for the rate of the broker or of the listener."""
+        """The average delay of connections over the rate of the broker or of the listener."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._delays.items()}
 
     def address_throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """How long connections over the rate of their address were held."""
+        """The average delay of connections over the rate of their address."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._address_delays.items()}

@@ -1,24 +1,24 @@
 """Per-address connection rate limits: `connection_creation_rate` of ip entities (KIP-612).
 
-Each broker counts on its own, as in Kafka. A connection over the rate is not counted; it is held
-unserved and closed when the rate allows again, at most a window later. The clock is injected.
+Each broker counts on its own, as in Kafka. A connection over the rate is not counted. The broker
+reads nothing from it, and closes it when the rate allows another connection, after one window at
+most. The clock is injected.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import math
-import socket
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from broker_proxy.connection_quotas import ip_address
 from cluster_model.entity_names import desanitize
 from cluster_model.znodes import DEFAULT_ENTITY
 from metrics.windows import Rate
 
 _KEY: Final = "connection_creation_rate"
-# Clients choose their addresses: beyond this the least recently connected one is dropped.
+# Bounds the memory, because clients choose their addresses; the least recent one is dropped.
 _ADDRESSES_MAX: Final = 10_000
 _KEPT_WAITING_MAX: Final = 1_000
 
@@ -50,9 +50,9 @@ class ConnectionRates:
             self._limits.pop(address, None)
 
     def delay_ms(self, address: str) -> int | None:
-        """Count one connection; return None to admit it, else how long to hold it.
+        """Count one connection; return None to admit it, else the delay before it is closed.
 
-        0 closes it immediately, because too many are held already.
+        The delay is 0 if too many connections already wait.
         """
         limit = self._limits.get(address, self._limits.get(DEFAULT_ENTITY))
         if limit is None:
@@ -80,15 +80,15 @@ def _number(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
-        return None  # An invalid value, written by other means.
+        return None  # An invalid value, written directly to ZooKeeper.
 
 
 def _address(stored_name: str) -> str | None:
-    """Return the address of an ip entity as connections show it; None for a host name."""
+    """Return an ip entity's address in canonical form, or DEFAULT_ENTITY; None for a host name."""
     name = desanitize(stored_name)
     if name is None:
         return DEFAULT_ENTITY
     try:
-        return str(ipaddress.ip_address(socket.inet_aton(name)))  # Accepts 127.1, as Java does.
-    except OSError:
+        return ip_address(name)
+    except ValueError:
         return None

@@ -45,7 +45,7 @@ class Coordinators:
 
 
 def partition_of(key: str, partitions: int) -> int:
-    """Return the partition of a key: the absolute value of its Java hash.
+    """Return the partition of a key: the absolute value of its Java hash, modulo `partitions`.
 
     See docs/kafka/records-and-groups.md#findcoordinator. Integer.MIN_VALUE, which has no absolute
     value, counts as 0.

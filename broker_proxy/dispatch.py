@@ -1,8 +1,8 @@
-"""Carries one request from its decoded header to its response, and logs the evidence.
+"""Handles one request from its decoded header to its response, and logs the evidence.
 
 The route comes from `routing`, the meaning of an Envelope reply from `forwarding_retry`, the
 responses from `apis`. The body is decoded here, once: a malformed one closes the connection, as
-in Kafka. A forwarded body travels as the client sent it. A response of None closes the connection.
+in Kafka. A body is forwarded as the client sent it. A response of None closes the connection.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Dispatcher:
         )
 
     async def _execute(self, request: ClientRequest, message: Any, way: Route) -> _Done:
-        """Execute the request; any exception becomes a response in the API's own shape."""
+        """Execute the request; any exception becomes an error response of its API."""
         try:
             if way is Route.LOCAL:
                 if not await self._is_fresh(request):
@@ -218,7 +218,7 @@ class Dispatcher:
             return self._error(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
     async def _is_fresh(self, request: ClientRequest) -> bool:
-        """Wait until a read can be answered; False when only a stale answer is possible."""
+        """Wait until a read can be answered; False if its response could be stale."""
         if self._read_gate is None or request.header.api_key in _NO_METADATA:
             return True
         return await self._read_gate.pass_through()
@@ -243,7 +243,7 @@ class Dispatcher:
         return _Done(body, self._image_zxid(), int(error))
 
     async def _write(self, request: ClientRequest, message: Any, body: bytes, way: Route) -> _Done:
-        """Have the controller or this broker write it; `body` encodes `message`."""
+        """Forward a write, or execute it on this broker; `body` encodes `message`."""
         if way is Route.FORWARD:
             return await self._forward(request, message, body)
         assert self._write_directly is not None
@@ -293,10 +293,15 @@ class Dispatcher:
     async def _split(
         self, request: ClientRequest, message: Any, split: SplitApi, way: Route
     ) -> _Done:
-        """Answer this broker's elements, forward the others, merge in the order of the request."""
+        """Answer this broker's elements, forward the others, merge in the order of the request.
+
+        KIP-590's draft wraps the whole request. A broker below the bridge release executes it
+        itself.
+        """
         key, version = request.header.api_key, request.header.api_version
         dialect = request.client.dialect
-        local, rest = await split.split(request, message)
+        is_wrapped = dialect == "drafted" and way is Route.FORWARD
+        local, rest = await split.split(request, message, is_wrapped=is_wrapped)
         if rest is None:
             response = request.progress.response = split.merge(request, message, local, None)
             return _Done(encode_response(key, version, response, dialect), self._image_zxid())

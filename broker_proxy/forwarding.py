@@ -28,7 +28,7 @@ class ControllerLink(Protocol):
     """A way to the controller: a gRPC channel, or the controller in this process."""
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
-        """Send an Envelope; the future ends in its reply or in ChannelClosedError."""
+        """Send an Envelope; return a future of its reply, which may raise ChannelClosedError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """How forwarding ended. `response` is set for RELAY; `zxid` is that of the reply."""
+    """The result of forwarding. `response` is set for RELAY; `zxid` is that of the reply."""
 
     step: Step
     response: bytes | None
@@ -111,13 +111,13 @@ class ForwardingManager:
                 waiter.set_result(None)
 
     async def forward(self, request: ClientRequest, body: bytes) -> Forwarded:
-        """Send one request until it is answered or `request.timeout.ms` have passed.
+        """Send one request, with resends, until it is answered or `request.timeout.ms` passes.
 
         `body` is the client's, or the part of it that this broker does not answer itself
         (docs/kafka/forwarding.md#forwardable-apis).
 
         Raises:
-            Exception: whatever a custom principal serde raises.
+            Exception: anything that a custom principal serde raises.
         """
         identity = self.next_identity()
         self._unfinished[identity.sequence] = None

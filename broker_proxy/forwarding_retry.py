@@ -1,7 +1,7 @@
-"""What the broker does after each reply to an Envelope. KIP-590 §EnvelopeResponse Handling. Pure.
+"""Decides the next step after each reply to an Envelope. KIP-590 §EnvelopeResponse Handling. Pure.
 
-The full table of docs/kafka/forwarding.md#outcomes-at-the-forwarding-broker; the forwarding manager
-executes it.
+Contains the full table of docs/kafka/forwarding.md#outcomes-at-the-forwarding-broker; the
+forwarding manager executes the steps.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Step(Enum):
 
     RELAY = auto()  # return the inner response to the client, unread
     RETRY = auto()  # find the controller and send the same Envelope again
-    UNKNOWN_SERVER_ERROR = auto()  # in the API's own shape; the reason is logged
+    UNKNOWN_SERVER_ERROR = auto()  # as an error response of the API; the reason is logged
     CLOSE = auto()  # so that the client negotiates versions again
-    TIMED_OUT = auto()  # REQUEST_TIMED_OUT in the API's own shape; the outcome is unknown
+    TIMED_OUT = auto()  # REQUEST_TIMED_OUT as an error response of the API; the outcome is unknown
 
 
 _STEPS: Final[Mapping[int, Step]] = {
@@ -43,5 +43,5 @@ def after_reply(reply: EnvelopeReply, *, now_s: float, deadline_s: float) -> Ste
 
 
 def after_broken_channel(*, now_s: float, deadline_s: float) -> Step:
-    """Return the step after a lost connection: the same Envelope again, same identity."""
+    """Return the step after a lost connection; RETRY sends the same Envelope again."""
     return Step.TIMED_OUT if now_s >= deadline_s else Step.RETRY

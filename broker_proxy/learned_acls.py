@@ -1,4 +1,4 @@
-"""This broker's ACLs: the basis of DescribeAcls and of its own authorization."""
+"""This broker's ACLs, for DescribeAcls and for its own authorization."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class LearnedAcls:
         self._seen(pattern, version)
 
     def acls_are_of(self, zxid: int | None) -> None:
-        """Note the zxid at which the ACLs were read."""
+        """Record the zxid at which the ACLs were read."""
         self.as_of = zxid

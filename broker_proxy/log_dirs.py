@@ -1,4 +1,4 @@
-"""The log directories of a broker's replicas, all of which are empty logs.
+"""The log directories of a broker's replicas. Every replica is an empty log.
 
 The first directory holds every replica until a client moves one. Nothing is on disk: moves are
 forgotten when the broker stops.
@@ -22,7 +22,7 @@ class LogDirs:
         self._moved: dict[tuple[bytes, int], str] = {}  # by topic id and partition
 
     def has_replica(self, name: str, partition: int) -> bool | None:
-        """Tell whether this broker has a replica; None when the partition does not exist."""
+        """Return whether this broker has a replica; None when the partition does not exist."""
         topic = self._cache.topics.get(name)
         state = topic.partitions.get(partition) if topic else None
         return None if state is None else self._broker_id in state.replicas

@@ -1,8 +1,8 @@
 """The log levels of this process, by the names of BROKER_LOGGER resources.
 
-Our loggers have their own names; a few of Kafka's loggers that tools use map to ours for the same
-function. Levels are log4j's: FATAL is Python's CRITICAL, TRACE is below DEBUG. Changes last until
-the process ends (KIP-412).
+Our loggers have their own names. A few names of Kafka's loggers, which tools use, map to our
+loggers for the same function. Levels are log4j's: FATAL is Python's CRITICAL, TRACE is below
+DEBUG. Changes last until the process ends (KIP-412).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LoggerLevels:
         return self._root.manager.getLogger(ours) if ours else self._root
 
     def exists(self, name: str) -> bool:
-        """Tell whether a logger of that name is known."""
+        """Return whether a logger of that name is known."""
         return name in self._names()
 
     def levels(self) -> dict[str, str]:

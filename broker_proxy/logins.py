@@ -27,7 +27,7 @@ _INT64_MAX: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A configured listener. Port 0 takes a free one."""
+    """A configured listener. Port 0 selects a free port."""
 
     name: str
     security_protocol: str
@@ -63,7 +63,7 @@ class Logins:
     def identify(
         self, info: ClientConnectionInfo, requirements: LoginRequirements, certificate: bytes | None
     ) -> SaslAuthenticator | None:
-        """Set the principal of a new connection, or return the SASL login that will.
+        """Set the principal of a new connection, or return the SASL login that sets it.
 
         Raises:
             Exception: anything a principal builder raises; the connection must be closed.
@@ -119,7 +119,7 @@ class Logins:
         assert login.mechanism is not None
         info.client = replace(info.client, principal=login.principal)
         ends = login.ends_at_ms
-        # The end of a session without limit does not fit into 64 bits.
+        # The end of a very long session may not fit into 64 bits.
         ends_at_ms = None if ends is None else min(ends, _INT64_MAX)
         self._succeeded(info, login.mechanism, renewed=renewed, ends_at_ms=ends_at_ms)
 

@@ -1,8 +1,8 @@
 """A broker's metadata cache, updated only by the controller's UpdateMetadata.
 
 Updates of an older controller epoch are rejected. A full image in several parts becomes visible
-with its last part. Encoded responses are kept until the next update: with 10,000 partitions a
-kept response is a hundred times faster than encoding it again.
+with its last part. Encoded responses are cached until the next update: with 10,000 partitions a
+cached response is a hundred times faster than encoding it again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cluster_model.update_metadata import LEADER_DURING_DELETE
 from envelope.messages import MetadataUpdate
 
 _VERSION: Final = 8
-# Responses kept per image: enough for every version of every listener and for the topics that
-# clients poll; bounded, because clients choose the names.
+# The limit of cached responses. It is enough for every version on every listener and for the topics
+# that clients poll; there is a limit because clients choose the names.
 _ANSWERS_MAX: Final = 1_000
 NO_CONTROLLER: Final = -1
 
@@ -76,13 +76,13 @@ class MetadataCache:
         self._content = _Content()
         self._arriving: _Content | None = None
         self._answers: dict[Any, bytes] = {}
-        self._epoch_seen = 0  # includes images that are not complete yet
+        self._epoch_seen = 0  # also of images that are not complete yet
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
         self.zxid = 0
 
     def apply(self, update: MetadataUpdate) -> bool:
-        """Apply an update; return False for one of an older controller.
+        """Apply an update; return False for one from an older controller.
 
         See docs/kafka/election-and-epoch.md#checks-at-the-receiving-broker.
         """
@@ -124,11 +124,11 @@ class MetadataCache:
         return self._content.names.get(topic_id)
 
     def controller_moved(self) -> None:
-        """Drop the kept responses, which may name the previous controller."""
+        """Drop the cached responses, which may name the previous controller."""
         self._answers.clear()
 
     def cached_answer(self, key: Any, encode: Callable[[], bytes]) -> bytes:
-        """Return the response kept under `key`; build it with `encode` when there is none."""
+        """Return the response cached under `key`; build it with `encode` if there is none."""
         answer = self._answers.get(key)
         if answer is None:
             if len(self._answers) >= _ANSWERS_MAX:

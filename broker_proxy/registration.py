@@ -17,7 +17,7 @@ _VERSIONS: Final = (1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Two ephemeral znodes. `found` are the stats of `paths`; None: it does not exist."""
+    """Two ephemeral znodes. `found` has the stat of each of `paths`, None if it does not exist."""
 
     broker: BrokerRegistration
     address: NodeAddress
@@ -29,7 +29,7 @@ class Registration:
         return BrokerIdZnode.path(broker_id), NodeZnode.path(broker_id)
 
     def foreign(self, found: Sequence[Stat | None], session_id: int) -> str | None:
-        """Return the path of a znode that another session holds."""
+        """Return the path of a znode that another session holds, None if there is none."""
         for path, stat in zip(self.paths, found, strict=True):
             if stat is not None and stat.ephemeral_owner & (2**64 - 1) != session_id:
                 return path
@@ -47,9 +47,9 @@ class Registration:
         version 1; its czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).
         """
         broker, node = self.paths
-        left = [path for path, stat in zip(self.paths, found, strict=True) if stat is not None]
+        existing = [path for path, stat in zip(self.paths, found, strict=True) if stat is not None]
         return (
-            *(Delete(path) for path in left),
+            *(Delete(path) for path in existing),
             Create(broker, None, ephemeral=True),
             SetData(broker, BrokerIdZnode.encode(self.broker, now_ms), 0),
             Create(node, NodeZnode.encode(self.address), ephemeral=True),

@@ -17,7 +17,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 R = TypeVar("R", bound=Hashable)
 
 SMALL_FRAME_BYTES: Final = 64 * 1024
-# A client that may send and delivers less between two checks is idle.
+# A client that may send, and sends less than this between two checks, is idle.
 PROGRESS_BYTES: Final = 64 * 1024
 # asyncio reads at most this many bytes at once from a connection.
 _READ_BYTES: Final = 256 * 1024
@@ -45,7 +45,8 @@ class RequestMemory(Generic[R]):
         self.bytes_max = bytes_max
         self._excess_from = bytes_max + frame_bytes_max
         self._held: dict[R, Held] = {}
-        self._partial: dict[R, None] = {}  # with an incomplete frame; the earliest begun first
+        # Readers with an incomplete frame, in the order in which these frames began.
+        self._partial: dict[R, None] = {}
         self._muted: set[R] = set()
         self._whole_bytes = self._partial_bytes = 0
         self._checked: dict[R, Held] = {}  # those that could send since the last check
@@ -79,7 +80,7 @@ class RequestMemory(Generic[R]):
             self._partial.setdefault(reader)
 
     def may_read(self, reader: R) -> bool:
-        """Return whether to read on. If not, `released` returns the reader later."""
+        """Return whether to continue reading. If not, `released` returns the reader later."""
         if not self.is_exhausted or self._held.get(reader, _NOTHING).claimed <= SMALL_FRAME_BYTES:
             return True
         if reader == self._first:
@@ -107,7 +108,7 @@ class RequestMemory(Generic[R]):
         return released
 
     def take_excess(self) -> list[R]:
-        """Return the readers to close at once: they exceed the limit by more than one frame."""
+        """Return the readers to close if the limit is exceeded by more than one frame."""
         if self.used <= self._excess_from:
             return []
         return self._take(tuple(self._partial), self._excess_from)
@@ -115,8 +116,8 @@ class RequestMemory(Generic[R]):
     def take_idle(self) -> list[R]:
         """Return the readers to close if the limit has been reached; call it at intervals.
 
-        They could send since the last call and delivered less than `PROGRESS_BYTES`. There are
-        none while complete requests alone reach the limit: their responses free the memory.
+        They could send since the last call and sent less than `PROGRESS_BYTES`. There are none
+        while complete requests alone reach the limit: their responses free the memory.
         """
         before, self._checked = self._checked, {}
         if not self.is_exhausted or self._whole_bytes >= self.bytes_max:

@@ -1,4 +1,4 @@
-"""Where a request goes: derived from the table of all APIs. KIP-590 §Proposed Changes."""
+"""Routes requests by the table of all APIs. KIP-590 §Proposed Changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def route(
 
     The active controller's own broker forwards in-process. Without forwarding a client must find
     the active controller itself, as before KIP-590. `writes_itself`: this broker is below
-    the bridge release and writes configs, quotas, ACLs and tokens itself, even as the controller.
+    the bridge release and writes configs, quotas, ACLs and tokens itself, even if it is the active
+    controller.
     """
     way = DIALECTS[dialect].get(api_key)
     if writes_itself and api_key in WRITTEN_BY_BROKERS:

@@ -1,9 +1,9 @@
 """Kafka listeners and their connections.
 
-A slow, silent or hostile client costs its own buffers and nothing else: frame lengths are checked
-before buffering, reading pauses while responses pile up unread, and idle connections are closed
-after `connections.max.idle.ms`. The number of clients that are not authenticated yet is limited:
-at the limit the oldest of them is closed.
+A slow, silent or hostile client costs only its own buffers: frame lengths are checked before
+buffering, reading pauses while responses pile up unread, and idle connections are closed after
+`connections.max.idle.ms`. The number of clients that are not authenticated yet is limited: at the
+limit the oldest of them is closed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from event_log.events import Connected, Disconnected
 _log = logging.getLogger(__name__)
 # How long written responses may take to reach their clients at shutdown.
 CLOSE_WITHIN_S: Final = 0.5
-# At the limit of queued.max.request.bytes: how often idle clients are looked for, and how many
-# closed ones are logged one by one each time.
+# At the limit of queued.max.request.bytes: the interval of the checks for idle clients, and the
+# number of closed clients that each check logs one by one.
 _MEMORY_CHECK_S: Final = 1.0
 _LOGGED_PER_CHECK: Final = 5
 _BACKLOG: Final = 1024
-# One more unauthenticated client closes the oldest of them.
+# At this limit a new client causes the oldest unauthenticated one to be closed.
 UNAUTHENTICATED_MAX: Final = 2_000
 
 
@@ -122,7 +122,7 @@ class KafkaServer:
         return len(self._unauthenticated)
 
     def authenticated(self, protocol: ClientSocket) -> None:
-        """Note that a client met its listener's login requirements."""
+        """Record that a client met its listener's login requirements."""
         self._unauthenticated.pop(protocol, None)
 
     def arrive(
@@ -214,7 +214,7 @@ class KafkaServer:
         self._log.append(Disconnected(connection=connection.info.connection_id))
 
     def memory_changed(self, protocol: ClientSocket, connection: ClientConnection) -> None:
-        """Note that a connection's requests take more or less memory."""
+        """Record that a connection's requests take more or less memory."""
         memory = self.services.memory
         memory.update(protocol, connection.held)
         self._close_for_memory(memory.take_excess())
@@ -233,7 +233,9 @@ class KafkaServer:
     def _check_memory(self) -> None:
         memory, self._memory_timer = self.services.memory, None
         if self._unlogged_count > 0:
-            _log.warning("%d more connections were closed for their memory", self._unlogged_count)
+            _log.warning(
+                "%d more connections were closed to free their memory", self._unlogged_count
+            )
         self._unlogged_count = -_LOGGED_PER_CHECK
         self._close_for_memory(memory.take_idle())
         self._release_memory()
@@ -244,8 +246,8 @@ class KafkaServer:
             self._unlogged_count += 1
             if self._unlogged_count <= 0:
                 _log.warning(
-                    "%s: closed in the middle of a request: the requests of all clients take "
-                    "queued.max.request.bytes=%d",
+                    "%s: closed in the middle of a request, because the requests of all clients "
+                    "take queued.max.request.bytes=%d",
                     *(protocol.connection_id, self.services.memory.bytes_max),
                 )
             protocol.give_up_frame()

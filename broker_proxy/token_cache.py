@@ -1,7 +1,7 @@
-"""This broker's delegation tokens, for logins with `tokenauth` and for describing them.
+"""This broker's delegation tokens, for logins with `tokenauth` and DescribeDelegationToken.
 
-Updated by ZooKeeper's change notifications. On the active controller the tokens of its image are
-used, which are newer.
+Updated by ZooKeeper's change notifications. The active controller's own broker uses the tokens of
+the controller's image, which are newer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TokenCache:
         active_tokens: Callable[[], Tokens | None] = lambda: None,
         seen: Callable[[str, DelegationToken | None], None] = lambda _id, _token: None,
     ) -> None:
-        """`new_salt` returns that many random bytes.
+        """`new_salt` returns the given number of random bytes.
 
         `active_tokens` returns the active controller's tokens, None on a standby. `seen` is called
         with every token that is read again, or with None if it was removed.
@@ -87,6 +87,6 @@ class TokenCache:
         return None if token is None else token.owner.name
 
     def expires_at_ms(self, token_id: str) -> int | None:
-        """Return when a token expires unless it is renewed."""
+        """Return the time at which a token expires unless it is renewed."""
         token = self.tokens.get(token_id)
         return None if token is None else token.expiry_ms

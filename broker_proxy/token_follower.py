@@ -31,7 +31,7 @@ class TokenFollower:
         ZooKeeper purges old notifications, so each new session reads every token.
 
         Raises:
-            ConnectionLostError: the reconnect calls this again.
+            ConnectionLostError: `follow` must be called again after the reconnect.
         """
         async with self._lock:
             await self._follow(session, again)

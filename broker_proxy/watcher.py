@@ -19,9 +19,10 @@ from broker_proxy.acl_follower import AclFollower, AclListener
 from broker_proxy.registration import Registration
 from broker_proxy.token_cache import TokenCache
 from broker_proxy.token_follower import TokenFollower
-from cluster_model.image import BrokerRegistration
+from cluster_model.image import BrokerRegistration, Topic
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError, SessionState
+from cluster_model.topic_names import has_valid_path
 from cluster_model.znode_access import OPEN_ACCESS, ZooKeeperAccess
 from cluster_model.znodes import (
     BRIDGEHEAD_PATHS,
@@ -33,6 +34,7 @@ from cluster_model.znodes import (
     NodeAddress,
     NodeZnode,
     PartitionZnode,
+    TopicZnode,
     ZnodeContentError,
 )
 from event_log.events import BrokerRegistered, SessionLost, SessionOpened
@@ -111,7 +113,7 @@ class ZooKeeperWatcher:
 
     @property
     def last_contact_s(self) -> float:
-        """Monotonic seconds: when the last request that ZooKeeper answered was sent."""
+        """Monotonic time in seconds at which the last answered request was sent."""
         return self._session.last_contact_s if self._session is not None else -math.inf
 
     @property
@@ -144,7 +146,7 @@ class ZooKeeperWatcher:
             await self._session.close()
 
     async def expire(self) -> None:
-        """Have ZooKeeper expire the broker session (chaos)."""
+        """Have ZooKeeper expire the broker session (for chaos runs)."""
         await self._live.expire()
 
     async def has_start_up_paths(self, more: Sequence[str] = ()) -> bool:
@@ -165,7 +167,7 @@ class ZooKeeperWatcher:
     async def register(self, registration: BrokerRegistration, address: NodeAddress) -> int:
         """Register this broker; return its epoch.
 
-        A killed predecessor keeps the registration until its session ends; this waits for it.
+        The registration of a killed predecessor exists until its session ends; this waits for that.
 
         Raises:
             RegistrationRefusedError: another live broker has this id.
@@ -226,7 +228,7 @@ class ZooKeeperWatcher:
             return
         async with self._registering:
             while True:
-                session, again = self._live, self._registration_moved
+                session, again = self._live, self._registration_changed
                 found = [await session.exists(path, again) for path in registration.paths]
                 if registration.is_intact(found, session.session_id):
                     self._registered(registration, session, found)
@@ -235,7 +237,7 @@ class ZooKeeperWatcher:
                     _log.warning("the registration was deleted or overwritten; registering again")
                 await self._register(registration)
 
-    def _registration_moved(self) -> None:
+    def _registration_changed(self) -> None:
         self._start(self._follow_registration)
 
     async def _until_gone(self, session: ZooKeeperSession, path: str) -> None:
@@ -252,8 +254,8 @@ class ZooKeeperWatcher:
         await self._follow_registration()
         await self._read_controller()
         if self._users_read_in is not self._session:
-            # Notifications are purged once every live broker has seen them: after a lost session
-            # everything is read.
+            # Notifications are purged once every live broker has seen them, so everything is read
+            # after a lost session.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             ips = await self.read_entities("ips")
@@ -264,7 +266,7 @@ class ZooKeeperWatcher:
         await self._follow_acls(connected=True)
 
     async def read_acls_and_tokens(self, zxid: int) -> None:
-        """Read ACLs and tokens at `zxid` or later, before their watches fire.
+        """Read ACLs and tokens at `zxid` or later, without waiting for their watches.
 
         Raises:
             ConnectionLostError: the reconnect reads everything again.
@@ -296,6 +298,24 @@ class ZooKeeperWatcher:
                 invalid.append(str(wrong))
             return {}
 
+    async def read_topic(self, name: str) -> Topic | None:
+        """See StateReader. Invalid content is logged, and the topic counts as missing."""
+        if not has_valid_path(name):
+            return None
+        try:
+            content = TopicZnode.decode(name, (await self._live.get(TopicZnode.path(name))).data)
+        except NoSuchZnodeError:
+            return None
+        except ZnodeContentError as wrong:
+            _log.error("%s", wrong)
+            return None
+        assignment, topic_id, adding, removing = content
+        return Topic(name, topic_id or b"", assignment, (), adding, removing)
+
+    async def read_topic_names(self) -> frozenset[str]:
+        """Return the names of all topics."""
+        return frozenset(await self._live.children("/brokers/topics"))
+
     async def read_deletions(self) -> frozenset[str]:
         """Return the names of the topics that are marked for deletion."""
         return frozenset(await self._live.children("/admin/delete_topics"))
@@ -303,7 +323,7 @@ class ZooKeeperWatcher:
     async def read_log_times(
         self, logs: Sequence[tuple[str, int]]
     ) -> Mapping[tuple[str, int], int]:
-        """Return when existing partitions were created, in milliseconds by ZooKeeper's clock."""
+        """Return the creation time of each partition that exists, in ms of ZooKeeper's clock."""
         paths = [PartitionZnode.path(topic, partition) for topic, partition in logs]
         found = await self._live.read([ReadData(path) for path in paths])
         return {
@@ -346,7 +366,7 @@ class ZooKeeperWatcher:
                     await step()
                 except ConnectionLostError as lost:
                     if self._session is not None:
-                        return  # After the reconnect `watch` does everything again.
+                        return  # After the reconnect `watch` reads everything again.
                     _log.warning("ZooKeeper: %s; trying again", lost)
                 except RegistrationRefusedError as error:
                     _log.error("%s", error)
@@ -358,10 +378,11 @@ class ZooKeeperWatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _controller_moved(self) -> None:
+    def read_controller(self) -> None:
+        """Read /controller; report a missing controller always, a controller only if it changed."""
         self._start(self._read_controller)
 
-    def _configs_moved(self) -> None:
+    def _configs_changed(self) -> None:
         self._start(self._read_config_changes)
 
     async def _follow_tokens(self) -> None:
@@ -375,7 +396,7 @@ class ZooKeeperWatcher:
 
     async def _read_controller(self) -> None:
         """Read and watch /controller and the znode of the node it names."""
-        again = self._controller_moved
+        again = self.read_controller
         session = self._live
         try:
             data, _ = await session.get(ControllerZnode.path, again)
@@ -394,7 +415,7 @@ class ZooKeeperWatcher:
         self._report(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
 
     async def _node_address(self, broker_id: int, again: Callable[[], None]) -> NodeAddress | None:
-        """Return None while the broker has no valid znode; `again` is called when that changes."""
+        """Return a node's address, None without a valid znode; `again` is called at a change."""
         path = NodeZnode.path(broker_id)
         try:
             return NodeZnode.decode((await self._live.get(path, again)).data)
@@ -406,14 +427,15 @@ class ZooKeeperWatcher:
         return None
 
     def _report(self, controller: ControllerAddress | None) -> None:
-        # The watches on /controller and on the node's znode may both fire for one change. A second
-        # report of no controller counts: /controller was created and deleted between two reads.
+        # The watches on /controller and on the node's znode may both fire for one change. Only a
+        # missing controller is reported twice: /controller was created and deleted between the two
+        # reads.
         if controller is None or controller != self._reported:
             self._reported = controller
             self._callbacks.controller_changed(controller)
 
     async def catch_up(self) -> None:
-        """Return when every change that ZooKeeper has notified of is applied.
+        """Apply every change in ZooKeeper's current notifications.
 
         Raises:
             ConnectionLostError: the current notifications are unknown.
@@ -428,10 +450,10 @@ class ZooKeeperWatcher:
 
     async def _read_config_changes(self) -> None:
         async with self._reading_changes:
-            await self._process_config_changes(self._configs_moved)
+            await self._process_config_changes(self._configs_changed)
 
     async def _process_config_changes(self, watch: Callable[[], None] | None) -> None:
-        """Process the notifications after the last seen; each names an entity to read again."""
+        """Process the notifications after the last processed one; read the entities they name."""
         session = self._live
         names = sorted(await session.children(ConfigChangeZnode.parent, watch))
         resources: dict[ConfigResource, None] = {}

@@ -1,1 +1,1 @@
-"""Workloads under faults, whose evidence is then judged."""
+"""Runs workloads under faults, and judges their evidence."""

@@ -1,9 +1,10 @@
-"""Every write API under controller kills: was each acknowledged write executed exactly once?
+"""Checks that each acknowledged write of every API is executed once while controllers are killed.
 
-Workers take one object after another through its life: a topic is created and configured, gets
-more partitions, is reassigned and elects a leader; it gets an ACL, a quota, a SCRAM credential and
-a delegation token; and half of all objects are deleted again. Each request is sent once. At the
-end the clients' own history is compared with what the brokers describe, and the evidence is judged.
+Workers create one object after another. An object is a topic that is created and configured, gets
+more partitions, is reassigned and elects a leader, with an ACL, a quota, a SCRAM credential and a
+delegation token that is renewed. Half of all objects are deleted again. Each request is sent once.
+At the end the clients' own history is compared with what the brokers describe, and the evidence is
+judged. UpdateFeatures is left out: with ZooKeeper it never writes.
 
     python -m chaos.every_write_api [--objects N] [--kills N] [--data-dir DIR]
 """
@@ -22,7 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import judge.__main__ as judge_command
 from bridgehead.cluster import ClientHistory, Cluster, RunSettings
@@ -40,6 +41,7 @@ _TOPIC, _LITERAL, _READ, _ALLOW, _SHA_256 = 2, 3, 3, 3, 1
 _RESPONSE_WITHIN_S: Final = 40.0
 _AGREED_WITHIN_S: Final = 60.0
 _OPERATIONS_MIN: Final = 5
+_TOKEN_LIFETIME_MS: Final = 600_000
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # the topic id in a request that has the topic's name
 
 
@@ -69,7 +71,7 @@ class Expectation:
             self.values.add(value)
 
     def allows(self, kind: str, found: object) -> bool:
-        """Return whether the value is possible. Before a reassignment all replicas are."""
+        """Return whether the value is possible. Before a reassignment any replicas are possible."""
         return found in self.values or (kind == "replicas" and None in self.values)
 
 
@@ -113,6 +115,7 @@ def properties() -> dict[str, str]:
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         "super.users": f"User:{LOGIN.user};User:broker",
         "delegation.token.secret.key": "chaos-token-key",
+        "delegation.token.expiry.time.ms": str(_TOKEN_LIFETIME_MS // 2),  # until it is renewed
         "zookeeper.session.timeout.ms": "2000",
         "auto.create.topics.enable": "false",
     }
@@ -203,7 +206,7 @@ def creations(name: str, number: int, replica: int) -> Iterator[Write]:
         "ownerPrincipalType": None,
         "ownerPrincipalName": None,
         "renewers": [renewer],
-        "maxLifetimeMs": 600_000,
+        "maxLifetimeMs": _TOKEN_LIFETIME_MS,
     }
     responses, results, code = _first("responses"), _first("results"), _first()
     body = {**create_topic_body(name, 2, 2), "timeoutMs": 30_000}
@@ -239,8 +242,14 @@ def creations(name: str, number: int, replica: int) -> Iterator[Write]:
     yield Write("token", ApiKey.CREATE_DELEGATION_TOKEN, 3, token, code, 1)
 
 
+def renewal(hmac: str) -> Write:
+    """Return the request that renews a token for its whole remaining lifetime."""
+    body = {"hmac": hmac, "renewPeriodMs": 10 * _TOKEN_LIFETIME_MS}
+    return Write("renewed", ApiKey.RENEW_DELEGATION_TOKEN, 2, body, _first(), True)
+
+
 def deletions(name: str, hmac: str | None) -> Iterator[Write]:
-    """Yield the requests that delete an object; `hmac` is that of its token, if it is known."""
+    """Yield the requests that delete an object; `hmac` is its token's, None if unknown."""
     credential = {"name": name, "mechanism": _SHA_256}
     scram = {"deletions": [credential], "upsertions": []}
     delete = {"topics": [{"name": name, "topicId": _NO_ID}], "timeoutMs": 30_000}
@@ -285,7 +294,7 @@ class Client:
 
 
 class Worker:
-    """Takes one object after another through its life, at random brokers."""
+    """Creates, changes and deletes one object after another, at random brokers."""
 
     def __init__(
         self,
@@ -308,11 +317,14 @@ class Worker:
                 response = await self._send(name, write)
                 if write.kind == "token" and response is not None:
                     hmac = response["hmac"]
+                    await self._send(name, renewal(hmac))
             if number % 2:
                 for write in deletions(name, hmac):
                     await self._send(name, write)
                     if write.key is ApiKey.DELETE_TOPICS:
-                        self._forget(name)
+                        self._forget(name, "partitions", ("config", "replicas"))
+                    elif write.key is ApiKey.EXPIRE_DELEGATION_TOKEN:
+                        self._forget(name, "token", ("renewed",))
 
     async def _send(self, name: str, write: Write) -> Body | None:
         """Send one request to a broker; return the response if it was a success."""
@@ -324,7 +336,7 @@ class Worker:
                 response = await client.call(write.key, write.version, write.body)
                 code = write.code(response)
                 operation.completed(dict.fromkeys(elements, code))
-            except (OSError, EOFError):  # The broker is gone, the outcome is open.
+            except (OSError, EOFError):  # The broker is gone, and the outcome is open.
                 await asyncio.sleep(0.05)
         report = self._report
         report.longest_s = max(report.longest_s, time.monotonic() - began)
@@ -337,16 +349,16 @@ class Worker:
         return response if outcome == "ok" else None
 
     def _may_fail(self, name: str) -> bool:
-        """Tell whether an earlier request of this object has an open outcome."""
+        """Return whether an earlier request of this object has an open outcome."""
         kinds = ("partitions", "replicas", "acl", "quota", "scram", "token")
         return any(len(self._report.facts[kind, name].values) > 1 for kind in kinds)
 
-    def _forget(self, name: str) -> None:
-        """After a deletion expect no configs and replicas; after an open outcome allow that."""
-        topic = self._report.facts["partitions", name].values
-        for kind in ("config", "replicas"):
+    def _forget(self, name: str, deleted: str, kinds: tuple[str, ...]) -> None:
+        """After a deletion expect no facts of these kinds; if its outcome is open, allow both."""
+        values = self._report.facts[deleted, name].values
+        for kind in kinds:
             fact = self._report.facts[kind, name]
-            fact.values = {None} if topic == {None} else fact.values | topic & {None}
+            fact.values = {None} if values == {None} else fact.values | values & {None}
 
 
 async def _kill(cluster: Cluster, kills: int, report: Report, done: Callable[[], bool]) -> None:
@@ -365,7 +377,7 @@ async def _kill(cluster: Cluster, kills: int, report: Report, done: Callable[[],
 
 async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], object]:
     """Return every fact that a broker describes."""
-    found: dict[tuple[str, str], object] = {}
+    found: dict[tuple[str, str], Any] = {}
     rights = {
         "includeClusterAuthorizedOperations": False,
         "includeTopicAuthorizedOperations": False,
@@ -395,8 +407,12 @@ async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], 
     for user in users["results"]:
         found["scram", user["user"]] = user["credentialInfos"][0]["iterations"]
     tokens = await client.call(ApiKey.DESCRIBE_DELEGATION_TOKEN, 3, {"owners": None})
-    counted = Counter(token["renewers"][0]["principalName"] for token in tokens["tokens"])
-    return found | {("token", name): count for name, count in counted.items()}
+    for token in tokens["tokens"]:
+        name = token["renewers"][0]["principalName"]
+        found["token", name] = found.get(("token", name), 0) + 1
+        if token["expiryTimestamp"] == token["maxTimestamp"]:
+            found["renewed", name] = True
+    return found
 
 
 def differences(report: Report, found: Mapping[tuple[str, str], object], broker: int) -> list[str]:

@@ -1,9 +1,9 @@
-"""Twenty users send requests to any broker during failovers: is each decided for its own principal?
+"""Checks during failovers that each request of twenty users is decided for its own principal.
 
-Every user may do everything with topics that have its name as prefix, from its own address, and
-nothing else; one of these topics is denied. So each result shows which principal the controller
-used. Then the evidence is judged, and checked here again: the authenticated principal, the client
-id and the principal of the decision must be the same user.
+Every user has all rights on the topics with its name as prefix, from its own address, and no other
+rights; one of these topics is denied. So each result shows which principal the controller used.
+Then the evidence is judged, and this program checks it again: the authenticated principal, the
+client id and the principal of the decision must be the same user.
 
     python -m chaos.forwarded_principals [--requests N] [--failovers N] [--data-dir DIR]
 """
@@ -199,7 +199,7 @@ async def set_up(
     """Create every user's ACLs and first topic; wait until every broker has both.
 
     Raises:
-        NotPropagatedError: one broker did not in time.
+        NotPropagatedError: a broker did not have them in time.
     """
     admin = ClusterClient(addresses, ADMIN, login=PlainLogin(ADMIN, password_of(ADMIN)))
     broker = min(addresses)
@@ -235,7 +235,7 @@ def _rules(user: str) -> tuple[AclCreation, AclCreation]:
 
 
 def _fail_over(cluster: Cluster, number: int) -> None:
-    """Change the controller: kill it, expire its session, or move it, one after the other."""
+    """Change the controller: by `number` in turn, kill it, expire its session, or move it."""
     before = cluster.wait_for_controller()
     match number % 3:
         case 0:

@@ -1,8 +1,8 @@
-"""Pairs of a write and a read: does a second broker have what the first one acknowledged?
+"""Checks that brokers do not return stale metadata after an acknowledged write.
 
 Each pair creates a topic through one broker and then requests its metadata from another. A response
-without the topic is stale. Brokers apply metadata late on purpose (`bridgehead.metadata.delay.ms`),
-and controllers are killed.
+without the topic is stale. Brokers apply metadata with a configured delay
+(`bridgehead.metadata.delay.ms`), and controllers are killed.
 
     python -m chaos.read_after_write [--pairs N] [--blocking cluster|controller]
         [--reads local|controller] [--kills N]
@@ -27,7 +27,7 @@ from raw_client.asynchronous import ClusterClient
 
 METADATA, METADATA_VERSION = 3, 12
 CREATE_TOPICS, CREATE_TOPICS_VERSION = 19, 7
-NONE, UNKNOWN_TOPIC, TIMED_OUT = 0, 3, 7
+NONE, UNKNOWN_TOPIC = 0, 3
 WORKERS: Final = 32
 DELAYS_MS: Final = {1: 0, 2: 20, 3: 40}
 _READ_WITHIN_S: Final = 60.0
@@ -35,19 +35,19 @@ _READ_WITHIN_S: Final = 60.0
 
 @dataclass(slots=True)
 class Counts:
-    """The results. `stale` and `missing` name topics."""
+    """The results. `stale` and `unanswered` name topics."""
 
     read: int = 0
-    unanswered: int = 0  # writes with an unknown outcome, not read
+    unacknowledged: int = 0  # writes without a success, not read
     stale: list[str] = field(default_factory=list)  # acknowledged, but missing in the read
-    missing: list[str] = field(default_factory=list)  # no broker answered the read in time
+    unanswered: list[str] = field(default_factory=list)  # no broker answered the read in time
     longest_write_s: float = 0.0
 
     def summary(self) -> str:
         """Return one line of text."""
         return (
-            f"{self.read} pairs read: {len(self.stale)} stale, {len(self.missing)} never answered; "
-            f"{self.unanswered} writes with an unknown outcome; the longest write took "
+            f"{self.read} pairs read: {len(self.stale)} stale; {len(self.unanswered)} reads "
+            f"unanswered; {self.unacknowledged} writes not acknowledged; the longest write took "
             f"{self.longest_write_s:.2f} s"
         )
 
@@ -55,7 +55,7 @@ class Counts:
 async def pairs(
     addresses: Mapping[int, str], numbers: Iterator[int], counts: Counts, source: random.Random
 ) -> None:
-    """One worker: do pairs until there are no numbers left."""
+    """Run one worker: write and read pairs until there are no numbers left."""
     client = ClusterClient(addresses, "read-after-write")
     for number in numbers:
         writer, reader = source.sample(sorted(addresses), 2)
@@ -68,11 +68,11 @@ async def pairs(
         try:
             answer = await client.call(writer, CREATE_TOPICS, CREATE_TOPICS_VERSION, message)
         except (OSError, EOFError):
-            counts.unanswered += 1
+            counts.unacknowledged += 1
             await asyncio.sleep(0.05)  # The broker may be gone for a while.
             continue
         if answer.topics[0].error_code != NONE:
-            counts.unanswered += 1
+            counts.unacknowledged += 1
             continue
         counts.longest_write_s = max(counts.longest_write_s, time.monotonic() - began_s)
         await _read(client, name, [reader, *(b for b in addresses if b != reader)], counts)
@@ -89,7 +89,7 @@ async def _read(client: ClusterClient, name: str, brokers: list[int], counts: Co
             answer = await client.call(broker, METADATA, METADATA_VERSION, message)
         except (OSError, EOFError):
             if time.monotonic() > deadline:
-                counts.missing.append(name)
+                counts.unanswered.append(name)
                 return
             await asyncio.sleep(0.02)
             continue
@@ -100,10 +100,10 @@ async def _read(client: ClusterClient, name: str, brokers: list[int], counts: Co
 
 
 async def run(cluster: Cluster, count: int, *, kills: int = 0, seed: int = 1) -> Counts:
-    """Do `count` pairs; kill and restart `kills` controllers at the same time."""
+    """Write and read `count` pairs; meanwhile kill and restart `kills` controllers."""
     addresses = {broker: cluster.bootstrap_server(broker) for broker in cluster.brokers}
     counts, source = Counts(), random.Random(seed)
-    # A write with an unknown outcome is replaced by another pair.
+    # A write that is not acknowledged is replaced by another pair.
     numbers = itertools.takewhile(lambda _: counts.read < count, itertools.count())
     workers = [
         asyncio.create_task(pairs(addresses, numbers, counts, random.Random(source.random())))
@@ -138,7 +138,7 @@ def delays(factor: int = 1) -> dict[int, dict[str, str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run and print; return 1 if a read was stale or unanswered where none may be."""
+    """Print the counts; return 1 if reads must be consistent and one was stale or unanswered."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--blocking", choices=("cluster", "controller"), default="cluster")
@@ -150,8 +150,8 @@ def main(arguments: list[str] | None = None) -> int:
     ) as cluster:
         counts = asyncio.run(run(cluster, given.pairs, kills=given.kills))
     sys.stdout.write(f"blocking={given.blocking} reads={given.reads}: {counts.summary()}\n")
-    fresh = given.blocking == "cluster" or given.reads == "controller"
-    return 1 if fresh and (counts.stale or counts.missing) else 0
+    consistent = given.blocking == "cluster" or given.reads == "controller"
+    return 1 if consistent and (counts.stale or counts.unanswered) else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """`bridgehead demo authorization [--data-dir DIR]`: allowed, denied and forged requests.
 
-Four attempts on one cluster; for each, the error code at the client, the controller's log line and
-the metric that counts it. Exit 0 only if each has the expected outcome.
+The demo makes four attempts on one cluster. For each it shows the error code at the client, the
+controller's log line and the metric that counts the attempt. Exit 0 only if each has the expected
+outcome.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ USERS: Final = ("admin", "alice", "bob")
 REDIRECTED: Final = "num_messages_redirected_count"
 REFUSED: Final = "request_forwarding_to_controller_authorization_fail_count"
 _MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-_PATIENCE_S: Final = 10.0
+_TIMEOUT_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,13 @@ class Attempt:
     """One request. `metric` is the broker that counts it, and the metric's name."""
 
     title: str
-    send: Callable[[Setting], str]  # returns the error code
+    send: Callable[[DemoCluster], str]  # returns the error code
     code: str
     logged: str  # a part of the line in the controller's kafka-authorizer.log
     metric: tuple[int, str]
 
 
-class Setting:
+class DemoCluster:
     """The cluster. Brokers 1 and 2 act as `broker`; broker 3 has a certificate of `impostor`."""
 
     def __init__(self, cluster: Cluster, certificates: Path) -> None:
@@ -99,7 +100,7 @@ class Setting:
             server_name=broker_host(CONTROLLER),
         )
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_TIMEOUT_S):
                 answer = await channel.send(_forged(hello, topic))
             return ErrorCode(answer.error_code).name
         except ChannelClosedError:
@@ -110,7 +111,7 @@ class Setting:
     def logged(self, part: str) -> str:
         """Wait for a line with `part` in the controller's log; return the last one."""
         log = self.cluster.data_dir / "nodes" / str(CONTROLLER) / "logs" / "kafka-authorizer.log"
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         while time.monotonic() < deadline:
             for line in reversed(log.read_text(encoding="utf-8").splitlines()):
                 if part in line:
@@ -122,29 +123,29 @@ class Setting:
 ATTEMPTS: Final = (
     Attempt(
         f"alice is allowed: she creates a topic through broker {HONEST}, which forwards it",
-        lambda setting: setting.create(HONEST, "alice", "orders"),
+        lambda demo: demo.create(HONEST, "alice", "orders"),
         "NONE",
         "Principal = User:alice is Allowed Operation = Create from host = 127.0.0.1",
         (HONEST, REDIRECTED),
     ),
     Attempt(
         "bob is denied: the same request through the same broker",
-        lambda setting: setting.create(HONEST, "bob", "invoices"),
+        lambda demo: demo.create(HONEST, "bob", "invoices"),
         "TOPIC_AUTHORIZATION_FAILED",
         "Principal = User:bob is Denied Operation = Create from host = 127.0.0.1 on resource = "
         "Topic:LITERAL:invoices",
         (HONEST, REDIRECTED),
     ),
     Attempt(
-        "mallory forges an Envelope: a valid certificate, and User:admin as principal",
-        lambda setting: setting.forge("stolen"),
+        "mallory forges an Envelope with a valid certificate and the principal User:admin",
+        lambda demo: demo.forge("stolen"),
         "CLUSTER_AUTHORIZATION_FAILED",
         "Principal = User:mallory is Denied Operation = ClusterAction",
         (CONTROLLER, REFUSED),
     ),
     Attempt(
         f"broker {IMPOSTOR} has a certificate of User:impostor: its Envelopes are rejected",
-        lambda setting: setting.create(IMPOSTOR, "alice", "orders-too"),
+        lambda demo: demo.create(IMPOSTOR, "alice", "orders-too"),
         "UNKNOWN_SERVER_ERROR",
         "Principal = User:impostor is Denied Operation = ClusterAction",
         (CONTROLLER, REFUSED),
@@ -183,17 +184,17 @@ def _show(console: Console, data_dir: Path) -> int:
         node_properties={broker: _channel(certificates, broker) for broker in (1, 2, 3)},
     )
     with running(console, cluster):
-        setting = Setting(cluster, certificates)
+        demo = DemoCluster(cluster, certificates)
         console.print(
             f"Three brokers; broker {CONTROLLER} is the controller. Super users: admin, broker.\n"
             "One ACL: User:alice may CREATE topics whose names begin with `orders`."
         )
-        response = setting.call(CONTROLLER, "admin", CREATE_ACLS, 2, {"creations": [_ALICE_MAY]})
+        response = demo.call(CONTROLLER, "admin", CREATE_ACLS, 2, {"creations": [_ALICE_MAY]})
         if response["results"][0]["errorCode"]:
             raise DemoFailedError("the ACL was not created")
         for number, attempt in enumerate(ATTEMPTS, 1):
-            _try(console, setting, number, attempt)
-        topics = setting.call(HONEST, "admin", 3, 4, _ALL_TOPICS)["topics"]
+            _try(console, demo, number, attempt)
+        topics = demo.call(HONEST, "admin", 3, 4, _ALL_TOPICS)["topics"]
         names = ", ".join(sorted(topic["name"] for topic in topics))
         console.print(f"\nTopics at the end: {names}.")
         expect("topics", names, "orders")
@@ -201,13 +202,13 @@ def _show(console: Console, data_dir: Path) -> int:
     return 0
 
 
-def _try(console: Console, setting: Setting, number: int, attempt: Attempt) -> None:
+def _try(console: Console, demo: DemoCluster, number: int, attempt: Attempt) -> None:
     title(console, number, attempt.title)
     broker, metric = attempt.metric
-    before = metrics_of(setting.cluster, broker)[f"{metric}_total"]
-    code = attempt.send(setting)
-    line = setting.logged(attempt.logged)
-    after = metrics_of(setting.cluster, broker)[f"{metric}_total"]
+    before = metrics_of(demo.cluster, broker)[f"{metric}_total"]
+    code = attempt.send(demo)
+    line = demo.logged(attempt.logged)
+    after = metrics_of(demo.cluster, broker)[f"{metric}_total"]
     table = Table(show_header=False)
     table.add_row("error code", code)
     table.add_row("controller's log", line)

@@ -1,4 +1,4 @@
-"""The demo's clients: confluent-kafka as released."""
+"""The demo's clients, which use confluent-kafka."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def alter_config(client: AdminClient, topic: str, configs: Mapping[str, str]) ->
 
 
 def _code(error: KafkaException) -> int:
-    """Return Kafka's code; for librdkafka's own, negative ones, the outcome is unknown."""
+    """Return Kafka's code; REQUEST_TIMED_OUT for librdkafka's negative codes (outcome unknown)."""
     code = int(error.args[0].code())
     return code if code > 0 else _REQUEST_TIMED_OUT
 

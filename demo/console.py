@@ -8,18 +8,27 @@ from contextlib import contextmanager
 
 from confluent_kafka import KafkaException
 from rich.console import Console
+from rich.table import Table
 
 from bridgehead.cluster import Cluster, ClusterError
 from judge.evidence.reading import EvidenceError
 
 
 class DemoFailedError(Exception):
-    """Something differs from what the demo shows."""
+    """An outcome is not the one that the demo expects."""
 
 
 def title(console: Console, number: int, text: str) -> None:
-    """Print the title of a chapter."""
+    """Print the title of a step."""
     console.print(f"\n[bold]{number}. {text}[/]")
+
+
+def table_of(*columns: str) -> Table:
+    """Return a table that wraps long words instead of cutting them."""
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
 
 
 def expect(subject: str, actual: str, expected: str) -> str:
@@ -51,7 +60,7 @@ def metrics_of(cluster: Cluster, broker: int) -> dict[str, float]:
 
 
 def run_demo(show: Callable[[Console], int]) -> int:
-    """Run a demo; return its exit code: 1 and one sentence if it failed."""
+    """Run a demo; return its exit code. If it fails, print one sentence and return 1."""
     console = Console(highlight=False)
     try:
         return show(console)

@@ -1,4 +1,4 @@
-"""`bridgehead demo policies`: a topic policy of your own, checked by the controller. KIP-201.
+"""`bridgehead demo policies`: a topic policy of your own, which the controller calls (KIP-201).
 
 Exit 0 only if every response is the expected one.
 """
@@ -13,10 +13,9 @@ from typing import Final
 
 from rich.console import Console
 from rich.syntax import Syntax
-from rich.table import Table
 
 from bridgehead.cluster import Cluster, ClusterError
-from demo.console import DemoFailedError, expect, run_demo, running, title
+from demo.console import DemoFailedError, expect, run_demo, running, table_of, title
 from demo.requests import (
     deletion,
     first_result,
@@ -25,9 +24,10 @@ from demo.requests import (
 )
 from raw_client.codec import Body, create_topic_body
 
-CREATE, DELETE, CREATE_PARTITIONS = 19, 20, 37
+CREATE, DELETE, DELETE_RECORDS, CREATE_PARTITIONS = 19, 20, 21, 37
+ALTER_CONFIGS, REASSIGN = 44, 45
 CLASS_NAME: Final = "topic.management.policy.class.name"
-TIMEOUT_MS: Final = 2000
+TIMEOUT_MS: Final = 1000
 RULES: Final = """\
 import time
 from pathlib import Path
@@ -45,51 +45,61 @@ class Rules(TopicManagementPolicy):
         self.check(request, cluster)
 
     def check(self, request, cluster):
-        state = request.requested_state
+        topic, state = request.topic, request.requested_state
         if state.replication_factor < 2 <= cluster.cluster_size():
-            raise PolicyViolationException(f"{request.topic} needs two replicas.")
+            raise PolicyViolationException(f"{topic} needs two replicas.")
         if state.num_partitions > 4:
-            raise PolicyViolationException(f"{request.topic} exceeds 4 partitions.")
+            raise PolicyViolationException(f"{topic} exceeds 4 partitions.")
+        if state.configs.get("retention.ms") == "1":
+            raise PolicyViolationException(f"{topic} must keep its records.")
 
     def validate_delete_topic(self, request, cluster):
-        raise PolicyViolationException(f"{request.topic} must not be deleted.")
+        raise PolicyViolationException(f"{request.topic} must stay.")
 
     def validate_delete_records(self, request, cluster):
         raise PolicyViolationException("Records must not be deleted.")
 """
 VIOLATION: Final = "POLICY_VIOLATION: "
-# Description, API, version, body, expected result.
-REQUESTS: Final[tuple[tuple[str, int, int, Body, str], ...]] = (
-    (
-        "create orders, 1 replica",
-        CREATE,
-        7,
-        create_topic_body("orders"),
-        f"{VIOLATION}orders needs two replicas.",
-    ),
-    (
-        "create orders, 9 partitions, dry run",
-        CREATE,
-        7,
-        create_topic_body("orders", 9, 3, validateOnly=True),
-        f"{VIOLATION}orders exceeds 4 partitions.",
-    ),
-    (
-        "increase ledger to 5 partitions",
-        CREATE_PARTITIONS,
-        3,
-        more_partitions("ledger", 5),
-        f"{VIOLATION}ledger exceeds 4 partitions.",
-    ),
-    ("delete ledger, version 4", DELETE, 4, deletion("ledger"), "UNKNOWN_SERVER_ERROR"),
-    (
-        "delete ledger, version 5",
-        DELETE,
-        5,
-        deletion("ledger"),
-        f"{VIOLATION}ledger must not be deleted.",
-    ),
+RETENTION: Final[Body] = {
+    "resources": [
+        {
+            "resourceType": 2,
+            "resourceName": "ledger",
+            "configs": [{"name": "retention.ms", "value": "1", "configOperation": 0}],
+        }
+    ],
+    "validateOnly": False,
+}
+ONE_REPLICA: Final[Body] = {
+    "timeoutMs": 10_000,
+    "topics": [{"name": "ledger", "partitions": [{"partitionIndex": 0, "replicas": [2]}]}],
+}
+RECORDS: Final[Body] = {
+    "timeoutMs": 10_000,
+    "topics": [{"name": "ledger", "partitions": [{"partitionIndex": 0, "offset": -1}]}],
+}
+FEW_REPLICAS: Final = "orders needs two replicas."
+# Description, API, version, body, expected result, brokers (the others do not serve the request).
+# fmt: off
+REQUESTS: Final[tuple[tuple[str, int, int, Body, str, tuple[int, ...]], ...]] = (
+    ("create orders, 1 replica", CREATE, 7, create_topic_body("orders"),
+     f"{VIOLATION}{FEW_REPLICAS}", (1, 2)),
+    ("create orders, 9 partitions, dry run", CREATE, 7,
+     create_topic_body("orders", 9, 2, validateOnly=True),
+     f"{VIOLATION}orders exceeds 4 partitions.", (1, 2)),
+    ("add partitions to ledger: 5", CREATE_PARTITIONS, 3, more_partitions("ledger", 5),
+     f"{VIOLATION}ledger exceeds 4 partitions.", (1, 2)),
+    ("set retention.ms=1 of ledger", ALTER_CONFIGS, 1, RETENTION,
+     f"{VIOLATION}ledger must keep its records.", (1, 2)),
+    ("reassign ledger to 1 replica", REASSIGN, 0, ONE_REPLICA,
+     f"{VIOLATION}ledger needs two replicas.", (1, 2)),
+    ("delete records of ledger, at its leader", DELETE_RECORDS, 2, RECORDS,
+     "POLICY_VIOLATION", (1,)),
+    ("delete ledger, version 4", DELETE, 4, deletion("ledger"), "UNKNOWN_SERVER_ERROR", (1, 2)),
+    ("delete ledger, version 5", DELETE, 5, deletion("ledger"),
+     f"{VIOLATION}ledger must stay.", (1, 2)),
 )
+# fmt: on
 
 
 def main() -> int:
@@ -102,33 +112,43 @@ def _show(console: Console) -> int:
     console.print(Syntax(RULES, "python", background_color="default"))
     properties = {CLASS_NAME: "rules.Rules", "bridgehead.policy.timeout.ms": str(TIMEOUT_MS)}
     with folder_with_code("rules", RULES) as folder:
-        cluster = Cluster(brokers=3, data_dir=folder / "run", controller=1, properties=properties)
+        cluster = Cluster(brokers=2, data_dir=folder / "run", controller=1, properties=properties)
         with running(console, cluster):
             _violations(console, cluster)
             _timeout(console, cluster, folder / "hangs")
-        _missing_class(console, folder)
+            _missing_class(console, cluster, folder)
     console.print("\n[bold green]Every response was the expected one.[/]")
     return 0
 
 
 def _create(cluster: Cluster, broker: int, name: str, partitions: int = 1) -> str:
     return first_result(
-        cluster.bootstrap_server(broker), CREATE, 7, create_topic_body(name, partitions, 3)
+        cluster.bootstrap_server(broker), CREATE, 7, create_topic_body(name, partitions, 2)
     )
 
 
 def _violations(console: Console, cluster: Cluster) -> None:
-    title(console, 2, "The controller's policy decides, whichever broker receives the request")
-    expect("create ledger", _create(cluster, 2, "ledger", 2), "NONE")
-    table = Table("request", "at broker 1, the controller", "at broker 2, which forwards")
-    for text, key, version, body, expected in REQUESTS:
-        results = (
-            expect(text, first_result(cluster.bootstrap_server(each), key, version, body), expected)
-            for each in (1, 2)
-        )
-        table.add_row(text, *results)
+    title(console, 2, "The same policy decides, whichever broker receives the request")
+    ledger = create_topic_body("ledger", -1, -1)
+    ledger["topics"][0]["assignments"] = [{"partitionIndex": 0, "brokerIds": [1, 2]}]
+    address = cluster.bootstrap_server(2)
+    expect("create ledger", first_result(address, CREATE, 7, ledger), "NONE")
+    table = table_of("request", "at broker", "result")
+    for text, key, version, body, expected, brokers in REQUESTS:
+        for broker in brokers:
+            result = first_result(cluster.bootstrap_server(broker), key, version, body)
+            expect(f"{text}, at broker {broker}", result, expected)
+        table.add_row(text, " and ".join(map(str, brokers)), expected)
     console.print(table)
-    console.print("DeleteTopics 4 predates POLICY_VIOLATION; the controller's log has the reason.")
+    console.print(
+        "Broker 1 is the controller and leads ledger; broker 2 forwards. The policy on the leader "
+        "checks DeleteRecords. DeleteTopics 4 predates POLICY_VIOLATION; node.log has the reason:"
+    )
+    log = (cluster.data_dir / "nodes" / "1" / "node.log").read_text(encoding="utf-8")
+    lines = [line for line in log.splitlines() if "a policy rejects ledger" in line]
+    if not lines or "ledger must stay." not in lines[0]:
+        raise DemoFailedError("the log does not name the policy's reason")
+    console.print(lines[0], style="dim", markup=False)
 
 
 def _timeout(console: Console, cluster: Cluster, hanging: Path) -> None:
@@ -139,13 +159,13 @@ def _timeout(console: Console, cluster: Cluster, hanging: Path) -> None:
         while not hanging.exists() and not hangs.done():
             time.sleep(0.01)
         sent = time.monotonic()
-        expect("create invoices", _create(cluster, 3, "invoices"), "NONE")
+        expect("create invoices", _create(cluster, 1, "invoices"), "NONE")
         quick_s = time.monotonic() - sent
         if hangs.done():
             raise DemoFailedError("the policy did not hang")
         slow = hangs.result()
         slow_s = time.monotonic() - began
-    table = Table("request", "response after", "result")
+    table = table_of("request", "response after", "result")
     table.add_row("create invoices, at the same time", f"{quick_s:.2f} s", "NONE")
     table.add_row("create hangs", f"{slow_s:.2f} s", slow)
     console.print(table)
@@ -153,9 +173,14 @@ def _timeout(console: Console, cluster: Cluster, hanging: Path) -> None:
         raise DemoFailedError(f"create hangs: got {slow!r}")
 
 
-def _missing_class(console: Console, folder: Path) -> None:
+def _missing_class(console: Console, running_one: Cluster, folder: Path) -> None:
     title(console, 4, "A broker whose policy class is missing does not start, and says why")
-    cluster = Cluster(brokers=1, data_dir=folder / "none", properties={CLASS_NAME: "rules.Missing"})
+    cluster = Cluster(
+        brokers=1,
+        data_dir=folder / "none",
+        zookeeper=f"{running_one.zookeeper_connect}/none",
+        properties={CLASS_NAME: "rules.Missing"},
+    )
     try:
         with console.status("Starting a broker with a missing class ..."):
             cluster.start()

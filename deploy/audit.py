@@ -21,7 +21,7 @@ _OPTIONS: Final = ("--disable-pip", "--require-hashes", "--format=json", "--prog
 
 @dataclass(slots=True)
 class Findings:
-    """Packages by what the database says about them."""
+    """The results of an audit: counts of packages, and the vulnerable ones."""
 
     clean: int = 0
     skipped: int = 0
@@ -41,7 +41,7 @@ class Findings:
 
 
 def audit(command: str, locks: Sequence[Path]) -> Findings | None:
-    """Audit lock files with pip-audit; None: it could not ask its database."""
+    """Audit lock files with pip-audit; None: it could not query its database."""
     findings = Findings()
     for lock in locks:
         try:

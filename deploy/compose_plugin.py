@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bridgehead.exit_codes import ExitCode
 from deploy.offline import RELEASE, CannotBuildError, run
 
 NEXT_RELEASE = "trixie"
@@ -114,7 +115,7 @@ def main() -> int:
         sys.stdout.write("docker compose works.\n")
     except CannotBuildError as error:
         sys.stderr.write(f"Docker Compose v2 is missing: {error}\n")
-        return 2
+        return ExitCode.CANNOT_RUN
     return 0
 
 

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
+from bridgehead.exit_codes import ExitCode
+
 _BROKERS: Final = (1, 2, 3)
 _FIRST_METRICS_PORT: Final = 9404
 _TIMEOUT_S: Final = 3.0
@@ -45,7 +47,7 @@ def main() -> int:
         "(`docker compose ps`)? After a failover, wait for the session timeout and run this again.",
         file=sys.stderr,
     )
-    return 2
+    return ExitCode.CANNOT_RUN
 
 
 def _health(port: int) -> str:

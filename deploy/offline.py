@@ -47,7 +47,7 @@ def run(*command: str | Path) -> str:
     """Run a command and return its output.
 
     Raises:
-        CannotBuildError: it is not installed, or it failed; with the end of its output.
+        CannotBuildError: it is not installed, or it failed; the text has the end of its output.
     """
     try:
         done = subprocess.run(
@@ -96,7 +96,7 @@ def make_base_and_wheels() -> None:
 
 
 def try_engine() -> None:
-    """Run a container with the settings of ours: network, published port, limits, no rights.
+    """Run a container with the settings of our containers: network, published port, limits.
 
     Raises:
         CannotBuildError: the engine lacks iptables or cgroups.
@@ -130,7 +130,7 @@ def make_wheels_image() -> None:
             *("--tag", WHEELS, "--file", description, WHEELHOUSE))  # fmt: skip
 
 
-def locked_again(lock: str, digests: dict[str, str]) -> str:
+def with_built_digests(lock: str, digests: dict[str, str]) -> str:
     """Return the lock with the digests of locally built wheels instead of their sources'.
 
     Raises:
@@ -172,7 +172,7 @@ def make_wheelhouse(locks: Sequence[str] = ("node", "tools")) -> None:
         hashes[name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
     for name, text in texts.items():
         here = {each: hashes[each] for each in hashes if f"\n{each}==" in f"\n{text}"}
-        (WHEELHOUSE / f"{name}.lock").write_text(locked_again(text, here))
+        (WHEELHOUSE / f"{name}.lock").write_text(with_built_digests(text, here))
     marker.write_text(digest)
 
 

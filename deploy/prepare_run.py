@@ -2,7 +2,7 @@
 
 A one-shot service: it generates secrets, describes the run and dumps ZooKeeper's contents, the
 starting point of the judge. If the run exists already, it does nothing. With the argument
-`--secrets-only` it needs no ZooKeeper: bridgehead.testing keeps no evidence.
+`--secrets-only` it only generates secrets and needs no ZooKeeper; bridgehead.testing uses this.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import bridgehead
 from bridgehead.cluster.broker_certificates import ensure_certificates
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.event_lines import SCHEMA_VERSION, host_boot_id
+from bridgehead.exit_codes import ExitCode
 from deploy.secure_project import PROPERTIES, SECRETS, write_secrets
 from event_log.evidence import RUN, RunDescription
 from node.znode_dump import DumpError, dump
@@ -48,7 +49,7 @@ def description(environment: Mapping[str, str]) -> RunDescription:
 
 
 def _write_secrets(environment: Mapping[str, str]) -> None:
-    """Generate the secrets on the first start; later ones use the same authorities."""
+    """Generate the secrets on the first start; later starts use the same authorities."""
     brokers = range(1, int(environment.get("BRIDGEHEAD_BROKERS") or 3) + 1)
     user = environment.get("KAFKA_BRIDGEHEAD_INTER_BROKER_USER") or "broker"
     ensure_certificates(SECRETS / "channel", brokers, user)
@@ -64,7 +65,7 @@ def main() -> int:
         _write_secrets(os.environ)
     except (ClusterError, OSError) as error:
         sys.stderr.write(f"The run cannot be prepared: {error}\n")
-        return 2
+        return ExitCode.CANNOT_RUN
     if "--secrets-only" in sys.argv[1:]:
         return 0
     run = description(os.environ)
@@ -78,7 +79,7 @@ def main() -> int:
         (folder / RUN).write_text(json.dumps(asdict(run), indent=2) + "\n", encoding="utf-8")
     except (DumpError, OSError) as error:
         sys.stderr.write(f"The run cannot be prepared: {error}\n")
-        return 2
+        return ExitCode.CANNOT_RUN
     sys.stdout.write(f"{folder} is prepared.\n")
     return 0
 

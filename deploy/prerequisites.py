@@ -48,14 +48,12 @@ def missing(run: Run = run, free: Callable[[Path], int] | None = None) -> list[s
 
 
 def missing_engine(run: Run) -> list[str]:
-    """Return why no engine can be used, if so."""
+    """Return why no engine can be used; empty if one can."""
     status, output = run("docker", "version", "--format={{.Server.Version}}")
     if status == 127:
         return ["Docker is missing: sudo apt-get install docker.io"]
     if "permission denied" in output:
-        return [
-            "You may not use the Docker engine: sudo usermod -aG docker $USER, and log in again"
-        ]
+        return ["The Docker engine denies access: sudo usermod -aG docker $USER, and log in again"]
     return ["No Docker engine answers: sudo systemctl start docker"] if status else []
 
 

@@ -1,7 +1,7 @@
 """The one-shot services of a secured compose project.
 
 Before the first node starts, `write_secrets` generates properties and certificates from a cluster's
-file. After the last one, `main` creates users and ACLs through the nodes' control sockets, which
+file. When all nodes run, `main` creates users and ACLs through the nodes' control sockets, which
 are in volumes of this project.
 """
 
@@ -22,6 +22,7 @@ from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.initial_access import apply_access
 from bridgehead.cluster.properties import format_properties
+from bridgehead.exit_codes import ExitCode
 
 SECRETS = Path("/secrets")
 PROPERTIES = "node.properties"
@@ -74,7 +75,7 @@ def main() -> int:
         asyncio.run(apply_access(nodes, settings.access))
     except (ClusterError, OSError) as error:
         sys.stderr.write(f"Users and ACLs cannot be created: {error}\n")
-        return 2
+        return ExitCode.CANNOT_RUN
     sys.stdout.write("Users and ACLs are created.\n")
     sys.stdout.flush()
     # `up --wait` waits for a healthy service, so this one runs until it is stopped.

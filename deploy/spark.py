@@ -16,6 +16,7 @@ import pyspark
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import find_java
+from bridgehead.exit_codes import ExitCode
 from pipeline.session import java_home
 
 MASTER = "spark://spark-master:7077"
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
         become(daemon, java_home(find_java()))
     except (ClusterError, OSError) as error:
         sys.stderr.write(f"{error}\n")
-        return 2
+        return ExitCode.CANNOT_RUN
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """`python -m deploy.submitter`: seals the run of a compose project and judges it with Spark.
 
-The brokers have stopped, ZooKeeper still runs. The service dumps its contents, collects the logs of
-its members (/datalog/1, /datalog/2 …) and runs the pipeline on the project's Spark. A sealed run is
-judged unchanged.
+It runs after the brokers have stopped, while ZooKeeper still runs. It dumps ZooKeeper's contents,
+collects the logs of its members (/datalog/1, /datalog/2 …) and runs the pipeline on the project's
+Spark. A run that is already sealed is only judged.
 """
 
 from __future__ import annotations

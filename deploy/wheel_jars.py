@@ -1,6 +1,6 @@
 """A build hook of hatchling: copies the jars of the embedded ZooKeeper into the wheel.
 
-They come from the PySpark of the environment that builds, whose version and digest are pinned in
+They come from the PySpark of the build environment, whose version and digest are pinned in
 requirements/dev.lock (docs/adr/0010-jars-in-the-wheel.md).
 """
 
@@ -26,7 +26,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # no confi
             jars = class_path().split(":")
         except (ImportError, ClusterError) as error:
             raise RuntimeError(
-                "The jars of ZooKeeper are missing in this environment: build the wheel with "
+                "The jars of ZooKeeper are missing from this environment: build the wheel with "
                 f"`make wheel`. ({error})"
             ) from error
         finally:

@@ -1,4 +1,4 @@
-"""The broker's end of the channel to the controller: Envelopes up, replies and metadata down."""
+"""The broker's end of the channel: sends Envelopes, receives replies and metadata."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class ControllerChannel:
-    """One stream to one controller, not reopened when it breaks.
+    """One stream to one controller. It is not reopened when it breaks.
 
     Many Envelopes may be in flight; replies come in any order. `on_closed` is called once, after
     everything pending has failed with ChannelClosedError. With `credentials` the controller's
@@ -72,7 +72,7 @@ class ControllerChannel:
         self._task = asyncio.create_task(self._run(), name=f"channel to {address}")
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
-        """Queue one Envelope; the future ends in its reply or in ChannelClosedError."""
+        """Queue an Envelope; return a future of its reply, which may raise ChannelClosedError."""
         future: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
         if self._closed:
             future.set_exception(ChannelClosedError("the channel is closed"))

@@ -1,9 +1,9 @@
 """Mutual TLS on the channel between brokers: a certificate identifies the peer.
 
 A broker's certificate names its principal (the common name, so that `super.users=User:broker`
-matches) and the broker ids that it may use (host names `broker-ID.bridgehead`). Both ends check:
-the controller accepts Envelopes of no other broker id on the stream, and the broker connects only
-to the controller that ZooKeeper names.
+matches). Its host names, `broker-ID.bridgehead`, name the broker ids. Both ends check it:
+the controller accepts only Envelopes of the stream's broker id, and the broker connects only to the
+controller that ZooKeeper names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ChannelSecurityError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChannelFiles:
-    """PEM files: this broker's certificate and key, and the authority that signs all brokers'."""
+    """PEM files: this broker's certificate and key, and the authority of all brokers."""
 
     certificate: str
     key: str
@@ -50,7 +50,7 @@ class PeerIdentity:
     broker_ids: frozenset[int] | None = None
 
     def may_be(self, broker_id: int) -> bool:
-        """Tell whether the peer may use this broker id."""
+        """Return whether the peer may use this broker id."""
         return self.broker_ids is None or broker_id in self.broker_ids
 
 

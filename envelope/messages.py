@@ -81,4 +81,4 @@ class Hello:
 
 
 class ChannelClosedError(Exception):
-    """The channel broke before the reply. Not definite: the request may have been executed."""
+    """The channel broke before the reply. The request may have been executed."""

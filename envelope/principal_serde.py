@@ -7,7 +7,7 @@ Every format begins with an int16 version, which distinguishes the formats:
     32767   a fake principal, of the draft's first stage
 
 A node reads only the format that it is configured for. Other bytes are an error, never a default
-principal, even where a custom format happens to share Kafka's bytes.
+principal, even if the bytes of a custom format look like Kafka's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAKE_TYPE: Final = "Fake"
 
 
 class PrincipalDeserializationError(Exception):
-    """The bytes are not a principal in this node's format. Definite: nothing was executed."""
+    """The bytes are not a principal in this node's format. Nothing was executed."""
 
 
 class PrincipalSerde(Protocol):

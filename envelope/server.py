@@ -152,7 +152,8 @@ class _Servicer(ControllerServicer):
         try:
             answer = await self._handler.handle(envelope, peer)
         except Exception:
-            # Not definite: the broker returns the error to its client and does not resend.
+            # The outcome is unknown: the broker returns the error to its client and does not
+            # resend.
             _log.exception("handling %s failed unexpectedly", envelope.request_id)
             answer = EnvelopeReply(int(ErrorCode.UNKNOWN_SERVER_ERROR), None, 0)
         finally:

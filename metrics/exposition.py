@@ -26,7 +26,7 @@ class MetricsServer:
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; port 0 takes a free one. Raises OSError when the port is taken."""
+        """Listen; port 0 selects a free port. Raises OSError when the port is taken."""
         self._server = await asyncio.start_server(self._serve, host, port, limit=_HEAD_BYTES_MAX)
         self.port = self._server.sockets[0].getsockname()[1]
 

@@ -115,7 +115,7 @@ FORWARDING_FAILURES: Final = Metric(
     "forwarding_failures_count",
     "",
     Kind.COUNTER,
-    "Forwarded requests without a response of the controller: this broker answered "
+    "Forwarded requests without a response from the controller: this broker answered "
     "REQUEST_TIMED_OUT or UNKNOWN_SERVER_ERROR, or closed the connection",
 )
 FORWARDING_QUEUE: Final = Metric(
@@ -183,15 +183,15 @@ ACCEPT_THROTTLE_TIME: Final = Metric(
     "kafka_server_socket_server_connection_accept_throttle_time",
     "kafka.server:type=socket-server-metrics,listener=,name=connection-accept-throttle-time",
     Kind.GAUGE,
-    "Milliseconds that delayed new connections waited on average (max.connection.creation.rate)",
+    "Average milliseconds that delayed new connections wait (max.connection.creation.rate)",
     ("listener",),
 )
 IP_ACCEPT_THROTTLE_TIME: Final = Metric(
     "kafka_server_socket_server_ip_connection_accept_throttle_time",
     "kafka.server:type=socket-server-metrics,listener=,name=ip-connection-accept-throttle-time",
     Kind.GAUGE,
-    "Milliseconds on average that connections over the rate of their address were held before "
-    "they were closed (connection_creation_rate)",
+    "Average milliseconds for which connections over the rate of their address stay open before "
+    "they are closed (connection_creation_rate)",
     ("listener",),
 )
 MEMORY_USED: Final = Metric(

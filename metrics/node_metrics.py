@@ -24,7 +24,7 @@ from metrics.windows import Quantiles, Rate
 
 _Family = CounterMetricFamily | GaugeMetricFamily | UnknownMetricFamily
 QUANTILES: Final = (0.5, 0.99, 0.999)
-# Clients choose their software names, which become labels: bounds their number and length.
+# Bounds the number and the length of labels, because clients choose their software names.
 SORTS_MAX: Final = 100
 LABEL_LENGTH_MAX: Final = 100
 OTHER: Final = "other"
@@ -128,7 +128,7 @@ class NodeMetrics(Collector):
         self._channels_refused_count += 1
 
     def forwarding_failed(self) -> None:
-        """A forwarded request ended without a response of the controller."""
+        """A forwarded request ended without a response from the controller."""
         self._forwarding_failure_count += 1
 
     def not_controller_answered(self) -> None:
@@ -183,7 +183,7 @@ class NodeMetrics(Collector):
                 yield GaugeMetricFamily(name, _help(metric), labels=metric.labels)
             elif name.endswith("_total"):
                 yield CounterMetricFamily(name, _help(metric), labels=metric.labels)
-            else:  # Not ending in `_total`, so exposed without a type.
+            else:  # Without `_total` at the end it is exposed without a type.
                 yield UnknownMetricFamily(name, _help(metric), labels=metric.labels)
 
     def collect(self) -> Iterable[Family]:

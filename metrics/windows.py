@@ -22,9 +22,9 @@ class _Sample:
 class Rate:
     """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedCount.
 
-    Measures from the oldest sample kept and counts missing windows before it as empty, so the first
-    event after a pause does not show as a spike. Keeps one sample more than configured, because the
-    oldest may reach into the measured time.
+    Measures from the oldest remaining sample and counts missing windows before it as empty, so the
+    first event after a pause does not show as a spike. Keeps one sample more than configured,
+    because the oldest may reach into the measured time.
     """
 
     def __init__(self, samples: int, window_ms: int) -> None:
@@ -45,7 +45,7 @@ class Rate:
         sample.last_ms = now_ms
 
     def take_back(self) -> None:
-        """Uncount the last event."""
+        """Remove the last event from the count."""
         self._samples[self._current].count -= 1
 
     def measure(self, now_s: float) -> float:

@@ -1,1 +1,1 @@
-"""The composition root: one broker and one controller candidate in one process."""
+"""Builds and runs a node: one broker and one controller candidate in one process."""

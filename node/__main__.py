@@ -1,8 +1,8 @@
 """`python -m node --config FILE --data-dir DIR`: one node in the foreground.
 
 Prints nothing on standard output. A node that cannot start prints one sentence on standard error
-and exits with 4. SIGTERM, SIGINT and, where BRIDGEHEAD_PARENT_PIPE is set, the end of standard
-input shut it down cleanly (exit 0).
+and exits with 4. SIGTERM and SIGINT shut it down cleanly (exit 0). If BRIDGEHEAD_PARENT_PIPE is 1,
+the end of standard input does so, too.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _FOLDERS = ("events", "logs")
 
 
 def _is_not_cancelled(record: logging.LogRecord) -> bool:
-    """GRPC logs a traceback for each stream that ends by cancellation, which is no fault."""
+    """Return False for gRPC's traceback of a cancelled stream, which is no fault."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def main(arguments: list[str] | None = None, build: BuildParts = build_parts) -> int:
-    """Run one node; return the exit code. The test build passes another `build`."""
+    """Run one node; return the exit code. Tests pass a `build` that seeds bugs."""
     parser = argparse.ArgumentParser(prog="node", description=__doc__)
     parser.add_argument("--config", type=Path, help="Kafka's server.properties")
     parser.add_argument(
@@ -62,8 +62,8 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     )
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     logging.getLogger("grpc._cython.cygrpc").addFilter(_is_not_cancelled)
-    # A large image is a million long-lived objects: at the default thresholds, garbage collection
-    # pauses the node for seconds. Objects imported so far are never collected.
+    # A large image has a million long-lived objects. At the default thresholds garbage collection
+    # would pause the node for seconds. Objects that exist now are never collected.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
@@ -117,7 +117,7 @@ async def _run(options: argparse.Namespace, build: BuildParts) -> int:
         commands = ControlCommands(node, parts, dispatcher, request_stop)
         control = await control_socket.serve(options.data_dir / "control.sock", commands)
         _write(options.data_dir / "ready.json", node.ready())
-        # Kafka's own line: tools that start Kafka in a container wait for it.
+        # Kafka's own log line: tools that start Kafka in a container wait for it.
         logging.getLogger("kafka.server.KafkaServer").info(
             "[KafkaServer id=%d] started", config.broker_id
         )

@@ -30,7 +30,7 @@ from node.config import NodeConfig
 
 
 def build_admin_apis(node_config: NodeConfig, current: CurrentConfig) -> Mapping[int, AdminApi]:
-    """Return every admin write API. `current` returns the broker configs in force."""
+    """Return every admin write API. `current` returns the effective broker configs."""
     config, secret = node_config.broker, node_config.token_secret
     rules = TopicConfigRules(current)
     token_lifetime_ms = config.long("delegation.token.max.lifetime.ms")

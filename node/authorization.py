@@ -29,7 +29,7 @@ class AuthorizerConfigError(Exception):
 
 
 def load_authorizer(properties: Mapping[str, str]) -> Authorizer | None:
-    """Return the authorizer that the properties name; None where they name none.
+    """Return the authorizer that the properties name; None if they name none.
 
     Raises:
         AuthorizerConfigError: it cannot be imported or built.
@@ -92,7 +92,7 @@ class Authorization:
         return self.for_client if self.is_on else None
 
     def may_send_envelopes(self, sender: Sender) -> bool:
-        """Return whether a broker has CLUSTER_ACTION; this process's own broker needs no right."""
+        """Return whether a broker has CLUSTER_ACTION; this node's own broker needs no right."""
         if sender.host == THIS_PROCESS:
             return True
         requester = Requester(

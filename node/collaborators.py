@@ -1,4 +1,4 @@
-"""The constructors of the collaborators that a test build replaces with faulty ones."""
+"""The constructors that tests replace to seed bugs."""
 
 from __future__ import annotations
 

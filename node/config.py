@@ -1,4 +1,4 @@
-"""A node's configuration: Kafka's server properties and ours, checked before anything is opened."""
+"""A node's configuration: Kafka's and Bridgehead's properties, checked at start."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class NodeConfig:
     listeners: tuple[Listener, ...]
     advertised: Mapping[str, tuple[str, int]]  # listener name -> host, port (0: as bound)
     security: Mapping[str, ListenerSecurity]  # by listener name
-    channel_files: ChannelFiles | None  # None: Envelopes travel in plain text
-    controller_access: ZooKeeperAccess  # of the controller session, without TLS
-    broker_access: ZooKeeperAccess  # of the broker session, without TLS
+    channel_files: ChannelFiles | None  # None: Envelopes are sent in plain text
+    controller_access: ZooKeeperAccess  # of the controller session; node.security adds TLS
+    broker_access: ZooKeeperAccess  # of the broker session; node.security adds TLS
     zookeeper_tls: ZooKeeperTls | None  # of both; None: plain text
 
     @property
@@ -119,7 +119,7 @@ class NodeConfig:
 
     @property
     def listener_for_envelopes(self) -> str | None:
-        """The listener, chosen as in Kafka, that accepts Envelopes of Kafka clients; or None."""
+        """The listener that accepts Envelope requests of Kafka's protocol, as in Kafka; or None."""
         if not self.own.forwarding_enabled:
             return None
         names = ("control.plane.listener.name", "inter.broker.listener.name")
@@ -142,8 +142,8 @@ def read_config(text: str) -> NodeConfig:
     """Parse and check a properties file.
 
     Raises:
-        NodeConfigError: a property is wrong; the text has the fix. InvalidBrokerConfigError: the
-            same, one sentence for each property.
+        NodeConfigError: a property is wrong; the text has the fix.
+        InvalidBrokerConfigError: properties are wrong; one sentence for each.
     """
     properties = dict(parse_properties(text))
     broker = BrokerConfig.from_properties(properties)
@@ -159,8 +159,8 @@ def read_config(text: str) -> NodeConfig:
         raise NodeConfigError(str(error)) from error
     if own.fake_principals and properties.get("authorizer.class.name", "").strip():
         raise NodeConfigError(
-            "bridgehead.forwarding.principals=fake excludes an authorizer: remove "
-            "authorizer.class.name, or set principals=real."
+            "bridgehead.forwarding.principals=fake excludes an authorizer: set it to real, "
+            "or remove authorizer.class.name."
         )
     protocols = _protocol_map(properties.get("listener.security.protocol.map", ""))
     listeners = tuple(
@@ -187,19 +187,24 @@ def read_config(text: str) -> NodeConfig:
 
 
 def _check_level(broker: BrokerConfig, own: BridgeheadConfig) -> None:
-    """Reject a version that needs Envelopes without them, and cluster-wide blocking below 3.4."""
+    """Check that two Bridgehead properties fit inter.broker.protocol.version.
+
+    From the bridge release on, Envelopes must be enabled. Below it, a write cannot wait for all
+    brokers, because the controller does not execute it.
+    """
     name = "inter.broker.protocol.version"
     level = level_of(broker.string(name) or "")
     if level is None or is_below_the_bridge(level):
         if level is not None and own.metadata_blocking != "controller":
             raise NodeConfigError(
                 f"{BLOCKING}={own.metadata_blocking} needs brokers that forward: set "
-                f"{name}={BRIDGE} or higher, or remove it."
+                f"{name}={BRIDGE} or higher, or remove {BLOCKING}."
             )
         return
     if not own.envelope_supported:
         raise NodeConfigError(
-            f"{ENVELOPE}=false acts as a release before {BRIDGE}: set {name}=3.3 or lower."
+            f"{ENVELOPE}=false makes the node act as a release before {BRIDGE}: set {name}=3.3 or "
+            "lower."
         )
 
 

@@ -1,8 +1,8 @@
 """The commands of a node's control socket.
 
 Some execute a request for a client. They need no password and name the principal, because a process
-that can open the socket can also read the node's keys. Otherwise such a request is like any
-client's: checked, authorized, forwarded, and recorded in the evidence.
+that can open the socket can also read the node's keys. Otherwise such a request is handled like any
+client's: it is checked, authorized, forwarded, and recorded in the evidence.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ControlCommands:
     def _salts(self, users: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
         """Return the users' SCRAM salts in base64, by mechanism.
 
-        A salt is not secret: it is sent to anyone who starts a login.
+        A salt is not secret: any client that starts a login gets it.
         """
         found: dict[str, dict[str, str]] = {}
         for user in users:

@@ -1,4 +1,4 @@
-"""Follows the active controller: forwards to it, and starts an election when there is none.
+"""Follows the active controller: forwards to it, or starts an election if there is none.
 
 The broker half of a node learns from ZooKeeper which broker is the active controller; the
 controller half is this node's candidate. This module connects the two.
@@ -73,7 +73,7 @@ class LocalLink:
 
 
 class ControllerFollower:
-    """Points forwarding at the active controller; starts an election when there is none."""
+    """Sets the target of forwarding; starts an election if there is no active controller."""
 
     def __init__(
         self,
@@ -85,6 +85,7 @@ class ControllerFollower:
         on_update: Callable[[MetadataUpdate], None],
         applied_zxid: Callable[[], int],
         is_registered: Callable[[int], Awaitable[bool]],
+        read_controller: Callable[[], None],
         pinned: int | None,
         principal: KafkaPrincipal,
         credentials: grpc.ChannelCredentials | None,
@@ -98,10 +99,12 @@ class ControllerFollower:
         self._on_update = on_update
         self._applied_zxid = applied_zxid
         self._is_registered = is_registered
+        self._read_controller = read_controller
         self._pinned = pinned
         self._local = LocalLink(controller, state, principal)
         self._credentials = credentials
         self._known: ControllerAddress | None = None
+        self._reports = 0
         self._channel: ControllerChannel | None = None
         self._ranges: ApiRanges = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -141,6 +144,7 @@ class ControllerFollower:
         if self._stopped:
             return
         self._known = controller
+        self._reports += 1
         self._close_channel()
         if controller is not None and controller.broker_id == self._broker_id:
             self._forwarding.set_target(Target(self._local, self._broker_id, is_local=True))
@@ -152,7 +156,7 @@ class ControllerFollower:
             self._start(self._resign_and_follow(controller))
 
     async def _resign_and_follow(self, controller: ControllerAddress | None) -> None:
-        """Resign first: this node must not be active beside a controller that it follows."""
+        """Resign first: this node must not be active while it follows another controller."""
         await self._controller.superseded()
         if self._known == controller and self._channel is None and not self._stopped:
             self._follow(controller)
@@ -160,7 +164,7 @@ class ControllerFollower:
     def _follow(self, controller: ControllerAddress | None) -> None:
         if controller is None:
             self._start_election()
-        elif controller.node is not None:  # Otherwise its address follows.
+        elif controller.node is not None:  # Otherwise the address is reported later.
             self._open_channel(controller)
 
     def pin(self, broker_id: int | None) -> None:
@@ -180,10 +184,10 @@ class ControllerFollower:
             while self._known is None and not self._stopped:
                 try:
                     if await self._is_eligible():
+                        before = self._reports
                         await self._controller.elect()
-                        if self.controller_id not in (None, self._broker_id):
-                            # Reported during the election, when there was nothing to resign.
-                            await self._controller.superseded()
+                        if self._reports > before:
+                            await self._check_election()
                 except Exception as error:  # Such as /controller_epoch with invalid content.
                     self._election_failed(error)
                     await asyncio.sleep(_AFTER_ERROR_S)
@@ -194,8 +198,17 @@ class ControllerFollower:
         finally:
             self._is_electing = False
 
+    async def _check_election(self) -> None:
+        """Act on reports that arrived during the election, when this node was not active yet."""
+        if self._known is None:
+            # /controller was deleted before or after this node created it. Only reading it again
+            # shows which.
+            self._read_controller()
+        elif not self.is_controller:
+            await self._controller.superseded()
+
     def _election_failed(self, error: Exception) -> None:
-        """Log each cause once in a row: elections go on until the znodes are repaired."""
+        """Log a cause if it is not the previous one: elections go on until they succeed."""
         cause = f"{type(error).__name__}: {error}"
         if cause != self._last_failure:
             is_expected = isinstance(error, ConnectionLostError | ZnodeContentError)

@@ -40,12 +40,12 @@ class BrokerState:
         self.session = session
 
     def hello(self) -> Hello:
-        """Return the greeting that opens a channel to the controller."""
+        """Return the message that opens a channel to the controller."""
         return Hello(self.broker_id, self.incarnation)
 
 
 class BrokerConfigs:
-    """The broker configs in force: the properties file, overridden by ZooKeeper."""
+    """The effective broker configs: the properties file, overridden by ZooKeeper."""
 
     def __init__(self, config: BrokerConfig, quotas: ConnectionQuotas) -> None:
         """The limits of `quotas` follow the configs."""
@@ -57,7 +57,7 @@ class BrokerConfigs:
         self.limits_changed: Signal[()] = Signal()
 
     def current(self) -> EffectiveBrokerConfig:
-        """Return the configs in force now."""
+        """Return the current effective configs."""
         return self._effective
 
     def store(self, stored: Mapping[str, Mapping[str, str]]) -> None:

@@ -21,8 +21,8 @@ from controller.pending_request import PendingRequest
 from envelope.messages import RequestIdentity
 from node.config import NodeConfig
 
-# As in Kafka, the broker that wrote these applies them before it answers. Of other changes it is
-# notified, like every broker.
+# As in Kafka, a broker applies its own writes of these APIs before it answers. It learns of its
+# other writes from the notifications, like every broker.
 _APPLIED_BEFORE_ANSWER: Final = ACL_WRITES | TOKEN_WRITES
 
 

@@ -4,8 +4,8 @@
     confluentinc/cp-kafka KAFKA_ + name, `.` as `_`, `-` as `__`, `_` as `___`
     bitnami/kafka         KAFKA_CFG_ + name, `.` as `_`
 
-The first two swap `__` and `___`. If exactly one reading is a property that exists, it is used;
-otherwise the variable is ambiguous and an error.
+The first two swap `__` and `___`. If exactly one of the two readings is an existing property, it is
+used. Otherwise the variable is ambiguous, and an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cluster_model.broker_configs.table import LISTENER_PREFIX, config_key
 
 PREFIX: Final = "KAFKA_"
 BITNAMI_PREFIX: Final = "KAFKA_CFG_"
-# Read by the images themselves or by the JVM: no broker properties.
+# Variables for the images themselves or for the JVM; they are not broker properties.
 NOT_PROPERTIES: Final = re.compile(
     r"KAFKA_(HEAP_OPTS|OPTS|HOME|VERSION|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS|DEBUG|"
     r"JMX_.*|LOG4J_.*|CLIENT_.*|INTER_BROKER_USER|INTER_BROKER_PASSWORD|KRAFT_CLUSTER_ID|"
@@ -71,7 +71,7 @@ def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
 
 
 def _decode(text: str, *, two: str, three: str) -> str:
-    """Split longer runs from the left, three at a time, like the scripts of both images."""
+    """Decode a longer run from the left, three at a time, like the scripts of both images."""
     marks: Mapping[str, str] = {"___": three, "__": two, "_": "."}
     replace: Callable[[re.Match[str]], str] = lambda run: marks[run[0]]  # noqa: E731
     return re.sub("___|__|_", replace, text)

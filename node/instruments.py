@@ -31,7 +31,7 @@ class Instruments:
     metrics: NodeMetrics
 
     def flush(self) -> None:
-        """Hand everything to the operating system."""
+        """Write everything to the operating system."""
         self.log.flush()
         self.request_log.flush()
         self.authorizer_log.flush()
@@ -44,7 +44,7 @@ class Instruments:
 
 
 def build_instruments(config: NodeConfig, data_dir: Path, incarnation: str) -> Instruments:
-    """Open the logs. Raises OSError: a folder cannot be written."""
+    """Open the logs. Raises OSError if a folder cannot be written."""
     clock, registry, logs = SystemClock(), prometheus_client.CollectorRegistry(), data_dir / "logs"
     audited = Level.OFF if config.authorizer is None else Level[config.own.authorizer_log]
     return Instruments(

@@ -1,4 +1,4 @@
-"""The life of a node: start, serve, stop."""
+"""Starts a node, reports its status, and stops it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FLUSH_EVERY_S: Final = 0.05
 
 
 class Node:
-    """Built from its parts, started once, stopped once."""
+    """A node. It is built from its parts, started once, and stopped once."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -43,8 +43,9 @@ class Node:
         """Open everything and register; return the server once it serves clients.
 
         Raises:
-            OSError: a port is taken. ConnectionLostError: no ZooKeeper. RegistrationRefusedError:
-            the broker id is taken.
+            OSError: a port is taken.
+            ConnectionLostError: ZooKeeper does not answer.
+            RegistrationRefusedError: the broker id is taken.
         """
         parts, config, state = self._parts, self._parts.config, self._parts.broker.state
         log, watcher = parts.instruments.log, parts.broker.watcher
@@ -177,7 +178,7 @@ class Node:
         }
 
     def status(self) -> dict[str, Any]:
-        """Return what this node reports as its status; users read these keys."""
+        """Return this node's status; users read these keys."""
         config, broker, controller = self._parts.config, self._parts.broker, self._parts.controller
         cache = broker.cache
         is_active, answers = controller.state is ControllerState.ACTIVE, self._zookeeper_answers()
@@ -208,7 +209,8 @@ class Node:
     def _zookeeper_answers(self) -> bool:
         """Return whether ZooKeeper has answered within the session timeout.
 
-        Otherwise the controller's session may have expired; it could not write in any case.
+        If not, the controller session may have expired; without ZooKeeper it could not write
+        anyway.
         """
         silent_s = time.monotonic() - self._parts.broker.watcher.last_contact_s
         return silent_s * 1000 <= self._parts.config.session_timeout_ms

@@ -61,7 +61,7 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
     config, broker, follower = parts.config, parts.broker, parts.follower
     cache, watcher, current = broker.cache, broker.watcher, broker.configs.current
     authorization = parts.security.authorization
-    may = authorization.for_client
+    authorize_for = authorization.for_client
     log_dirs = LogDirs(
         log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir")),
         cache,
@@ -90,33 +90,33 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         SaslHandshake(),
         SaslAuthenticate(),
         DescribeCluster(view, authorize_for=authorization.of_clients),
-        DescribeConfigs(current, watcher, cache, LoggerLevels(), may),
-        DeleteRecords(config.broker_id, cache, current, watcher, may, records_policy),
-        AlterReplicaLogDirs(log_dirs, may),
-        DescribeLogDirs(log_dirs, cache, may),
-        FindCoordinator(view, coordinators, auto_topics, may, request_timeout_s),
-        DescribeGroups(coordinators, may),
-        DescribeAcls(authorization.acls, may, authorization.is_on, dumped),
-        ListAcls(authorization.acls, may, authorization.is_on),
+        DescribeConfigs(current, watcher, cache, LoggerLevels(), authorize_for),
+        DeleteRecords(config.broker_id, cache, current, watcher, authorize_for, records_policy),
+        AlterReplicaLogDirs(log_dirs, authorize_for),
+        DescribeLogDirs(log_dirs, cache, authorize_for),
+        FindCoordinator(view, coordinators, auto_topics, authorize_for, request_timeout_s),
+        DescribeGroups(coordinators, authorize_for),
+        DescribeAcls(authorization.acls, authorize_for, authorization.is_on, dumped),
+        ListAcls(authorization.acls, authorize_for, authorization.is_on),
         ListGroups(),
-        DeleteGroups(coordinators, may),
-        OffsetFetch(coordinators, may, quirks),
-        OffsetDelete(coordinators, may),
+        DeleteGroups(coordinators, authorize_for),
+        OffsetFetch(coordinators, authorize_for, quirks),
+        OffsetDelete(coordinators, authorize_for),
         ConsumerGroupDescribe(),
         ConsumerGroupHeartbeat(),
-        DescribeProducers(config.broker_id, cache, may),
-        DescribeTransactions(coordinators, may),
+        DescribeProducers(config.broker_id, cache, authorize_for),
+        DescribeTransactions(coordinators, authorize_for),
         ListTransactions(),
-        ListOffsets(config.broker_id, cache, may, watcher.read_log_times),
-        DescribeClientQuotas(watcher, may),
-        DescribeUserScramCredentials(watcher, may, quirks),
-        DescribeDelegationToken(parts.security.tokens, may),
+        ListOffsets(config.broker_id, cache, authorize_for, watcher.read_log_times),
+        DescribeClientQuotas(watcher, authorize_for),
+        DescribeUserScramCredentials(watcher, authorize_for, quirks),
+        DescribeDelegationToken(parts.security.tokens, authorize_for),
     )
     return {api.api_key: api for api in apis}
 
 
 def build_split_apis(parts: Parts) -> Mapping[int, SplitApi]:
-    """Return the forwarded APIs of which the receiving broker answers a part."""
+    """Return the forwarded APIs that the receiving broker answers in part."""
     checks = ConfigChecks(
         parts.broker.configs.current,
         parts.broker.watcher,

@@ -1,4 +1,4 @@
-"""The parts of a node, each built with exactly the parts that it needs.
+"""Builds the parts of a node, each with exactly the parts that it needs.
 
 Broker and controller candidate share one process, as in Kafka. Everything is built here or in the
 modules imported here; `node.server` adds the Kafka listeners once the cluster id is known.
@@ -76,7 +76,7 @@ class Parts:
     follower: ControllerFollower
     direct: DirectWrites | None  # None: this broker forwards
     policies: NodePolicies | None  # of the controller
-    record_policies: NodePolicies | None  # of the partitions' leader
+    record_policies: NodePolicies | None  # of the broker as a partition leader
     start_up_paths: tuple[str, ...]
     new_authenticator: Callable[..., SaslAuthenticator]
 
@@ -84,7 +84,7 @@ class Parts:
 def build_parts(
     config: NodeConfig, data_dir: Path, collaborators: Collaborators = PRODUCTION
 ) -> Parts:
-    """Build a node that has opened nothing but its logs.
+    """Build a node, and open only its logs.
 
     Raises:
         NodeConfigError: a file or class that the configuration names cannot be used.
@@ -112,6 +112,7 @@ def build_parts(
         on_update=broker.updates.push,
         applied_zxid=lambda: broker.consistency.applied_zxid,
         is_registered=broker.watcher.is_registered,
+        read_controller=broker.watcher.read_controller,
         pinned=config.own.pinned_controller,
         principal=config.inter_broker_principal,
         credentials=security.channel.client if security.channel else None,
@@ -314,7 +315,8 @@ def _build_direct_writes(
     )
     services = DirectServices(
         bind_authorize=security.authorization.bind,
-        # Not the controller's, even if it is active: a direct write decides as a broker.
+        # A direct write is checked against the ACLs that the broker has read, even if the
+        # controller of this process is active.
         acls=lambda: security.learned_acls.acls,
         acls_zxid=lambda: security.learned_acls.as_of,
         policies=policies,

@@ -1,7 +1,7 @@
 """Runs a policy in threads, with a timeout; the policy may raise anything or never return.
 
-A call that exceeds the timeout is an error and its thread keeps running, because threads cannot be
-stopped. At most CALLS_MAX calls run; further ones fail immediately until one returns.
+A call that exceeds the timeout fails. Its thread keeps running, because threads cannot be stopped.
+At most CALLS_MAX calls run; further ones fail immediately until one returns.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ class PolicyRunner:
 
     async def run(self, call: Call, timeout_ms: int | None = None) -> ApiError | None:
         """Return None if `call` returns, else the error. Never raises."""
-        timeout_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         if self._busy >= CALLS_MAX:
             return self._failed(
                 f"the policy {self._name} has not returned from {self._busy} earlier calls"
             )
+        return await self._call(call, self._timeout_ms if timeout_ms is None else timeout_ms)
+
+    async def _call(self, call: Call, timeout_ms: int) -> ApiError | None:
         worker = self._idle.pop() if self._idle else _Worker(self._name)
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[BaseException | None] = loop.create_future()
@@ -74,8 +76,8 @@ class PolicyRunner:
         return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Rejected: {problem}.")
 
     async def close(self, call: Call) -> None:
-        """Close the policy and end its idle threads."""
-        error = await self.run(call, _CLOSE_MS)
+        """Close the policy, also while CALLS_MAX calls run, and end its idle threads."""
+        error = await self._call(call, _CLOSE_MS)
         if error is not None:
             _log.warning("the policy %s was not closed: %s", self._name, error.message)
         for worker in self._idle:

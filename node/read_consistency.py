@@ -1,7 +1,7 @@
-"""When this broker may answer reads, and which metadata zxid it reports to the controller.
+"""Decides when this broker may answer reads and which zxid it reports to the controller.
 
 Implements KIP-4's ideal (`bridgehead.metadata.blocking=cluster`) and KIP-590's future work
-(`bridgehead.metadata.reads=controller`). With neither, reads are answered at once, as in Kafka.
+(`bridgehead.metadata.reads=controller`). With neither, reads are answered immediately, as in Kafka.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ReadConsistency:
         return self._cache.zxid if self._applied is None else self._applied.zxid
 
     def update_applied(self, zxid: int, generation: int) -> None:
-        """Note that the cache has applied `zxid`, from an update received in `generation`."""
+        """Record that the cache has applied `zxid`, from an update received in `generation`."""
         if self._applied is None:
             return
         live = frozenset(self._cache.brokers)
@@ -81,7 +81,7 @@ class ReadConsistency:
         )
 
     def read_gate(self, forward: Forward, client: Client, request_prefix: str) -> ReadGate | None:
-        """Return the gate for reads; None: they are answered at once."""
+        """Return the gate for reads; None: they are answered immediately."""
         if self._applied is None:
             return None
         config = self._config
@@ -119,7 +119,7 @@ class MetadataUpdates:
         self._log = log
 
     def push(self, update: MetadataUpdate) -> None:
-        """Apply an update now, or after the configured delay."""
+        """Apply an update immediately, or after the configured delay."""
         generation = self._consistency.generation
         if self._delay_ms:
             loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ import dataclasses
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from broker_proxy.authentication.listener_security import Sources, login_requirements
 from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
@@ -32,6 +32,9 @@ from node.current_state import ActiveImage
 from node.instruments import Instruments
 from node.signals import Signals
 from node.zookeeper_tls import build_zookeeper_tls
+
+BUILDER_CLASS: Final = "principal.builder.class"
+_SERDE_METHODS: Final = ("serialize", "deserialize")
 
 
 class SessionAccess(NamedTuple):
@@ -117,20 +120,40 @@ def build_zookeeper_access(config: NodeConfig) -> SessionAccess:
 
 
 def build_serde(config: NodeConfig) -> PrincipalSerde:
-    """Return the serde for principals in Envelopes. A principal builder may have its own.
+    """Return the serde for principals in Envelopes: that of the principal builder.
 
     Raises:
-        NodeConfigError: the builder cannot be used.
+        NodeConfigError: a builder cannot be used; or this broker forwards, and a custom builder
+            has no serde (KIP-590 §KafkaPrincipal Serialization: there is no default).
     """
     if config.own.fake_principals:
         return FakePrincipalSerde()
     name = config.broker.string("principal.builder.class") or DEFAULT_BUILDER
+    for listener, security in config.security.items():
+        if security.builder != name:
+            key = f"listener.name.{listener.lower()}.{BUILDER_CLASS}"
+            _serde_of(config, key, security.builder, security.properties)
+    return _serde_of(config, BUILDER_CLASS, name, config.broker.originals)
+
+
+def _serde_of(
+    config: NodeConfig, key: str, name: str, properties: Mapping[str, str]
+) -> PrincipalSerde:
+    if name == DEFAULT_BUILDER:
+        return DefaultPrincipalSerde()
     try:
-        builder = load_builder(name, "DEFAULT", config.broker.originals)
+        builder = load_builder(name, "DEFAULT", properties)
     except SecurityConfigError as error:
         raise NodeConfigError(str(error)) from error
-    if hasattr(builder, "serialize") and hasattr(builder, "deserialize"):
+    lacking = [each for each in _SERDE_METHODS if not callable(getattr(builder, each, None))]
+    if not lacking:
         return CustomPrincipalSerde(name, cast(PrincipalCodec, builder))
+    if config.forwards:
+        raise NodeConfigError(
+            f"{key}={name} lacks {' and '.join(lacking)}: a broker that forwards requests needs "
+            "the methods serialize and deserialize, which put the client's principal into an "
+            "Envelope (KIP-590)."
+        )
     return DefaultPrincipalSerde()
 
 

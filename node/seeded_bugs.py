@@ -67,7 +67,8 @@ class UnfencedStore(ZombieStore):
         """See ZooKeeperStore."""
         fence = await super().elect(broker_id, now_ms)
         if fence is not None:
-            # A range of numbers per epoch: outcome znodes of equal names would act as a fence.
+            # Each epoch has its own range of numbers: equal names of outcome znodes would act as a
+            # fence.
             self._commit_number += fence.epoch * 1_000_000
         return fence
 
@@ -143,10 +144,10 @@ class _WithoutPolicies:
         context: RequestContext,
         request: Any,
         image: MetadataImage,
-        settled: Mapping[str, Outcome],
+        committed: Mapping[str, Outcome],
     ) -> Decision:
         """See AdminApi."""
-        decision = self.api.decide(context, request, image, settled)
+        decision = self.api.decide(context, request, image, committed)
         if not self.skips(context, request):
             return decision
         unchecked = [replace(each, policy_check=None) for each in decision.elements]
@@ -159,7 +160,7 @@ def without_policies(api: AdminApi, skips: Callable[[RequestContext, Any], bool]
 
 
 def honour_client_bypass(create_topics: AdminApi) -> AdminApi:
-    """A client that sets the flag of internal topics bypasses the policy."""
+    """honour_client_bypass: a client bypasses the policy with the flag for internal topics."""
     return without_policies(create_topics, lambda _, r: getattr(r, "bypass_policy", False))
 
 
@@ -196,7 +197,7 @@ class FaultyController(Controller):
 
 
 class StaleAcls(LearnedAcls):
-    """stale_acl_cache: keeps the ACLs read first."""
+    """stale_acl_cache: keeps the first ACLs that it reads."""
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
         """See AclListener."""
@@ -204,7 +205,7 @@ class StaleAcls(LearnedAcls):
 
 
 class ServesExpiredSessions(SaslAuthenticator):
-    """serves_expired_sessions: requests run after the end of their credential."""
+    """serves_expired_sessions: requests are executed after the login has expired."""
 
     def receive(self, frame: bytes, now_ms: int) -> LoginOutcome:
         """See SaslAuthenticator."""

@@ -36,12 +36,12 @@ def build_server(parts: Parts) -> KafkaServer:
         log=log,
         metrics=instruments.metrics,
     )
-    # One of them, Envelope, hands its inner request back to the dispatcher.
+    # Added later, because one of them, Envelope, passes its inner request to the dispatcher.
     local_apis |= build_local_apis(parts, dispatcher.handle)
     wall_ms = instruments.clock.wall_ms
     frame_bytes_max = config.broker.int("socket.request.max.bytes")
     memory_bytes_max = config.broker.long("queued.max.request.bytes")
-    if memory_bytes_max <= 0:  # In Kafka this is no limit.
+    if memory_bytes_max <= 0:  # No limit in Kafka; here one (docs/differences.md, request-memory).
         memory_bytes_max = frame_bytes_max
     services = ConnectionServices(
         dispatcher=dispatcher,

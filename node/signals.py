@@ -1,4 +1,4 @@
-"""Signals report changes from one part of a node to other parts, which are built later."""
+"""Signals report changes in one part of a node to other parts, which are built later."""
 
 from __future__ import annotations
 

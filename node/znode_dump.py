@@ -1,6 +1,6 @@
 """`python -m node.znode_dump CONNECT RUN NAME`: dump all znodes below a chroot. Exit 0 or 2.
 
-The dump is a snapshot at one zxid: the walk is repeated until nothing was written during it. Under
+The dump is a snapshot at one zxid: znodes are read again until nothing was written meanwhile. Under
 constant writes there is no dump, and properties that need it report NODATA.
 """
 
@@ -88,7 +88,7 @@ async def dump(connect: str, folder: Path, name: str, access: ZooKeeperAccess = 
     except ConnectionLostError as lost:
         raise DumpError(f"{lost}.") from None
     try:
-        zxid, lines = await _consistent_walk(session, slash + chroot)
+        zxid, lines = await _consistent_read(session, slash + chroot)
     except ValueError as denied:
         raise DumpError(f"Some znodes cannot be read: {denied}.") from None
     except ConnectionLostError as lost:
@@ -99,11 +99,11 @@ async def dump(connect: str, folder: Path, name: str, access: ZooKeeperAccess = 
     return zxid
 
 
-async def _consistent_walk(session: ZooKeeperSession, chroot: str) -> tuple[int, list[DumpLine]]:
+async def _consistent_read(session: ZooKeeperSession, chroot: str) -> tuple[int, list[DumpLine]]:
     for _ in range(_ATTEMPTS_MAX):
         await session.children("/")
         before = session.last_zxid
-        lines = await _walk(session, chroot)
+        lines = await _read_all(session, chroot)
         await session.children("/")
         if session.last_zxid == before:
             return before, lines
@@ -111,8 +111,8 @@ async def _consistent_walk(session: ZooKeeperSession, chroot: str) -> tuple[int,
     raise DumpError("ZooKeeper is written to constantly: no consistent dump is possible.")
 
 
-async def _walk(session: ZooKeeperSession, chroot: str) -> list[DumpLine]:
-    """Walk breadth first: one round of MultiReads for each depth."""
+async def _read_all(session: ZooKeeperSession, chroot: str) -> list[DumpLine]:
+    """Read breadth first, with one round of MultiReads for each depth."""
     lines: list[DumpLine] = []
     parents = [chroot]
     while parents:

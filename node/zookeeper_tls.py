@@ -1,7 +1,7 @@
 """TLS to ZooKeeper: Kafka's `zookeeper.ssl.*` properties as one TLS context.
 
-All sessions of a node and the dump of a run use it. Stores are PEM or PKCS12; errors for other
-settings of Kafka's JVM name an alternative.
+All sessions of a node and the dump of a run use it. Stores are PEM or PKCS12. A setting that only
+a JVM supports is rejected with an error that names an alternative.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ async def drive(
 ) -> list[float]:
     """Send all payloads over `connections` sockets; return every latency in seconds.
 
-    Real clients take longer to build a request than a node takes to answer it; a benchmark of the
-    node must not measure them.
+    The payloads are built beforehand, because a real client takes longer to build a request than a
+    node takes to answer it.
     """
     latencies: list[float] = []
 

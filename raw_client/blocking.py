@@ -91,6 +91,6 @@ class Connection:
 
 
 def call_once(address: str, key: int, version: int, body: Body, **options: Any) -> Any:
-    """Return `Connection.call` on a connection of its own."""
+    """Return the result of `Connection.call` on a new connection."""
     with Connection(address) as connection:
         return connection.call(key, version, body, **options)

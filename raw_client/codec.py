@@ -96,7 +96,7 @@ def topic_body(
 ) -> Body:
     """Return a topic of a CreateTopics request in its JSON form.
 
-    `assignments` maps partitions to broker ids. The default counts are -1 with it, else 1.
+    `assignments` maps partitions to broker ids; with it the default counts are -1, otherwise 1.
     """
     default = 1 if assignments is None else -1
     return {

@@ -1,1 +1,1 @@
-"""kazoo behind a small async port: the controller's store writes through it, the watcher reads."""
+"""A small async interface over kazoo: the controller's store writes with it, the watcher reads."""

@@ -15,7 +15,7 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredAcls(NamedTuple):
-    """All ACLs. `versions`: of the znodes; `invalid`: errors of invalid znodes."""
+    """All ACLs, the versions of their znodes, and the errors of invalid znodes."""
 
     acls: AclSet
     versions: Map[ResourcePattern, int]
@@ -23,7 +23,7 @@ class StoredAcls(NamedTuple):
 
 
 class StoredRules(NamedTuple):
-    """The rules of one pattern. `version`: of its znode; None: it does not exist."""
+    """The rules of one pattern, and the version of its znode; None if it does not exist."""
 
     entries: Entries
     version: int | None

@@ -4,8 +4,8 @@ kazoo connects and pings on its own thread. Replies and watch events reach the l
 queue in the order of arrival; kazoo's default handler uses two threads, where a reply can overtake
 an older watch event.
 
-A lost session is not replaced: kazoo would open a new one and keep writing, like a zombie. Here the
-client stops and the owner opens another session.
+A lost session is not replaced. kazoo would open a new one, and a superseded controller would
+continue to write. Here the client stops, and its owner opens another session.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class NoSuchZnodeError(ZooKeeperRefusedError):
 
 
 class _Watcher(NamedTuple):
-    """A watch in kazoo's set: equal watches fire once."""
+    """A watch. kazoo stores watches in a set, so equal ones fire once."""
 
     call: Callable[[], None]
 
@@ -105,10 +105,10 @@ _NO_ANSWER: Final = (ConnectionLoss, ConnectionClosedError, SessionExpiredError)
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
-    """Notes when the last answered request was *sent*.
+    """Records when the last answered request was *sent*.
 
-    A paused process that resumes reads old replies from its socket: their arrival proves nothing
-    about the session, the time of the request does.
+    A paused process that resumes reads old replies from its socket. Their arrival does not show
+    that the session is alive now; the time at which the request was sent shows how old they are.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -187,7 +187,7 @@ class ZooKeeperSession:
 
     @property
     def last_contact_s(self) -> float:
-        """Monotonic seconds: when the last answered request was sent."""
+        """Monotonic time in seconds at which the last answered request was sent."""
         return self._connection.last_contact_s
 
     @property
@@ -220,7 +220,8 @@ class ZooKeeperSession:
 
     def _stop(self) -> None:
         self._client.stop()
-        # After a lost session `stop` does not wait for kazoo's thread; `close` requires its end.
+        # After a lost session `stop` does not wait for kazoo's thread, but `close` requires that
+        # the thread has ended.
         if self._connection.stop(_STOP_S):
             self._client.close()
 
@@ -244,16 +245,16 @@ class ZooKeeperSession:
         self._on_state(self.state)
 
     async def expire(self) -> None:
-        """Have the server expire this session: another connection takes it over and closes it."""
-        twin = KazooClient(
+        """Expire this session: another connection takes it over and closes it."""
+        other = KazooClient(
             hosts=",".join(f"{host}:{port}" for host, port in self._client.hosts),
             timeout=self.session_timeout_ms / 1000,
             client_id=self._client.client_id,
             handler=TlsHandler(self._tls),
         )
-        await asyncio.to_thread(twin.start)
-        await asyncio.to_thread(twin.stop)
-        await asyncio.to_thread(twin.close)
+        await asyncio.to_thread(other.start)
+        await asyncio.to_thread(other.stop)
+        await asyncio.to_thread(other.close)
 
     async def _send(self, request: Any) -> Any:
         if self.state is not SessionState.CONNECTED:
@@ -279,7 +280,7 @@ class ZooKeeperSession:
     def _settle(self, future: asyncio.Future[Any], done: Any) -> None:
         if isinstance(done.exception, ConnectionLoss):
             # kazoo fails pending requests before it reports that the connection is suspended; the
-            # state must be current when their callers look at it.
+            # state must be current when their callers read it.
             self._announce(KazooState.SUSPENDED)
         if future.done():
             return
@@ -300,7 +301,7 @@ class ZooKeeperSession:
 
     def _lost(self) -> ConnectionLostError:
         if self.state is SessionState.LOST:
-            return SessionLostError("the ZooKeeper session is gone")
+            return SessionLostError("the ZooKeeper session is lost")
         return ConnectionLostError("the connection to ZooKeeper broke")
 
     async def _watchable(
@@ -351,7 +352,7 @@ class ZooKeeperSession:
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
         """Read many znodes, `READS_PER_REQUEST` per request; results are in order.
 
-        Each request reads at one point in time; different requests may not.
+        The reads of one request are consistent with each other; those of two may not be.
         """
         chunks = [
             reads[start : start + READS_PER_REQUEST]

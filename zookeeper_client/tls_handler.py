@@ -1,7 +1,7 @@
 """kazoo's connections over TLS, with our own context.
 
-kazoo supports TLS but waits on the socket alone: data that TLS has already read, such as a second
-reply in one record, would wait until more arrives.
+kazoo supports TLS but waits only for the socket. Data that TLS has already read, such as a second
+reply in one record, would not be processed until more data arrives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Ready = tuple[list[Any], list[Any], list[Any]]
 
 
 class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's handler, wrapping connections in TLS when there is a context."""
+    """kazoo's handler; it wraps connections in TLS if there is a context."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         super().__init__()

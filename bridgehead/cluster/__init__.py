@@ -1,7 +1,7 @@
 """Start, control and stop a cluster of node processes and the embedded ZooKeeper.
 
-`Cluster` does all of it; a workload that is to be judged records its operations with
-`ClientHistory`.
+`Cluster` does all of this. A workload records its operations with `ClientHistory`, so that the
+judge can check them.
 """
 
 # Nodes import `control_socket` from this package: keep its imports light.

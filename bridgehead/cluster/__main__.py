@@ -23,13 +23,14 @@ from bridgehead.exit_codes import ExitCode
 
 def main() -> int:
     """Run the cluster. Return 0 after a clean stop, 4 if it could not be started."""
-    order = json.loads(sys.stdin.buffer.readline())
-    settings = settings_from_json(order["settings"])
+    request = json.loads(sys.stdin.buffer.readline())
+    settings = settings_from_json(request["settings"])
     log_path = DataDirectory(settings.data_dir).supervisor_log
 
     def announce(sentence: str) -> None:
+        # The disk may be full.
         with contextlib.suppress(OSError), log_path.open("a", encoding="utf-8") as log:
-            log.write(sentence + "\n")  # not when the disk is full
+            log.write(sentence + "\n")
 
     def on_ready(document: dict[str, Any]) -> None:
         _answer({"ready": document})
@@ -42,7 +43,7 @@ def main() -> int:
             settings,
             announce=announce,
             on_ready=on_ready,
-            parent_pipe=None if order["detached"] else sys.stdin.fileno(),
+            parent_pipe=None if request["detached"] else sys.stdin.fileno(),
         )
     except ClusterError as error:
         _answer({"error": str(error)})

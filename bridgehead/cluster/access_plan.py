@@ -24,7 +24,7 @@ class PlannedUser:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlannedAcl:
-    """One ACL, in Kafka's numbers."""
+    """One ACL, with Kafka's numeric codes."""
 
     principal: str
     host: str
@@ -37,7 +37,7 @@ class PlannedAcl:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccessPlan:
-    """What to create once the cluster serves. `certificates`: users who get one."""
+    """What to create once the cluster serves. `certificates` names users who get a certificate."""
 
     users: tuple[PlannedUser, ...] = ()
     acls: tuple[PlannedAcl, ...] = ()

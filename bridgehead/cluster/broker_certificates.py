@@ -1,4 +1,4 @@
-"""Certificates for the channel between brokers: their own authority, and a pair per broker.
+"""Certificates for the channel between brokers: an authority, and a certificate and key per broker.
 
     DIR/channel/                 mode 0700, every file in it 0600
         ca.pem                   the authority; its key is not kept
@@ -49,7 +49,7 @@ def files_of(folder: Path, broker_id: int) -> CertificateFiles:
 
 
 def makes_certificates(settings: ClusterSettings) -> bool:
-    """Return whether to generate certificates: unless TLS is off, or the user gives certificates.
+    """Return whether to generate certificates: not if TLS is off or the user gives certificates.
 
     A setting of one node counts for all, because either all nodes use TLS or none.
     """
@@ -66,7 +66,7 @@ def channel_folder(settings: ClusterSettings) -> Path:
     return settings.data_dir.resolve() / "channel"
 
 
-def ensure_wanted(settings: ClusterSettings) -> None:
+def ensure_cluster_certificates(settings: ClusterSettings) -> None:
     """Generate a cluster's certificates if needed. Raises OSError."""
     if makes_certificates(settings):
         user = settings.properties.get(INTER_BROKER_USER, "broker")
@@ -76,19 +76,21 @@ def ensure_wanted(settings: ClusterSettings) -> None:
 def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> None:
     """Generate every broker's files in `folder`, unless all exist and match.
 
-    The authority's key is not kept: more brokers or another user need new certificates for all.
+    The authority's key is not kept, so another broker or another user requires new certificates
+    for all brokers.
 
     Raises:
         OSError: the folder cannot be written.
     """
     wanted = {"user": user, "brokers": sorted(broker_ids)}
-    note = read_json(folder / "made.json") or {}
+    record = read_json(folder / "made.json") or {}
     exist = all(
         path.exists()
         for broker_id in broker_ids
         for path in dataclasses.astuple(files_of(folder, broker_id))
     )
-    if exist and note.get("for") == wanted and note.get("until", 0) > time.time() + _RENEW_BEFORE_S:
+    is_valid = record.get("until", 0) > time.time() + _RENEW_BEFORE_S
+    if exist and record.get("for") == wanted and is_valid:
         return
     (folder / "made.json").unlink(missing_ok=True)
     until = make_certificates(folder, dict.fromkeys(broker_ids, user))

@@ -25,7 +25,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from bridgehead.cluster.data_directory import write_private
 
 _YEAR: Final = datetime.timedelta(days=365)
-# Clocks may be a little behind.
+# Certificates become valid an hour before now, because clocks may be a little behind.
 _EARLIER: Final = datetime.timedelta(hours=1)
 PEM: Final = serialization.Encoding.PEM
 

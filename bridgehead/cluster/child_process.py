@@ -44,7 +44,7 @@ def start_child(
 
 
 def die_with_parent(command: Sequence[str]) -> list[str]:
-    """Return the command line that runs `command` as a child of this process, killed with it."""
+    """Return a command line that runs `command` and kills it when this process ends."""
     return [sys.executable, "-I", "-S", str(_DIE_WITH_PARENT), str(os.getpid()), *command]
 
 

@@ -72,7 +72,7 @@ class ClusterClient:
         return self._command(message, timeout_s=_RESTART_TIMEOUT_S)
 
     def controller(self) -> dict[str, Any]:
-        """Return `controller_id`, `controller_epoch` and `state`; None without a controller."""
+        """Return `controller_id`, `controller_epoch`, `state`; all None without a controller."""
         return self._command({"command": "controller_show"})
 
     def move_controller(self, node_id: int) -> dict[str, Any]:

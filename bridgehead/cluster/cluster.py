@@ -203,7 +203,7 @@ class Cluster(StartStop):
         """Block until a controller is active and every running broker knows it.
 
         Raises:
-            ClusterError: none within `timeout_s`.
+            ClusterError: there was none within `timeout_s`.
         """
         deadline = time.monotonic() + timeout_s
         while True:

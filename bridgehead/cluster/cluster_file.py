@@ -78,7 +78,7 @@ def read_sections(document: Mapping[str, Any]) -> SecuritySections:
     """Return `listeners`, `users` and `acls`, given as Python values.
 
     Raises:
-        ClusterError: they are wrong; one sentence per error.
+        ClusterError: they are invalid; the text has one sentence per error.
     """
     try:
         return SecuritySections.model_validate(document)

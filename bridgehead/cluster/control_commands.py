@@ -79,8 +79,8 @@ async def _node_start(cluster: RunningCluster, message: Message) -> Message:
         return state is not None and state.get("controller_id") is not None
 
     async def late() -> str:
-        lacks = "did not serve" if node.ready() is None else "did not find the controller"
-        return f"Broker {node.id} {lacks} within {_START_TIMEOUT_S:.0f} s: see {node.log}."
+        problem = "did not serve" if node.ready() is None else "did not find the controller"
+        return f"Broker {node.id} {problem} within {_START_TIMEOUT_S:.0f} s: see {node.log}."
 
     await wait_until(serves, _START_TIMEOUT_S, late)
     await cluster.write_document()
@@ -138,7 +138,7 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
     """Start the embedded members that have exited; return when all members serve."""
     zookeeper = cluster.zookeeper
     if zookeeper is None:
-        raise ClusterError("The cluster uses an external ZooKeeper: start it where it runs.")
+        raise ClusterError("The cluster uses an external ZooKeeper: start that server yourself.")
     exited = list(zookeeper.exits())
     if not exited:
         raise ClusterError(f"ZooKeeper is running already, as pid {zookeeper.pid()}.")
@@ -154,7 +154,10 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
 
 
 async def _heal(cluster: RunningCluster, message: Message) -> Message:
-    """Resume, start and pin again what is frozen, down or moved; `reset` removes metadata too."""
+    """Resume what is frozen, start what is down, move a pinned controller back.
+
+    `reset` also removes metadata.
+    """
     cluster.thaw_now()
     if cluster.zookeeper is not None and cluster.zookeeper.exits():
         await _zookeeper_start(cluster, {})
@@ -253,7 +256,7 @@ async def _pin(nodes: list[NodeProcess], controller_id: int | None) -> None:
 
 
 async def _controller_node(cluster: RunningCluster) -> NodeProcess:
-    """Return the active controller; of several that claim to be, the one with the highest epoch."""
+    """Return the active controller's node; if several claim to be it, that of the highest epoch."""
     states = await cluster.node_states()
     active = [
         state

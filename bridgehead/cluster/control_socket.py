@@ -1,6 +1,6 @@
 """The unix socket that controls a supervisor or a node: one JSON object per line, both ways.
 
-The path of a unix socket holds at most 107 bytes (103 on macOS) and data directories may be longer,
+The path of a unix socket has at most 107 bytes (103 on macOS) and data directories may be longer,
 so both sides use a short symbolic link during bind and connect. Sockets have mode 0600: anyone who
 can write to one controls the cluster.
 """
@@ -98,7 +98,8 @@ def call(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:
     """Send `message` to the process at `path` and return its answer; blocks.
 
     Raises:
-        ControlError: no listener, no answer within `timeout_s`, or an error.
+        ControlError: nothing listens there, there is no answer within `timeout_s`, or the answer
+            is an error.
     """
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     client.settimeout(timeout_s)

@@ -75,7 +75,7 @@ class DataDirectory:
         return descriptor
 
     def _make_private(self) -> None:
-        """Tighten the files of earlier runs; the folder itself only if it has no other entries."""
+        """Make the files of earlier runs private; the folder too if it has no other entries."""
         own = [self.root / name for name in _ENTRIES]
         make_private(own)
         if set(self.root.iterdir()) <= set(own):
@@ -109,7 +109,7 @@ class DataDirectory:
 
 
 def make_private(paths: Iterable[Path]) -> None:
-    """Take other users' access to `paths` and everything below, now and for all new files.
+    """Remove other users' access to `paths`, to everything below them, and to all new files.
 
     The umask applies to this process and the ones that it starts. Paths that do not exist are
     ignored, symbolic links are not followed.

@@ -1,8 +1,9 @@
 """Runs a program that dies with its parent: `die_with_parent.py PARENT_PID COMMAND...`.
 
-Requests SIGKILL at the parent's death from Linux, which a Java server cannot do itself, and then
-replaces itself by COMMAND under the same pid. On other systems it only runs COMMAND; the next `up`
-stops what a killed supervisor left running. Uses the standard library only.
+It asks Linux to send SIGKILL when the parent dies, because a Java server cannot request this
+itself. Then it replaces itself by COMMAND, under the same pid. On other systems it only runs
+COMMAND, and the next `up` stops the processes that a killed supervisor left. Uses the standard
+library only.
 """
 
 from __future__ import annotations

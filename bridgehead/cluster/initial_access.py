@@ -89,7 +89,9 @@ def with_certificates(settings: ClusterSettings, folder: Path) -> ClusterSetting
 async def apply_access(
     nodes: Sequence[CommandedNode], plan: AccessPlan
 ) -> Mapping[str, Mapping[str, str]]:
-    """Create users and ACLs; return the salts (by user, mechanism) when every node knows all.
+    """Create users and ACLs; return the salts by user and mechanism.
+
+    Returns when every node knows all users and ACLs.
 
     Raises:
         ClusterError: the cluster rejected them.

@@ -20,7 +20,7 @@ def launch(
     """Start a cluster; return its supervisor process and the contents of cluster.json.
 
     A detached cluster runs until `down`; otherwise it stops when this process exits. The nodes
-    import policies also from the folders of `python_path`.
+    can also import policies from the folders of `python_path`.
 
     Raises:
         ClusterError: it could not be started; nothing is left running.

@@ -160,12 +160,12 @@ def plan_nodes(
         ClusterError: a required port is in use, or `listeners` is malformed.
     """
     certificates = channel_folder(settings)
-    shape = parse_listeners(settings.properties.get("listeners", "PLAINTEXT://:0"))
+    templates = parse_listeners(settings.properties.get("listeners", "PLAINTEXT://:0"))
     advertised = _advertised_hosts(settings)
-    base_port = settings.base_port or shape[0].port or DEFAULT_BASE_PORT
+    base_port = settings.base_port or templates[0].port or DEFAULT_BASE_PORT
     folder = evidence or settings.data_dir.resolve() / "evidence" / f"run={run_id}"
     given: list[list[Listener]] = [[] for _ in range(settings.brokers)]
-    for position, listener in enumerate(shape):
+    for position, listener in enumerate(templates):
         for index in range(settings.brokers):
             host = listener.host or LOOPBACK
             counted = base_port + position * settings.brokers + index

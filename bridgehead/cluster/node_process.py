@@ -31,7 +31,7 @@ class NodeProcess:
         self.id = plan.id
         self.folder = folder
         self.condition = "stopped"
-        """`running`, `frozen`, `stopped`, `killed` or `ended` (unexpectedly); for people."""
+        """`running`, `frozen`, `stopped`, `killed`, or `ended` if it exited unexpectedly."""
         self.plan = plan
         self._command = list(command) or module_command("node")
         self._process: subprocess.Popen[bytes] | None = None
@@ -68,7 +68,7 @@ class NodeProcess:
         properties = self.folder / "node.properties"
         clear_stray_node(self.folder)
         (self.folder / "ready.json").unlink(missing_ok=True)
-        # It may hold secrets.
+        # The properties may contain secrets.
         write_private(properties, format_properties(self.plan.properties).encode())
         output = self.folder / "node.out"
         self._output_start = output.stat().st_size if output.exists() else 0
@@ -90,7 +90,7 @@ class NodeProcess:
         """Return the contents of `ready.json`; None until the node serves.
 
         Raises:
-            ClusterError: the process has exited; with its last line of output.
+            ClusterError: the process has exited; the message has its last line of output.
         """
         status = self.exit_status()
         if status is not None:

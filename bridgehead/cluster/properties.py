@@ -1,7 +1,7 @@
 r"""Java's .properties format, as Kafka's `server.properties` uses it; no I/O.
 
-Keys end at the first unescaped `=`, `:` or white space. `#` and `!` open comments. A line that ends
-in an odd number of backslashes continues in the next one, whose leading white space is dropped.
+Keys end at the first unescaped `=`, `:` or white space. `#` and `!` begin comments. A line that
+ends in an odd number of backslashes continues in the next, whose leading white space is dropped.
 `\t \n \r \f \uXXXX` are escapes; any other escaped character is taken literally. The last value of
 a repeated key wins.
 """
@@ -20,7 +20,7 @@ def parse_properties(text: str) -> dict[str, str]:
     r"""Return the keys and values of `text`.
 
     Raises:
-        ValueError: a `\u` that four hexadecimal digits do not follow.
+        ValueError: a `\u` is not followed by four hexadecimal digits.
     """
     result: dict[str, str] = {}
     for line in _logical_lines(text):

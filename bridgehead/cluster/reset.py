@@ -143,7 +143,7 @@ async def _contents(node: CommandedNode, principal: str, has_acls: bool) -> _Con
 
 
 async def _remove(controller: CommandedNode, found: _Contents, principal: str) -> None:
-    """Remove quotas first: they may limit the other removals."""
+    """Remove quotas and topics; quotas first, because they may limit the other removals."""
     if found.quotas:
         entries = [
             {
@@ -160,12 +160,12 @@ async def _remove(controller: CommandedNode, found: _Contents, principal: str) -
     if found.topics:
         body = {"topicNames": sorted(found.topics), "timeoutMs": _DELETION_MS}
         answer = await request(controller, _DELETE_TOPICS, body, principal)
-        results = answer["responses"]  # The previous broker's topics are gone already.
+        results = answer["responses"]  # A call for another broker may have deleted some.
         check([each for each in results if each["errorCode"] != _UNKNOWN_TOPIC], "deletion")
 
 
 async def _remove_configs(node: CommandedNode, found: _Contents, principal: str) -> None:
-    """Ask the broker that described them: a broker accepts only its own configs."""
+    """Remove configs through the broker that described them: it accepts only its own configs."""
     resources = [
         {
             "resourceType": _BROKER,

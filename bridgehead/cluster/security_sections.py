@@ -38,7 +38,7 @@ def _password_alone(value: object) -> object:
 
 
 class ListenerSection(BaseModel):
-    """One of `listeners:`, by name. A plain string is the protocol."""
+    """An entry of `listeners:`; its key is the name. A plain string is the protocol."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     protocol: Protocol
@@ -48,7 +48,7 @@ class ListenerSection(BaseModel):
 
 
 class UserSection(BaseModel):
-    """One of `users:`, by name. A plain string is the password."""
+    """An entry of `users:`; its key is the name. A plain string is the password."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     password: SecretStr | None = None
@@ -57,7 +57,7 @@ class UserSection(BaseModel):
 
 
 class AclSection(BaseModel):
-    """One of `acls:`. `resource`: `topic:orders`, `cluster`, `topic:*`."""
+    """An entry of `acls:`. Examples of `resource`: `topic:orders`, `cluster`, `topic:*`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     principal: Annotated[str, Field(pattern=r"^[^:]+:.+$")]
@@ -171,7 +171,7 @@ class SecuritySections(BaseModel):
         return AccessPlan(users, acls, principal, self._certificates(properties))
 
     def _certificates(self, properties: Mapping[str, str]) -> tuple[str, ...] | None:
-        """Return the users who get a certificate; None where the user provides certificates."""
+        """Return the users who get a certificate; None without TLS, or if a key store is given."""
         tls = [each for each in self.listeners.values() if each.protocol.endswith("SSL")]
         if not tls or any(name.startswith("ssl.keystore.") for name in properties):
             return None

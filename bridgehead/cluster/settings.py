@@ -17,7 +17,7 @@ from bridgehead.cluster.errors import ClusterError
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """The purpose of a run; the judge reads it in run.json (docs/evidence.md)."""
+    """A run's scenario and expectations; the judge reads them in run.json (docs/evidence.md)."""
 
     scenario: str | None = None
     """Its name, if faults are injected: the judge then checks that they had an effect."""
@@ -83,8 +83,8 @@ def check_settings(settings: ClusterSettings) -> None:
     """Check the settings.
 
     Raises:
-        ClusterError: there is no broker, they refer to one that does not exist, or a key is given
-            for evidence that is not kept.
+        ClusterError: there is no broker, the settings name a broker that does not exist, or a key
+            is given for evidence that is not kept.
     """
     if settings.seal_key is not None and not settings.keep_evidence:
         raise ClusterError("seal_key needs a data_dir: a temporary folder is never sealed.")

@@ -1,8 +1,8 @@
 """The process behind `bridgehead up`: starts ZooKeeper and the nodes, and runs until it is stopped.
 
-It survives the death of its nodes and restarts none on its own. `control_commands` are the commands
-of the socket in its folder. Whatever ends it (a signal, `down`, a failed start, the end of its
-parent), it first stops the nodes, then ZooKeeper, and leaves no process behind.
+It keeps running when nodes exit, and does not restart them. `control_commands` are the commands
+of the socket in its folder. A signal, `down`, a failed start or the end of its parent ends it: it
+stops the nodes, then ZooKeeper, and leaves no process behind.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bridgehead.cluster import control_commands
-from bridgehead.cluster.broker_certificates import ensure_wanted
+from bridgehead.cluster.broker_certificates import ensure_cluster_certificates
 from bridgehead.cluster.control_socket import ControlError, serve
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.initial_access import apply_access, with_certificates
@@ -52,7 +52,7 @@ class Supervisor:
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[dict[str, Any]], None]) -> None:
-        """Start everything, call `on_ready` with the contents of cluster.json, run to the end.
+        """Start everything, call `on_ready` with the contents of cluster.json, wait for the end.
 
         Raises:
             ClusterError: the cluster could not be started; nothing is left running.
@@ -68,7 +68,7 @@ class Supervisor:
                 on_ready(self._cluster.document)
                 watcher = asyncio.create_task(self._watch())
                 await self._stopping.wait()
-        except BrokenPipeError:  # of `on_ready`: the reader of its output is gone
+        except BrokenPipeError:  # `on_ready` wrote to a closed output
             raise
         except OSError as error:
             where = error.filename or self._directory.root
@@ -125,7 +125,9 @@ class Supervisor:
             evidence=cluster.record.folder,
         )
         # Generated while ZooKeeper starts.
-        certificates = asyncio.create_task(asyncio.to_thread(ensure_wanted, self._settings))
+        certificates = asyncio.create_task(
+            asyncio.to_thread(ensure_cluster_certificates, self._settings)
+        )
         is_new = embedded is not None and not embedded.has_history()
         if embedded is not None:
             cluster.zookeeper = embedded
@@ -144,7 +146,7 @@ class Supervisor:
         await cluster.write_document()
 
     async def _begin_record(self, is_new: bool) -> None:
-        """Dump what ZooKeeper already holds: it is not written by this run."""
+        """Begin the evidence, with a dump of what ZooKeeper contains before this run."""
         cluster = self._cluster
         _, slash, chroot = cluster.zookeeper_connect.partition("/")
         members = None if cluster.zookeeper is None else cluster.zookeeper.members

@@ -2,8 +2,8 @@
 
 The first bounce gives every broker the release that supports Envelopes; brokers keep writing to
 ZooKeeper themselves. The second raises inter.broker.protocol.version; a restarted broker forwards.
-Brokers restart one at a time, the controller last, each when all know each other again. An
-interrupted upgrade can be repeated: completed steps are skipped.
+Brokers restart one at a time, the controller last; the next one restarts when all brokers know
+each other again. An interrupted upgrade can be repeated: completed steps are skipped.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class EmbeddedZooKeeper:
             if process is None or (status := process.poll()) is None:
                 continue
             pid, sentence = self._exits.get(member.id, (0, ""))
-            if pid != process.pid:  # Described once: space may be freed later.
+            if pid != process.pid:  # Described only once, because space may be freed later.
                 sentence = self._describe_exit(member, status)
                 self._exits[member.id] = process.pid, sentence
             found[member.id] = sentence
@@ -299,7 +299,7 @@ class EmbeddedZooKeeper:
             self.stop_member(member.id)
 
     def kill(self) -> None:
-        """Kill every member (SIGKILL), when its data are not needed."""
+        """Kill every member (SIGKILL); its data may be incomplete afterwards."""
         for process in self._processes.values():
             send_signal(process, signal.SIGKILL)
         self.stop()

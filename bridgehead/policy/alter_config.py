@@ -24,7 +24,8 @@ class AlterConfigPolicy(Configurable, ABC):
     class RequestMetadata:
         """One resource of a request, with the entries of the request, not the merged configs.
 
-        For an incremental request the values are those sent, also for an APPEND; None for a DELETE.
+        In an incremental request, the value of an APPEND or SUBTRACT is the one that the client
+        sent; the value of a DELETE is None.
         """
 
         resource: ConfigResource

@@ -17,8 +17,8 @@ class CreateTopicPolicy(Configurable, ABC):
         """One topic of a request.
 
         `num_partitions` and `replication_factor` include the broker's defaults. They are None if
-        the client gave `replicas_assignments` (partition -> broker ids); otherwise that is None.
-        `configs` are those of the request.
+        the client gave `replicas_assignments` (partition -> broker ids); otherwise
+        `replicas_assignments` is None. `configs` are those of the request.
         """
 
         topic: str

@@ -30,7 +30,7 @@ _SETTINGS: Final = ("pattern", "owner.prefix", "protected")
 
 
 class TopicNaming(TopicManagementPolicy):
-    """Applies to new topics. Internal topics are exempt."""
+    """Checks the names of new topics, except internal ones, and protects topics from deletion."""
 
     def __init__(self) -> None:
         self._pattern: re.Pattern[str] | None = None

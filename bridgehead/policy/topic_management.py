@@ -26,8 +26,8 @@ class KafkaPrincipal:
 class TopicState:
     """A topic. Its assignments map partition to broker ids, the preferred leader first.
 
-    `configs` are the topic's own, without defaults. During a reassignment the assignments are its
-    target.
+    `configs` are the topic's own, without defaults. During a reassignment the assignments are the
+    target replicas.
     """
 
     num_partitions: int
@@ -120,8 +120,8 @@ class DeleteTopicRequest(_Request):
 class DeleteRecordsRequest(_Request):
     """Deletion of records: partition -> the offset before which all are deleted.
 
-    The offsets are those of the request; -1 is the high watermark. Only partitions that the
-    receiving broker leads.
+    If the client requested the high watermark (-1), the offset is that of the high watermark. The
+    mapping has only the partitions that the receiving broker leads.
     """
 
     deleted_message_offsets: Mapping[int, int]
@@ -130,9 +130,9 @@ class DeleteRecordsRequest(_Request):
 class TopicManagementPolicy(Configurable, ABC):
     """Checks creation, alteration and deletion of topics, and the deletion of their records.
 
-    The controller calls it after Kafka's own checks, also in a dry run; for records the leader of
-    the partitions does. Several threads may call it if one call takes long. A violation concerns
-    one topic; the others of the request are checked separately.
+    The controller calls it after Kafka's own checks, also in a dry run. For the deletion of
+    records, the leader of the partitions calls it. Several threads may call it if one call takes
+    long. A violation concerns one topic; the others of the request are checked separately.
     """
 
     @abstractmethod

@@ -38,7 +38,10 @@ _CONTROLLER = re.compile(r"broker (\d+) is controller")
 
 
 class BridgeheadCluster(StartStop):
-    """Use `with` or `start()` and `stop()`; stopping removes everything, even after a failure."""
+    """A cluster of containers. Use `with`, or `start()` and `stop()`.
+
+    Stopping removes everything, even after a failure.
+    """
 
     def __init__(
         self, node_image: str = NODE_IMAGE, zookeeper_image: str = ZOOKEEPER_IMAGE
@@ -111,7 +114,7 @@ class BridgeheadCluster(StartStop):
         return harden(container)
 
     def _setup(self) -> DockerContainer:
-        """Return the container that generates the certificates, and exits."""
+        """Return the container that generates the certificates and then exits."""
         container = (
             DockerContainer(self._images[0])
             .with_env("PYTHONPATH", "/opt/app")

@@ -22,8 +22,8 @@ _POLL_S = 0.2
 class BridgeheadContainer(DockerContainer):
     """One container with any number of brokers, each on a free port of the host's loopback.
 
-    Inside, the brokers listen on the same port numbers: their advertised addresses are valid on the
-    host.
+    Inside the container, the brokers listen on the same port numbers, so their advertised addresses
+    are valid on the host.
     """
 
     def __init__(self, image: str = IMAGE, brokers: int = 1) -> None:
@@ -43,7 +43,7 @@ class BridgeheadContainer(DockerContainer):
         return self
 
     def start(self) -> Self:
-        """Start it; return when every broker serves and a controller is active.
+        """Start the container; return when every broker serves and a controller is active.
 
         Raises:
             ClusterError: no engine answers, or it lacks the image.
@@ -86,7 +86,7 @@ class BridgeheadContainer(DockerContainer):
         """Block until a controller is active that every running broker knows.
 
         Raises:
-            TimeoutError: not within a minute.
+            TimeoutError: there was none within a minute.
         """
         deadline = time.monotonic() + READY_WITHIN_S
         while (found := self.get_controller()) is None or found == other_than:

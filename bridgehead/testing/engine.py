@@ -1,4 +1,4 @@
-"""What both kinds of clusters need of testcontainers and of the container engine."""
+"""Functions for testcontainers and the container engine that both kinds of clusters share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def publish(container: DockerContainer, inside: int, outside: int) -> None:
 
 
 def harden(container: DockerContainer, **options: Any) -> DockerContainer:
-    """Run it as docker-compose.yml does; `options` are those of the engine's `run`."""
+    """Restrict a container as docker-compose.yml does; `options` are those of engine's `run`."""
     return container.with_tmpfs_mount("/tmp").with_kwargs(  # noqa: S108 - in the container
         read_only=True,
         cap_drop=["ALL"],

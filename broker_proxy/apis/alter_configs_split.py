@@ -1,8 +1,11 @@
 """AlterConfigs (33) and IncrementalAlterConfigs (44) on the receiving broker.
 
-The broker rejects malformed resources, changes its loggers, and checks BROKER values that are for
-it; it forwards the rest (docs/kafka/configs.md#checks-on-the-receiving-broker). As in Kafka, BROKER
-values are checked before the rights to set them.
+The broker rejects malformed resources, changes its loggers, and checks BROKER configs that apply to
+it; it forwards the rest (docs/kafka/configs.md#checks-on-the-receiving-broker). As in Kafka, the
+values of BROKER configs are checked before the right to set them.
+
+Drafted: the request is wrapped whole, and the controller checks it (KIP-590 §Routing Request
+Security). Only loggers are changed here, because they are not in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.config_codes import AlterConfigOpType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
 from bridgehead.kafka_wire.messages import alter_configs, incremental_alter_configs
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
@@ -23,9 +27,9 @@ from cluster_model.broker_configs.dynamic import validate_dynamic_configs
 from cluster_model.broker_configs.table import BROKER_CONFIGS
 from cluster_model.config_operations import (
     Operation,
-    OperationType,
     apply_operations,
     check_operation_types,
+    check_shape,
 )
 from cluster_model.config_types import ConfigException
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS, NO_QUIRKS, Quirks
@@ -33,6 +37,7 @@ from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS, NO_QUIRKS, Quirk
 # One entry per resource of the request, in order: this broker's result, or None to forward.
 LocalResults = Sequence[ApiError | None]
 _DONE: Final = ApiError(ErrorCode.NONE)
+BROKER_LOGGER: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +56,13 @@ class ConfigChecks:
         operations = [
             Operation(
                 config.name,
-                config.config_operation if incremental else OperationType.SET,
+                config.config_operation if incremental else AlterConfigOpType.SET,
                 config.value,
             )
             for config in resource.configs
         ]
         try:
-            _check_shape(operations)
+            check_shape(operations)
             match resource.resource_type:
                 case 2 | 16:  # TOPIC, CLIENT_METRICS
                     return None
@@ -110,7 +115,7 @@ class ConfigChecks:
         if validate_only:
             return
         for name, operation_type, value in operations:
-            if operation_type == OperationType.SET:
+            if operation_type == AlterConfigOpType.SET:
                 assert value is not None
                 self.loggers.set(name, value)
             else:
@@ -119,7 +124,7 @@ class ConfigChecks:
     def _check_logger(self, operation: Operation) -> None:
         name, operation_type, value = operation
         match operation_type:
-            case OperationType.SET:
+            case AlterConfigOpType.SET:
                 self._check_logger_exists(name)
                 if value not in LEVELS:
                     text = (
@@ -127,12 +132,12 @@ class ConfigChecks:
                         f"log level. Valid log levels are {', '.join(LEVELS)}"
                     )
                     raise ApiError(ErrorCode.INVALID_CONFIG, text)
-            case OperationType.DELETE:
+            case AlterConfigOpType.DELETE:
                 self._check_logger_exists(name)
                 if name == ROOT:
                     raise _invalid("Removing the log level of the root logger is not allowed")
-            case OperationType.APPEND | OperationType.SUBTRACT:
-                word = OperationType(operation_type).name
+            case AlterConfigOpType.APPEND | AlterConfigOpType.SUBTRACT:
+                word = AlterConfigOpType(operation_type).name
                 raise _invalid(f"{word} operation is not allowed for the BROKER_LOGGER resource")
             case _:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -140,18 +145,6 @@ class ConfigChecks:
     def _check_logger_exists(self, name: str) -> None:
         if not self.loggers.exists(name):
             raise ApiError(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
-
-
-def _check_shape(operations: Sequence[Operation]) -> None:
-    if len({operation.name for operation in operations}) < len(operations):
-        raise _invalid("Error due to duplicate config keys")
-    nulls = [
-        name
-        for name, operation_type, value in operations
-        if value is None and operation_type != OperationType.DELETE
-    ]
-    if nulls:
-        raise _invalid(f"Null value not supported for : {', '.join(nulls)}")
 
 
 def _node_id(name: str) -> int:
@@ -179,13 +172,21 @@ class _Split:
         self._checks = checks
         self._hangs_on_duplicates = ALTER_CONFIGS_DUPLICATE_HANGS in quirks
 
-    async def split(self, request: ClientRequest, message: Any) -> tuple[LocalResults, Any | None]:
+    async def split(
+        self, request: ClientRequest, message: Any, *, is_wrapped: bool = False
+    ) -> tuple[LocalResults, Any | None]:
         """See SplitApi.split."""
+        loggers = [self._is_logger(resource) for resource in message.resources]
+        if is_wrapped and not any(loggers):
+            return [None] * len(loggers), message
         counts = Counter(_name_of(resource) for resource in message.resources)
         if self._hangs_on_duplicates and len(counts) < len(message.resources):
             raise NeverAnsweredError
         results: list[ApiError | None] = []
-        for resource in message.resources:
+        for resource, is_logger in zip(message.resources, loggers, strict=True):
+            if is_wrapped and not is_logger:
+                results.append(None)
+                continue
             if counts[_name_of(resource)] > 1:
                 results.append(_invalid("Each resource must appear at most once."))
                 continue
@@ -201,10 +202,13 @@ class _Split:
         rest = [resource for resource, result in pairs if result is None]
         return results, replace(message, resources=rest) if rest else None
 
+    def _is_logger(self, resource: Any) -> bool:
+        return self.incremental and resource.resource_type == BROKER_LOGGER
+
     def merge(
         self, request: ClientRequest, message: Any, local: LocalResults, forwarded: Any | None
     ) -> Any:
-        """See SplitApi.merge. A resource missing from the forwarded response is error -1."""
+        """See SplitApi.merge. A resource that the forwarded response lacks gets error -1."""
         remote = {_name_of(each): each for each in forwarded.responses} if forwarded else {}
         missing = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         rows = []

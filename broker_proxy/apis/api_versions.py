@@ -31,7 +31,7 @@ _NOTHING: Final = (0, -1)
 
 
 def names_software(version: int, message: ApiVersionsRequest) -> bool:
-    """Tell whether the client's software name and version are valid; version 3 requires them."""
+    """Return whether the client's software name and version are valid; version 3 requires them."""
     return version < _SOFTWARE_FROM or (
         _SOFTWARE.match(message.client_software_name) is not None
         and _SOFTWARE.match(message.client_software_version) is not None

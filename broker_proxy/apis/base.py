@@ -63,15 +63,15 @@ class ClientRequest:
         return self.client.requester(self.header.api_key, self.header.api_version)
 
 
-# The rights of a request's client, by the ACLs that this broker has now.
+# The rights of a request's client under this broker's current ACLs.
 AuthorizeFor = Callable[[ClientRequest], Authorize]
 
 
 class LocalApi(Protocol):
     """An API that every broker handles itself.
 
-    `handle` may read ZooKeeper and returns the response message. An ApiError fails the whole
-    request in the API's own shape; any other exception becomes UNKNOWN_SERVER_ERROR.
+    `handle` may read ZooKeeper and returns the response message. An ApiError becomes an error
+    response of the API for the whole request, any other exception UNKNOWN_SERVER_ERROR.
     """
 
     api_key: ClassVar[ApiKey]
@@ -80,16 +80,18 @@ class LocalApi(Protocol):
 
 
 class SplitApi(Protocol):
-    """A forwarded API of which the receiving broker answers some elements.
+    """A forwarded API; the receiving broker answers some of its elements.
 
     See docs/kafka/forwarding.md#forwardable-apis. `split` returns this broker's part of the
-    response, and the message to forward (None: nothing). `merge` combines both in the order of the
-    original request.
+    response, and the message to forward (None: nothing). `is_wrapped`: forward the whole message,
+    except this broker's loggers. `merge` combines both in the order of the original request.
     """
 
     api_key: ClassVar[ApiKey]
 
-    async def split(self, request: ClientRequest, message: Any) -> tuple[Any, Any | None]: ...
+    async def split(
+        self, request: ClientRequest, message: Any, *, is_wrapped: bool = False
+    ) -> tuple[Any, Any | None]: ...
 
     def merge(
         self, request: ClientRequest, message: Any, local: Any, forwarded: Any | None

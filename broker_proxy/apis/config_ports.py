@@ -35,4 +35,4 @@ class TopicNames(Protocol):
     """The part of the metadata cache that config APIs use."""
 
     def has_topic(self, name: str) -> bool:
-        """Tell whether the topic is in the cache."""
+        """Return whether the topic is in the cache."""

@@ -4,8 +4,8 @@ Every partition is an empty log, so the valid offsets are 0 and -1 (the high wat
 replica has to catch up (docs/kafka/records-and-groups.md#deleterecords). The last entry of a
 repeated partition wins.
 
-Drafted (KIP-201): v1 has error messages and validate_only, which changes nothing for empty logs;
-v0 has no POLICY_VIOLATION.
+Drafted (KIP-201): from v1 on there are error messages and validate_only, which changes nothing for
+empty logs; v0 has no POLICY_VIOLATION.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class DeleteRecords:
                 if refusal is not None and error is ErrorCode.NONE:
                     error, text = refusal.error, refusal.message
                 watermark = _LOG_END_OFFSET if error is ErrorCode.NONE else _NO_WATERMARK
-                results.append(DeleteRecordsPartitionResult(partition, watermark, error, text))
+                results.append(
+                    DeleteRecordsPartitionResult(partition, watermark, error, text, text)
+                )
             topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
         return DeleteRecordsResponse(topics=topics)
 
@@ -84,14 +86,19 @@ class DeleteRecords:
         errors: Mapping[int, ErrorCode],
     ) -> ApiError | None:
         """Ask the policy about partitions that pass all other checks."""
-        requested = {p: offsets[p] for p, error in errors.items() if error is ErrorCode.NONE}
+        requested = {
+            p: _LOG_END_OFFSET if offsets[p] == _HIGH_WATERMARK else offsets[p]
+            for p, error in errors.items()
+            if error is ErrorCode.NONE
+        }
         if self.policy is None or not requested:
             return None
         refusal = await self.policy.refusal(request.client.principal, name, requested)
         is_old = request.client.dialect == "drafted" and not request.header.api_version
         if refusal is not None and is_old and refusal.error is ErrorCode.POLICY_VIOLATION:
             _log.info(
-                "%s: the policy keeps the records of %s (no error code for it in version 0): %s",
+                "%s: the policy rejects the deletion of records of %s (version 0 has no error code "
+                "for this): %s",
                 request.request_id,
                 name,
                 refusal.message,
@@ -100,7 +107,7 @@ class DeleteRecords:
         return refusal
 
     def _judge(self, name: str, partition: int, offset: int, may_delete: bool) -> ErrorCode:
-        """Return the error of one partition, by Kafka's order of checks."""
+        """Return the error of one partition, in Kafka's order of checks."""
         topic = self.cache.topics.get(name)
         known = topic.partitions.get(partition) if topic is not None else None
         if known is None:

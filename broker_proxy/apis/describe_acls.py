@@ -53,7 +53,7 @@ class DescribeAcls:
         wanted = parse_filter(message)
         resources = []
         for pattern, entries in wanted.patterns(self.acls()):
-            taken = [
+            matching = [
                 AclDescription(
                     principal=entry.principal,
                     host=entry.host,
@@ -63,13 +63,13 @@ class DescribeAcls:
                 for entry in entries
                 if wanted.matches_entry(entry)
             ]
-            if taken:
+            if matching:
                 resources.append(
                     DescribeAclsResource(
                         resource_type=RESOURCE_TYPE_CODES[pattern.resource_type],
                         resource_name=pattern.name,
                         pattern_type=PATTERN_TYPE_CODES[pattern.pattern_type],
-                        acls=taken,
+                        acls=matching,
                     )
                 )
         return DescribeAclsResponse(

@@ -1,7 +1,7 @@
 """DescribeClientQuotas, key 48: answered by every broker from ZooKeeper (docs/kafka/quotas.md).
 
-A filter names entity types. An entity matches when each named part does and, for a strict filter,
-it has no other part. SCRAM credentials in the same znodes are not returned.
+A filter names entity types. An entity matches if each of these parts matches. For a strict filter
+it must have no other part. SCRAM credentials in the same znodes are not returned.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DescribeClientQuotas:
         if not allowed:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         wanted = _read_filter(message.components)
-        if any(path_error(path) for path in _looked_up(wanted, message.strict)):
+        if any(path_error(path) for path in _single_znode(wanted, message.strict)):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an IllegalArgumentException in Kafka
         entries = []
         for entity_type in _entity_types(wanted, message.strict):
@@ -92,7 +92,7 @@ def _read_filter(components: Iterable[ComponentData]) -> dict[str, ComponentData
     return wanted
 
 
-def _looked_up(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:
+def _single_znode(wanted: Mapping[str, ComponentData], strict: bool) -> list[str]:
     """Return the single znode that Kafka reads for this filter, if it reads only one."""
     named = {
         kind: sanitize(component.match if component.match_type == _EXACT else None)

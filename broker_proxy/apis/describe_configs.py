@@ -1,8 +1,9 @@
 """DescribeConfigs, key 32: answered by every broker.
 
-A topic's overrides are read from ZooKeeper, its existence from the metadata cache, BROKER configs
-from this broker's memory (docs/kafka/requests.md#reads, docs/kafka/configs.md#describeconfigs). In
-version 0, which has no source, `is_default` is always false, as in Kafka.
+A topic exists if it is in the metadata cache; its overrides are read from ZooKeeper. BROKER configs
+are read from this broker's memory (docs/kafka/requests.md#reads,
+docs/kafka/configs.md#describeconfigs). In version 0, which has no source, `is_default` is always
+false, as in Kafka.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.config_codes import ConfigSource, ConfigType
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -25,7 +27,7 @@ from bridgehead.kafka_wire.messages.describe_configs import (
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig, TopicNames
 from broker_proxy.logger_levels import LoggerLevels
-from cluster_model.config_types import ConfigEntry, ConfigSource, ConfigType
+from cluster_model.config_types import ConfigEntry
 from cluster_model.topic_configs import TopicDefaults, effective_topic_configs
 from cluster_model.topic_names import check_topic_name
 

@@ -60,7 +60,7 @@ def _may_see(token: DelegationToken, principal: KafkaPrincipal, authorize: Autho
     )
 
 
-def _described(token: DelegationToken, proof: bytes) -> DescribedDelegationToken:
+def _described(token: DelegationToken, hmac: bytes) -> DescribedDelegationToken:
     return DescribedDelegationToken(
         principal_type=token.owner.type,
         principal_name=token.owner.name,
@@ -70,6 +70,6 @@ def _described(token: DelegationToken, proof: bytes) -> DescribedDelegationToken
         expiry_timestamp=token.expiry_ms,
         max_timestamp=token.max_ms,
         token_id=token.token_id,
-        hmac=proof,
+        hmac=hmac,
         renewers=[DescribedDelegationTokenRenewer(r.type, r.name) for r in token.renewers],
     )

@@ -1,11 +1,11 @@
 """Envelope, key 58, sent by a Kafka client to a listener.
 
 Our brokers use the gRPC channel instead. A client's Envelope is handled as in Kafka
-(docs/kafka/forwarding.md#checks-on-the-controller; the comments have its numbers). On the
-inter-broker listener, the sender needs CLUSTER_ACTION on Cluster and the broker must be the active
-controller; then the inner request is executed for the principal and host in the Envelope. Any other
-listener closes the connection. In the drafted dialect, where only brokers may send an Envelope, it
-gets CLUSTER_AUTHORIZATION_FAILED (KIP-590 §EnvelopeRequest Handling).
+(docs/kafka/forwarding.md#checks-on-the-controller; the comments in this file have the numbers of
+its list). On the inter-broker listener, the sender needs CLUSTER_ACTION on Cluster and the broker
+must be the active controller; then the inner request is executed for the principal and host in the
+Envelope. Any other listener closes the connection. In the drafted dialect only brokers may send an
+Envelope, so a client gets CLUSTER_AUTHORIZATION_FAILED (KIP-590 §EnvelopeRequest Handling).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Refused(Protocol):
     """Counts and logs rejected Envelopes."""
 
     def __call__(self, request: ClientRequest, error: ErrorCode, reason: str) -> None:
-        """Note a rejected Envelope and the reason."""
+        """Record a rejected Envelope and the reason."""
 
 
 class Envelope:
@@ -83,8 +83,8 @@ class Envelope:
         listener = request.client.listener_name
         if listener != self._between_brokers:  # 1, 2
             raise ClosedUnansweredError(f"an Envelope on listener {listener}")
-        may = self._authorize_for(request)
-        if not may("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):  # 3
+        authorize = self._authorize_for(request)
+        if not authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):  # 3
             sender = request.client.principal
             raise _RefusedError(
                 ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{sender} lacks CLUSTER_ACTION on Cluster"
@@ -111,7 +111,7 @@ class _RefusedError(Exception):
 
 
 def _read_inner(data: bytes) -> tuple[RequestHeader, int]:
-    """Return the inner header and the offset of the inner body, which is valid."""
+    """Check the inner request; return its header and the offset of its body."""
     try:
         header, at = decode_request_header(data)  # 7
         if SHIPPED.get(header.api_key) is not Route.FORWARD:  # 8
@@ -132,7 +132,7 @@ def _inner_request(
     header: RequestHeader,
     at: int,
 ) -> ClientRequest:
-    """Return the inner request as one of the client in the Envelope (docs/kafka/forwarding.md).
+    """Return the inner request, for the client in the Envelope (docs/kafka/forwarding.md).
 
     Listener and security protocol are those of the Envelope's connection; the software is unknown.
     """

@@ -1,8 +1,8 @@
 """ListAcls of KIP-4, key 10002, version 0: the rules of a principal, of a resource, or all.
 
 KIP-4 §List ACLs Request. Answered by any broker from its ACLs. A principal may list its own ALLOW
-rules without any rights; all else needs every right on the cluster. Only literal patterns are
-listed, since KIP-4 predates others.
+rules without any rights; any other request needs every right on the cluster. Only literal patterns
+are listed, because KIP-4 predates the other pattern types.
 """
 
 from __future__ import annotations

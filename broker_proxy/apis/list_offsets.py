@@ -1,8 +1,8 @@
 """ListOffsets, key 2, versions 0 to 9: answered by the leader of each partition.
 
 Every partition is an empty log: its first and last offset are 0 and no record has a timestamp.
-Checks and results are those of a live Kafka 3.9.1 on empty logs. Topics that the client may
-not describe come last.
+Checks and results were recorded from a Kafka 3.9.1 with empty logs. Topics that the client may not
+describe come last.
 
 Version notes:
     0: a list of segment end offsets; a log's only segment dates from its creation.
@@ -105,7 +105,7 @@ class ListOffsets:
             return _refused(partition, ErrorCode.UNSUPPORTED_VERSION)
         replica_id = message.replica_id
         if replica_id == _CONSUMER and message.isolation_level not in _ISOLATION_LEVELS:
-            return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
+            return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
         topic = self.cache.topics.get(name)
         known = topic.partitions.get(partition.partition_index) if topic is not None else None
         if known is None:
@@ -116,7 +116,7 @@ class ListOffsets:
         result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
         if partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL):
             result.offset = 0
-            # A follower has the leader epoch of its log's end only.
+            # A follower knows only the leader epoch at the end of its log.
             if partition.timestamp == _LATEST or known.leader == self.broker_id:
                 result.leader_epoch = known.leader_epoch
         return result
@@ -136,9 +136,9 @@ class ListOffsets:
 def _segments(
     partition: ListOffsetsPartition, created_ms: int | None
 ) -> ListOffsetsPartitionResponse:
-    """Version 0: offsets of the segments last changed at or before the timestamp."""
+    """Return version 0's offsets, those of segments last changed at or before the timestamp."""
     if partition.max_num_offsets < 0:
-        return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # As Kafka.
+        return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
     # The only segment was last changed when the log was created.
     has_segment = partition.timestamp < 0 or (
         created_ms is not None and partition.timestamp >= created_ms

@@ -1,13 +1,13 @@
 """Metadata, key 3, versions 0 to 12: brokers, topics and their leaders (docs/kafka/metadata.md).
 
-Answered from this broker's cache, never from the controller. A missing topic is
-UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION if its name is illegal; where broker and
-request allow it, `auto_topics` creates it.
+Answered from this broker's cache, never from the controller. A missing topic gets
+UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION if its name is illegal. If the broker and the
+request allow it, `auto_topics` creates the topic.
 
 Version notes:
     0: an empty list requests all topics; from 1 on null does, and an empty list requests none.
-    8 to 10: authorized operations on the cluster. 8: on topics.
-    10, 11: a topic id that must not be used. 12: topics can be named by id.
+    8 to 10: authorized operations on the cluster. From 8 on: authorized operations on topics.
+    10, 11: a topic id that must not be used. From 12 on: topics can be named by id.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Metadata:
         authorize_for: AuthorizeFor | None = None,
         auto_create: AutoCreate | None = None,
     ) -> None:
-        """Without `authorize_for` everything is allowed and responses can be kept."""
+        """Without `authorize_for` everything is allowed and responses can be cached."""
         self._view = view
         self._authorize_for = authorize_for
         self._auto_create = auto_create
 
     async def handle(self, request: ClientRequest, message: MetadataRequest) -> Any:
-        """Return the response message, or its kept bytes."""
+        """Return the response message, or its cached bytes."""
         version = request.header.api_version
         self._check(message, version)
         authorize: Authorize = allow_everything
@@ -109,13 +109,15 @@ class Metadata:
             return {}
         errors: dict[str, ErrorCode] = {}
         if not authorize("CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False):
-            may = [name for name in missing if authorize("CREATE", "TOPIC", name)]
-            errors = dict.fromkeys(set(missing) - set(may), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            missing = may
+            allowed = [name for name in missing if authorize("CREATE", "TOPIC", name)]
+            errors = dict.fromkeys(
+                set(missing) - set(allowed), ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            )
+            missing = allowed
         return {**errors, **await auto_create(request, missing)} if missing else errors
 
     def _key(self, request: ClientRequest, message: MetadataRequest) -> Any:
-        """Return everything that the response depends on; None when it must not be kept."""
+        """Return everything that the response depends on; None if it must not be cached."""
         listener = request.client.listener_name
         if self._authorize_for is not None or self._view.is_random(listener):
             return None
@@ -192,7 +194,7 @@ class Metadata:
                 by_id[known] = None
         found = [self._topic(cache.topics[name], version, listener) for name in by_id]
         for name in set_order(name for name in _requested_names(message) if name is not None):
-            # The same error whether or not the topic exists.
+            # The error is the same whether or not the topic exists.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
             # A new topic keeps the error of its creation.

@@ -1,4 +1,4 @@
-"""OffsetFetch, key 9, versions 0 to 9: the committed offsets of groups, of which there are none.
+"""OffsetFetch, key 9, versions 0 to 9: the committed offsets of groups. No group exists.
 
 Answered by the coordinator of the group; other brokers answer NOT_COORDINATOR. A partition without
 a committed offset, existing or not, has offset -1 and no error. A topic without partitions is
@@ -7,7 +7,7 @@ omitted, and a repeated partition is answered once.
 Version notes:
     0: offsets in ZooKeeper, read by any broker: UNKNOWN_TOPIC_OR_PARTITION for each
        partition, or UNKNOWN_SERVER_ERROR when the group's name is not valid in a znode path.
-    1: no error code for the whole group: brokers other than the coordinator return no topic.
+    1: no error code for the whole group, so other brokers than the coordinator return no topics.
     2: an error code for the whole group; null topics request all committed offsets.
     8: many groups. 9: a member id, which is ignored.
 """
@@ -38,7 +38,7 @@ from cluster_model.topic_names import has_valid_path
 
 _NOTHING_COMMITTED: Final = -1
 _MANY_GROUPS_FROM: Final = 8
-_CODE_OF_THE_WHOLE_FROM: Final = 2
+_GROUP_ERROR_FROM: Final = 2
 
 RequestedTopics = Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None
 # A topic's name and the error of each of its partitions.
@@ -83,7 +83,7 @@ class OffsetFetch:
         wanted = [(name, list(partitions)) for name, partitions in merged.items()]
         if not authorize("DESCRIBE", "GROUP", group_id):
             refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
-            if version >= _CODE_OF_THE_WHOLE_FROM:
+            if version >= _GROUP_ERROR_FROM:
                 return refused, []
             return refused, [
                 (name, [(each, refused) for each in each_of]) for name, each_of in wanted
@@ -100,12 +100,12 @@ class OffsetFetch:
             elif version:
                 topics.append((name, [(each, ErrorCode.NONE) for each in partitions]))
             else:
-                kept = [(each, self._in_zookeeper(group_id, name, each)) for each in partitions]
-                topics.append((name, kept))
+                results = [(each, self._in_zookeeper(group_id, name, each)) for each in partitions]
+                topics.append((name, results))
         return ErrorCode.NONE, topics
 
     def _in_zookeeper(self, group_id: str, topic: str, partition: int) -> ErrorCode:
-        """Return the error of an offset in ZooKeeper, which is missing or has no valid path."""
+        """Return the error of version 0: the offset is missing, or its path is invalid."""
         if self.coordinators.has_partition(topic, partition) and not has_valid_path(group_id):
             return ErrorCode.UNKNOWN_SERVER_ERROR
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,7 +1,7 @@
 """The topic policy on deletion of records, evaluated by the partition leader. KIP-201.
 
-The policy runs in its own thread. Its queries about the cluster are answered on the broker's event
-loop, from the metadata cache and from ZooKeeper, which has configs and deletions.
+The policy runs in its own thread. Its queries about topics are answered on the broker's event loop
+from ZooKeeper: the metadata cache lacks configs, deletions and the targets of reassignments.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from bridgehead.kafka_wire.errors import ApiError
-from bridgehead.policy import ClusterState, DeleteRecordsRequest, KafkaPrincipal, TopicState
+from bridgehead.policy import ClusterState, DeleteRecordsRequest, TopicState
 from broker_proxy.metadata_cache import MetadataCache
-from cluster_model.principal import ANONYMOUS
+from cluster_model.image import Topic
+from cluster_model.policy_state import policy_principal, topic_state
 from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.topic_names import INTERNAL_TOPICS
 
@@ -38,6 +39,12 @@ class StateReader(Protocol):
     async def read_config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
         """See ConfigReader."""
 
+    async def read_topic(self, name: str) -> Topic | None:
+        """Return a topic without the states of its partitions; None if it does not exist."""
+
+    async def read_topic_names(self) -> frozenset[str]:
+        """Return the names of all topics."""
+
     async def read_deletions(self) -> frozenset[str]:
         """Return the topics that are marked for deletion."""
 
@@ -53,17 +60,16 @@ class RecordsPolicy:
     async def refusal(
         self, principal: Principal, topic: str, offsets: Mapping[int, int]
     ) -> ApiError | None:
-        """`offsets` maps a partition to the requested offset before which records are deleted."""
-        anonymous = principal == ANONYMOUS
-        client = None if anonymous else KafkaPrincipal(principal.type, principal.name)
-        cluster = _CachedClusterState(self.cache, self.reader, asyncio.get_running_loop())
+        """`offsets` maps a partition to the offset before which its records are deleted."""
+        client = policy_principal(principal)
+        cluster = _StoredClusterState(self.cache, self.reader, asyncio.get_running_loop())
         return await self.policies.check_record_deletion(
             DeleteRecordsRequest(topic, client, dict(offsets)), cluster
         )
 
 
-class _CachedClusterState:
-    """A broker's cache as policies see it, from their threads."""
+class _StoredClusterState:
+    """ZooKeeper's topics and the live brokers of the cache, for policies in their threads."""
 
     def __init__(
         self, cache: MetadataCache, reader: StateReader, loop: asyncio.AbstractEventLoop
@@ -88,21 +94,14 @@ class _CachedClusterState:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_LOOK_UP_S)
 
     async def _topic_state(self, name: str) -> TopicState | None:
-        topic = self._cache.topics.get(name)
+        topic = await self._reader.read_topic(name)
         if topic is None:
             return None
-        assignments = {number: p.replicas for number, p in sorted(topic.partitions.items())}
-        return TopicState(
-            num_partitions=len(assignments),
-            replication_factor=len(assignments.get(0, ())),
-            replicas_assignments=assignments,
-            configs=dict(await self._reader.read_config("topics", name)),
-            marked_for_deletion=name in await self._reader.read_deletions(),
-            internal=name in INTERNAL_TOPICS,
-        )
+        configs = await self._reader.read_config("topics", name)
+        return topic_state(topic, configs, marked=name in await self._reader.read_deletions())
 
     async def _topics(self, internal: bool, marked: bool) -> frozenset[str]:
-        names = frozenset(self._cache.topics)
+        names = await self._reader.read_topic_names()
         if not internal:
             names -= INTERNAL_TOPICS
         return names if marked else names - await self._reader.read_deletions()

@@ -5,8 +5,9 @@
                                               re-authentication: SaslHandshake ───────┘
 
 After SaslHandshake v0 tokens are bare frames, after v1 they are in SaslAuthenticate. An unexpected
-request fails the login; whether the client gets a response, and which, is Kafka's
-(docs/kafka/wire.md#sasl). The caller delays the response to a failure and then closes.
+request fails the login; the client gets the response that Kafka sends, or none
+(docs/kafka/wire.md#sasl). The caller delays the response to a failure and then closes the
+connection.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class SaslAuthenticator:
         return began is None or now_ms - began >= REAUTHENTICATE_AGAIN_MS
 
     def _request(self, frame: bytes) -> Outcome:
-        """Before the exchange: SaslHandshake, and ApiVersions once."""
+        """Handle a request before the exchange: SaslHandshake, or ApiVersions once."""
         try:
             header, at = decode_request_header(frame)
         except UnsupportedVersionError as error:
@@ -180,7 +181,7 @@ class SaslAuthenticator:
         error = ErrorCode.NONE if mechanism else ErrorCode.UNSUPPORTED_SASL_MECHANISM
         answer = _encode(header, SaslHandshakeResponse(int(error), list(self._mechanisms)))
         if mechanism is None:
-            # A failed re-authentication closes without a response (seen live).
+            # After a failed re-authentication Kafka closes the connection without a response.
             payload = answer if self.principal is None else None
             return self._refuse("a mechanism that is not enabled", payload)
         if self.principal is not None and wanted != self.mechanism:
@@ -193,13 +194,13 @@ class SaslAuthenticator:
         return Reply(answer)
 
     def _token(self, frame: bytes, now_ms: int) -> Outcome:
-        """Within the exchange: SaslAuthenticate."""
+        """Handle a SaslAuthenticate."""
         try:
             header, at = decode_request_header(frame)
             message = decode_request(header.api_key, header.api_version, frame, at)
             check_request(header.api_key, header.api_version, message)
         except UnsupportedVersionError as error:
-            return self._refuse(str(error), _in_no_version(error.header))
+            return self._refuse(str(error), _unsupported_version(error.header))
         except WireError as error:
             return self._refuse(str(error))
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
@@ -207,7 +208,7 @@ class SaslAuthenticator:
                 f"Unexpected Kafka request of type {DRAFTED_SPECS[header.api_key].enum_name} "
                 "during SASL authentication."
             )
-            return self._refuse(reason, _out_of_turn(header, message, reason))
+            return self._refuse(reason, _unexpected_request(header, message, reason))
         try:
             challenge = self._evaluate(message.auth_bytes)
         except SaslError as failed:
@@ -220,7 +221,7 @@ class SaslAuthenticator:
         return Reply(_encode(header, response), self.is_complete)
 
     def _bare_token(self, frame: bytes, now_ms: int) -> Outcome:
-        """Within the exchange after SaslHandshake v0: a failure closes without a response."""
+        """Handle a token after SaslHandshake v0; a failure gets no response."""
         try:
             challenge = self._evaluate(frame)
         except SaslError as failed:
@@ -230,7 +231,7 @@ class SaslAuthenticator:
         return Reply(challenge, self.is_complete)
 
     def _evaluate(self, response: bytes) -> bytes:
-        """Return the challenge; at the end `_server` is None and the principal is set."""
+        """Return the challenge. After the last one `_server` is None and the principal is set."""
         assert self._server is not None
         assert self.mechanism is not None
         challenge = self._server.evaluate(response)
@@ -297,7 +298,7 @@ def _failure(header: RequestHeader, text: str) -> bytes:
     return _encode(header, SaslAuthenticateResponse(error, text, b""))
 
 
-def _in_no_version(header: RequestHeader) -> bytes | None:
+def _unsupported_version(header: RequestHeader) -> bytes | None:
     """Return the response to an unsupported version of ApiVersions; other APIs have none."""
     if header.api_key != ApiKey.API_VERSIONS:
         return None
@@ -305,7 +306,7 @@ def _in_no_version(header: RequestHeader) -> bytes | None:
     return _encode(header._replace(api_version=0), ApiVersionsResponse(error_code=error))
 
 
-def _out_of_turn(header: RequestHeader, message: Any, reason: str) -> bytes | None:
+def _unexpected_request(header: RequestHeader, message: Any, reason: str) -> bytes | None:
     key, version, error = header.api_key, header.api_version, ErrorCode.ILLEGAL_SASL_STATE
     if key == ApiKey.ENVELOPE:
         return _encode(header, EnvelopeResponse(error_code=int(error)))

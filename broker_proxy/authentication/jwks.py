@@ -118,6 +118,6 @@ def _file_of(url: str) -> Path:
     parts = urlsplit(url)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         raise SecurityConfigError(
-            f"{_URL} must be a file, as in file:///etc/keys.json: keys are not fetched."
+            f"{_URL} must be a file URL such as file:///etc/keys.json; keys are not fetched."
         )
     return Path(unquote(parts.path))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from bridgehead.jaas import JaasConfig, JaasError, parse_jaas
 from bridgehead.kafka_wire.java_order import java_hash
 from broker_proxy.authentication.authenticator import Mechanism
-from broker_proxy.authentication.jaas import JaasConfig, parse_jaas
 from broker_proxy.authentication.oauthbearer import OAuthBearerServer, Validate
 from broker_proxy.authentication.plain import PlainServer
 from broker_proxy.authentication.principals import DEFAULT_BUILDER, load_builder
@@ -139,7 +139,7 @@ def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslS
 
 def _own_properties(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
     prefix = f"listener.name.{name.lower()}."
-    # A login module without listener and mechanism is ignored, as in Kafka.
+    # The common sasl.jaas.config, without listener and mechanism, is ignored as in Kafka.
     own = {
         key: value
         for key, value in properties.items()
@@ -171,7 +171,10 @@ def _mechanism_settings(name: str, mechanism: str, own: Mapping[str, str]) -> Sa
             f"Listener {name} enables {mechanism} without a login module: set {full}="
             f"{_MODULES[mechanism]} required …;"
         )
-    jaas = parse_jaas(own[key], full)
+    try:
+        jaas = parse_jaas(own[key], full)
+    except JaasError as error:
+        raise SecurityConfigError(str(error)) from None
     if jaas.module != _MODULES[mechanism]:
         raise SecurityConfigError(
             f"{full} names {jaas.module}, which is not supported: use {_MODULES[mechanism]}."
@@ -195,10 +198,10 @@ def _handler(mechanism: str, own: Mapping[str, str]) -> str:
 
 
 def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | None:
-    """Return OAUTHBEARER's properties when tokens are signed.
+    """Return OAUTHBEARER's properties if tokens are signed, else None.
 
-    Raises SecurityConfigError for keys without the handler that uses them, which would accept
-    any token.
+    Raises SecurityConfigError for keys without the handler that uses them: such a listener would
+    accept any token.
     """
     handler = _handler("oauthbearer", own)
     settings = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}

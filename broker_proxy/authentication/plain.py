@@ -37,7 +37,7 @@ class PlainServer:
         if not password:
             raise SaslAuthenticationError(_FAILED + "password not specified")
         expected = self._passwords.get(user)
-        # Unknown users take the same comparison as known ones.
+        # The comparison is the same for unknown users.
         equal = hmac.compare_digest((expected or "").encode(), password.encode())
         if expected is None or not equal:
             raise SaslAuthenticationError(_FAILED + "Invalid username or password")

@@ -1,8 +1,8 @@
 """Builds the principal of an authenticated connection: KIP-189, DefaultKafkaPrincipalBuilder.
 
 `principal.builder.class` names a custom builder as `package.module.Class`: a class without
-constructor arguments that has `build`, optionally `configure`, and optionally `serialize` and
-`deserialize` for Envelopes (KIP-590 §KafkaPrincipal Serialization).
+constructor arguments that has `build`, optionally `configure`, and `serialize` and `deserialize`
+for Envelopes if its broker forwards (KIP-590 §KafkaPrincipal Serialization).
 """
 
 from __future__ import annotations

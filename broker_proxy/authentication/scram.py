@@ -33,7 +33,7 @@ _CLIENT_FIRST: Final = re.compile(
     rf"(?P<extensions>{_EXTENSIONS}))"
 )
 _CLIENT_FINAL: Final = re.compile(
-    rf"(?P<unproven>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS})"
+    rf"(?P<without_proof>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS})"
     rf",p=(?P<proof>{_BASE64})"
 )
 # Kafka's limit is sasl.server.max.receive.size. This one is lower, because the regular expressions
@@ -58,7 +58,7 @@ class TokenCredentials(Protocol):
         """Return the name of the token's owner, who becomes the principal."""
 
     def expires_at_ms(self, token_id: str) -> int | None:
-        """Return when the token expires unless it is renewed."""
+        """Return the time at which the token expires unless it is renewed."""
 
 
 class ScramServer:
@@ -141,7 +141,7 @@ class ScramServer:
             raise SaslError("the SCRAM nonce belongs to another exchange")
         # As in Kafka, `c=` is signed but not checked: Java's client sends the same value for every
         # header, and without channel binding there is nothing that an attacker could remove.
-        auth_message = f"{pending.messages},{message['unproven']}".encode()
+        auth_message = f"{pending.messages},{message['without_proof']}".encode()
         credential = pending.credential
         signature = hmac.digest(credential.stored_key, auth_message, self._hash)
         proof = base64.b64decode(message["proof"])

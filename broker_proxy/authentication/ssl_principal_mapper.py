@@ -20,7 +20,7 @@ _RULE: Final = re.compile(
     r"\s*(?:,|$)"
 )
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d)")
-# Clients choose the name that the pattern is matched against.
+# Bounds the work of a match, because clients choose the name.
 NAME_CHARACTERS_MAX: Final = 4_096
 
 

@@ -1,7 +1,7 @@
 """TLS of a listener, from Kafka's `ssl.*` properties: PEM and PKCS12, in files or as text.
 
-The only module of this package that reads files. Python's TLS loads keys from files only: a key
-given as text passes through a private temporary file, deleted before the function returns.
+Python's TLS loads keys from files only: a key given as text passes through a private temporary
+file, deleted before the function returns.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _read_pkcs12(settings: TlsSettings, store: str) -> str:
 
 
 def pem_of_pkcs12(data: bytes, password: str) -> str:
-    """Return a store's certificates and key as PEM. Raises ValueError: not a store, or locked."""
+    """Return a store's certificates and key as PEM. Raises ValueError."""
     # Imported on demand: it takes 8 MB.
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.serialization import pkcs12

@@ -1,6 +1,6 @@
 """Kafka's default validator for OAUTHBEARER: unsigned tokens, RFC 7515 appendix A.5.
 
-Anyone can forge such a token; for development only, as Kafka's documentation says.
+Anyone can forge such a token: it is for development only, as Kafka's documentation says.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OPTIONS: Final = (
     "unsecuredValidatorRequiredScope",
     "unsecuredValidatorAllowableClockSkewMs",
 )
-_DEPTH_BYTES_MAX: Final = 32 * 1024  # json.loads recurses: bounds the nesting of client input
+_DEPTH_BYTES_MAX: Final = 32 * 1024  # json.loads recurses, so this bounds the nesting
 
 
 class UnsecuredJwsValidator:
@@ -90,4 +90,4 @@ def _scope(value: Any) -> frozenset[str]:
         return frozenset(value.split())
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return frozenset(value)
-    raise TokenRefusedError("the scope of the token is not a scope")
+    raise TokenRefusedError("the token's scope is neither a string nor a list of strings")

@@ -57,7 +57,7 @@ class ComposeCluster:
         return done.stdout
 
     def container(self, service: str) -> str:
-        """The container's id, running or not."""
+        """Return the id of a container, running or not."""
         return self.compose("ps", "--all", "--quiet", service).strip()
 
     def health(self, broker: int) -> str:
@@ -76,7 +76,7 @@ class ComposeCluster:
         )
 
     def metrics(self, broker: int) -> str:
-        """A broker's Prometheus text."""
+        """Return a broker's Prometheus text."""
         url = f"http://{LOOPBACK}:{self._metrics[broker]}/metrics"
         with urllib.request.urlopen(url, timeout=5) as answer:
             return str(answer.read().decode())
@@ -99,7 +99,7 @@ class ComposeCluster:
         client = AdminClient({"bootstrap.servers": address, "log_level": 0})
         try:
             return set(client.list_topics(timeout=10).brokers)
-        except KafkaException:  # it does not serve yet
+        except KafkaException:  # The broker does not serve yet.
             return set()
 
     def server_mode(self, member: str) -> str:
@@ -129,7 +129,7 @@ class ComposeCluster:
             led = [member for member, mode in modes.items() if mode == "leader"]
             return led[0] if len(led) == 1 and "" not in modes.values() else None
 
-        found: str = wait_until(leader, "three members, of which one leads")
+        found: str = wait_until(leader, "three members, one of them the leader")
         return found
 
     @contextlib.contextmanager

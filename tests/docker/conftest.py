@@ -1,4 +1,4 @@
-"""The images, built once per session, and the engine; without one the tests are skipped."""
+"""The Docker engine and the images, built once per session. Without an engine tests are skipped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def not_tested(reason: str) -> NoReturn:
 
 
 def engine_answers() -> bool:
-    """Whether the client reaches an engine."""
+    """Return whether the client reaches an engine."""
     command = ("docker", "version", "--format={{.Server.Version}}")
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=30)

@@ -1,9 +1,9 @@
-"""Faults under load, one after the other in one run, which two judges judge.
+"""Faults under load, one after the other in one run that two judges judge.
 
-Its evidence is in the project's volumes; there Spark seals and judges it, and the plain judge must
-say the same of the same folder. `make test-docker` breaks the controller and stops ZooKeeper;
-`make chaos-docker` takes three ZooKeeper members and a Spark cluster, and breaks in each way the
-controller, another broker, and the member that leads.
+The evidence is in the project's volumes, where Spark seals and judges it. The plain judge must have
+the same verdicts on the same folder. `make test-docker` breaks the controller and stops ZooKeeper.
+`make chaos-docker` uses three ZooKeeper members and a Spark cluster. It breaks the controller,
+another broker and ZooKeeper's leader, each in every way.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ALONE, CLUSTER = ("--no-deps", "--env=SPARK_MASTER=local[2]"), ()
 
 
 def test_controller_faults_under_load_lose_nothing(images: None, tmp_path: Path) -> None:
-    """Then ZooKeeper is paused."""
+    """After these faults ZooKeeper is paused, too."""
 
     def break_it(cluster: ComposeCluster, load: Load, run: Path) -> None:
         for fault in FAULTS:
@@ -60,7 +60,7 @@ def test_controller_faults_under_load_lose_nothing(images: None, tmp_path: Path)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_faults_under_load_lose_nothing(images: None, tmp_path: Path, fault: str) -> None:
-    """Of the controller, another broker, ZooKeeper's leader, and all of ZooKeeper."""
+    """The faults hit the controller, another broker, ZooKeeper's leader and all of ZooKeeper."""
 
     def break_it(cluster: ComposeCluster, load: Load, run: Path) -> None:
         _break_controller(fault, cluster, load, run)
@@ -122,7 +122,8 @@ def _break_broker(fault: str, cluster: ComposeCluster, load: Load, run: Path) ->
     victim = others[0]
     with cluster.fault(fault, str(victim), *_commands(fault, cluster, f"kafka-{victim}")):
         wait_until(
-            lambda: victim not in cluster.registered(controller), f"{victim} is missed by {fault}"
+            lambda: victim not in cluster.registered(controller),
+            f"broker {victim} removed after {fault}",
         )
         if fault == "kill":
             cluster.note_end(victim, run)
@@ -137,7 +138,7 @@ def _break_zookeeper_leader(fault: str, cluster: ComposeCluster, load: Load) -> 
     with cluster.fault(f"{fault}_zookeeper_leader", leader, *_commands(fault, cluster, leader)):
         wait_until(
             lambda: "leader" in {cluster.server_mode(member) for member in others},
-            f"the others elect after the {fault} of {leader}",
+            f"a new ZooKeeper leader after the {fault} of {leader}",
         )
         assert load.wait_for_more(30, timeout_s=WITHIN_S)
     cluster.wait_for_ensemble()
@@ -148,11 +149,11 @@ def _stop_zookeeper_for_a_moment(
 ) -> None:
     """Pause all members until a broker notices."""
     _in_order(cluster, load)
-    all_of_it = [cluster.container(member) for member in members]
-    stop, go_on = ("pause", *all_of_it), ("unpause", *all_of_it)
-    with cluster.fault("freeze_zookeeper", "zookeeper", stop, go_on):
-        missed = "kafka_server_sessionexpirelistener_connected 0.0"
-        wait_until(lambda: missed in cluster.metrics(1), "broker 1 misses ZooKeeper")
+    containers = [cluster.container(member) for member in members]
+    pause, unpause = ("pause", *containers), ("unpause", *containers)
+    with cluster.fault("freeze_zookeeper", "zookeeper", pause, unpause):
+        disconnected = "kafka_server_sessionexpirelistener_connected 0.0"
+        wait_until(lambda: disconnected in cluster.metrics(1), "broker 1 without ZooKeeper")
     _in_order(cluster, load)
 
 

@@ -34,7 +34,7 @@ def inspected(image: str) -> dict[str, Any]:
     ],
 )
 def test_image_sizes(images: None, image: str, megabytes_max: int) -> None:
-    """A broker needs neither Java nor Spark, ZooKeeper no Spark."""
+    """A broker needs neither Java nor Spark, and ZooKeeper does not need Spark."""
     assert inspected(image)["Size"] < megabytes_max * MEGABYTE
 
 

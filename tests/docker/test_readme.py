@@ -20,12 +20,12 @@ BLOCK = re.compile(r"^## In containers$.*?^```sh\n(.*?)^```$", re.MULTILINE | re
 
 
 def test_commands_of_the_container_section_work(images: None) -> None:
-    """In their order, stopping at the first failure."""
+    """The test runs them in order and stops at the first failure."""
     found = BLOCK.search((ROOT / "README.md").read_text())
     assert found is not None, "the README has no commands for containers"
     taken = [port for port in PORTS if not port_is_free("127.0.0.1", port)]
     if taken:
-        pytest.skip(f"NOT TESTED: somebody listens at {taken}, where the README's cluster would.")
+        pytest.skip(f"NOT TESTED: the ports {taken} of the README's cluster are in use.")
     project = f"bridgehead-readme-{secrets.token_hex(3)}"
     environment = {**os.environ, "COMPOSE_PROJECT_NAME": project}
     try:

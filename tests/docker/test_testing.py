@@ -27,8 +27,8 @@ with context.wrap_socket(plain, server_hostname="broker-2.bridgehead") as channe
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
 
-def there() -> set[str]:
-    """Every container, volume and network of the engine."""
+def engine_objects() -> set[str]:
+    """Return every container, volume and network of the engine."""
     kinds = (("ps", "--all"), ("volume", "ls"), ("network", "ls"))
     return {
         line
@@ -41,14 +41,14 @@ def there() -> set[str]:
 
 @pytest.fixture
 def everything_is_removed(images: None) -> Iterator[None]:
-    """Afterwards exactly the objects from before exist."""
-    before = there()
+    """After the test the engine has no new object."""
+    before = engine_objects()
     yield
-    assert there() - before == set()
+    assert engine_objects() - before == set()
 
 
 def test_one_container_runs_several_brokers(everything_is_removed: None) -> None:
-    """Each on its own port of the host; the controller is killed and started again."""
+    """Each has its own port on the host. The controller is killed and started again."""
     container = BridgeheadContainer().with_brokers(2).with_property("num.partitions", "5")
     with container.with_property("zookeeper.session.timeout.ms", "2000"):
         servers = container.get_bootstrap_server().split(",")
@@ -63,10 +63,10 @@ def test_one_container_runs_several_brokers(everything_is_removed: None) -> None
         assert container.get_controller() == 3 - killed
 
 
-def test_ryuk_is_switched_off_where_its_image_cannot_be_pulled(
+def test_ryuk_is_disabled_if_its_image_cannot_be_pulled(
     engine: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a warning that names the image and what to do after a kill."""
+    """A warning names the image and the command to use after a kill."""
     monkeypatch.setattr(testcontainers_config, "_ryuk_disabled", False)
     monkeypatch.setattr(testcontainers_config, "ryuk_image", "127.0.0.1:1/no/ryuk:1")
     with pytest.warns(UserWarning, match=r"127\.0\.0\.1:1/no/ryuk:1 is not here.*docker rm"):
@@ -89,7 +89,7 @@ def test_channel_between_brokers_has_tls(everything_is_removed: None) -> None:
 
 
 def test_cluster_of_containers_survives_faults(everything_is_removed: None) -> None:
-    """Kills the controller, pauses the next one and disconnects the third."""
+    """The test kills the controller, pauses the next one and disconnects the third."""
     cluster = BridgeheadCluster().with_brokers(3)
     with cluster.with_property("zookeeper.session.timeout.ms", "2000"):
         client = admin(cluster.get_bootstrap_server())

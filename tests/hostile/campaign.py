@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,12 +29,12 @@ MEMORY_GROWTH_BYTES_MAX: Final = 200 * 1024 * 1024
 CLIENT_WAIT_S_MAX: Final = 5.0
 # Outcomes of attempts that succeed: a good login, a page that is public.
 ALLOWED: Final = frozenset({"served", "200", "welcome"})
+_NOTIFICATION: Final = re.compile(r"/config/changes/.*|/kafka-acl(-extended)?-changes/.*")
 _THREADS: Final = 6
-_TABLE_WIDTH: Final = 80
 
 
 def catalogue() -> list[Attempt]:
-    """Every hand-made attempt."""
+    """Return every attempt that is not a mutated frame."""
     return [
         *metrics_attempts(),
         *login_attempts(),
@@ -138,20 +139,29 @@ def run(target: Target, frames: int, seed: int) -> Result:
     return result
 
 
+def forbidden_changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
+    """Return the znodes that no attempt may change.
+
+    alice may have tokens of her own, and the controller purges old notifications.
+    """
+    return sorted(
+        path
+        for path in before.keys() | after.keys()
+        if before.get(path) != after.get(path)
+        and not path.startswith("/delegation_token")
+        and not (path not in after and _NOTIFICATION.fullmatch(path))
+    )
+
+
 def _check(target: Target, result: Result, before: dict[str, bytes]) -> None:
-    result.expect(result.served > 10, f"alice was served {result.served} times only")
+    result.expect(result.served > 10, f"alice was served only {result.served} times")
     wait = result.longest_wait_s
     result.expect(wait < CLIENT_WAIT_S_MAX, f"alice waited {wait:.1f} s")
     storm = result.storm
     result.expect(not storm.silent and not storm.unsent, f"frames without an end: {storm}")
     result.expect(bool(storm.decoded and storm.refused), "no frame was decoded, or none refused")
     after = target.protected()
-    tokens = "/delegation_token"  # alice may have tokens of her own
-    changed = sorted(
-        path
-        for path in before.keys() | after.keys()
-        if before.get(path) != after.get(path) and not path.startswith(tokens)
-    )
+    changed = forbidden_changes(before, after)
     result.expect(not changed, f"written without rights: {changed[:5]}")
     result.grown_bytes = max(target.memory(b) - target.memory_at_start[b] for b in BROKERS)
     grown = result.grown_bytes
@@ -169,13 +179,13 @@ def _check(target: Target, result: Result, before: dict[str, bytes]) -> None:
 
 
 def table(result: Result) -> str:
-    """The attacks, the tries and the outcomes, in 80 columns."""
+    """Return a table of attacks, tries and outcomes in 80 columns."""
     wrong = Counter(finding.partition(":")[0] for finding in result.findings)
     rows = []
     for group, tries in result.tries.items():
         allowed, findings = result.controls[group], wrong[group]
         outcome = f"{tries - allowed - findings} refused"
-        outcome += f", {allowed} correctly allowed" if allowed else ""
+        outcome += f", {allowed} allowed" if allowed else ""
         rows.append((group, tries, outcome + (f", {findings} WRONG" if findings else "")))
     storm = result.storm
     for listener in storm.refused | storm.decoded:
@@ -188,6 +198,7 @@ def table(result: Result) -> str:
         f"{'attack':38} {'tries':>8}  outcome",
         *(f"{name:38} {tries:>8}  {outcome}" for name, tries, outcome in rows),
         f"{'together':38} {result.tries.total() + storm.sent:>8}  {rate:.0f} frames/s",
+        "Allowed are attempts that must succeed, such as a login with the right password.",
         f"A normal client was served {result.served} times and waited at most "
         f"{result.longest_wait_s:.2f} s.",
         f"Memory grew by at most {result.grown_bytes / 1e6:.0f} MB. The verdict is {judged}. "
@@ -195,5 +206,4 @@ def table(result: Result) -> str:
         *(f"FINDING {finding}" for finding in result.findings),
         f"{len(result.findings)} findings",
     ]
-    assert all(len(line) <= _TABLE_WIDTH for line in lines if not line.startswith("FINDING"))
     return "\n".join(lines)

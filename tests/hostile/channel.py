@@ -170,7 +170,7 @@ Batches = Callable[[Target], Sequence[bytes]]
 
 
 def _stolen(broker: int) -> Pair:
-    """The certificate of a broker: the attacker is an insider."""
+    """Return the certificate and key of a broker, which an insider has stolen."""
     return lambda target: target.files.issue("broker", f"broker-{broker}.bridgehead")
 
 
@@ -267,7 +267,7 @@ def _after_hello(*batches: bytes) -> Batches:
 
 
 def _insider(**changes: Value) -> Callable[[Target], str]:
-    """An Envelope through broker 2's certificate, with fields replaced."""
+    """Send an Envelope with replaced fields, using broker 2's certificate."""
 
     def batches(target: Target) -> Sequence[bytes]:
         name = _incarnation(target, FOLLOWER)
@@ -313,7 +313,7 @@ INSIDERS: Final = (
     ("an unknown API inside", _insider(header=joined(head(999, 0))), "answer 42", "answer 35"),
     ("a request id of 1 MB", _insider(request_id="x" * 1_000_000, host=b""), CLOSED),
     ("a request id with a line break", _insider(request_id="x\n{}", host=b""), CLOSED),
-    ("noise behind Hello", _sent(_stolen(2), _after_hello(b"\xff" * 60)), CLOSED),
+    ("noise after Hello", _sent(_stolen(2), _after_hello(b"\xff" * 60)), CLOSED),
     ("Hello twice", _sent(_stolen(2), lambda t: (*_after_hello()(t), *_after_hello()(t)), 0), "welcome"),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Forged Envelopes of Kafka's protocol, key 58. Outcomes: outer error code, `/`, inner one."""
+"""Forged Envelopes of Kafka's protocol (key 58). Outcomes: the outer error code, `/`, the inner."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ FORGED: Final = (
     ("as the empty user", _forged(user=principal("User", "")), "0/29"),
     ("as User:User:admin", _forged(user=principal("User", "User:admin")), "0/29"),
     ("as the wildcard", _forged(user=principal("User", "*")), "0/29"),
-    ("as admin with a NUL behind", _forged(user=principal("User", "admin\0")), "0/29"),
+    ("as admin with a trailing NUL", _forged(user=principal("User", "admin\0")), "0/29"),
     ("from an IPv6 address", _forged(host=bytes(15) + b"\1"), "0/29"),
     ("from another host", _forged(host=b"\x0a\0\0\1"), "0/29"),
     (
@@ -104,7 +104,7 @@ FORGED: Final = (
     ("half a principal", _forged(user=BOB[:4]), "97"),
     ("a principal of a newer version", _forged(user=b"\0\7" + BOB[2:]), "97"),
     ("a principal without type", _forged(user=principal("", "bob")), "97"),
-    ("bytes behind the principal", _forged(user=BOB + ADMIN), "97"),
+    ("bytes after the principal", _forged(user=BOB + ADMIN), "97"),
     ("a principal that is not UTF-8", _forged(user=b"\0\0\5User\4\xff\xff\xff\0\0"), "97"),
     ("a principal of 1 MB", _forged(user=principal("User", "b" * 1_000_000)), "0/29"),
     ("no address", _forged(host=b""), "42"),
@@ -114,7 +114,7 @@ FORGED: Final = (
     ("no inner request", _forged(b""), "35", CLOSED),
     ("half an inner header", _forged(LOOTING[:5]), "35", CLOSED),
     ("half an inner body", _forged(LOOTING[:-7]), "35", CLOSED),
-    ("bytes behind the inner body", _forged(LOOTING + b"\0"), "0/29"),  # Kafka ignores them
+    ("bytes after the inner body", _forged(LOOTING + b"\0"), "0/29"),  # Kafka ignores them
     ("an inner array of two billion", _forged(_inner(19, 4, b"\x7f\xff\xff\xff")), "35", CLOSED),
     ("a nested Envelope", _forged(enveloped(LOOTING, ADMIN)), "42"),
     ("Metadata inside", _forged(_inner(3, 1, b"\0\0\0\0")), "42"),

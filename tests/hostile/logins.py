@@ -1,7 +1,7 @@
 """Attempts to log in without the right credential. Kafka's error codes are the outcomes.
 
-`served` means that a request after the attempt was answered: the attacker is in. The first rows
-log in properly: they show that the attacker's own SASL and TLS work.
+`served` means that a request after the attempt was answered, so the attacker is logged in. The
+first rows log in with good credentials. They show that the attacker's own SASL and TLS work.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ PLAIN_ROWS: Final = (
     ("four fields", _plain(b"\0alice\0alice-secret\0admin"), FAILED),
     ("alice's password, authorized as admin", _plain(b"admin\0alice\0alice-secret"), FAILED),
     ("a user in capitals", _plain(b"\0ALICE\0alice-secret"), FAILED),
-    ("a user with a space behind", _plain(b"\0alice \0alice-secret"), FAILED),
-    ("a password with a space behind", _plain(b"\0alice\0alice-secret "), FAILED),
+    ("a user with a trailing space", _plain(b"\0alice \0alice-secret"), FAILED),
+    ("a password with a trailing space", _plain(b"\0alice\0alice-secret "), FAILED),
     ("the beginning of the password", _plain(b"\0alice\0alice-secre"), FAILED),
     ("another user's password", _plain(b"\0admin\0alice-secret"), FAILED),
     ("an unknown user", _plain(b"\0mallory\0alice-secret"), FAILED),
@@ -207,7 +207,7 @@ def _replayed(target: Target) -> str:
 
 
 def _pipelined(*, login: bytes) -> Callable[[Target], str]:
-    """Send a wrong login and a creation in one packet; `created` would be the finding."""
+    """Send a wrong login and a creation in one packet. The outcome `created` is a finding."""
     creation = joined([*head(19, 4), *create_topics("alice-pipelined")])
 
     def run(target: Target) -> str:
@@ -233,7 +233,7 @@ def _again(data: bytes) -> Callable[[Target], str]:
 
 REUSE_ROWS: Final = (
     ("a recorded SCRAM login", _replayed, FAILED),
-    ("a creation behind a wrong login", _pipelined(login=b"\0alice\0guess"), FAILED),
+    ("a creation after a wrong login", _pipelined(login=b"\0alice\0guess"), FAILED),
     ("a second login, wrong password", _again(b"\0alice\0guess"), NOT_NOW),
     ("a second login as another user", _again(b"\0admin\0admin-secret"), NOT_NOW),
 )
@@ -308,7 +308,7 @@ TOKEN_ROWS: Final = (
     ("a wrong signature", _oauth(_unsigned({"alg": "RS256", "kid": "operator"}, "AAAA")), FAILED),
     ("HS256 with the public key", _oauth(_confused), FAILED),
     ("a signature of other claims", _oauth(_swapped), FAILED),
-    ("a key by address", _oauth(_by_url), FAILED),
+    ("a key at the attacker's address", _oauth(_by_url), FAILED),
     ("a key id with a path", _oauth(_unsigned({"alg": "RS256", "kid": "../../keys"})), FAILED),
     ("no token", _oauth(lambda _: ""), FAILED),
     ("noise", _oauth(lambda _: "." * 40_000), FAILED),
@@ -370,7 +370,7 @@ DELEGATION_ROWS: Final = (
 
 
 def _tls(**options: Any) -> Callable[[Target], str]:
-    """Shake hands on the SSL listener, which asks for a certificate; then send a request."""
+    """Connect to the SSL listener, which requires a certificate, and send a request."""
 
     def run(target: Target) -> str:
         context = _context(target, **options)

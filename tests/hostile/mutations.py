@@ -23,14 +23,14 @@ _TEXTS: Final = (
 )
 _HEADER_FIELDS: Final = 5  # API key, version, correlation id, client id with its length
 # The share of frames whose length prefix is wrong; all others have the right one.
-_LYING_FRAMES: Final = 0.03
+_WRONG_LENGTHS: Final = 0.03
 
 
 class Frame(NamedTuple):
-    """Bytes to send, and whether its length prefix is wrong: then a response is not required."""
+    """Bytes to send. If their length prefix is wrong, a response is not required."""
 
     data: bytes
-    lies: bool
+    has_wrong_length: bool
 
 
 def _integer(source: random.Random, size: int) -> bytes:
@@ -39,14 +39,14 @@ def _integer(source: random.Random, size: int) -> bytes:
 
 
 def _length(data: bytes, size: int) -> bytes:
-    """Return an honest length in as many bytes as the old one had; compact ones count from 1."""
+    """Return the right length in as many bytes as the old one. Compact lengths count from 1."""
     if size in (2, 4):
         return len(data).to_bytes(size, "big")
     return varint(len(data) + 1)
 
 
 def _value(fields: list[Field], source: random.Random) -> None:
-    """Replace a number or a text, with its honest length: the request stays well-formed."""
+    """Replace a number, or a text and its length, so that the request stays well-formed."""
     places = [at for at, field in enumerate(fields) if at > 1 and field.kind in ("int", "text")]
     if not places:
         return
@@ -130,7 +130,7 @@ class Mutator:
     def frame(self) -> Frame:
         source = self._source
         fields = list(source.choice(self._corpus))
-        if source.random() < 0.05:  # the body of another request behind this header
+        if source.random() < 0.05:  # the body of another request after this header
             fields[_HEADER_FIELDS:] = source.choice(self._corpus)[_HEADER_FIELDS:]
         if source.random() < 0.08:
             self._another_version(fields)
@@ -138,10 +138,10 @@ class Mutator:
             if fields:
                 source.choice(MUTATIONS)(fields, source)
         payload = joined(fields)
-        if source.random() < _LYING_FRAMES:
+        if source.random() < _WRONG_LENGTHS:
             claimed = (len(payload) + source.choice((-7, -1, 1, 99, 2**20, 2**30))) & 0xFFFFFFFF
-            return Frame(struct.pack(">I", claimed) + payload, lies=True)
-        return Frame(struct.pack(">I", len(payload)) + payload, lies=False)
+            return Frame(struct.pack(">I", claimed) + payload, has_wrong_length=True)
+        return Frame(struct.pack(">I", len(payload)) + payload, has_wrong_length=False)
 
     def unframed(self) -> Frame:
         """Return a mutated message of another protocol, without Kafka's length prefix."""
@@ -149,7 +149,7 @@ class Mutator:
         for _ in range(self._source.choice((1, 1, 1, 2, 3, 8))):
             if fields:
                 self._source.choice(MUTATIONS)(fields, self._source)
-        return Frame(joined(fields), lies=False)
+        return Frame(joined(fields), has_wrong_length=False)
 
     def _another_version(self, fields: list[Field]) -> None:
         source = self._source

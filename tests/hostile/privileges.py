@@ -172,7 +172,7 @@ def _grant(resource: int, name: str) -> Request:
 
 def privilege_attempts() -> list[Attempt]:
     """Return the attempts of this module."""
-    tricks = "rights, near alice's own"
+    tricks = "rights, beyond alice's own"
     return [
         *_privileges(),
         *(

@@ -1,4 +1,4 @@
-"""Requests for which an ordinary user needs rights, field by field, and where the error code is.
+"""Requests that need rights, field by field, and the place of the error code in their responses.
 
 `error_at` leads to the first error code of the response: digits skip bytes, `s` skips a string,
 `c` a compact one, `e` reads the code. Kafka's message definitions are the source of the layouts.
@@ -28,8 +28,8 @@ from tests.hostile.wire import (
     text,
 )
 
-LOOT: Final = "loot"  # what the attacker wants to create
-TARGET: Final = "treasure"  # what exists and is not the attacker's
+LOOT: Final = "loot"  # a topic that the attacker tries to create
+TARGET: Final = "treasure"  # a topic that exists and belongs to others
 TOPIC, CLUSTER, LITERAL, PREFIXED, ALL, ALLOW = 2, 4, 3, 4, 2, 3
 
 
@@ -117,7 +117,7 @@ WRITES: Final = (
         lambda: [*create_topics(LOOT)[:-1], i8(1)], "4 4 s e", _DENIED_TOPIC,
     ),
     Request(
-        "DeleteTopics", 20, 3, False,
+        "DeleteTopics", 20, 1, False,  # the newest version with the same fields when drafted
         lambda: flat(array(text(TARGET)), i32(10_000)), "4 4 s e", _DENIED_TOPIC,
     ),
     Request(

@@ -31,7 +31,7 @@ def probe() -> bytes:
 
 
 def is_served(response: bytes | str) -> bool:
-    """Tell whether a response to `probe` names a broker; an error response names none."""
+    """Return whether a response to `probe` names a broker; an error response names none."""
     return isinstance(response, bytes) and int.from_bytes(response[4:8], "big") > 0
 
 

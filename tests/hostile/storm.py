@@ -1,7 +1,7 @@
 """Mutated frames on every listener, over connections that are used until the node closes them.
 
-A frame with a response is decoded; one after which the node closes the connection is refused. On
-the gRPC channel a frame is a batch of an insider, on the metrics port it is the head of a request.
+A frame with a response counts as decoded, a frame after which the node closes the connection as
+refused. On the gRPC channel a frame is a batch of an insider, on the metrics port a request's head.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Storm:
 
 
 class _Connection:
-    """One connection of a worker; it is opened when it is needed."""
+    """One connection of a worker, opened by the first frame."""
 
     def __init__(self, address: str, tls: ssl.SSLContext | None, *, logs_in: bool) -> None:
         self._host, _, self._port = address.rpartition(":")
@@ -77,9 +77,9 @@ class _Connection:
         reader, writer = await self._open()
         try:
             writer.write(frame.data)
-            if frame.lies and writer.can_write_eof():
+            if frame.has_wrong_length and writer.can_write_eof():
                 writer.write_eof()
-            elif frame.lies:  # A TLS connection cannot be half-closed: do not wait.
+            elif frame.has_wrong_length:  # A TLS connection cannot be half-closed: do not wait.
                 self.close()
                 return "refused"
             async with asyncio.timeout(_ANSWER_WITHIN_S):
@@ -87,7 +87,7 @@ class _Connection:
         except (OSError, EOFError) as end:
             self.close()
             return "silent" if isinstance(end, TimeoutError) else "refused"
-        if frame.lies:
+        if frame.has_wrong_length:
             self.close()
         return "decoded"
 
@@ -155,7 +155,7 @@ class _Stream:
 
 
 class _Metrics:
-    """The HTTP port, one request a connection."""
+    """The HTTP port, with a connection for each request."""
 
     def __init__(self, target: Target) -> None:
         self._host, _, self._port = target.metrics_address().rpartition(":")

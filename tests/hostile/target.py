@@ -34,7 +34,7 @@ PASSWORDS: Final = {
 }
 PACKAGE: Final = "org.apache.kafka.common.security"
 TOKEN_HANDLER: Final = f"{PACKAGE}.oauthbearer.secured.OAuthBearerValidatorCallbackHandler"
-# Below these only a privileged user may write. Topics that begin with `alice-` are alice's.
+# Only a privileged user can write below these paths. Topics that begin with `alice-` are alice's.
 PROTECTED: Final = (
     *("/brokers/topics", "/config", "/kafka-acl", "/kafka-acl-extended", "/delegation_token"),
     *("/admin", "/feature"),
@@ -86,7 +86,7 @@ class Certificates:
         self._authority.cert_pem.write_to_path(self.authority)
 
     def issue(self, user: str, *hosts: str, foreign: bool = False) -> tuple[Path, Path]:
-        """Return certificate chain and key; `foreign`: of an unknown authority."""
+        """Return certificate chain and key, with `foreign` those of an unknown authority."""
         with self._lock:
             return self._issued(user, hosts, foreign)
 
@@ -111,7 +111,7 @@ class Certificates:
 
 
 class Target:
-    """The running cluster, as its attacker and its auditor see it."""
+    """The running cluster: its addresses for the attacks, and its state for the checks."""
 
     def __init__(self, folder: Path, document: dict[str, Any], files: Certificates, key: Any):
         self.folder = folder
@@ -132,13 +132,13 @@ class Target:
         return str(found["metrics_url"]).split("/")[2]
 
     def ready(self, broker: int) -> dict[str, str]:
-        """What a node publishes about itself: its gRPC address, its incarnation."""
+        """Return what a node publishes, such as its gRPC address and its incarnation."""
         path = self.folder / "nodes" / str(broker) / "ready.json"
         document: dict[str, str] = json.loads(path.read_text())
         return document
 
     def memory(self, broker: int) -> int:
-        """The resident bytes of a broker."""
+        """Return the resident bytes of a broker."""
         pages = int(Path(f"/proc/{self.pids[broker]}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -148,11 +148,11 @@ class Target:
         return bool(now["pid"] == self.pids[broker]) and Path(f"/proc/{now['pid']}").exists()
 
     def protected(self) -> dict[str, bytes]:
-        """Every znode that only a privileged user may write, without alice's own topics."""
+        """Return the znodes that only a privileged user can write, without alice's own topics."""
         return znodes(self.document["zookeeper_connect"], PROTECTED)
 
     def tracebacks(self) -> list[str]:
-        """The node logs with a traceback."""
+        """Return the node logs with a traceback."""
         logs = sorted(self.folder.glob("nodes/*/node.*"))
         return [
             str(log.relative_to(self.folder))
@@ -161,7 +161,7 @@ class Target:
         ]
 
     def secrets_in_logs(self) -> list[str]:
-        """The logs and event logs that contain a password or a key."""
+        """Return the logs and event logs that contain a password or a key."""
         words = [word.encode() for word in PASSWORDS.values()] + [b"token-master-key", b"PRIVATE"]
         files = [
             *(path for path in self.folder.glob("nodes/*/**/*") if path.suffix in (".log", ".out")),
@@ -174,7 +174,7 @@ class Target:
         ]
 
     def torn_events(self) -> list[str]:
-        """The lines of the event log that are not JSON, or out of sequence."""
+        """Return the lines of the event logs that are not JSON or are out of sequence."""
         wrong = []
         for folder in sorted(self.folder.glob("evidence/run=*/node=*")):
             expected: dict[object, int] = {}

@@ -1,4 +1,4 @@
-"""The attack in small: every attempt of the catalogue and a few thousand mutated frames."""
+"""A short attack: every attempt of the catalogue and a few thousand mutated frames."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.campaign import catalogue, run, table
+from tests.hostile.campaign import ALLOWED, Result, catalogue, forbidden_changes, run, table
 from tests.hostile.mutations import Mutator
 from tests.hostile.target import started
 
 FOLDER = Path(__file__).parent
-pytestmark = pytest.mark.filterwarnings("ignore:ssl.TLSVersion")  # the attacker wants TLS 1.1
+pytestmark = pytest.mark.filterwarnings("ignore:ssl.TLSVersion")  # the attacker offers TLS 1.1
 CLIENTS = {
     *("confluent_kafka", "cryptography", "grpc", "jwt", "kazoo", "pytest", "trustme", "yaml"),
 }
 
 
+@pytest.mark.long
 def test_the_attack_has_no_finding(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"seed {seed}")
@@ -44,13 +45,31 @@ def test_the_long_attack_has_no_finding(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_attack_finds_a_hole(tmp_path: Path) -> None:
-    """If topics without ACLs are open, strangers' writes and their responses are findings."""
+    """If topics without ACLs are open, anonymous writes and their responses are findings."""
     with started(tmp_path, {"allow.everyone.if.no.acl.found": "true"}) as target:
         result = run(target, frames=20, seed=1)
     found = "\n".join(result.findings)
     assert "rights, a stranger at the controller: CreateTopics: 0, not 29" in found
     assert "written without rights: " in found
     assert "CreateAcls" not in found
+
+
+def test_a_purged_notification_is_no_finding_and_a_new_one_is() -> None:
+    change = "/config/changes/config_change_0000000001"
+    assert forbidden_changes({change: b""}, {}) == []
+    assert forbidden_changes({}, {change: b""}) == [change]
+    assert forbidden_changes({"/config/topics/a": b""}, {}) == ["/config/topics/a"]
+
+
+def test_the_table_fits_80_columns_with_a_finding_in_each_group() -> None:
+    result = Result(seed=999_999, served=99_999, longest_wait_s=99.99, grown_bytes=10**9)
+    for each in catalogue():
+        result.tries[each.group] += 1
+        result.controls[each.group] += bool(each.right & ALLOWED)
+    result.findings = [f"{group}: an attempt: served, not closed" for group in result.tries]
+    lines = table(result).splitlines()
+    assert [line for line in lines if line.count("1 WRONG")] == lines[1 : len(result.tries) + 1]
+    assert max(len(line) for line in lines if not line.startswith("FINDING")) <= 80
 
 
 def test_the_attacker_knows_only_the_wire() -> None:

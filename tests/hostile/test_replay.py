@@ -1,4 +1,4 @@
-"""Captured Envelopes are sent again, bit for bit, after a failover: no second effect.
+"""Captured Envelopes that are sent again, byte for byte, after a failover have no second effect.
 
 Without TLS on the channel a recording proxy sees what the brokers send to the controller. With TLS
 the bytes of a stream are of no use to another connection.
@@ -93,7 +93,7 @@ class Cluster:
         return str(found["listeners"][listener])
 
     def protected(self) -> dict[str, bytes]:
-        """The znodes of metadata, without leaders: those move when a broker dies."""
+        """Return the znodes of metadata, without leaders, which change when a broker is killed."""
         found = znodes(self._document["zookeeper_connect"], PROTECTED)
         return {path: data for path, data in found.items() if not path.endswith("/state")}
 
@@ -103,7 +103,7 @@ class Cluster:
         return found
 
     def envelopes_at(self, broker: int) -> Counter[str]:
-        """How often each request arrived in an Envelope, by request id."""
+        """Return how often each request arrived in an Envelope, by request id."""
         files = self.data.glob(f"evidence/run=*/node={broker}/*.jsonl")
         lines = (line for file in files for line in file.read_text().splitlines())
         events = (json.loads(line) for line in lines if '"envelope_received"' in line)
@@ -183,7 +183,7 @@ PREFACE, FRAME_HEAD_BYTES, PING = 24, 9, 6  # of HTTP/2, RFC 9113
 
 
 def without_pings(stream: bytes) -> bytes:
-    """Leave the PING frames out: the server closes a connection that sends too many at once."""
+    """Omit PING frames, because the server closes a connection that sends too many at once."""
     out, at = bytearray(stream[:PREFACE]), PREFACE
     while at < len(stream):
         end = at + FRAME_HEAD_BYTES + int.from_bytes(stream[at : at + 3], "big")

@@ -1,4 +1,4 @@
-"""Kafka's protocol as an attacker builds it: fields, frames and sockets, nothing of the project.
+"""Kafka's protocol as an attacker builds it, without code of the project: fields, frames, sockets.
 
 A message is a list of fields, so that the mutations know where each field begins.
 """
@@ -9,6 +9,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 CLOSED: Final = "closed"
@@ -125,7 +126,7 @@ class Wire:
     def __init__(
         self, address: str, tls: ssl.SSLContext | None = None, timeout_s: float = 20.0
     ) -> None:
-        """Connect to `host:port`; with `tls`, shake hands. Raises OSError."""
+        """Connect to `host:port`, over TLS if `tls` is given. Raises OSError."""
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout_s)
         if tls is not None:
@@ -142,7 +143,7 @@ class Wire:
         self._socket.close()
 
     def raw(self, data: bytes) -> bool:
-        """Send bytes as they are; return whether the socket still took them."""
+        """Send bytes as they are; return whether the socket accepted them."""
         try:
             self._socket.sendall(data)
         except OSError:
@@ -150,8 +151,9 @@ class Wire:
         return True
 
     def half_close(self) -> None:
-        """Send no more."""
-        self._socket.shutdown(socket.SHUT_WR)
+        """Close the sending side, unless the broker has closed the connection."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
 
     def call(self, payload: bytes) -> bytes | str:
         """Send a frame; return the response's payload, CLOSED or SILENT."""
@@ -169,7 +171,7 @@ class Wire:
             return CLOSED
 
     def rest(self, size_max: int = 1 << 24) -> bytes:
-        """Return everything until the other end closes, or until the time is up."""
+        """Return everything until the other end closes or the timeout passes."""
         out = bytearray()
         try:
             while len(out) < size_max and (more := self._socket.recv(65536)):

@@ -88,9 +88,9 @@ class CoordinatingBroker:
     async def call(
         self, api: LocalApi, version: int, message: Any, listener: str = "PLAINTEXT"
     ) -> Any:
-        """Return the answer in JSON's form."""
+        """Return the response as JSON."""
         key = api.api_key
         answer = await api.handle(a_request(key, version, listener_name=listener), message)
-        if not isinstance(answer, bytes):  # Else it was kept.
+        if not isinstance(answer, bytes):  # Bytes are a cached response.
             answer = encode_response(key, version, answer)
         return decode_body(key, "response", version, answer)

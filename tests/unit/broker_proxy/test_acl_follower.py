@@ -24,9 +24,8 @@ class FakeSession:
         self.znodes: dict[str, bytes] = {}
         self.watches: dict[str, list[Callable[[], None]]] = {}
         self._count = 0
-        self.concurrent_writes: list[
-            ResourcePattern
-        ] = []  # written by others while something is read
+        # Others write these during the next reads.
+        self.concurrent_writes: list[ResourcePattern] = []
 
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
         if watch is not None:
@@ -100,20 +99,20 @@ async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> N
     assert {len(each) for each in fake.watches.values()} == {2}
 
 
-class Notes(LearnedAcls):
+class RecordedAcls(LearnedAcls):
     """Records the zxids at which the ACLs are consistent."""
 
     def __init__(self) -> None:
         super().__init__(lambda _pattern, _version: None)
-        self.moments: list[int | None] = []
+        self.zxids: list[int | None] = []
 
     def acls_are_of(self, zxid: int | None) -> None:
         super().acls_are_of(zxid)
-        self.moments.append(zxid)
+        self.zxids.append(zxid)
 
 
 async def test_acl_follower_reports_a_zxid_after_reading_concurrent_changes() -> None:
-    fake, learned = FakeSession(), Notes()
+    fake, learned = FakeSession(), RecordedAcls()
     follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
     patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(4)]
     fake.write(patterns[0], RULE)
@@ -123,16 +122,16 @@ async def test_acl_follower_reports_a_zxid_after_reading_concurrent_changes() ->
     await follower.follow(session, None)
     fake.write(patterns[3], RULE)
     await follower.follow(session, None)
-    assert learned.moments == [3, 3, 4]
+    assert learned.zxids == [3, 3, 4]
     assert learned.acls.entries(patterns[3]) == (RULE,)
 
 
 async def test_acl_follower_applies_acls_without_a_zxid_when_writes_never_stop() -> None:
-    fake, learned = FakeSession(), Notes()
+    fake, learned = FakeSession(), RecordedAcls()
     follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
     patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(60)]
     fake.write(patterns[0], RULE)
     fake.concurrent_writes = patterns[1:]
     await follower.follow(session, None, connected=True)
-    assert learned.moments == [None]
+    assert learned.zxids == [None]
     assert learned.acls.entries(patterns[0]) == (RULE,)

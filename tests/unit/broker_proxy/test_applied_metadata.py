@@ -37,28 +37,28 @@ async def turns(count: int = 10) -> None:
 
 
 async def test_a_zxid_is_applied_after_catching_up_with_notifications() -> None:
-    zookeeper, results, behind = ZooKeeper(), list[int](), list[int]()
+    zookeeper, results, done = ZooKeeper(), list[int](), list[int]()
     applied_metadata = AppliedMetadata(zookeeper.catch_up, results.append)
     zookeeper.open.clear()
     for zxid in (5, 6, 7):
-        applied_metadata.cache_applied(zxid, partial(behind.append, zxid))
+        applied_metadata.cache_applied(zxid, partial(done.append, zxid))
         await turns()
-    assert (applied_metadata.zxid, results, behind, zookeeper.requested) == (0, [], [], 1)
+    assert (applied_metadata.zxid, results, done, zookeeper.requested) == (0, [], [], 1)
     zookeeper.open.set()
     await applied_metadata.wait_for(7)
-    assert (results, behind, zookeeper.requested) == ([5, 7], [5, 7], 2)
+    assert (results, done, zookeeper.requested) == ([5, 7], [5, 7], 2)
 
 
 async def test_a_second_update_at_the_same_zxid_is_applied() -> None:
     """A change of the live brokers alone has the zxid of the update before it."""
-    zookeeper, results, behind = ZooKeeper(), list[int](), list[str]()
+    zookeeper, results, done = ZooKeeper(), list[int](), list[str]()
     applied_metadata = AppliedMetadata(zookeeper.catch_up, results.append)
-    applied_metadata.cache_applied(7, partial(behind.append, "first"))
+    applied_metadata.cache_applied(7, partial(done.append, "first"))
     await applied_metadata.wait_for(7)
     await turns()
-    applied_metadata.cache_applied(7, partial(behind.append, "second"))
+    applied_metadata.cache_applied(7, partial(done.append, "second"))
     await turns()
-    assert (results, behind, zookeeper.requested) == ([7, 7], ["first", "second"], 2)
+    assert (results, done, zookeeper.requested) == ([7, 7], ["first", "second"], 2)
 
 
 async def test_catching_up_is_retried_after_a_lost_connection() -> None:

@@ -32,7 +32,7 @@ BROKER = KafkaPrincipal("User", "broker")
 ABSENT, CREATED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE
 
 
-class Scene:
+class Setup:
     """AutoTopics of broker 2, with a scripted controller."""
 
     def __init__(self, *, waits: bool, **properties: str) -> None:
@@ -63,7 +63,8 @@ class Scene:
 
     async def _forward(self, request: ClientRequest, body: bytes) -> Forwarded:
         header, _ = decode_request_header(request.header_bytes)
-        message = decode_request(19, header.api_version, body)
+        dialect = request.client.dialect
+        message = decode_request(19, header.api_version, body, dialect=dialect)
         self.sent.append((request, message))
         await self.answers.wait()
         if self.step is not Step.RELAY:
@@ -84,21 +85,21 @@ async def settle() -> None:
 
 
 async def test_a_forwarding_broker_creates_as_its_client_without_waiting() -> None:
-    scene = Scene(waits=False, num_partitions="4", default_replication_factor="2")
-    scene.answers.clear()
-    assert await scene.topics.create_for_client(of_alice(), ["a", "b"]) == {
+    setup = Setup(waits=False, num_partitions="4", default_replication_factor="2")
+    setup.answers.clear()
+    assert await setup.topics.create_for_client(of_alice(), ["a", "b"]) == {
         "a": ABSENT,
         "b": ABSENT,
     }
     await settle()
-    ((request, message),) = scene.sent
+    ((request, message),) = setup.sent
     assert (request.header.api_key, request.header.api_version) == (19, 7)
     assert (request.header.client_id, request.header.correlation_id) == ("c", 9)
     assert (request.client.principal, request.request_id) == (ALICE, "r.topics")
     shapes = [(t.name, t.num_partitions, t.replication_factor, t.configs) for t in message.topics]
     assert shapes == [("a", 4, 2, []), ("b", 4, 2, [])]
     assert (message.timeout_ms, message.validate_only) == (30_000, False)
-    assert scene.events == [TopicsAutoCreated("r.topics", "r", "User:alice", ["a", "b"])]
+    assert setup.events == [TopicsAutoCreated("r.topics", "r", "User:alice", ["a", "b"])]
 
 
 @pytest.mark.parametrize(
@@ -114,10 +115,10 @@ async def test_a_forwarding_broker_creates_as_its_client_without_waiting() -> No
 async def test_the_controllers_broker_waits_for_the_outcome(
     error: ErrorCode, outcomes: ErrorCode
 ) -> None:
-    scene = Scene(waits=True)
-    scene.error = error
-    assert await scene.topics.create_for_client(of_alice(), ["a"]) == {"a": outcomes}
-    ((request, message),) = scene.sent
+    setup = Setup(waits=True)
+    setup.error = error
+    assert await setup.topics.create_for_client(of_alice(), ["a"]) == {"a": outcomes}
+    ((request, message),) = setup.sent
     assert (request.header.api_version, message.timeout_ms) == (5, 0)
 
 
@@ -128,61 +129,84 @@ async def test_the_controllers_broker_waits_for_the_outcome(
 async def test_a_creation_without_a_response_is_not_reported_as_created(
     step: Step, outcomes: ErrorCode
 ) -> None:
-    scene = Scene(waits=True)
-    scene.step = step
-    assert await scene.topics.create_for_client(of_alice(), ["a"]) == {"a": outcomes}
+    setup = Setup(waits=True)
+    setup.step = step
+    assert await setup.topics.create_for_client(of_alice(), ["a"]) == {"a": outcomes}
 
 
 async def test_a_name_has_one_creation_at_a_time() -> None:
-    scene = Scene(waits=True)
-    scene.answers.clear()
-    first = asyncio.ensure_future(scene.topics.create_for_client(of_alice(), ["a", "a"]))
+    setup = Setup(waits=True)
+    setup.answers.clear()
+    first = asyncio.ensure_future(setup.topics.create_for_client(of_alice(), ["a", "a"]))
     await settle()
-    outcomes = asyncio.ensure_future(scene.topics.create_for_client(of_alice(), ["a", "b"]))
+    outcomes = asyncio.ensure_future(setup.topics.create_for_client(of_alice(), ["a", "b"]))
     await settle()
-    assert [[t.name for t in message.topics] for _, message in scene.sent] == [["a"], ["b"]]
-    scene.answers.set()
+    assert [[t.name for t in message.topics] for _, message in setup.sent] == [["a"], ["b"]]
+    setup.answers.set()
     assert await first == {"a": CREATED}
     assert await outcomes == {"a": ABSENT, "b": CREATED}
-    await scene.topics.create_for_client(of_alice(), ["a"])
-    assert len(scene.sent) == 3
+    await setup.topics.create_for_client(of_alice(), ["a"])
+    assert len(setup.sent) == 3
 
 
 async def test_concurrent_creations_are_bounded() -> None:
-    scene = Scene(waits=False)
-    scene.answers.clear()
+    setup = Setup(waits=False)
+    setup.answers.clear()
     names = [f"t{n}" for n in range(IN_FLIGHT_MAX + 5)]
-    assert set((await scene.topics.create_for_client(of_alice(), names)).values()) == {ABSENT}
-    assert (await scene.topics.create_for_client(of_alice(), ["more"])) == {"more": ABSENT}
+    assert set((await setup.topics.create_for_client(of_alice(), names)).values()) == {ABSENT}
+    assert (await setup.topics.create_for_client(of_alice(), ["more"])) == {"more": ABSENT}
     await settle()
-    assert [len(message.topics) for _, message in scene.sent] == [IN_FLIGHT_MAX]
+    assert [len(message.topics) for _, message in setup.sent] == [IN_FLIGHT_MAX]
 
 
 async def test_a_forwarding_broker_waits_for_the_outcome_in_the_drafted_dialect() -> None:
-    scene = Scene(waits=False)
+    setup = Setup(waits=False)
     request = a_request(3, 12, principal=ALICE, dialect="drafted")
-    scene.error = ErrorCode.INVALID_REPLICATION_FACTOR
+    setup.error = ErrorCode.INVALID_REPLICATION_FACTOR
     refused = {"a": ErrorCode.INVALID_REPLICATION_FACTOR}
-    assert await scene.topics.create_for_client(request, ["a"]) == refused
-    scene.topics.create_internal(request, "__consumer_offsets")
-    assert not await scene.topics.internal_created("__consumer_offsets")
-    scene.error = ErrorCode.NONE
-    scene.topics.create_internal(request, "__consumer_offsets")
-    assert await scene.topics.internal_created("__consumer_offsets")
+    assert await setup.topics.create_for_client(request, ["a"]) == refused
+    setup.topics.create_internal(request, "__consumer_offsets")
+    assert not await setup.topics.internal_created("__consumer_offsets")
+    setup.error = ErrorCode.NONE
+    setup.topics.create_internal(request, "__consumer_offsets")
+    assert await setup.topics.internal_created("__consumer_offsets")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "flag"),
+    [
+        ("drafted", "__consumer_offsets", True),
+        ("drafted", "orders", False),
+        ("shipped", "__consumer_offsets", None),
+    ],
+)
+async def test_a_brokers_internal_topics_have_the_bypass_flag(
+    dialect: str, name: str, flag: bool | None
+) -> None:
+    """KIP-590 §Internal CreateTopicsRequest Routing; the shipped dialect lacks the field."""
+    setup = Setup(waits=False)
+    request = a_request(3, 12, principal=ALICE, dialect=dialect)
+    await setup.topics.create_for_client(request, [name])
+    await settle()
+    setup.topics.create_internal(request, name)
+    await settle()
+    by_metadata, by_find_coordinator = (message for _, message in setup.sent)
+    assert getattr(by_metadata, "bypass_policy", None) is flag
+    assert getattr(by_find_coordinator, "bypass_policy", None) is flag
 
 
 @pytest.mark.parametrize("waits", [True, False])
 async def test_internal_topics_are_created_as_the_broker_with_their_own_configs(
     waits: bool,
 ) -> None:
-    scene = Scene(waits=waits, offsets_topic_num_partitions="5", transaction_state_log_min_isr="1")
+    setup = Setup(waits=waits, offsets_topic_num_partitions="5", transaction_state_log_min_isr="1")
     for name in ("__consumer_offsets", "__transaction_state", "__consumer_offsets"):
-        scene.topics.create_internal(of_alice(), name)
+        setup.topics.create_internal(of_alice(), name)
     await settle()
-    requests = [request for request, _ in scene.sent]
+    requests = [request for request, _ in setup.sent]
     assert [r.client.principal for r in requests] == [BROKER, BROKER]
     assert [r.header.client_id for r in requests] == ["2", "2"]
-    topics = [topic for _, message in scene.sent for topic in message.topics]
+    topics = [topic for _, message in setup.sent for topic in message.topics]
     assert [(t.name, t.num_partitions, t.replication_factor) for t in topics] == [
         ("__consumer_offsets", 5, 3),
         ("__transaction_state", 50, 3),
@@ -206,9 +230,9 @@ async def test_internal_topics_are_created_as_the_broker_with_their_own_configs(
 async def test_metadata_creates_no_topic_without_create() -> None:
     may = authorize_every_client(lambda right, _type, name: right != "CREATE" or name == "allowed")
 
-    scene, broker = Scene(waits=True), CoordinatingBroker()
+    setup, broker = Setup(waits=True), CoordinatingBroker()
     broker.create("there", (1,))
-    api = Metadata(broker.view, authorize_for=may, auto_create=scene.topics.create_for_client)
+    api = Metadata(broker.view, authorize_for=may, auto_create=setup.topics.create_for_client)
     names = ("there", "allowed", "denied")
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names])
     request.allow_auto_topic_creation = True
@@ -218,15 +242,15 @@ async def test_metadata_creates_no_topic_without_create() -> None:
         "allowed": 5,
         "denied": 29,
     }
-    assert [[t.name for t in message.topics] for _, message in scene.sent] == [["allowed"]]
+    assert [[t.name for t in message.topics] for _, message in setup.sent] == [["allowed"]]
 
 
 async def test_a_concurrently_created_topic_keeps_the_error_of_its_creation() -> None:
-    """As in Kafka, whose response was built before."""
-    scene, broker = Scene(waits=True), CoordinatingBroker()
+    """As in Kafka, which builds its response before the topic exists."""
+    setup, broker = Setup(waits=True), CoordinatingBroker()
 
     async def create(request: ClientRequest, names: list[str]) -> dict[str, ErrorCode]:
-        outcomes = dict(await scene.topics.create_for_client(request, names))
+        outcomes = dict(await setup.topics.create_for_client(request, names))
         broker.create("new", (1,))
         return outcomes
 

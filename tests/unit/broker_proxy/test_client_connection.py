@@ -100,7 +100,7 @@ def test_requests_hold_memory_from_their_first_byte_until_their_response() -> No
     connection.receive_data(frame(b"first") + frame(b"second request")[:10])
     assert connection.held == Held(whole=5, partial=10, claimed=14, number=1)
     assert connection.next_frame() == b"first"
-    assert connection.held.whole == 5, "it is executing"
+    assert connection.held.whole == 5, "the executing request was not counted"
     connection.receive_data(frame(b"second request")[10:])
     assert connection.held == Held(whole=19, number=2)
     assert connection.next_frame() == b"second request"

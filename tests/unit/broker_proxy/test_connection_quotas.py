@@ -56,7 +56,7 @@ def test_an_address_override_raises_or_lowers_the_limit() -> None:
     assert broker.connect(1, address=B) == [0]
     assert broker.connect(1, address="10.0.0.3") == [None]
     assert broker.connect(1, address="::1") == [None]
-    assert B not in broker.quotas._by_address, "a rejected address is not remembered"
+    assert B not in broker.quotas._by_address, "a rejected address was remembered"
 
 
 def test_the_inter_broker_listener_is_exempt_from_max_connections() -> None:
@@ -89,7 +89,7 @@ def test_a_listener_limit_overrides_the_brokers() -> None:
 
 
 def test_stored_limits_override_static_ones() -> None:
-    """Per broker over cluster default over static."""
+    """A broker's value overrides the cluster default, which overrides the static value."""
     broker = Broker(max_connections="9")
     broker.connect(4)
     broker.configure({"max.connections": "9"}, {"max.connections": "3"}, {"max.connections": "2"})
@@ -109,11 +109,13 @@ def test_new_connections_wait_for_the_stricter_creation_rate() -> None:
     assert broker.quotas.throttle_times_ms() == {(OUTSIDE,): 2500 / 3, (INSIDE,): 0}
     assert [broker.quotas.delay_ms(INSIDE) for _ in range(1_000)] == [0] * 1_000
     assert broker.quotas.delay_ms(INSIDE) == 10
-    assert broker.quotas.broker_accept_rate() == 2.3, "the protected listener's do not count"
+    assert broker.quotas.broker_accept_rate() == 2.3, (
+        "connections of the inter-broker listener were counted"
+    )
     assert broker.quotas.accept_rates() == {(OUTSIDE,): 2.3, (INSIDE,): 100.1}
 
 
-def test_a_connection_over_its_addresss_rate_does_not_count_for_the_broker() -> None:
+def test_a_connection_over_the_rate_of_its_address_does_not_count_for_the_broker() -> None:
     broker = Broker(max_connection_creation_rate="1")
     for _ in range(50):
         assert broker.quotas.delay_ms(OUTSIDE) == 0

@@ -37,7 +37,7 @@ def test_connections_over_the_rate_are_not_counted() -> None:
     assert broker.connect(11) == [None] * 10 + [1000]
 
 
-def test_an_address_has_its_own_rate_before_the_default_and_may_have_none() -> None:
+def test_the_rate_of_an_address_overrides_the_default() -> None:
     broker = Broker(**{"<default>": "0", "10.0.0.1": "2"})
     assert broker.connect(21) == [None] * 20 + [500]
     assert broker.connect(1, "10.0.0.2") == [1000]
@@ -47,8 +47,10 @@ def test_an_address_has_its_own_rate_before_the_default_and_may_have_none() -> N
 
 def test_addresses_are_parsed_as_in_java_and_host_names_have_no_effect() -> None:
     """Kafka's brokers look host names up; see docs/differences.md."""
-    broker = Broker(**{"127.1": "0", "localhost": "0", "10.0.0.9": "nonsense"})
+    rates = {"127.1": "0", "0:0:0:0:0:0:0:2": "0", "localhost": "0", "10.0.0.9": "nonsense"}
+    broker = Broker(**rates)
     assert broker.connect(1, "127.0.0.1") == [1000]
+    assert broker.connect(1, "::2") == [1000]
     assert broker.connect(1, "10.0.0.9") == [None]
     assert broker.connect(1, "::1") == [None]
 

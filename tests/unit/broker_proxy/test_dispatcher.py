@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import pytest
@@ -95,7 +95,11 @@ class KeepsFirst:
 
     api_key: ClassVar[ApiKey] = ApiKey.ALTER_CONFIGS
 
-    async def split(self, request: ClientRequest, message: Any) -> tuple[Any, Any | None]:
+    async def split(
+        self, request: ClientRequest, message: Any, *, is_wrapped: bool = False
+    ) -> tuple[Any, Any | None]:
+        if is_wrapped:
+            return None, message
         if message.resources[0].resource_name == "faulty":
             raise RuntimeError("a fault in a split")
         rest = message.resources[1:]
@@ -323,6 +327,16 @@ async def test_a_split_request_forwards_its_rest_and_merges_both_parts() -> None
     assert sent.request_header == _alter("a", "b").header_bytes
     assert sent.request_data == _alter("b").body
     assert broker.last().zxid == 88
+
+
+async def test_a_drafted_listener_wraps_the_whole_request() -> None:
+    """KIP-590: neither the request nor the inner response is read."""
+    inner = encode_response_header(33, 1, 9) + b"not read"
+    broker = Broker(EnvelopeReply(0, inner, 88))
+    sent = _alter("a", "b")
+    drafted = replace(sent, client=replace(sent.client, dialect="drafted"))
+    assert await broker.dispatcher.handle(drafted) == inner
+    assert [each.request_data for each in broker.link.sent] == [sent.body]
 
 
 async def test_a_split_request_without_a_rest_is_not_forwarded() -> None:

@@ -20,6 +20,7 @@ BUMPED = {
     "RenewDelegationToken": 3,
     "ExpireDelegationToken": 3,
 }
+LIST_ACLS = 10002
 OF_THE_CONTROLLER = [key for key, way in DRAFTED.items() if way is FORWARD]
 
 
@@ -40,12 +41,12 @@ def test_the_version_bumps_are_those_of_the_kip() -> None:
 
 
 @pytest.mark.parametrize("key", OF_THE_CONTROLLER)
-def test_bumped_versions_are_not_controller_and_older_ones_are_forwarded(key: int) -> None:
+def test_bumped_versions_get_not_controller_and_older_ones_are_forwarded(key: int) -> None:
     """KIP-590's eight APIs; no version of another write API is forwarded (KIP-4)."""
     bump = DRAFTED_SPECS[key].forwarded_below or 0
     for version in DRAFTED_SPECS[key].versions:
-        away = way_of(key, version, controller=False)
-        assert away is (FORWARD if version < bump else NOT_CONTROLLER)
+        elsewhere = way_of(key, version, controller=False)
+        assert elsewhere is (FORWARD if version < bump else NOT_CONTROLLER)
         assert way_of(key, version, controller=True) is FORWARD
         assert way_of(key, version, controller=False, forwards=False) is NOT_CONTROLLER
 
@@ -56,6 +57,12 @@ def test_local_apis_are_local_in_both_dialects() -> None:
         assert DRAFTED[key] is way
         if way is LOCAL:
             assert way_of(key, 0, controller=False) is LOCAL
+
+
+def test_list_acls_is_local() -> None:
+    """KIP-4: it can be sent to any broker."""
+    for controller in (False, True):
+        assert way_of(LIST_ACLS, 0, controller=controller) is LOCAL
 
 
 def test_a_clients_envelope_is_local() -> None:

@@ -1,4 +1,4 @@
-"""DeleteRecords beyond the recordings, and DescribeLogDirs, on empty logs."""
+"""DescribeLogDirs on empty logs, and cases of DeleteRecords that no recording covers."""
 
 from __future__ import annotations
 

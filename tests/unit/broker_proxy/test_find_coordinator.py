@@ -94,7 +94,7 @@ async def test_find_coordinator_returns_the_leader_of_the_keys_partition(
     assert requested.topics == []
 
 
-async def test_metadata_omits_a_leader_without_the_clients_listener() -> None:
+async def test_a_leader_without_the_clients_listener_is_not_a_coordinator() -> None:
     broker = CoordinatingBroker()
     broker.create(OFFSETS, (3,))
     api, _ = an_api(broker)

@@ -93,10 +93,12 @@ async def _settle() -> None:
 async def test_an_envelope_has_every_field_of_the_request() -> None:
     broker, link = Broker(), ScriptedLink(DONE)
     broker.target(link)
-    done = await broker.manager.forward(_request("r9"), b"body")
+    request = _request("r9")
+    done = await broker.manager.forward(request, b"body")
     assert (done.step, done.response, done.zxid) == (Step.RELAY, b"inner", 77)
     (sent,) = link.sent
     assert sent.identity == (2, "inc", 1)
+    assert sent.request_header == request.header_bytes
     assert (sent.request_header[:4], sent.request_data) == (b"\0\x13\0\7", b"body")
     assert sent.principal == bytes.fromhex("0000 05 55736572 06 616c696365 00 00")
     assert sent.client_address == b"\x0a\0\0\x09"

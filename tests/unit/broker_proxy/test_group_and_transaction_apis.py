@@ -1,7 +1,7 @@
 """OffsetFetch, DescribeProducers and AlterReplicaLogDirs.
 
 Expected values are those of a live Kafka 3.9.1 with ZooKeeper whose groups "g" and "h" had
-coordinators and never a member.
+coordinators but no members.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) 
         ("none", 0): 3,
         ("none", 1): 57,
         ("n" * 213, 0): 57,
-        ("n" * 213, 10): 17,  # the copy's name would be longer than a file's may be
+        ("n" * 213, 10): 17,  # the copy's name is too long for a file
         ("n" * 214, 0): 17,
     }
     everything = describe_log_dirs.DescribeLogDirsRequest(topics=None)

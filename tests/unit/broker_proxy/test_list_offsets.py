@@ -30,7 +30,9 @@ Result = tuple[int, int, int, list[int]]
 
 
 def api(allowed: Rule | bool = True) -> ListOffsets:
-    """Broker 1: it leads partition 0, has no replica of 1, follows broker 2 in 2."""
+    """Return the API of broker 1.
+    It leads partition 0, has no replica of partition 1 and follows broker 2 in partition 2.
+    """
     image = MetadataImage(
         controller_epoch=1, brokers=Map({i: BrokerRegistration(i, i, ()) for i in (1, 2)})
     )
@@ -100,7 +102,7 @@ async def test_list_offsets_v0_returns_the_only_segment() -> None:
     assert await one(0, -3) == (35, -1, -1, [])
 
 
-# replica that asks, leader epoch it knows, timestamp -> error, offset, leader epoch
+# replica id, leader epoch and timestamp of a request -> error, offset and leader epoch
 FOLLOWER = [
     ((-1, -1, -1), (6, -1, -1)),
     ((-1, 1, -1), (74, -1, -1)),

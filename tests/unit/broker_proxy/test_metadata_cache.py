@@ -63,7 +63,7 @@ def full(of: MetadataImage) -> list[MetadataUpdate]:
     return updates(full_parts(of, 1), of, full=True)
 
 
-def fed(*images: MetadataImage) -> MetadataCache:
+def cache_of(*images: MetadataImage) -> MetadataCache:
     cache = MetadataCache(lambda: None)
     for each in images:
         for update in full(each):
@@ -72,7 +72,7 @@ def fed(*images: MetadataImage) -> MetadataCache:
 
 
 def test_a_full_image_replaces_everything() -> None:
-    cache = fed(image(*topic("old", 1)), image(*topic("new", 2, partitions=2), zxid=11))
+    cache = cache_of(image(*topic("old", 1)), image(*topic("new", 2, partitions=2), zxid=11))
     assert list(cache.topics) == ["new"]
     assert cache.topic_name(bytes([2]) * 16) == "new"
     assert cache.topic_name(bytes([1]) * 16) is None
@@ -98,7 +98,7 @@ def test_a_full_image_in_parts_becomes_visible_with_its_last_part() -> None:
 
 
 def test_updates_of_an_older_controller_are_rejected() -> None:
-    cache = fed(image(*topic("old", 1)))
+    cache = cache_of(image(*topic("old", 1)))
     half = PARTITIONS_PER_MESSAGE_MAX // 2 + 1
     records = [r for n in range(3) for r in topic(f"t{n}", 10 + n, partitions=half)]
     first, second = full(image(*records, epoch=4))
@@ -112,7 +112,7 @@ def test_updates_of_an_older_controller_are_rejected() -> None:
 
 def test_a_change_replaces_its_topics_and_the_live_brokers() -> None:
     before = image(*topic("kept", 1), *topic("gone", 2))
-    cache = fed(before)
+    cache = cache_of(before)
     after = replace(
         before.replay([TopicRemovalRecord("gone"), *topic("new", 3)]),  # type: ignore[list-item]
         brokers=Map({1: broker(1)}),
@@ -128,7 +128,7 @@ def test_a_change_replaces_its_topics_and_the_live_brokers() -> None:
 
 def test_a_recreated_topic_replaces_the_deleted_one() -> None:
     before = image(*topic("same", 1, partitions=3))
-    cache = fed(before)
+    cache = cache_of(before)
     after = before.replay([TopicRemovalRecord("same"), *topic("same", 2)])  # type: ignore[list-item]
     for update in updates(changed_parts(before, after, {"same"}, 1), after, full=False):
         cache.apply(update)
@@ -139,7 +139,7 @@ def test_a_recreated_topic_replaces_the_deleted_one() -> None:
 
 def test_a_partition_without_a_state_is_not_sent() -> None:
     grown = AssignmentRecord("t", ((1, 2), (2, 1)))
-    cache = fed(image(*topic("t", 1), grown))
+    cache = cache_of(image(*topic("t", 1), grown))
     assert list(cache.topics["t"].partitions) == [0]
 
 
@@ -149,8 +149,8 @@ def test_a_change_of_brokers_alone_is_one_message() -> None:
     assert not update.topic_states
 
 
-def test_a_kept_response_lasts_until_the_next_update() -> None:
-    cache = fed(image())
+def test_a_cached_response_is_valid_until_the_next_update() -> None:
+    cache = cache_of(image())
     encoded: list[bytes] = []
 
     def encode() -> bytes:
@@ -163,8 +163,8 @@ def test_a_kept_response_lasts_until_the_next_update() -> None:
     assert cache.cached_answer("key", encode) == b"1"
 
 
-def test_kept_responses_are_bounded() -> None:
-    cache = fed(image())
+def test_cached_responses_are_bounded() -> None:
+    cache = cache_of(image())
     for number in range(5_000):
         cache.cached_answer(number, lambda: b"x")
     calls: list[int] = []

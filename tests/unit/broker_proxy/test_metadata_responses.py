@@ -173,6 +173,10 @@ async def test_metadata_shows_dead_brokers_by_version() -> None:
     assert (third.error_code, third.leader_id, third.leader_epoch) == (5, -1, 4)
     old = (await answered(api, request_for("led"), 0)).topics[0].partitions[0]
     assert (old.error_code, old.replica_nodes, old.isr_nodes) == (9, [1], [1])
+    answer = await answered(api, request_for("led"), 1)
+    new = answer.topics[0].partitions[0]
+    assert (new.error_code, new.replica_nodes, new.isr_nodes) == (0, [1, 3], [1, 3])
+    assert {broker.node_id for broker in answer.brokers} == {1, 2}
 
 
 @pytest.mark.parametrize(

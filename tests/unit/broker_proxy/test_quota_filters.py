@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: which entities a filter finds, strict and loose (docs/kafka/quotas.md)."""
+"""DescribeClientQuotas: the entities that a strict or loose filter finds (docs/kafka/quotas.md)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_stored_names_are_desanitized(name: str) -> None:
 async def test_an_invalid_znode_name_fails_only_single_entity_filters(
     name: str,
 ) -> None:
-    """Kafka reads that one znode then, and its client rejects the path."""
+    """For these filters Kafka reads one znode, and its ZooKeeper client rejects the path."""
     alone: list[list[Part]] = [
         [("ip", EXACT, name)],
         [("user", EXACT, name), ("client-id", DEFAULT, None)],

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from immutables import Map
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.delete_records import (
@@ -19,7 +21,11 @@ from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.delete_records import DeleteRecords
 from broker_proxy.apis.records_policy import RecordsPolicy
 from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.image import MetadataImage, Topic
+from cluster_model.principal import ANONYMOUS
 from cluster_model.principal import KafkaPrincipal as Principal
+from cluster_model.records import ConfigResource
+from controller.policy_check import ImageClusterState
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 from tests.unit.controller.topic_decisions import config
@@ -30,6 +36,7 @@ def allow_all(_request: ClientRequest) -> Callable[..., bool]:
 
 
 TOPICS = ("t", "gone", "__consumer_offsets")
+ALICE = Principal("User", "alice")
 
 
 class Cluster:
@@ -43,6 +50,7 @@ class Cluster:
         for name in TOPICS:
             broker.create(name, (1, 2), (2, 3), topic_id=name.encode()[:16].ljust(16))
         self.cache = broker.cache
+        self.stored = {name: Topic(name, b"", ((1, 2), (2, 3)), ()) for name in TOPICS}
 
     async def check_record_deletion(self, request: Any, cluster: ClusterState) -> ApiError | None:
         self.requested.append(request)
@@ -66,13 +74,20 @@ class Cluster:
     async def read_deletions(self) -> frozenset[str]:
         return frozenset({"gone"})
 
-    async def delete(self, topic: str, offsets: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    async def read_topic(self, name: str) -> Topic | None:
+        return self.stored.get(name)
+
+    async def read_topic_names(self) -> frozenset[str]:
+        return frozenset(self.stored)
+
+    async def delete(
+        self, topic: str, offsets: Mapping[int, int], principal: Principal = ALICE
+    ) -> dict[int, tuple[int, int]]:
         """Return code and low watermark of each partition."""
         effective = EffectiveBrokerConfig.of(config())
         policy = RecordsPolicy(self, self.cache, self)
         api = DeleteRecords(1, self.cache, lambda: effective, self, allow_all, policy)
-        alice = Principal("User", "alice")
-        request = a_request(21, 2, principal=alice)
+        request = a_request(21, 2, principal=principal)
         partitions = [DeleteRecordsPartition(p, offset) for p, offset in offsets.items()]
         message = DeleteRecordsRequest([DeleteRecordsTopic(topic, partitions)], 1000)
         answer = await api.handle(request, message)
@@ -87,7 +102,13 @@ async def test_the_policy_gets_principal_and_offsets_of_valid_partitions() -> No
     assert await cluster.delete("t", {0: -1, 1: 0, 2: 0}) == {0: (0, 0), 1: (6, -1), 2: (3, -1)}
     (requested,) = cluster.requested
     assert (requested.topic, requested.principal) == ("t", KafkaPrincipal("User", "alice"))
-    assert requested.deleted_message_offsets == {0: -1}
+    assert requested.deleted_message_offsets == {0: 0}, "-1 is the high watermark"
+
+
+async def test_the_policy_gets_no_principal_of_an_unauthenticated_client() -> None:
+    cluster = Cluster()
+    await cluster.delete("t", {0: 0}, ANONYMOUS)
+    assert [each.principal for each in cluster.requested] == [None]
 
 
 async def test_the_policy_sees_the_brokers_view_of_the_cluster() -> None:
@@ -103,6 +124,20 @@ async def test_the_policy_sees_the_brokers_view_of_the_cluster() -> None:
         (True, False): {"t", "__consumer_offsets"},
         (True, True): {"t", "gone", "__consumer_offsets"},
     }
+
+
+async def test_the_leader_and_the_controller_show_a_policy_the_same_topic() -> None:
+    """KIP-201 leaves this open: during a reassignment both show the target replicas."""
+    cluster = Cluster()
+    moving = replace(cluster.stored["t"], assignment=((3, 1, 2), (2, 3)), adding={0: (3,)})
+    cluster.stored["t"] = replace(moving, removing={0: (1, 2)})
+    await cluster.delete("t", {0: 0})
+    image = MetadataImage(
+        topics=Map(cluster.stored),
+        configs=Map({ConfigResource("topics", "t"): await cluster.read_config("topics", "t")}),
+    )
+    assert cluster.seen[0] == ImageClusterState(image).topic_state("t")
+    assert cluster.seen[0].replicas_assignments == {0: (3,), 1: (2, 3)}
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ from cluster_model.request_lines import (
 )
 from event_log.text_log import FILES_MAX, Level, TextLog
 
-NO_SECRET = b"this is nobody else's business"
+SECRET = b"the secret of these tests"
 REQUEST_LOG_OF_KAFKA = (
     b'Completed request:{"isForwarded":true,"requestHeader":{"requestApiKey":19,'
     b'"requestApiVersion":7,"correlationId":2,"clientId":"q1",'
@@ -101,7 +101,7 @@ def logged(key: int, version: int, request: Any, response: Any = None) -> dict[s
 
 
 def test_a_line_equals_kafkas() -> None:
-    """From a controller's kafka-request.log: a forwarded creation over its quota."""
+    """The line is from a controller's kafka-request.log: a forwarded creation over its quota."""
     assert request_line(creation()) == REQUEST_LOG_OF_KAFKA
 
 
@@ -152,26 +152,26 @@ SECRETS: list[tuple[int, Any, Any]] = [
         alter_user_scram_credentials.AlterUserScramCredentialsRequest(
             upsertions=[
                 alter_user_scram_credentials.ScramCredentialUpsertion(
-                    "alice", 1, 4096, NO_SECRET, NO_SECRET
+                    "alice", 1, 4096, SECRET, SECRET
                 )
             ]
         ),
         None,
     ),
-    (38, None, create_delegation_token.CreateDelegationTokenResponse(hmac=NO_SECRET)),
-    (39, renew_delegation_token.RenewDelegationTokenRequest(hmac=NO_SECRET), None),
-    (40, expire_delegation_token.ExpireDelegationTokenRequest(hmac=NO_SECRET), None),
+    (38, None, create_delegation_token.CreateDelegationTokenResponse(hmac=SECRET)),
+    (39, renew_delegation_token.RenewDelegationTokenRequest(hmac=SECRET), None),
+    (40, expire_delegation_token.ExpireDelegationTokenRequest(hmac=SECRET), None),
     (
         41,
         None,
         describe_delegation_token.DescribeDelegationTokenResponse(
-            tokens=[describe_delegation_token.DescribedDelegationToken(hmac=NO_SECRET)]
+            tokens=[describe_delegation_token.DescribedDelegationToken(hmac=SECRET)]
         ),
     ),
     (
         36,
-        sasl_authenticate.SaslAuthenticateRequest(auth_bytes=NO_SECRET),
-        sasl_authenticate.SaslAuthenticateResponse(auth_bytes=NO_SECRET),
+        sasl_authenticate.SaslAuthenticateRequest(auth_bytes=SECRET),
+        sasl_authenticate.SaslAuthenticateResponse(auth_bytes=SECRET),
     ),
 ]
 
@@ -180,7 +180,7 @@ SECRETS: list[tuple[int, Any, Any]] = [
 def test_credentials_tokens_and_logins_are_hidden(key: int, request_: Any, response: Any) -> None:
     """Kafka hides none of these."""
     text = str(logged(key, 0, request_, response))
-    assert base64.b64encode(NO_SECRET).decode() not in text
+    assert base64.b64encode(SECRET).decode() not in text
     assert "[hidden]" in text
 
 
@@ -201,7 +201,7 @@ def test_credentials_tokens_and_logins_are_hidden(key: int, request_: Any, respo
 def test_sensitive_config_values_are_hidden(
     api: Any, resource_type: int, name: str, hidden: bool
 ) -> None:
-    """Unknown names as well, which may be mistyped."""
+    """So are values of unknown names, which may be mistyped."""
     config = api.AlterableConfig(name=name, value="v")
     resource = api.AlterConfigsResource(resource_type, "r", [config])
     request = (
@@ -272,7 +272,7 @@ def test_every_bytes_field_is_hidden_or_listed_as_harmless() -> None:
 
 
 def test_drafted_messages_hide_the_same_secrets() -> None:
-    response = SPECS["drafted"][38].response(hmac=NO_SECRET)
+    response = SPECS["drafted"][38].response(hmac=SECRET)
     assert type(response) is not create_delegation_token.CreateDelegationTokenResponse
     assert logged(38, 0, None, response)["response"]["hmac"] == "[hidden]"
 

@@ -1,4 +1,4 @@
-"""How requests of all connections share queued.max.request.bytes."""
+"""The requests of all connections share queued.max.request.bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def exhausted() -> RequestMemory[str]:
     return memory
 
 
-def test_everyone_reads_below_the_limit() -> None:
+def test_every_reader_reads_below_the_limit() -> None:
     memory: RequestMemory[str] = RequestMemory(LIMIT, CLAIMED)
     memory.update("a", large(6 * MB))
     memory.update("b", large(3 * MB))
@@ -53,7 +53,7 @@ def test_a_request_counts_until_its_response() -> None:
     assert not memory.may_read("b")
     memory.update("a", Held(whole=CLAIMED, number=1))
     assert memory.used == 16 * MB
-    assert memory.released() == ["b"], "it is the earliest now, and the whole requests leave room"
+    assert memory.released() == ["b"], "b is the earliest reader now, and whole requests leave room"
     memory.update("a", Held(number=1))
     assert memory.used == 8 * MB
 
@@ -62,13 +62,15 @@ def test_nothing_large_is_read_while_whole_requests_take_all_memory() -> None:
     memory = exhausted()
     memory.update("d", Held(whole=LIMIT))
     assert not memory.may_read("a")
-    assert memory.take_idle() == memory.take_idle() == [], "their responses free the memory"
+    assert memory.take_idle() == memory.take_idle() == [], (
+        "only responses free memory of whole requests"
+    )
 
 
 def test_readers_wait_in_the_order_in_which_their_frames_began() -> None:
     memory = exhausted()
     memory.update("a", large(4 * MB, number=1))
-    assert not memory.may_read("a"), "its second frame began after those of the others"
+    assert not memory.may_read("a"), "the second frame of a began last"
     assert memory.may_read("b")
 
 
@@ -87,10 +89,10 @@ def test_as_many_are_released_as_there_is_room_for() -> None:
 
 def test_idle_readers_are_closed_until_a_tenth_is_free() -> None:
     memory = exhausted()
-    assert memory.take_idle() == [], "they were not idle for a whole interval yet"
+    assert memory.take_idle() == [], "no reader was idle for a whole interval yet"
     assert memory.take_idle() == ["a"]
     assert memory.used == 8 * MB
-    assert memory.take_idle() == memory.take_idle() == [], "there is room"
+    assert memory.take_idle() == memory.take_idle() == [], "a tenth of the memory is free"
 
 
 def test_a_reader_that_delivers_is_not_idle() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridgehead.kafka_wire.apis import Route
+from bridgehead.kafka_wire.apis import API_SPECS, Route
 from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.forwarding_retry import Step, after_broken_channel, after_reply
 from broker_proxy.routing import route
@@ -36,7 +36,8 @@ def test_reads_are_local(key: int, controller: bool, forwarding: bool) -> None:
 def test_writes_are_forwarded_or_not_controller(
     key: int, forwarding: bool, controller: bool, way: Route
 ) -> None:
-    assert _route(key, forwarding, controller) is way
+    for version in API_SPECS[key].versions:
+        assert _route(key, forwarding, controller, version) is way
 
 
 @pytest.mark.parametrize("key", sorted(set(range(-1, 100)) - set(READS) - set(WRITES)))
@@ -44,9 +45,13 @@ def test_unlisted_apis_have_no_route(key: int) -> None:
     assert _route(key, True, True) is None
 
 
-def _route(key: int, forwarding: bool, controller: bool) -> Route | None:
+def _route(key: int, forwarding: bool, controller: bool, version: int = 0) -> Route | None:
     return route(
-        key, 0, dialect="shipped", forwarding_enabled=forwarding, broker_is_controller=controller
+        key,
+        version,
+        dialect="shipped",
+        forwarding_enabled=forwarding,
+        broker_is_controller=controller,
     )
 
 

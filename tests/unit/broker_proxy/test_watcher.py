@@ -34,7 +34,7 @@ class Session:
 
 
 async def test_the_address_of_a_node_created_between_two_reads_is_reported() -> None:
-    """No watch fires for it: the second read finds the znode that the first one did not."""
+    """No watch fires. The second read finds the znode that the first read did not find."""
     reported: list[ControllerAddress | None] = []
     callbacks = SimpleNamespace(tokens=None, acls=None, controller_changed=reported.append)
     watcher = ZooKeeperWatcher(

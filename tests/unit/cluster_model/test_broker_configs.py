@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.kafka_wire.config_codes import ConfigSource, ConfigType
 from cluster_model.bridgehead_configs import (
     BridgeheadConfig,
     bridgehead_config_errors,
@@ -17,7 +18,7 @@ from cluster_model.broker_configs import (
     EffectiveBrokerConfig,
     InvalidBrokerConfigError,
 )
-from cluster_model.config_types import ConfigSource, ConfigType, Synonym
+from cluster_model.config_types import Synonym
 from cluster_model.quirks import KNOWN_QUIRKS
 from cluster_model.topic_configs import TopicDefaults, effective_topic_configs
 
@@ -80,7 +81,7 @@ def test_all_errors_of_a_properties_file_are_reported() -> None:
         "Invalid value x for configuration num.partitions: Not a number of type INT",
         "Invalid value 1 for configuration log.segment.bytes: Value must be at least 14",
         "Invalid value -1 for configuration max.connections: Value must be at least 0",
-        "bridgehead.quirks=nonsense has no quirk named nonsense; there are "
+        "bridgehead.quirks=nonsense has no quirk named nonsense; the quirks are "
         f"{', '.join(KNOWN_QUIRKS)}.",
     )
 
@@ -162,7 +163,7 @@ def test_invalid_stored_values_are_skipped_and_reported() -> None:
 
 
 def test_a_topic_with_an_invalid_override_is_described() -> None:
-    """It was written by hand."""
+    """Such an override was written by hand."""
     defaults = TopicDefaults.of(EffectiveBrokerConfig.of(BrokerConfig.from_properties({})))
     entries = effective_topic_configs({"retention.ms": "x", "no.such": "1"}, defaults)
     assert len(entries) == 36

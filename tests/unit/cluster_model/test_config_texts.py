@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from bridgehead.kafka_wire.config_codes import ConfigType
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.broker_configs.dynamic import validate_dynamic_configs
 from cluster_model.config_types import (
     ConfigException,
-    ConfigType,
     InvalidConfigurationException,
     java_double_text,
     parse,

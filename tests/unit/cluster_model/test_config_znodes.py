@@ -141,7 +141,7 @@ def test_znodes_of_users_equal_kafkas(
     assert tree.configs() == {f"{USERS}/{name}" for name in left}
 
 
-def test_created_parents_have_no_data_and_emptied_ones_an_empty_config() -> None:
+def test_created_parents_have_no_data_and_emptied_parents_have_an_empty_config() -> None:
     tree, _ = after(("users", "u/clients/c", SOME))
     assert tree.znodes[f"{USERS}/u"] is None
     assert tree.znodes[f"{USERS}/u/clients"] is None
@@ -150,14 +150,14 @@ def test_created_parents_have_no_data_and_emptied_ones_an_empty_config() -> None
 
 
 def test_every_change_is_notified() -> None:
-    """Even one that removes configs from an entity without a znode."""
+    """This includes a removal of configs from an entity without a znode."""
     tree, _ = after(("users", "u/clients/c", NONE), ("ips", "10.0.0.1", NONE))
     assert tree.configs() == set()
     assert tree.changes == ["users/u/clients/c", "ips/10.0.0.1"]
 
 
 def test_an_empty_clients_znode_is_reused() -> None:
-    """Left behind by another process; a new controller must not create it again."""
+    """Another process left it behind, and a new controller must not create it again."""
     tree = Tree()
     tree.znodes |= {f"{USERS}/u": b'{"version":1,"config":{}}', f"{USERS}/u/clients": None}
     image = asyncio.run(load(tree.read, 1)).image
@@ -188,7 +188,7 @@ def test_the_image_equals_the_loaded_znodes(
 
 
 async def test_invalid_configs_count_as_none_and_can_be_replaced() -> None:
-    """As in Kafka. The znode exists, so it is set, at its version."""
+    """As in Kafka. The znode exists, so the write sets it at its version."""
     resource = ConfigResource("topics", "t")
 
     async def read(reads: Sequence[Read]) -> list[ReadResult]:

@@ -32,9 +32,9 @@ REACTIONS = {
     "follower stopped": (state(1, (1, 2, 3)), {1, 3}, False, (1, (1, 3), False)),
     "follower came back": (state(2, (2,)), {1, 2}, False, (2, (1, 2), False)),
     "all stopped": (state(1, (1, 2)), set(), False, (NO_LEADER, (1,), False)),
-    "last one stopped": (state(3, (3,)), {9}, False, (NO_LEADER, (3,), False)),
+    "last replica stopped": (state(3, (3,)), {9}, False, (NO_LEADER, (3,), False)),
     "still offline": (state(NO_LEADER, (3,)), {1, 2}, False, None),
-    "offline, its last one came back": (state(NO_LEADER, (3,)), {3}, False, (3, (3,), False)),
+    "offline, its last replica came back": (state(NO_LEADER, (3,)), {3}, False, (3, (3,), False)),
     "only replicas outside the ISR are live": (
         state(1, (1,)),
         {2, 3},

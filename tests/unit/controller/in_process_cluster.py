@@ -1,4 +1,4 @@
-"""Three brokers and a controller in one object: no processes, no I/O, nothing to wait for.
+"""Three brokers and a controller in one object, without processes, I/O or waiting.
 
 They share one image. A request goes through the same APIs as on a cluster: the local ones, or the
 receiving broker's part, the decision, its records and the response.
@@ -62,7 +62,7 @@ _UPDATE_METADATA: Final = (6, 8)
 
 
 class _Receiver:
-    """One broker, as far as its APIs depend on it. Reads its configs from the shared image."""
+    """The parts of one broker that its APIs need. Its configs are in the shared image."""
 
     def __init__(self, cluster: InProcessCluster, broker_id: int, properties: str) -> None:
         self._cluster = cluster
@@ -181,10 +181,10 @@ class InProcessCluster:
 
     async def _respond(self, receiver: _Receiver, request: ClientRequest, message: Any) -> Any:
         key = request.header.api_key
-        not_here = receiver.config.broker_id != 1 and key not in WRITTEN_BY_BROKERS
+        not_controller = receiver.config.broker_id != 1 and key not in WRITTEN_BY_BROKERS
         if key in receiver.local:
             return await receiver.local[key].handle(request, message)
-        if not_here and not self._forwards:
+        if not_controller and not self._forwards:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
         if key not in receiver.split:
             return self._write(request, message)

@@ -34,7 +34,7 @@ FENCE = Fence(epoch=5, zk_version=5, zxid=100)
 
 
 class MemoryStore:
-    """Znodes in a dict. `multis`: those applied, in order."""
+    """Znodes in a dict. `multis` has the applied multis in order."""
 
     def __init__(self) -> None:
         self.znodes: dict[str, bytes | None] = {}
@@ -104,7 +104,7 @@ class MemoryStore:
 
 
 class Term:
-    """One term over `store`; `happened`: publications, replies and reloads, in order."""
+    """One term over `store`. `happened` has its publications, replies and reloads in order."""
 
     def __init__(
         self,

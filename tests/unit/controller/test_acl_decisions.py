@@ -70,7 +70,7 @@ def test_create_acls_writes_each_pattern_once_in_request_order() -> None:
 
 
 def test_create_acls_fails_a_pattern_with_an_invalid_acl_and_everything_for_a_filter_type() -> None:
-    """Invalid: a principal without a type, a name that is not a znode name. Filter types: ANY, MATCH."""
+    """A principal without a type and an impossible znode name are invalid. 1 and 2 are ANY and MATCH."""
     rows = ("orders", "User:alice"), ("orders", "alice"), ("a\nb", "User:x"), ("fine", "User:x")
     response, image, _ = executed(CreateAcls(True), creating(*rows), MetadataImage())
     assert [each.error_code for each in response.results] == [-1, -1, -1, 0]

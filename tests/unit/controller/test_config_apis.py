@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from bridgehead.kafka_wire.config_codes import AlterConfigOpType
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages import alter_configs as legacy
 from bridgehead.kafka_wire.messages import describe_configs as describe
@@ -21,7 +22,7 @@ from broker_proxy.apis.describe_configs import DescribeConfigs
 from broker_proxy.logger_levels import LoggerLevels
 from cluster_model.broker_configs import BrokerConfig, EffectiveBrokerConfig
 from cluster_model.broker_configs.table import BROKER_CONFIGS
-from cluster_model.config_operations import Operation, OperationType, apply_operations
+from cluster_model.config_operations import Operation, apply_operations
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS
 from cluster_model.topic_configs import TOPIC_CONFIGS
 from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
@@ -29,7 +30,7 @@ from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.client_requests import a_request
 from tests.unit.controller.transcripts import check
 
-SET, DELETE, APPEND, SUBTRACT = OperationType
+SET, DELETE, APPEND, SUBTRACT = AlterConfigOpType
 
 
 def test_incremental_changes_keep_other_configs_and_replacements_do_not() -> None:
@@ -103,7 +104,7 @@ def test_passwords_are_not_stored_in_clear_text() -> None:
 
 
 def test_policies_see_valid_changes_also_in_a_dry_run() -> None:
-    """The whole new state, and the entries of the request."""
+    """A policy gets the whole new state and the entries of the request."""
     cluster = check("> topic a 1 retention.ms=5")
     (valid,) = cluster.decide("set 2:a flush.ms=7 dry").elements
     (invalid,) = cluster.decide("set 2:a no.such=7 dry").elements
@@ -155,7 +156,7 @@ def test_lists_change_as_in_a_live_kafkas_znode(
 
 
 def test_an_append_starts_from_the_default() -> None:
-    """Not from the value in the properties file."""
+    """The value in the properties file has no effect on it."""
     change = [Operation("log.cleanup.policy", APPEND, "compact")]
     after = apply_operations({}, change, BROKER_CONFIGS.get)
     assert after == {"log.cleanup.policy": "delete,compact"}
@@ -211,7 +212,7 @@ async def test_responses_are_merged_in_the_order_of_the_request() -> None:
 
 
 async def test_a_logger_level_changes_at_the_receiving_broker() -> None:
-    """Not in a dry run. BROKER_LOGGER resources are not forwarded."""
+    """A dry run does not change it. BROKER_LOGGER resources are not forwarded."""
     loggers = checks({"broker.id": "1"})
     split = IncrementalAlterConfigsSplit(loggers)
     configs = [incremental.AlterableConfig("kafka.server.KafkaApis", SET, "TRACE")]
@@ -227,6 +228,21 @@ async def test_a_logger_level_changes_at_the_receiving_broker() -> None:
     assert loggers.loggers.levels()["kafka.server.KafkaApis"] == "INFO"
 
 
+async def test_a_wrapped_request_is_forwarded_whole_except_for_loggers() -> None:
+    """KIP-590's draft. Loggers are not in ZooKeeper; the controller rejects duplicates."""
+    split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}))
+    message = request_to_set("a", "a")
+    message.resources.append(incremental.AlterConfigsResource(4, "2", []))
+    local, left = await split.split(client_request(), message, is_wrapped=True)
+    assert left is message
+    assert local == [None] * 3
+    message.resources.insert(1, incremental.AlterConfigsResource(8, "1", []))
+    local, left = await split.split(client_request(), message, is_wrapped=True)
+    assert [each.error if each else None for each in local] == [None, ErrorCode.NONE, None, None]
+    assert left is not None
+    assert [each.resource_name for each in left.resources] == ["a", "a", "2"]
+
+
 async def test_a_logger_needs_the_right_on_the_cluster() -> None:
     split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}, allowed=False))
     resource = incremental.AlterConfigsResource(8, "1", [])
@@ -239,10 +255,12 @@ async def test_a_logger_needs_the_right_on_the_cluster() -> None:
 async def test_a_quirk_leaves_a_duplicate_alter_configs_unanswered() -> None:
     twice = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, "a", [])] * 2, False)
     once = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, "a", [])], False)
-    odd = AlterConfigsSplit(checks({"broker.id": "1"}), frozenset({ALTER_CONFIGS_DUPLICATE_HANGS}))
-    await odd.split(client_request(), once)
+    with_quirk = AlterConfigsSplit(
+        checks({"broker.id": "1"}), frozenset({ALTER_CONFIGS_DUPLICATE_HANGS})
+    )
+    await with_quirk.split(client_request(), once)
     with pytest.raises(NeverAnsweredError):
-        await odd.split(client_request(), twice)
+        await with_quirk.split(client_request(), twice)
     local, left = await AlterConfigsSplit(checks({"broker.id": "1"})).split(client_request(), twice)
     assert left is None
     assert {answer.error for answer in local if answer} == {ErrorCode.INVALID_REQUEST}

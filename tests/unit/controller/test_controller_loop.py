@@ -9,13 +9,16 @@ import pytest
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from cluster_model.records import ConfigRecord, ConfigResource, Record
 from cluster_model.znode_operations import Create
+from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import DONE, Decided, Decision, Outcome
 from controller.store.outcomes import decode_outcomes
 from controller.store.port import ControllerMovedError, UnknownOutcomeError
 from envelope.messages import EnvelopeReply
 from tests.unit.controller.loop_bench import MemoryStore, Term
+from tests.unit.controller.test_drafted_acls import ADD, action, on
 from tests.unit.controller.topic_decisions import create_topics, creation, topic
 
 NOT_CONTROLLER = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
@@ -27,7 +30,7 @@ def created(*names: str, **fields: Any) -> Any:
 
 
 def large(count: int) -> Any:
-    """Topics of 100 partitions: four fill a multi less than twice."""
+    """Create topics of 100 partitions; a multi has room for two."""
     return creation(*(topic(f"large-{n:02}", 100) for n in range(count)), timeout_ms=0)
 
 
@@ -37,6 +40,16 @@ async def test_a_reply_follows_commit_and_publication_and_has_the_zxid_of_the_co
     (errors,) = await term.run_until(answer)
     assert errors == {"orders": NONE}
     assert term.happened == ["published ['orders']", "answered 1"]
+    assert answer.result().zxid == term.store.zxid == 101
+
+
+async def test_a_write_without_a_wait_is_committed_before_its_reply() -> None:
+    """Its reply has the zxid of the commit."""
+    term = Term()
+    request = AlterAclsRequest([on("orders", action(ADD))])
+    answer = term.submit(AlterAcls(True), request)
+    assert list((await term.run_until(answer))[0].values()) == [NONE]
+    assert len(term.store.multis) == 1
     assert answer.result().zxid == term.store.zxid == 101
 
 
@@ -55,7 +68,7 @@ async def test_an_outcome_is_in_the_multi_of_its_effects() -> None:
     assert {"/brokers/topics/orders", "/brokers/topics/refunds"} <= {o.path for o in effects}
 
 
-async def test_a_round_commits_queued_requests_in_one_multi_each_decided_after_the_last() -> None:
+async def test_queued_requests_are_decided_in_order_and_committed_in_one_multi() -> None:
     term = Term()
     replies = [term.submit(create_topics(), created(name)) for name in ("a", "b", "a")]
     assert await term.run_until(*replies) == [{"a": NONE}, {"b": NONE}, {"a": EXISTS}]
@@ -125,7 +138,7 @@ async def test_after_a_conflict_the_later_multis_are_tried_again() -> None:
 async def test_the_end_of_a_term_answers_every_pending_request_not_controller(
     lost: type[Exception],
 ) -> None:
-    """In flight, queued and delayed: the outcome may be a success."""
+    """Requests in flight, queued and delayed get it, because their outcome may be a success."""
     term = Term()
     waiting = term.submit(create_topics(), creation(topic("vast", 900), timeout_ms=60_000))
     term.store.unknown_from = 2 if lost is UnknownOutcomeError else None

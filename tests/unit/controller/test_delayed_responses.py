@@ -1,4 +1,4 @@
-"""With bridgehead.metadata.blocking=cluster a success waits until every live broker applied it."""
+"""With bridgehead.metadata.blocking=cluster a success waits until every live broker has it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import asyncio
 import time
 from typing import Any
 
+import pytest
 from immutables import Map
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.image import BrokerRegistration, MetadataImage
+from cluster_model.records import NO_LEADER, PartitionRecord, PartitionState, TopicRecord
 from controller.apis.base import Outcome, Wait, WaitFor
 from controller.delayed_responses import AppliedZxids, DelayedResponses
 from controller.pending_request import PendingRequest
 from tests.unit.controller.request_contexts import a_pending_request
+from tests.unit.controller.transcripts import topic_id
 
 DONE, EXISTS = Outcome(ErrorCode.NONE), Outcome(ErrorCode.TOPIC_ALREADY_EXISTS)
 
 
 def an_image(zxid: int, **incarnations: str) -> MetadataImage:
-    """Live brokers by name: b1="x"."""
+    """Return an image with live brokers: b1="x" is broker 1 with incarnation "x"."""
     brokers = {
         int(name[1:]): BrokerRegistration(int(name[1:]), 1, (), incarnation=incarnation)
         for name, incarnation in incarnations.items()
@@ -91,7 +94,7 @@ async def test_a_success_does_not_wait_for_brokers_that_have_applied_it() -> Non
     assert request.reply == []
 
 
-async def test_an_error_does_not_wait_for_brokers_and_neither_does_the_default() -> None:
+async def test_errors_and_the_default_setting_do_not_wait_for_brokers() -> None:
     request = Request(t=EXISTS)
     Responses(an_image(7, b1="x")).complete(request)
     assert request.reply == []
@@ -117,8 +120,35 @@ async def test_a_dead_broker_delays_no_response_but_its_next_incarnation_does() 
     assert other.reply == []
 
 
-async def test_a_wait_for_brokers_times_out_its_successes_or_the_whole_request() -> None:
-    """The successes for an API with a timeout, else the request."""
+def with_topics(image: MetadataImage, **leaders: int) -> MetadataImage:
+    """Add topics of one partition each."""
+    return image.replay(
+        record
+        for name, leader in leaders.items()
+        for record in (
+            TopicRecord(name, topic_id(name), ((1,),), {}),
+            PartitionRecord(name, 0, PartitionState(leader, 0, (1,), 1, 0)),
+        )
+    )
+
+
+@pytest.mark.parametrize("condition", [WaitFor.LEADERS, WaitFor.DELETION])
+async def test_a_batch_that_times_out_names_only_its_unfinished_topics(condition: WaitFor) -> None:
+    """KIP-4 §Create and §Delete Topics Response: topics that did complete have no error."""
+    image = an_image(7, b1="x")
+    if condition is WaitFor.LEADERS:
+        image = with_topics(image, done=1, late=NO_LEADER)
+        wait = Wait(condition, {"done": "done", "late": "late"}, 20)
+    else:
+        image = with_topics(image, late=1)
+        wait = Wait(condition, {name: topic_id(name) for name in ("done", "late")}, 20)
+    request = Request(wait=wait, done=DONE, late=DONE)
+    Responses(image, waits_for_brokers=False).complete(request)
+    assert await request.future == ["late"]
+
+
+async def test_a_wait_for_brokers_that_times_out_fails_the_successes_or_the_request() -> None:
+    """Only the successes fail if the API has a timeout; otherwise the request fails."""
     responses = Responses(an_image(7, b1="x"))
     with_timeout = Request(wait=Wait(WaitFor.LEADERS, {}, 50), t=DONE, u=EXISTS)
     without = Request(timeout_s=0.05, t=DONE)

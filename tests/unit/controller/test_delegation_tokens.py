@@ -166,7 +166,7 @@ def test_token_requests_need_authentication_other_than_a_token(
 
 
 def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
-    """The resource is the whole principal. Kafka's checks in Kafka's order."""
+    """The resource is the whole principal. The checks have Kafka's order."""
     cluster, checks = Cluster(), []
 
     def rule(operation: str, kind: str, name: str) -> bool:
@@ -196,7 +196,7 @@ def test_tokens_are_disabled_without_a_secret_key() -> None:
 
 
 def test_only_the_owner_and_renewers_change_a_token() -> None:
-    """Not the requester, if the owner is another."""
+    """The creator of a token for another owner can neither renew it nor let it expire."""
     cluster = Cluster()
     answer = cluster.issue(
         CAROL, "User:bob", owner_principal_type="User", owner_principal_name="alice"
@@ -228,7 +228,7 @@ def test_a_renewal_is_limited_by_the_maximum_lifetime() -> None:
 
 
 def test_an_expired_token_can_only_be_removed() -> None:
-    """KAFKA-13771: by a negative period."""
+    """KAFKA-13771: a negative period removes it."""
     cluster = Cluster()
     answer = cluster.issue(max_lifetime_ms=5)
     cluster.now_ms += 6
@@ -240,7 +240,7 @@ def test_an_expired_token_can_only_be_removed() -> None:
 
 
 def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
-    """0 expires it now; it stays until its removal by the controller."""
+    """A period of 0 expires it now. It stays until the controller removes it."""
     cluster = Cluster()
     answer = cluster.issue()
     for period_ms, left_ms in ((1000, 1000), (30 * DAY, 7 * DAY), (0, 0)):

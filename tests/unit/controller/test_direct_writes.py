@@ -170,7 +170,7 @@ async def test_the_controller_decides_again_after_a_conflict_with_a_direct_write
 
 
 def test_a_config_is_written_at_its_known_version() -> None:
-    """Each replayed write raises it; without a known version any version matches."""
+    """Each replayed write raises the version. The first write of a config sets it to 0."""
     record = ConfigRecord(DEFAULTS, {"num.io.threads": "9"}, notify=False)
     known = MetadataImage().with_config(DEFAULTS, {}, 3)
     assert [o.version for o in plan_operations([record], known)] == [3]  # type: ignore[union-attr]

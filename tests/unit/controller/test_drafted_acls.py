@@ -16,6 +16,7 @@ from bridgehead.kafka_wire.messages.drafted.alter_acls import (
 from bridgehead.kafka_wire.messages.drafted.list_acls import Acl, ListAclsRequest
 from broker_proxy.apis.list_acls import ListAcls
 from cluster_model.acls import AclSet
+from cluster_model.authorization import CLUSTER_OPERATIONS
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import AclRecord
@@ -36,7 +37,8 @@ def everything_but(*denied: str) -> Any:
 
 
 EVERYTHING = everything_but()
-EVERYTHING_BUT = everything_but("CLUSTER_ACTION CLUSTER")  # so not All
+# Each lacks one operation on the cluster, so none has All.
+NOT_ALL = [everything_but(f"{operation} CLUSTER") for operation in CLUSTER_OPERATIONS]
 
 
 def rule(principal: str, operation: Any = "READ", permission: Any = "ALLOW") -> AccessControlEntry:
@@ -65,7 +67,7 @@ async def listed(authorize: Any = EVERYTHING, as_: str = "a", **fields: Any) -> 
 
 
 async def test_list_acls_filters_by_principal_and_resource() -> None:
-    """-1 is any type. Only literal patterns."""
+    """-1 is any type. Only literal patterns are listed."""
     orders_a = {(2, "orders", "User:a", READ), (2, "orders", "User:a", WRITE)}
     orders_b, group = {(2, "orders", "User:b", READ)}, {(3, "g", "User:a", READ)}
     assert await listed() == orders_a | orders_b | group
@@ -75,13 +77,16 @@ async def test_list_acls_filters_by_principal_and_resource() -> None:
     assert await listed(resource_type=TOPIC, resource_name="nothing") == set()
 
 
-async def test_list_acls_shows_a_client_its_own_allowing_acls() -> None:
-    """Other ACLs need All on the cluster."""
-    own = await listed(EVERYTHING_BUT, principal="User:a")
+@pytest.mark.parametrize("rights", NOT_ALL, ids=CLUSTER_OPERATIONS)
+async def test_list_acls_shows_a_client_its_own_allowing_acls(rights: Any) -> None:
+    """Other ACLs need All on the cluster, which is every operation on it."""
+    own = await listed(rights, principal="User:a")
     assert own == {(2, "orders", "User:a", READ), (3, "g", "User:a", READ)}
+    nothing = everything_but(*(f"{operation} CLUSTER" for operation in CLUSTER_OPERATIONS))
+    assert await listed(nothing, principal="User:a") == own
     for fields in ({}, {"principal": "User:b"}, {"resource_type": TOPIC}):
         with pytest.raises(ApiError) as refused:
-            await listed(EVERYTHING_BUT, **fields)
+            await listed(rights, **fields)
         assert refused.value.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
@@ -145,8 +150,10 @@ def test_alter_acls_without_effect_writes_nothing() -> None:
 
 
 def test_alter_acls_needs_every_operation_on_the_cluster_and_an_authorizer() -> None:
-    denied, _ = alter(on("new", action(ADD)), authorize=EVERYTHING_BUT)
-    assert denied == [[ErrorCode.CLUSTER_AUTHORIZATION_FAILED]]
+    for rights in NOT_ALL:
+        denied, after = alter(on("new", action(ADD)), authorize=rights)
+        assert denied == [[ErrorCode.CLUSTER_AUTHORIZATION_FAILED]]
+        assert after == THERE
     disabled, after = alter(on("new", action(ADD)), has_authorizer=False)
     assert disabled == [[ErrorCode.SECURITY_DISABLED]]
     assert after == THERE

@@ -1,4 +1,4 @@
-"""Where KIP-4, KIP-201 and KIP-590 decide differently from what shipped."""
+"""Decisions of KIP-4, KIP-201 and KIP-590 that differ from Kafka's releases."""
 
 from __future__ import annotations
 
@@ -7,15 +7,28 @@ from typing import Any
 
 import pytest
 
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages import alter_configs as replacing
+from bridgehead.kafka_wire.messages import incremental_alter_configs as changing
 from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
+from cluster_model.broker_configs import BrokerConfig
+from controller.apis.alter_configs import AlterConfigs
 from controller.apis.base import AdminApi
+from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from node.seeded_bugs import honour_client_bypass
-from tests.unit.controller.topic_decisions import context, create_topics, image, only, topic
+from tests.unit.controller.topic_decisions import (
+    context,
+    create_topics,
+    image,
+    only,
+    topic,
+    with_topic,
+)
 from tests.unit.controller.transcripts import check
 
 
 def test_create_topics_does_not_use_the_brokers_defaults() -> None:
-    """Except for both numbers from v4 on, which KIP-464 allows; v0 to v3 shipped with defaults."""
+    """KIP-464 allows defaults for both numbers together, from v4 on. Releases always use them."""
     check("""
     > create t partitions=-1 v=0 dry drafted
     t: INVALID_PARTITIONS "Number of partitions must be larger than 0."
@@ -37,7 +50,7 @@ def test_create_topics_does_not_use_the_brokers_defaults() -> None:
 
 
 def test_drafted_topics_need_create_on_the_cluster_and_are_answered_once() -> None:
-    """As shipped CREATE on the topic is enough, and each copy is answered."""
+    """In releases CREATE on the topic is enough, and each copy has a response."""
     check("""
     > create t dry drafted deny=CREATE:CLUSTER
     t: CLUSTER_AUTHORIZATION_FAILED "Cluster authorization failed."
@@ -71,7 +84,7 @@ def test_drafted_topics_need_create_on_the_cluster_and_are_answered_once() -> No
 
 
 def test_delete_topics_hides_topics_without_describe() -> None:
-    """The same error for a missing topic; as shipped, it is always TOPIC_AUTHORIZATION_FAILED."""
+    """They get the error of a missing topic. In releases it is TOPIC_AUTHORIZATION_FAILED."""
     check("""
     > topic t 1
     > delete t missing v=0 drafted deny=DELETE:TOPIC
@@ -89,34 +102,106 @@ def test_delete_topics_hides_topics_without_describe() -> None:
 
 
 def test_a_validated_deletion_deletes_nothing_and_explains_its_errors() -> None:
-    """KIP-201's v2. Other versions have no message."""
-    check("""
+    """This holds from KIP-201's v2 on. Older versions have no message."""
+    shown = '"errorMessage": "The request attempted to perform an operation on an invalid topic."'
+    for version in (2, 3):
+        check(f"""
+        > topic t 1
+        > delete t u v={version} dry drafted response
+        t: NONE
+        u: INVALID_TOPIC_EXCEPTION
+        < {{"name": "t", "errorCode": 0, "errorMessage": null}}
+        < {{"name": "u", "errorCode": 17, {shown}}}
+        """)
+    check(f"""
     > topic t 1
-    > delete t u v=2 dry drafted response
-    t: NONE
+    > delete u v=4 dry drafted response
     u: INVALID_TOPIC_EXCEPTION
-    < {"name": "t", "errorCode": 0, "errorMessage": null}
-    < {"name": "u", "errorCode": 17, "errorMessage": "The request attempted to perform an operation on an invalid topic."}
+    < {{"name": "u", "errorCode": 17, {shown}}}
+    > delete t v=6 dry drafted
+    t: NONE
     > delete u v=1 drafted response
     u: INVALID_TOPIC_EXCEPTION
-    < {"name": "u", "errorCode": 17}
+    < {{"name": "u", "errorCode": 17}}
     > delete u v=5 drafted response
     u: INVALID_TOPIC_EXCEPTION
-    < {"name": "u", "errorCode": 17, "errorMessage": null}
+    < {{"name": "u", "errorCode": 17, {shown}}}
+    > delete u v=5 response
+    u: UNKNOWN_TOPIC_OR_PARTITION
+    < {{"name": "u", "errorCode": 3, "errorMessage": null}}
     """)
 
 
 @pytest.mark.parametrize(
-    ("version", "error"), [(0, -1), (1, -1), (2, 44), (3, -1), (4, -1), (5, 44), (6, 44)]
+    ("version", "error"), [(0, -1), (1, -1), (2, 44), (3, 44), (4, 44), (5, 44), (6, 44)]
 )
 def test_a_policys_rejection_is_a_violation_only_where_the_version_has_the_code(
     version: int, error: int
 ) -> None:
-    """KIP-201's v2; v3 and v4 are as shipped."""
+    """KIP-201's v2 and later versions have it."""
     cluster = check("> topic t 1")
     decision = cluster.decide(f"delete t v={version} dry drafted")
     assert decision.violation == error
     assert decision.elements[0].policy_check is not None
+
+
+@pytest.mark.parametrize("verb", ["set", "replace"])
+@pytest.mark.parametrize("dry", ["", " dry"])
+def test_the_controller_alters_the_configs_of_any_registered_broker(verb: str, dry: str) -> None:
+    """KIP-590: the request arrives as the client sent it. In releases its broker has checked it."""
+    written = "" if dry else "\n      configs brokers/{} log.cleaner.threads=2"
+    check(f"""
+    > {verb} 4:1 log.cleaner.threads=2 / 4:2 log.cleaner.threads=2{dry} drafted
+    4:1: NONE{written.format(1)}
+    4:2: NONE{written.format(2)}
+    > {verb} 4:9 log.cleaner.threads=2{dry} drafted
+    4:9: INVALID_REQUEST "Broker 9 is not registered."
+    > {verb} 4:x log.cleaner.threads=2{dry} drafted
+    4:x: INVALID_REQUEST "Node id must be an integer, but it is: x"
+    > {verb} 4:2 broker.id=7{dry} drafted
+    4:2: INVALID_REQUEST "Cannot update these configs dynamically: Set(broker.id)"
+    > {verb} 4:2 log.cleaner.threads=many{dry} drafted deny=ALTER_CONFIGS:CLUSTER
+    4:2: CLUSTER_AUTHORIZATION_FAILED
+    > {verb} 4:9 log.cleaner.threads=2{dry}
+    4:9: NONE{written.format(9)}
+    """)
+
+
+def test_the_controller_validates_its_own_brokers_configs_and_the_defaults() -> None:
+    """The text is that of a shipped broker, which validates them before it forwards."""
+    text = (
+        "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot "
+        "be increased to more than double the current value 1 for configuration Invalid dynamic "
+        "configuration"
+    )
+    check(f"""
+    > set 4:1 log.cleaner.threads=3 drafted
+    4:1: INVALID_REQUEST "{text}"
+    > replace 4: log.cleaner.threads=3 drafted
+    4:: INVALID_REQUEST "{text}"
+    """)
+
+
+def test_the_controller_checks_the_entries_of_a_wrapped_request() -> None:
+    """It rejects duplicate and null entries; a shipped broker does so before it forwards."""
+    api = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
+    old = AlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
+    for configs, text in (
+        ([("flush.ms", "1"), ("flush.ms", "2")], "Error due to duplicate config keys"),
+        ([("flush.ms", None)], "Null value not supported for : flush.ms"),
+    ):
+        changes = [changing.AlterableConfig(name, 0, value) for name, value in configs]
+        change = changing.IncrementalAlterConfigsRequest(
+            [changing.AlterConfigsResource(2, "t", changes)], True
+        )
+        values = [replacing.AlterableConfig(name, value) for name, value in configs]
+        replacement = replacing.AlterConfigsRequest(
+            [replacing.AlterConfigsResource(2, "t", values)], True
+        )
+        wrapped = context(1, dialect="drafted")
+        for each, request in ((api, change), (old, replacement)):
+            outcome = only(each.decide(wrapped, request, with_topic("t"), {})).outcome
+            assert (outcome.error, outcome.message) == (ErrorCode.INVALID_REQUEST, text)
 
 
 def is_checked(name: str, *, flag: bool, broker: bool, api: AdminApi | None = None) -> bool:
@@ -127,7 +212,7 @@ def is_checked(name: str, *, flag: bool, broker: bool, api: AdminApi | None = No
 
 
 def test_only_a_broker_bypasses_the_policy_and_only_for_internal_topics() -> None:
-    """KIP-590: the flag, the broker and the topic, all three."""
+    """KIP-590: flag, broker and topic must all match."""
     names = ("__consumer_offsets", "__transaction_state", "t")
     bypassed = {
         (name, flag, broker)
@@ -157,7 +242,7 @@ def test_alter_topics_case_1_reassigns_and_adds_partitions_and_ignores_the_numbe
 
 
 def test_alter_topics_case_2_places_all_partitions_again() -> None:
-    """2.1 with the added ones; 2.2 with fewer replicas, which is a reassignment too."""
+    """Case 2.1 also adds partitions. Case 2.2 has fewer replicas, which is a reassignment, too."""
     check("""
     > topic t 1,2 2,3
     > alter t partitions=4 rf=3 drafted
@@ -208,7 +293,7 @@ def test_alter_topics_rejects_only_the_invalid_topic() -> None:
     > topic t 1,2 2,3
     > topic u 1
     > alter t / u partitions=2 drafted
-    t: INVALID_REQUEST "The request changes nothing of the topic."
+    t: INVALID_REQUEST "The request changes nothing about the topic."
     u: NONE
       assignment u 1 2
       state u-1 leader=2 isr=2 epochs=0,0
@@ -245,7 +330,7 @@ def test_alter_topics_executes_and_answers_the_last_entry_of_a_topic() -> None:
 
 
 def test_alter_topics_calls_the_policy_with_the_altered_topic() -> None:
-    """All partitions, and whether the client placed them."""
+    """The policy gets all partitions and whether the client placed them."""
     for command, generated in (("partitions=4", True), ("assign=0:3,1", False)):
         cluster = check("> topic t 1,2 2,3")
         (decided,) = cluster.decide(f"alter t {command} drafted").elements

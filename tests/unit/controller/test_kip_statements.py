@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from bridgehead.policy import ClusterState, KafkaPrincipal
 from cluster_model.image import MetadataImage
@@ -13,13 +14,21 @@ from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.records import TopicRecord
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import WaitFor
+from controller.apis.delete_topics import DeleteTopics
+from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
 from controller.policy_check import ImageClusterState
 from raw_client.codec import decode_json, encode_json
 from tests.unit.controller import test_drafted_acls
 from tests.unit.controller.in_process_cluster import InProcessCluster
 from tests.unit.controller.loop_bench import Term
 from tests.unit.controller.request_contexts import a_context
-from tests.unit.controller.topic_decisions import create_topics, creation, topic, with_topic
+from tests.unit.controller.topic_decisions import (
+    config,
+    create_topics,
+    creation,
+    topic,
+    with_topic,
+)
 from tests.unit.controller.transcripts import check
 
 
@@ -34,7 +43,7 @@ class Checks:
 
 
 async def test_a_policy_sees_the_principal_or_none_without_authentication() -> None:
-    """KIP-201: null if the session is not authenticated. From an Envelope."""
+    """KIP-201: the principal is null if the session is not authenticated."""
     policies = Checks()
     term = Term(policies=policies)
     for name, principal in (("a", ANONYMOUS), ("b", Principal("User", "alice"))):
@@ -43,8 +52,21 @@ async def test_a_policy_sees_the_principal_or_none_without_authentication() -> N
     assert [each.principal for each in policies.seen] == [None, KafkaPrincipal("User", "alice")]
 
 
+def test_a_policy_sees_the_configs_that_the_topic_will_have() -> None:
+    """KIP-201: the state after the alteration, not only what the request changes."""
+    cluster = check("> topic t 1 retention.ms=5")
+    for command, configs in (
+        ("set 2:t flush.ms=7", {"retention.ms": "5", "flush.ms": "7"}),
+        ("replace 2:t flush.ms=7", {"flush.ms": "7"}),
+    ):
+        (decided,) = cluster.decide(f"{command} dry").elements
+        assert decided.policy_check is not None
+        requested: Any = decided.policy_check()
+        assert requested.requested_state.configs == configs
+
+
 def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
-    """KIP-201's open points: its assignment and factor."""
+    """KIP-201 leaves open which assignment and replication factor the policy sees."""
     cluster = with_topic("t", ((3, 1, 2), (1, 2)))
     moving = replace(cluster.topics["t"], adding={0: (3,)}, removing={0: (1, 2)})
     view = ImageClusterState(replace(cluster, topics=cluster.topics.set("t", moving)))
@@ -58,6 +80,11 @@ def test_the_replication_factor_of_a_topic_is_that_of_its_first_partition() -> N
     state = ImageClusterState(with_topic("t", ((1, 2), (1, 2, 3)))).topic_state("t")
     assert state is not None
     assert (state.replication_factor, state.num_partitions) == (2, 2)
+    cluster = check("> topic t 1,2 1,2,3")
+    (decided,) = cluster.decide("set 2:t flush.ms=7 dry").elements
+    assert decided.policy_check is not None
+    requested: Any = decided.policy_check()
+    assert requested.requested_state.replication_factor == 2
 
 
 def test_a_creation_may_fail_after_a_successful_dry_run() -> None:
@@ -71,6 +98,44 @@ def test_a_creation_may_fail_after_a_successful_dry_run() -> None:
     > create t dry v=0 drafted
     t: TOPIC_ALREADY_EXISTS "Topic 't' already exists."
     """)
+
+
+async def test_a_creation_is_answered_when_every_partition_has_a_leader() -> None:
+    """KIP-4, timeout > 0. The states of a large topic are written in several multis."""
+    term = Term()
+    partitions = PARTITIONS_IN_ONE_MULTI * 2
+    request = creation(topic("t", partitions), timeout_ms=60_000)
+    answers = await term.run_until(term.submit(create_topics(), request))
+    assert answers == [{"t": "NONE"}]
+    assert all(state.leader > 0 for state in term.loop.image.topics["t"].states)
+    assert term.happened.count("published ['t']") > 1
+    assert term.happened[-1] == "answered 1"
+
+
+async def test_a_deletion_is_answered_when_the_topic_is_gone() -> None:
+    """KIP-4, timeout > 0: the marker is published first, then the removal."""
+    term = Term()
+    await term.run_until(term.submit(create_topics(), creation(topic("t"), timeout_ms=60_000)))
+    term.happened.clear()
+    request = DeleteTopicsRequest(topics=[DeleteTopicState("t")], timeout_ms=1000)
+    answers = await term.run_until(term.submit(DeleteTopics(config()), request, version=6))
+    assert answers == [{"t": "NONE"}]
+    assert term.happened == ["published ['t']", "published ['t']", "answered 2"]
+    assert "t" not in term.loop.image.topics
+
+
+async def test_a_deletion_that_times_out_is_completed_later() -> None:
+    """KIP-4: it is up to the client to query for the state."""
+    term = Term()
+    await term.run_until(term.submit(create_topics(), creation(topic("t"), timeout_ms=60_000)))
+    term.happened.clear()
+    request = DeleteTopicsRequest(topics=[DeleteTopicState("t")], timeout_ms=0)
+    answers = await term.run_until(term.submit(DeleteTopics(config()), request, version=6))
+    assert answers == [{"t": "REQUEST_TIMED_OUT"}]
+    await term.run_until_idle()
+    assert term.happened == ["published ['t']", "answered 2", "published ['t']"]
+    assert "t" not in term.loop.image.topics
+    assert "/brokers/topics/t" not in term.store.znodes
 
 
 def test_deletions_are_not_transactional() -> None:

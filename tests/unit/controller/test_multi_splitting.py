@@ -61,7 +61,7 @@ def test_multis_contain_every_entry_once_in_order_within_the_limits(
         effects = [operation for each in multi for operation in each.operations]
         outcomes = len(encode_outcomes(1, outcomes_of(multi)))
         assert len(effects) + FENCE_COUNTER_AND_OUTCOMES <= OPERATIONS_MAX
-        # A single large element may exceed ours; ZooKeeper's limit is higher.
+        # A single large element may exceed our limit; ZooKeeper's limit is higher.
         assert len(multi) == 1 or sum(map(len, effects)) + outcomes <= MULTI_BYTES_MAX
         assert sum(map(len, effects)) + outcomes < 2**20
 

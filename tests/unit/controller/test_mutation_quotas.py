@@ -62,7 +62,7 @@ class Client:
     def create(
         self, *partitions: int, at_s: float, version: int = STRICT, client_id: str | None = "app"
     ) -> tuple[list[str], int]:
-        """Create topics of so many partitions; return their outcomes, and the throttle time."""
+        """Create topics with these partition counts; return outcomes and throttle time."""
         now_ms, charges = int(at_s * 1000), Charges()
         request = context(version, api_key=CREATE_PARTITIONS, client_id=client_id, now_ms=now_ms)
         elements = [Decided(f"t{n}", DONE, mutations=count) for n, count in enumerate(partitions)]
@@ -71,7 +71,7 @@ class Client:
 
 
 def test_a_full_bucket_accepts_one_request_of_any_size() -> None:
-    """11 tokens, 20 partitions: accepted; then 9 seconds until the bucket is at zero."""
+    """A bucket of 11 tokens accepts 20 partitions. It is at zero 9 seconds later."""
     client = Client("1.0")
     assert client.create(20, at_s=1000) == ([NONE], 0)
     assert client.create(1, 1, at_s=1001) == ([EXCEEDED, EXCEEDED], 8000)
@@ -80,7 +80,7 @@ def test_a_full_bucket_accepts_one_request_of_any_size() -> None:
 
 
 def test_older_versions_are_accepted_and_throttled() -> None:
-    """Each takes the bucket further below zero."""
+    """Each request takes the bucket further below zero."""
     client = Client("1.0")
     assert client.create(11, at_s=1000, version=PERMISSIVE) == ([NONE], 0)
     assert client.create(1, 1, at_s=1000, version=PERMISSIVE) == ([NONE, NONE], 2000)
@@ -111,7 +111,7 @@ def test_each_client_id_has_its_own_bucket_and_an_empty_one_has_none() -> None:
     [("0.0", NONE, EXCEEDED), ("-1.0", EXCEEDED, EXCEEDED), ("NaN", NONE, NONE)],
 )
 def test_rates_that_never_fill_a_bucket_do_not_throttle(rate: str, first: str, later: str) -> None:
-    """Zero accepts one request, a negative rate none except older versions."""
+    """Zero accepts one request, a negative rate none. Older versions are always accepted."""
     client = Client(rate)
     assert client.create(1, at_s=1000) == ([first], 0)
     assert client.create(1, at_s=1001) == ([later], 0)
@@ -257,7 +257,7 @@ async def test_an_element_that_is_decided_again_is_charged_once() -> None:
 
 
 def test_a_broker_reads_the_throttle_time_from_responses_that_have_it() -> None:
-    """It relays the rest unread."""
+    """It relays the rest of the response unread."""
     answer = CreateTopicsResponse(throttle_time_ms=1234, topics=[])
     throttle_times = {v: throttle_time_ms(19, v, encode_response(19, v, answer)) for v in range(8)}
     assert throttle_times == {0: 0, 1: 0} | dict.fromkeys(range(2, 8), 1234)

@@ -1,6 +1,7 @@
 """CreatePartitions, ElectLeaders and reassignments: cases that no recording covers.
 
-Progress of reassignments, dead brokers, resends after a failover, limits and rights.
+They are about the progress of reassignments, dead brokers, resends after a failover, limits and
+rights.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def test_create_partitions_rejects_topics_that_cannot_grow() -> None:
 
 
 def test_create_partitions_names_unknown_brokers_in_the_order_of_kafkas_set() -> None:
-    """Up to four as listed; more by their hashes, also after the known ones are removed."""
+    """Up to four brokers of a request keep its order; more are in the order of their hashes."""
     check("""
     > topic t 1,2
     > grow t 2 9,-1
@@ -147,7 +148,7 @@ def test_a_preferred_leader_must_be_live_and_in_sync() -> None:
 
 
 def test_an_unclean_election_takes_any_live_replica() -> None:
-    """Only where there is no live leader; the new leader is the whole ISR."""
+    """It does so only without a live leader. The new leader is the whole ISR."""
     check("""
     > topic t 1,2,3 1,2,3
     > state t-0 -1 1
@@ -211,7 +212,9 @@ def test_elect_leaders_times_out_if_the_election_does_not_finish() -> None:
 
 
 def test_a_reassignment_is_listed_until_the_old_replicas_are_removed() -> None:
-    """First all replicas, then all in sync, then the target. Leader epochs change at both ends."""
+    """All replicas are assigned, then get in sync, then only the target replicas are left. The
+    leader epoch changes at the beginning and at the end.
+    """
     check("""
     > topic t 1,2
     > reassign t 0:3,4
@@ -316,7 +319,7 @@ def test_a_dead_target_delays_only_its_partition() -> None:
 
 
 def test_a_cancelled_reassignment_restores_the_old_replicas() -> None:
-    """With a leader among them, if an election made a new replica leader."""
+    """If an election made a new replica leader, an old replica becomes leader again."""
     check("""
     > topic t 1,3
     > brokers 1 2
@@ -386,8 +389,9 @@ def test_many_reassigned_partitions_write_the_topic_once() -> None:
 
 
 def test_a_reassignment_continues_after_a_failover() -> None:
-    """The first partition is committed with the topic; the resend, or the new controller alone,
-    brings the second one to its end."""
+    """The first partition is committed with the topic. The resend or the new controller alone
+    completes the second.
+    """
     for resend in (True, False):
         cluster = check("> topic t 1 1")
         first, _ = cluster.decide("reassign t 0:2 1:3").elements
@@ -421,7 +425,7 @@ def test_a_topic_marked_for_deletion_is_removed_after_its_reassignment() -> None
     """)
 
 
-def test_list_omits_unknown_partitions_and_those_at_rest() -> None:
+def test_list_omits_unknown_partitions_and_those_without_a_reassignment() -> None:
     check("""
     > topic t 1 1 1
     > reassign t 0:2 1:2

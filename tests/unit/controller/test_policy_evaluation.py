@@ -1,4 +1,4 @@
-"""Policies are evaluated between deciding and committing, in turns, once per request."""
+"""Policies are evaluated after the decision and before the commit. Requests take turns."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ async def test_the_second_decision_places_topics_as_the_policy_saw_them() -> Non
 
 
 async def test_a_limit_holds_over_concurrent_requests() -> None:
-    """Each is checked on the image that the one before it left."""
+    """Each request is checked against the image that the previous one leaves."""
     term = Term(policies=at_most(3))
     answers = [term.submit(create_topics(), created(f"t{n}")) for n in range(10)]
     errors = [next(iter(each.values())) for each in await term.run_until(*answers)]
@@ -139,18 +139,29 @@ async def test_a_limit_holds_over_concurrent_requests() -> None:
     assert len(term.loop.image.topics) == 3
 
 
-async def test_a_limit_holds_within_one_request() -> None:
-    term = Term(policies=at_most(3))
-    (errors,) = await term.run_until(
-        term.submit(create_topics(), created(*(f"t{n}" for n in range(10))))
-    )
-    assert list(errors.values()).count(VIOLATION) == 7
+async def test_topics_are_checked_in_sequence_on_the_cluster_before_the_request() -> None:
+    """KIP-108's order, and KIP-201's ClusterState "before the request takes effect"."""
+    seen: list[tuple[str, str, set[str]]] = []
+    policies = RecordingPolicies()
+
+    async def evaluate(check: Any, cluster: ClusterState) -> None:
+        seen.append(("begins", check.topic, set(cluster.topics(True, True))))
+        await asyncio.sleep(0)
+        seen.append(("ends", check.topic, set(cluster.topics(True, True))))
+
+    policies.evaluate = evaluate  # type: ignore[method-assign]
+    term = Term(before=with_topic("before"), policies=policies)
+    await term.run_until(term.submit(create_topics(), created("c", "a", "b")))
+    steps = [(step, name) for name in "cab" for step in ("begins", "ends")]
+    assert seen == [(*step, {"before"}) for step in steps]
+    await term.run_until(term.submit(create_topics(), created("d")))
+    assert seen[-1] == ("ends", "d", {"before", "a", "b", "c"})
 
 
 async def test_a_slow_policy_delays_its_own_request_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It loses its turn; requests without checks never wait."""
+    """Its request loses its turn. Requests without checks never wait."""
     monkeypatch.setattr(policy_evaluation, "TURN_S", 0.01)
     slow = RecordingPolicies()
     go = asyncio.Event()
@@ -209,7 +220,7 @@ async def test_a_request_that_a_policy_delays_past_its_deadline_is_not_executed(
 
 @pytest.mark.parametrize("seeded", [False, True])
 async def test_a_resend_is_checked_again(seeded: bool) -> None:
-    """Unless a bug is seeded."""
+    """The seeded bug omits this check."""
     term, api = Term(policies=rejecting("b")), create_topics()
     bug = without_policies(api, lambda _context, _request: True)
     (errors,) = await term.run_until(term.submit(bug if seeded else api, created("b")))

@@ -79,11 +79,13 @@ async def test_describing_all_credentials_without_the_right_is_not_answered() ->
     all_users = DescribeUserScramCredentialsRequest(users=None)
     named_users = DescribeUserScramCredentialsRequest(users=[UserName("alice")])
     denied: Any = (object(), authorize_every_client(False))
-    odd = DescribeUserScramCredentials(*denied, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS}))
+    with_quirk = DescribeUserScramCredentials(
+        *denied, quirks=frozenset({DESCRIBE_SCRAM_DENIED_HANGS})
+    )
     with pytest.raises(NeverAnsweredError):
-        await odd.handle(a_request(50, 0), all_users)
+        await with_quirk.handle(a_request(50, 0), all_users)
     for api, request in (
-        (odd, named_users),
+        (with_quirk, named_users),
         (DescribeUserScramCredentials(*denied), all_users),
     ):
         with pytest.raises(ApiError) as refused:
@@ -92,14 +94,14 @@ async def test_describing_all_credentials_without_the_right_is_not_answered() ->
 
 
 async def test_fetching_offsets_of_no_group_is_not_answered() -> None:
-    """From version 8 on, which takes several groups."""
+    """The quirk applies from version 8 on, which takes several groups."""
     broker = CoordinatingBroker()
     enabled = frozenset({OFFSET_FETCH_NO_GROUPS_HANGS})
-    odd = OffsetFetch(broker.coordinators, authorize_every_client(True), enabled)
+    with_quirk = OffsetFetch(broker.coordinators, authorize_every_client(True), enabled)
     with pytest.raises(NeverAnsweredError):
-        await odd.handle(a_request(9, 8), OffsetFetchRequest(groups=[]))
+        await with_quirk.handle(a_request(9, 8), OffsetFetchRequest(groups=[]))
     one = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g")])
-    assert len((await odd.handle(a_request(9, 8), one)).groups) == 1
+    assert len((await with_quirk.handle(a_request(9, 8), one)).groups) == 1
 
 
 def test_topics_without_a_possible_leader_are_created() -> None:
@@ -151,7 +153,7 @@ def _plain(text: str) -> str:
 
 
 def test_a_denial_sets_the_same_messages_as_in_kafka() -> None:
-    """At the top or in each element, only for code 31, only in some APIs."""
+    """Some APIs set it, only for code 31, in the response or in each element."""
     whole = AlterPartitionReassignmentsResponse(error_code=31, error_message="x", responses=[])
     set_denial_message(45, whole, "dump")
     assert whole.error_message == "dump"

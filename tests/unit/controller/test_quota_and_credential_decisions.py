@@ -90,7 +90,7 @@ def test_quotas_are_stored_as_java_writes_numbers() -> None:
 
 @pytest.mark.parametrize("value", [-1.0, 0.5, 1e300, float("inf"), float("-inf")])
 def test_byte_rates_reject_values_outside_long(value: float) -> None:
-    """Also negative ones, because of Kafka's rounding."""
+    """They also reject negative values, because of Kafka's rounding."""
     check(f"""
     > quota user:u consumer_byte_rate={value}
     0:user=u: INVALID_REQUEST "Configuration consumer_byte_rate must be a LONG value"
@@ -159,8 +159,8 @@ def test_quotas_and_credentials_share_a_znode() -> None:
     assert record.configs == {"consumer_byte_rate": "1"}
 
 
-def test_unknown_keys_are_not_written_only_removed() -> None:
-    """Neither a credential given as a quota, nor a key written by hand."""
+def test_unknown_keys_can_only_be_removed() -> None:
+    """They are a credential given as a quota, and a key that was written by hand."""
     check("""
     > quota user:u SCRAM-SHA-256=1
     0:user=u: UNKNOWN_SERVER_ERROR
@@ -175,7 +175,7 @@ def test_unknown_keys_are_not_written_only_removed() -> None:
 
 
 def test_ip_quotas_take_addresses_and_resolvable_hosts() -> None:
-    """As Java reads addresses: without IPv6. Names are stored as written."""
+    """Addresses are read as in Java, but without IPv6. Names are stored as given."""
     check("""
     > quota ip:10.0.0.1 x= / ip:1 x= / ip:10.1 x= / ip:10.0.0.256 x= / ip:::1 x= dry
     0:ip=10.0.0.1: NONE
@@ -196,7 +196,7 @@ def test_ip_entities_that_are_not_addresses_are_host_names() -> None:
 
 
 async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only host names, at most fifty, with a timeout."""
+    """At most fifty names are looked up, only host names, with a timeout."""
     resolved: list[str] = []
 
     async def look_up(name: str) -> bool:
@@ -238,7 +238,7 @@ def test_an_empty_salted_password_fails_every_user() -> None:
 
 
 def test_secrets_are_in_records_only() -> None:
-    """Neither in outcomes nor in the response."""
+    """Outcomes and the response have none."""
     request = changing(upsertion("a"), upsertion("b", iterations=1))
     decision = CREDENTIALS.decide(CONTEXT, request, MetadataImage(), {})
     outcomes = {each.element: each.outcome for each in decision.elements}

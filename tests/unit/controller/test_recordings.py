@@ -1,7 +1,7 @@
 """A live Kafka 3.9.1's responses, replayed against the APIs in one process.
 
-The same comparison as on a cluster (tests/integration/test_fidelity.py), in seconds. Left out are
-the cases about bytes and logins.
+tests/integration/test_fidelity.py makes the same comparison on a cluster; this one takes seconds.
+The cases about bytes and logins are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEPS: Final = {
     "direct-secured": 317,
     "forwarded-secured": 317,
 }
-OTHERS: Final = ("malformed", "sasl")
+LEFT_OUT: Final = ("malformed", "sasl")
 
 
 class InProcessReplay(Replay):
@@ -49,7 +49,7 @@ def replayed(recording: str) -> tuple[InProcessCluster, Report]:
     # The forwarded recordings were taken from a broker that was not the controller.
     replay = InProcessReplay(cluster, "other" if path == "forwarded" else None)
     for case in load_cases(RECORDINGS / f"{recording}.jsonl.gz"):
-        if case["case"] not in OTHERS:
+        if case["case"] not in LEFT_OUT:
             replay.run(case)
     return cluster, replay.report
 

@@ -1,4 +1,4 @@
-"""CreateTopics and DeleteTopics: records, waits, resends, limits and rights without a recording."""
+"""CreateTopics and DeleteTopics: cases that no recording covers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_create_topics_rejects_topics_too_large_for_a_znode() -> None:
 
 
 def test_create_topics_checks_assignments_in_kafkas_order_and_then_for_usability() -> None:
-    """Kafka's checks of the assignment, the configs, then the assignments that break Kafka."""
+    """The order is Kafka's checks of the assignment, the configs, assignments that break Kafka."""
     check("""
     > create t assign=-1:1 retention.ms=long
     t: INVALID_CONFIG "Invalid value long for configuration retention.ms: Not a number of type LONG"
@@ -233,7 +233,7 @@ def test_delete_topics_deletes_a_topic_named_twice_once() -> None:
 
 
 def test_delete_topics_reports_a_timeout_in_the_first_entry_of_a_topic_only() -> None:
-    """As Kafka: further entries stay NONE."""
+    """As in Kafka, further entries stay NONE."""
     check("""
     > topic t 1,2
     > delete t none t id:t timeout=0 late response

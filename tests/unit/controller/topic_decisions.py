@@ -57,7 +57,7 @@ def context(
 
 
 def without(*denied: str) -> Authorize:
-    """Everything is allowed but `OPERATION TYPE`."""
+    """Allow everything except each denied `OPERATION TYPE`."""
     return lambda operation, kind, name: f"{operation} {kind}" not in denied
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from bridgehead.cluster import zookeeper_alone
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.exit_codes import ExitCode
 from deploy import kill_controller, offline, prerequisites, spark
 from deploy.compose_plugin import main_mirrors
 
@@ -26,12 +27,14 @@ pyspark==4.3.0 \\
 
 
 def test_only_locally_built_wheels_get_a_new_digest() -> None:
-    assert offline.locked_again(LOCK, {"pyspark": "dd"}) == LOCK.replace("sha256:cc", "sha256:dd")
+    assert offline.with_built_digests(LOCK, {"pyspark": "dd"}) == LOCK.replace(
+        "sha256:cc", "sha256:dd"
+    )
 
 
 def test_package_missing_in_the_lock_is_an_error() -> None:
     with pytest.raises(offline.CannotBuildError, match="does not name spark"):
-        offline.locked_again(LOCK, {"spark": "dd"})
+        offline.with_built_digests(LOCK, {"spark": "dd"})
 
 
 def test_lock_is_split_without_loss() -> None:
@@ -71,7 +74,7 @@ Components: main
 
 @pytest.mark.parametrize("text", [ONE_LINE, FIELDS])
 def test_debian_mirror_of_the_machine_is_found(text: str) -> None:
-    """In both of apt's formats."""
+    """It is found in both of apt's formats."""
     assert main_mirrors(text)[0] == "http://mirror.example/debian"
 
 
@@ -153,7 +156,7 @@ def answers(**outputs: tuple[int, str]) -> prerequisites.Run:
         ),
         (
             answers(docker_version=(1, "permission denied while trying to connect")),
-            ["You may not use the Docker engine: sudo usermod -aG docker $USER, and log in again"],
+            ["The Docker engine denies access: sudo usermod -aG docker $USER, and log in again"],
         ),
         (
             answers(docker_compose=(1, "")),
@@ -206,7 +209,7 @@ def test_machine_that_cannot_build_has_its_own_exit_status(
 
 
 def test_spark_worker_offers_configured_resources() -> None:
-    """Its container's root is read-only."""
+    """Its work directory is in /tmp, because its container's root is read-only."""
     arguments = spark.command(
         "worker", "w", {"SPARK_WORKER_CORES": "3", "SPARK_WORKER_MEMORY": "2g"}
     )
@@ -250,4 +253,4 @@ def test_kill_controller_kills_nothing_without_an_active_controller(
 ) -> None:
     monkeypatch.setattr(kill_controller.subprocess, "run", None)
     monkeypatch.setattr(kill_controller, "_health", lambda _port: "no active controller is known")
-    assert kill_controller.main() == 2
+    assert kill_controller.main() == ExitCode.CANNOT_RUN

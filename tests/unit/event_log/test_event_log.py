@@ -104,7 +104,7 @@ def test_every_kind_has_fields() -> None:
 def test_a_full_disk_loses_no_lines(
     log: FileEventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The flush after it continues inside the line where the disk became full."""
+    """The next flush continues in the middle of the line that did not fit on the disk."""
     log.append(ClaimSent(epoch=1))
     log.append(ClaimSent(epoch=2))
     write, room = os.write, [100, 0, 10, 10_000]
@@ -138,7 +138,7 @@ def test_a_full_buffer_on_a_full_disk_takes_no_event(
 
 
 def test_a_lone_surrogate_is_escaped(log: FileEventLog, tmp_path: Path) -> None:
-    """For example, from a principal builder of a user."""
+    """A user's principal builder can return one, for example."""
     identity = (1, "abc", 7)
     log.append(EnvelopeReceived(request_id="r", identity=identity, attempt=1, sender="U:\ud800b"))
     log.append(MetricsSnapshot(values={"\udfff": 1.0}))

@@ -45,7 +45,7 @@ def test_fence_is_not_required_of_elections_registrations_and_start_up() -> None
 
 
 def test_fenced_write_of_another_session_is_a_violation() -> None:
-    """A former controller that read the new epoch."""
+    """The session belongs to a former controller that has read the new epoch."""
     write = multi(2, check(), create("/brokers/topics/orders"), session=OTHER_SESSION)
     (violation,) = violations("W1", [write])
     assert violation == (

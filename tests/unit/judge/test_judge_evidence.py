@@ -19,7 +19,7 @@ from cluster_model.znodes import BRIDGEHEAD_PATHS, START_UP_PATHS
 from event_log.commits import START_UP
 from event_log.evidence import MANIFEST, RunDescription
 from event_log.seals import Seal
-from event_log.verdicts import out_of_reach
+from event_log.verdicts import Verdict, out_of_reach
 from judge.__main__ import main
 from judge.evidence.__main__ import main as evidence_main
 from judge.evidence.lines import parse_object
@@ -27,7 +27,9 @@ from judge.evidence.merge import merge
 from judge.evidence.reading import EvidenceError, read_sealed
 from judge.evidence.run_lookup import find_runs, read_run
 from judge.evidence.sealing import without_tail
+from judge.history import History
 from judge.transaction_log import LoggedOperation, Transaction
+from judge.verdicts import judge
 from tests import golden_histories
 
 RECORDED = Path(__file__).parents[2] / "data" / "zookeeper_transactions.bin"
@@ -45,7 +47,7 @@ def _log(zxids: Sequence[int], paths: Sequence[str] = ()) -> bytes:
 
 
 def _run(folder: Path, *, logs: Sequence[bytes] = (), **fields: Any) -> Path:
-    """Write a cluster's folder with one unsealed run: a complete boot, members' logs."""
+    """Write a cluster's folder with one unsealed run: a complete boot and the members' logs."""
     run = folder / "evidence" / "run=r"
     members = [folder / "zookeeper" / str(number) for number in range(len(logs))]
     for member, log in zip(members, logs, strict=True):
@@ -117,6 +119,15 @@ def test_operations_outside_the_chroot_are_omitted(tmp_path: Path) -> None:
     found = [operation.path for commit in commits for operation in commit.operations]
     assert found == ["/config/topics/b"]
     assert [commit.zxid for commit in commits] == [1, 2, 3, 4]
+
+
+def test_unreadable_outcome_of_another_program_is_a_foreign_write(tmp_path: Path) -> None:
+    """It neither stops the judge nor counts as an outcome."""
+    _run(tmp_path, logs=[_log([1], ["/bridgehead/outcomes/x"])])
+    evidence = read_run(tmp_path)
+    assert [commit.outcomes for commit in evidence.commits] == [[]]
+    (found,) = (each for each in judge(History(evidence)) if each.row.property == "W6")
+    assert found.row.verdict is Verdict.FAIL
 
 
 def test_transactions_before_the_first_dump_are_omitted(tmp_path: Path) -> None:
@@ -243,7 +254,7 @@ def test_nodes_create_exactly_the_start_up_paths() -> None:
 
 
 def test_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Verdicts with their rows, files with their lines, gaps."""
+    """The document has the verdict, the gaps and a row for each property."""
     golden = golden_histories.load("event_missing")
     golden_histories.expand(golden, tmp_path)
     assert main([str(tmp_path), "--json"]) == 3

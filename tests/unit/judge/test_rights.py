@@ -1,4 +1,4 @@
-"""The judges' own table of rights agrees with the brokers' table of APIs; their own authorizer."""
+"""The judges' own table of rights agrees with the brokers' table of APIs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_rights_depend_on_the_element() -> None:
 
 @pytest.mark.parametrize("entry", ['"x"', "7", "null", "[]"])
 def test_an_acl_that_is_no_object_grants_nothing(entry: str) -> None:
-    """It was written by hand. The entries beside it count."""
+    """Such an entry was written by hand. The other entries of its znode still apply."""
     access = Access("User:a", "h", "Read", "Topic", "t")
     good = {"principal": "User:a", "host": "*", "operation": "Read", "permissionType": "Allow"}
     for acls, allowed in ((entry, False), (f"{entry},{json.dumps(good)}", True)):

@@ -1,6 +1,7 @@
-"""Evidence that was changed afterwards gives no better verdict than UNKNOWN, in both judges.
+"""Both judges detect changed evidence: they reject the run or return UNKNOWN.
 
-The run fails F1. Each tampering hides that.
+The run fails F1, and each change hides that. The tests also show the two cases that pass: a run
+that is sealed again when there is no key, and an unsealed run with `--unsealed`.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def pipeline_verdict(
         (False, hide_violation, (), REJECTED, ""),
         (False, remove_manifest, (), Verdict.UNKNOWN, UNSEALED),
         (False, remove_manifest, ("--unsealed",), Verdict.PASS, ""),
-        # The digests do not protect from this; a key does.
+        # The digests do not protect against this; a key does.
         (False, seal_again, (), Verdict.PASS, ""),
         (False, nothing, ("--seal-key",), Verdict.FAIL, UNSIGNED),
         (True, nothing, ("--seal-key",), Verdict.FAIL, ""),
@@ -156,7 +157,7 @@ def pipeline_verdict(
         (True, change_manifest, ("--seal-key",), REJECTED, ""),
     ],
 )
-def test_tampering_gives_no_better_verdict(
+def test_changed_evidence_passes_only_without_a_seal_or_key(
     signed: bool,
     tamper: Callable[[Path], None],
     options: tuple[str, ...],
@@ -182,7 +183,7 @@ def test_tampering_gives_no_better_verdict(
 
 
 def test_no_property_of_an_unsealed_run_passes(tmp_path: Path) -> None:
-    """Properties without witnesses, and those that allow gaps, included."""
+    """Neither do properties without witnesses, nor those that allow gaps."""
     run = failing_run(tmp_path, None)
     remove_manifest(run)
     rows = [each.row for each in judge(History(read_run(run)))]
@@ -203,7 +204,7 @@ def test_no_property_of_an_unsealed_run_passes(tmp_path: Path) -> None:
         ("folder", 0o700, "is not a regular file."),
     ],
 )
-def test_key_file_that_cannot_be_used_is_one_sentence(
+def test_an_unusable_key_file_is_an_error_of_one_sentence(
     content: bytes | str | None,
     mode: int,
     sentence: str,
@@ -242,7 +243,7 @@ def test_key_and_unsealed_exclude_each_other(
     assert "exclude each other" in capsys.readouterr().err
 
 
-def test_judge_says_what_was_not_checked(
+def test_judge_names_the_missing_checks_of_the_seal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = failing_run(tmp_path, key_file(tmp_path / "key"))

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from broker_proxy.authentication.principals import AuthenticationContext
 from cluster_model.acl_authorizer import CLASS_NAME
+from cluster_model.principal import KafkaPrincipal
+from envelope.principal_serde import (
+    CustomPrincipalSerde,
+    DefaultPrincipalSerde,
+    FakePrincipalSerde,
+)
 from node.config import NodeConfigError, read_config
+from node.security import build_serde
 
 GOOD = "broker.id=1\nzookeeper.connect=127.0.0.1:2181\n"
 
@@ -27,6 +35,61 @@ def test_listeners_default_to_loopback() -> None:
 def test_authorizer_that_cannot_be_built_is_an_error(properties: str, message: str) -> None:
     with pytest.raises(NodeConfigError, match=message):
         read_config(GOOD + properties)
+
+
+class NamesOnly:
+    """A principal builder without a serialized form."""
+
+    def build(self, context: AuthenticationContext) -> KafkaPrincipal:
+        return KafkaPrincipal("User", "somebody")
+
+
+class Serializes(NamesOnly):
+    def serialize(self, principal: KafkaPrincipal) -> bytes:
+        return principal.name.encode()
+
+
+class SerializesBoth(Serializes):
+    def deserialize(self, data: bytes) -> KafkaPrincipal:
+        return KafkaPrincipal("User", data.decode())
+
+
+@pytest.mark.parametrize("key", ["", "listener.name.plaintext."])
+@pytest.mark.parametrize("name", ["NamesOnly", "Serializes"])
+def test_a_forwarding_broker_needs_a_builder_that_serializes_principals(
+    key: str, name: str
+) -> None:
+    """KIP-590: there is no default for a custom builder."""
+    builder = f"{key}principal.builder.class={__name__}.{name}"
+    config = read_config(f"{GOOD}listeners=PLAINTEXT://:0\n{builder}")
+    with pytest.raises(NodeConfigError) as caught:
+        build_serde(config)
+    lacks = "deserialize" if name == "Serializes" else "serialize and deserialize"
+    assert str(caught.value) == (
+        f"{builder} lacks {lacks}: a broker that forwards requests needs the methods serialize "
+        "and deserialize, which put the client's principal into an Envelope (KIP-590)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("properties", "serde"),
+    [
+        ("principal.builder.class={}SerializesBoth", CustomPrincipalSerde),
+        ("", DefaultPrincipalSerde),
+        # They forward no principals of this builder.
+        (
+            "principal.builder.class={}NamesOnly\nbridgehead.forwarding.principals=fake",
+            FakePrincipalSerde,
+        ),
+        (
+            "principal.builder.class={}NamesOnly\ninter.broker.protocol.version=3.3",
+            DefaultPrincipalSerde,
+        ),
+    ],
+)
+def test_other_brokers_start_with_any_builder(properties: str, serde: type) -> None:
+    config = read_config(GOOD + properties.format(f"{__name__}."))
+    assert type(build_serde(config)) is serde
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from node.policies import (
 )
 
 HERE = __name__
-NOBODY = FixedClusterState()
+EMPTY_CLUSTER = FixedClusterState()
 
 
 class Recorder(CreateTopicPolicy):
@@ -142,8 +142,8 @@ async def test_create_policy_receives_counts_or_assignments() -> None:
         creation(ANONYMOUS, "t", ((1, 2),), {"retention.ms": "5"}, generated)
         for generated in (True, False)
     )
-    for question in (placed, given):
-        assert await policies.evaluate(question, NOBODY) is None
+    for check in (placed, given):
+        assert await policies.evaluate(check, EMPTY_CLUSTER) is None
     configs = {"retention.ms": "5"}
     assert Recorder.seen == [
         CreateTopicPolicy.RequestMetadata("t", 1, 2, None, configs),
@@ -152,13 +152,16 @@ async def test_create_policy_receives_counts_or_assignments() -> None:
 
 
 async def test_config_policy_receives_the_entries_of_the_request() -> None:
-    """Not the merged configs."""
+    """It does not receive the merged configs."""
     policies = load(alter="ConfigRecorder")
     merged = RequestedTopicState(1, 1, configs={"retention.ms": "5", "flush.ms": "7"})
     ConfigRecorder.seen = []
     changed = {"flush.ms": "7", "segment.ms": None}
-    assert await policies.evaluate(AlterTopicConfigs("t", None, merged, changed), NOBODY) is None
-    error = await policies.evaluate(AlterBrokerConfigs("1", {"retention.ms": "5"}), NOBODY)
+    assert (
+        await policies.evaluate(AlterTopicConfigs("t", None, merged, changed), EMPTY_CLUSTER)
+        is None
+    )
+    error = await policies.evaluate(AlterBrokerConfigs("1", {"retention.ms": "5"}), EMPTY_CLUSTER)
     assert (error.error, error.message) == (ErrorCode.POLICY_VIOLATION, "not the retention")
     assert ConfigRecorder.seen == [
         AlterConfigPolicy.RequestMetadata(ConfigResource("TOPIC", "t"), changed),
@@ -166,11 +169,35 @@ async def test_config_policy_receives_the_entries_of_the_request() -> None:
     ]
 
 
+class ForTopicsAndConfigs(CreateTopicPolicy, AlterConfigPolicy):
+    """One class that implements both older interfaces."""
+
+    instances: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        ForTopicsAndConfigs.instances += 1
+
+    def validate(self, request_metadata: Any) -> None:
+        if isinstance(request_metadata, CreateTopicPolicy.RequestMetadata):
+            raise PolicyViolationException(f"topic {request_metadata.topic}")
+        assert isinstance(request_metadata, AlterConfigPolicy.RequestMetadata)
+        raise PolicyViolationException(f"configs of {request_metadata.resource.name}")
+
+
+async def test_one_class_can_implement_both_older_policies() -> None:
+    """KIP-108: both configs must still be set. Each has its own instance."""
+    policies = load(create="ForTopicsAndConfigs", alter="ForTopicsAndConfigs")
+    assert ForTopicsAndConfigs.instances == 2
+    created = await policies.evaluate(creation(ANONYMOUS, "t", ((1, 2),), {}, True), EMPTY_CLUSTER)
+    altered = await policies.evaluate(AlterBrokerConfigs("1", {"retention.ms": "5"}), EMPTY_CLUSTER)
+    assert (created.message, altered.message) == ("topic t", "configs of 1")
+
+
 async def test_new_policy_ignores_broker_configs() -> None:
     """KIP-201 is about topics."""
     policies = load_policies({MANAGEMENT: "bridgehead.policy.limits.TopicLimits"}, 1000)
     assert policies is not None
-    assert await policies.evaluate(AlterBrokerConfigs("1", {"x": "1"}), NOBODY) is None
+    assert await policies.evaluate(AlterBrokerConfigs("1", {"x": "1"}), EMPTY_CLUSTER) is None
 
 
 def test_only_the_new_policy_checks_delete_records() -> None:

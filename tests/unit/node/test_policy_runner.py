@@ -80,7 +80,7 @@ async def test_slow_call_times_out_without_blocking_the_loop() -> None:
 
 
 async def test_calls_in_progress_are_bounded() -> None:
-    """Threads cannot be stopped."""
+    """A bound is needed, because threads cannot be stopped."""
     runner, over = PolicyRunner("p", 1), threading.Event()
     for _ in range(CALLS_MAX):
         assert isinstance(await runner.run(over.wait), ApiError)  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ async def test_calls_in_progress_are_bounded() -> None:
     assert time.monotonic() - began < 30
     over.set()
     async with asyncio.timeout(10):
-        while await runner.run(lambda: None, 60_000) is not None:  # any condition at all
+        while await runner.run(lambda: None, 60_000) is not None:  # until a call is free
             await asyncio.sleep(0.001)
 
 
@@ -113,7 +113,7 @@ async def test_busy_policy_does_not_stop_the_loop() -> None:
 
 
 async def test_close_calls_the_policy_once_and_ends_idle_threads() -> None:
-    """Also if the policy fails to close."""
+    """This includes a policy that fails to close."""
     runner, closed = PolicyRunner("p", 1000), []
     await runner.run(lambda: None)
     await runner.close(lambda: closed.append(threading.current_thread()))
@@ -121,3 +121,13 @@ async def test_close_calls_the_policy_once_and_ends_idle_threads() -> None:
     thread.join(10)
     assert not thread.is_alive()
     await PolicyRunner("p", 1000).close(violate)
+
+
+async def test_close_calls_the_policy_although_every_call_is_stuck() -> None:
+    """KIP-201: on shutdown the policy releases its resources."""
+    runner, over, closed = PolicyRunner("p", 1), threading.Event(), []
+    for _ in range(CALLS_MAX):
+        assert isinstance(await runner.run(over.wait), ApiError)  # type: ignore[arg-type]
+    await runner.close(lambda: closed.append("closed"))
+    over.set()
+    assert closed == ["closed"]

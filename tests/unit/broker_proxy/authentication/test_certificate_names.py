@@ -87,7 +87,7 @@ OF_JAVA: list[tuple[Names, str]] = [
 
 
 @pytest.mark.parametrize(("names", "text"), OF_JAVA)
-def test_certificate_names_equal_javas(names: Names, text: str) -> None:
+def test_certificate_names_equal_those_of_java(names: Names, text: str) -> None:
     assert certificate_name(certificate(names)) == text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridgehead.cluster.security_sections import format_jaas
-from broker_proxy.authentication.jaas import parse_jaas
+from bridgehead.jaas import parse_jaas
 from broker_proxy.authentication.listener_security import (
     Sources,
     build_mechanisms,

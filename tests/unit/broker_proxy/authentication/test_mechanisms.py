@@ -107,12 +107,12 @@ def test_scram_rejects_wrong_proofs(spoil: Callable[[bytes], bytes]) -> None:
 
 def test_scram_rejects_a_replayed_exchange() -> None:
     server, client = scram_server(USERS), ScramClient("alice", "pencil")
-    overheard = client.final(server.evaluate(client.first()))
-    server.evaluate(overheard)
+    recorded = client.final(server.evaluate(client.first()))
+    server.evaluate(recorded)
     later = scram_server(USERS, first_nonce=2)
     challenge = later.evaluate(client.first())
     with pytest.raises(SaslError, match="nonce"):
-        later.evaluate(overheard)
+        later.evaluate(recorded)
     with pytest.raises(SaslError, match="nonce"):
         later.evaluate(client.final(challenge, nonce="cn"))
     later.evaluate(client.final(challenge))

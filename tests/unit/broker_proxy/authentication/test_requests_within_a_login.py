@@ -26,7 +26,7 @@ from tests.unit.broker_proxy.authentication.clients import authenticator, handsh
 
 DATA: Final = Path(__file__).parents[3] / "data" / "requests_within_a_login.jsonl.gz"
 DIFFERENCES: Final = Path(__file__).parents[4] / "docs" / "differences.md"
-# docs/differences.md: `login-out-of-turn`. AddPartitionsToTxn in its first versions.
+# docs/differences.md: `login-out-of-turn`. Of AddPartitionsToTxn only the first versions differ.
 CLOSED: Final = {
     "PRODUCE",
     "LEADER_AND_ISR",

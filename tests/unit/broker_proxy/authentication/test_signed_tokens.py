@@ -81,7 +81,7 @@ def test_a_token_signed_by_a_known_key_is_valid(keys: Path) -> None:
         "." * 40_000,
     ],
 )
-def test_other_tokens_are_rejected_without_their_text(keys: Path, token: str) -> None:
+def test_invalid_tokens_are_rejected_and_errors_do_not_contain_them(keys: Path, token: str) -> None:
     check = validator(keys, expected_issuer="us", expected_audience="kafka")
     with pytest.raises(TokenRefusedError) as refused:
         check(token)

@@ -1,0 +1,84 @@
+"""A report about /controller that arrives while ZooKeeper decides this node's election."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from broker_proxy.watcher import ControllerAddress
+from cluster_model.principal import ANONYMOUS
+from controller.services import ControllerState
+from node.controller_follower import ControllerFollower
+
+ME, OTHER = ControllerAddress(1, None), ControllerAddress(2, None)
+
+
+class Candidate:
+    """Wins its election. `report` arrives before ZooKeeper's reply; `truth` is in ZooKeeper."""
+
+    follower: ControllerFollower
+
+    def __init__(self, report: ControllerAddress | None, truth: ControllerAddress | None) -> None:
+        self.report, self.truth = report, truth
+        self.state = ControllerState.STANDBY
+        self.elected = asyncio.Event()
+
+    async def elect(self) -> bool:
+        self.state = ControllerState.CLAIMING
+        self.follower.controller_changed(self.report)
+        await asyncio.sleep(0)
+        self.state = ControllerState.LOADING
+        self.elected.set()
+        return True
+
+    def read_controller(self) -> None:
+        """Report what ZooKeeper holds now."""
+        self.follower.controller_changed(self.truth)
+
+    async def superseded(self) -> None:
+        """As in `Controller`, a claim cannot be given up before ZooKeeper's reply."""
+        if self.state is ControllerState.LOADING:
+            self.state = ControllerState.STANDBY
+
+
+class OwnState:
+    broker_id = 1
+    hello = None
+
+
+class Forwarding:
+    def set_target(self, target: object) -> None:
+        """See ForwardingManager."""
+
+
+@pytest.mark.parametrize(
+    ("report", "truth", "state"),
+    [
+        pytest.param(OTHER, OTHER, ControllerState.STANDBY, id="another broker"),
+        pytest.param(None, None, ControllerState.STANDBY, id="deleted after the election"),
+        pytest.param(None, ME, ControllerState.LOADING, id="deleted before the election"),
+        pytest.param(ME, ME, ControllerState.LOADING, id="this broker"),
+    ],
+)
+async def test_an_elected_controller_resigns_unless_controller_names_it(
+    report: ControllerAddress | None, truth: ControllerAddress | None, state: ControllerState
+) -> None:
+    candidate = Candidate(report, truth)
+    parts: Any = {"cache": None, "on_update": None, "applied_zxid": None, "is_registered": None}
+    parts["read_controller"] = candidate.read_controller
+    follower = candidate.follower = ControllerFollower(
+        state=cast(Any, OwnState()),
+        controller=cast(Any, candidate),
+        forwarding=cast(Any, Forwarding()),
+        pinned=None,
+        principal=ANONYMOUS,
+        credentials=None,
+        **parts,
+    )
+    follower.controller_changed(None)  # starts the election
+    await candidate.elected.wait()
+    await asyncio.sleep(0)  # A resignation runs in its own task.
+    await follower.stop()
+    assert candidate.state is state
