@@ -142,6 +142,7 @@ class BridgeheadConfig:
     request_log = _Value("bridgehead.request.log", str)
     authorizer_log = _Value("bridgehead.authorizer.log", str)
     policy_timeout_ms = _Value("bridgehead.policy.timeout.ms", int)
+    data_plane_enabled = _Value("bridgehead.data.plane", _is_true)
     fake_principals = _Value("bridgehead.forwarding.principals", "fake".__eq__)
 
     def text(self, name: str, listener_name: str | None = None) -> str:
