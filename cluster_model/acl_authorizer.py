@@ -1,4 +1,4 @@
-"""The default authorizer, equal to Kafka's AclAuthorizer (docs/kafka/acls.md#decision).
+"""The default authorizer. It decides as Kafka's AclAuthorizer (docs/kafka/acls.md#decision).
 
 DENY takes precedence over ALLOW. Without a matching ACL, access is denied, unless the resource has
 no ACLs and `allow.everyone.if.no.acl.found` is true. Super users may do everything.
@@ -26,7 +26,7 @@ SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 _WILDCARD_PRINCIPAL: Final = "User:*"
 _WILDCARD: Final = "*"
-# Operations whose ALLOW implies the key; DENY implies nothing.
+# Each operation that others imply, with the operations whose ALLOW implies it. A DENY implies none.
 _IMPLIED_BY: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     "DESCRIBE": ("DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"),
     "DESCRIBE_CONFIGS": ("DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
@@ -67,7 +67,7 @@ class AclAuthorizer:
     def authorize_by_resource_type(
         self, requester: Requester, operation: Operation, resource_type: ResourceType, acls: Acls
     ) -> Verdict:
-        """See Authorizer; docs/kafka/acls.md. As in Kafka, operations imply no others here."""
+        """See Authorizer; docs/kafka/acls.md. As in Kafka, no operation implies another here."""
         principal = str(requester.principal)
         if principal in self._super_users:
             return _super_user(principal)

@@ -73,7 +73,7 @@ BRIDGEHEAD_CONFIGS: Final[Mapping[str, BridgeheadKey]] = _read_table()
 
 
 def is_own(name: str) -> bool:
-    """Return whether a name is one of ours, for the broker or for a listener."""
+    """Return whether a name is a `bridgehead.*` config, with or without a listener prefix."""
     return name.startswith("bridgehead.") or _LISTENER.fullmatch(name) is not None
 
 

@@ -105,7 +105,7 @@ def _ip_resource(stored: Mapping[str, str], resolvable: Container[str]) -> Confi
 
 
 def _is_ip(text: str) -> bool:
-    """Return whether Java accepts an IPv4 address, such as `10.1` for `10.0.0.1`."""
+    """Return whether Java accepts a text as an IPv4 address; `10.1`, for example, is `10.0.0.1`."""
     parts = text.split(".")
     if len(parts) > 4 or not all(part.isascii() and part.isdigit() for part in parts):
         return False
@@ -195,9 +195,9 @@ def governing_level(
 ) -> tuple[Level, float | None]:
     """Return the level whose quota applies to a client, and its rate (None: unlimited).
 
-    The most specific entity with a rate determines the level (KIP-55): user and client id, then
-    user, then client id; in each, a name precedes the default. Only entities of that level supply
-    the rate.
+    The most specific entity with a rate determines the level (KIP-55): user and client id before
+    user, user before client id; within each, an entity with a name before the default entity. The
+    rate is that of an entity of this level.
     """
     stored = sanitize(user)
     client = None if client_id is None else sanitize(client_id)

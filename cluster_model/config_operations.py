@@ -1,7 +1,7 @@
 """The operations of IncrementalAlterConfigs on stored configs (docs/kafka/configs.md).
 
 The receiving broker applies them to validate a change of a BROKER; the controller applies them to
-decide the change. A request that is wrapped whole (KIP-590's draft) is checked at the controller.
+decide the change. In the drafted dialect the controller makes the checks of the receiving broker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Operation(NamedTuple):
 
 
 def check_shape(operations: Sequence[Operation]) -> None:
-    """Raise ApiError for a duplicate config, or for a null value other than that of DELETE."""
+    """Raise ApiError for a duplicate config, or for a null value in an operation but DELETE."""
     if len({operation.name for operation in operations}) < len(operations):
         raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     nulls = [

@@ -1,8 +1,8 @@
 """The znode changes below /config that a config record causes.
 
-The znode of a topic or broker stays when it has no configs. That of a user, client or ip is
-deleted, unless it has clients below. Removing the last client of a user also removes its `clients`
-znode, and the user's znode if it is empty (docs/kafka/znodes.md#config-znodes).
+The znode of a topic or broker stays when it has no configs. The znode of a user, client or ip is
+deleted then, unless there are clients below it. Removing the last client of a user also removes its
+`clients` znode, and the user's znode if it is empty (docs/kafka/znodes.md#config-znodes).
 `MetadataImage.replay` and `controller.store.plan` both use these changes.
 """
 

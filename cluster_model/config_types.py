@@ -111,7 +111,7 @@ def java_double_text(value: float) -> str:
 
 
 def _shown(value: ConfigValue) -> str:
-    """Return a value as Kafka formats it in exception texts: lists in brackets."""
+    """Return a value as Kafka formats it in exception texts, where a list is in brackets."""
     return f"[{', '.join(value)}]" if isinstance(value, tuple) else str(render(value))
 
 

@@ -20,7 +20,7 @@ TOKEN_WRITES: Final = frozenset(
         ApiKey.EXPIRE_DELEGATION_TOKEN,
     }
 )
-# The APIs with forwarded versions in KIP-590: brokers wrote their changes before it.
+# The APIs that got new versions for forwarding in KIP-590. Before it, brokers wrote their changes.
 WRITTEN_BY_BROKERS: Final = frozenset(
     key for key, spec in API_SPECS.items() if spec.forwarded_below is not None
 )
@@ -28,10 +28,10 @@ DIRECT_PARENT: Final = "/bridgehead/direct"
 
 
 class DirectWriterZnode:
-    """/bridgehead/direct/<broker>-<session>: ephemeral, the outcomes of that broker's last multi.
+    """/bridgehead/direct/<broker>-<session>: ephemeral, the outcomes of the session's last multi.
 
-    It is created when the session opens, and set by each of its multis. Its version counts the
-    multis, so that a multi without a reply can be resent safely. In ZooKeeper's transaction log it
+    It is created when the session opens. Each multi of the session sets it, so its version counts
+    the multis, and a multi without a reply can be resent safely. In ZooKeeper's transaction log it
     identifies the request of each write.
     """
 

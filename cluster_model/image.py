@@ -114,7 +114,7 @@ class MetadataImage:
     acls: AclSet = NO_ACLS
     tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id
     acl_versions: Map[ResourcePattern, int] = field(default_factory=Map)  # znode versions
-    # Known znode versions of `configs`; they reveal writes of brokers below the bridge release.
+    # The known znode versions of `configs`, to detect writes by brokers below the bridge release.
     config_versions: Map[ConfigResource, int] = field(default_factory=Map)
 
     def config(self, entity_type: str, entity_name: str) -> Mapping[str, str]:
@@ -310,7 +310,7 @@ class _Replay:
             self._user_clients[user] = clients - {client} if gone else clients | {client}
 
     def _written(self, resource: ConfigResource) -> None:
-        """Count a write before it is applied: a new znode has version 0."""
+        """Increment the znode's known version before a write; a new znode has version 0."""
         if resource not in self._configs:
             self._config_versions[resource] = 0
         elif resource in self._config_versions:

@@ -18,4 +18,4 @@ def mutation_rate(resource: ConfigResource, configs: Mapping[str, str]) -> float
     try:
         return float(text)
     except ValueError:
-        return None  # Written by hand; Kafka ignores it too.
+        return None  # Not a number, so written by hand. Kafka ignores it too.

@@ -1,4 +1,4 @@
-"""Principals and topics as policies see them (KIP-201), on the controller and on the leaders."""
+"""Principals and topics as policies see them (KIP-201)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Harmful behaviours of Kafka 3.9 that are reproduced only when `bridgehead.quirks` names them.
+"""Harmful behaviours of Kafka 3.9 that a broker reproduces only if `bridgehead.quirks` names them.
 
 There are three kinds: a request that never gets a response, a response that leaks information, and
 accepted input that later harms the controller. Enable a quirk to test how a client handles it;

@@ -1,9 +1,9 @@
 """The steps of a partition reassignment (docs/kafka/partitions.md). Pure functions.
 
-During a reassignment, `replicas` has the target replicas followed by the other old ones, `adding`
-the new ones and `removing` the old ones that will be removed. There is no data plane, so a live
-replica counts as caught up: new replicas join the ISR as soon as they are live, and
-when the ISR has all target replicas, the old ones are removed.
+During a reassignment, `replicas` has the target replicas, followed by the old ones that are no
+target. `adding` has the replicas that are added, `removing` those that will be removed. There is no
+data plane, so a live replica counts as caught up: new replicas join the ISR as soon as they are
+live. When the ISR has all target replicas, the old ones are removed.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ def reassigned(topic: Topic, changes: Mapping[int, PartitionAssignment]) -> Assi
 def begin(
     state: PartitionState, after: PartitionAssignment, live: Container[int], controller_epoch: int
 ) -> PartitionState:
-    """Return the state at the start of `after`, without the replicas that it does not have.
+    """Return the partition's state when the reassignment `after` starts.
 
-    Those were added by an overridden reassignment. The leader epoch always increases, which is how
-    Kafka notifies the replicas.
+    Replicas that `after` does not have leave the ISR: an overridden reassignment had added them.
+    The leader epoch always increases; this is how Kafka notifies the replicas.
     """
     return _narrowed(state, after.replicas, after.target, live, controller_epoch)
 

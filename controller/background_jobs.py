@@ -1,8 +1,8 @@
 """The controller's background jobs, in steps small enough not to delay requests.
 
-A job is a generator. Each step reads the current image and yields the records of one multi, which
-the loop commits before anything else; so a job never works on a stale image. An empty list only
-lets the loop continue.
+A job is a generator. Each step reads the current image and yields the records of one multi. The
+loop commits them before it does anything else, so a job never works on a stale image. A job yields
+an empty list to let the loop handle requests.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _react(
     records: list[Record],
     unclean: UncleanElection,
 ) -> int:
-    """Add records from partition `first` on, at most for one multi; return the next partition."""
+    """Add the records of partitions from `first` on, up to one multi; return where it stopped."""
     if topic.name in image.deletions:
         return len(topic.states)
     live, epoch = image.brokers, image.controller_epoch

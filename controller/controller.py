@@ -154,7 +154,7 @@ class Controller:
             await self.resign("/controller no longer names this broker")
 
     async def expire(self) -> None:
-        """Have ZooKeeper expire the controller session (for chaos runs)."""
+        """Make ZooKeeper expire the controller session (for chaos runs)."""
         if self._store is not None:
             await self._store.expire()
 
@@ -226,7 +226,7 @@ class Controller:
         )
 
     def batch_received(self, peer: Sender, lowest_unfinished: int, applied_zxid: int) -> None:
-        """A broker has finished its requests below a sequence, and has applied a zxid."""
+        """A broker reported its lowest unfinished sequence and the zxid that it has applied."""
         if self._term is not None:
             incarnation = peer.hello.broker_id, peer.hello.incarnation
             self._term.loop.outcomes.raise_floor(incarnation, lowest_unfinished)

@@ -2,9 +2,9 @@
 
 As in Kafka, a response can wait for the controller's own image
 (docs/kafka/requests.md#waiting-for-a-result). With `bridgehead.metadata.blocking=cluster` it also
-waits until every live broker has applied the change, as KIP-4 asks: after success a client finds
-the change at any broker. A failed broker stops delaying responses when ZooKeeper drops its
-registration.
+waits until every live broker has applied the change, as KIP-4 requires: after a successful response
+a client sees the change on every broker. A failed broker delays responses until ZooKeeper removes
+its registration.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class DelayedResponses:
         flush: Callable[[], None],
         waits_for_brokers: bool,
     ) -> None:
-        """`waits_for_brokers`: a success waits until every live broker has applied it."""
+        """`waits_for_brokers`: hold a success until every live broker has applied the change."""
         self._callbacks = callbacks
         self._image = image
         self._lease_holds = lease_holds
@@ -114,7 +114,7 @@ class DelayedResponses:
             asyncio.get_running_loop().call_later(timeout_s, self._time_out_image_wait, pending)
 
     def published(self, changed: Iterable[str]) -> None:
-        """The image has changes of these topics."""
+        """The image has changed in these topics."""
         image = self._image()
         for pending in self._image_waits.reached(image, changed):
             pending.zxid = image.zxid  # the transaction that met the last condition
@@ -126,7 +126,7 @@ class DelayedResponses:
             self.brokers_changed()
 
     def brokers_changed(self) -> None:
-        """A broker has applied more, or is no longer live."""
+        """A broker has applied a newer zxid, or is no longer live: send what is now complete."""
         if self._zxids is None:
             return
         ready = self._zxids.ready(self._image())

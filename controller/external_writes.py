@@ -32,7 +32,7 @@ _Reading = Callable[[ControllerLoop, ReadMany], Awaitable[None]]
 
 
 class ExternalWrites:
-    """Ignores reports unless this candidate is active, because loading reads everything."""
+    """Ignores reports unless this candidate is active: loading reads everything anyway."""
 
     def __init__(self) -> None:
         self._loop: ControllerLoop | None = None
@@ -103,9 +103,10 @@ async def _read_token(loop: ControllerLoop, read: ReadMany, *, token_id: str) ->
 
 
 async def _read_config(loop: ControllerLoop, read: ReadMany, *, resource: ConfigResource) -> None:
-    """Read a config; for the quotas of a user's client also the user and its clients.
+    """Read the configs of one resource.
 
-    The client's first quota creates the user's znodes, the removal of the last one deletes them.
+    For a quota of a user's client, also read the user and all its clients: the first such quota
+    creates the user's znodes, and the removal of the last one deletes them.
     """
     resources, user = [resource], ""
     if resource.entity_type == "users":

@@ -39,7 +39,7 @@ from event_log.digests import answer_sha256, body_sha256
 from event_log.events import EnvelopeReceived, EnvelopeRefused
 
 _log = logging.getLogger(__name__)
-# The APIs whose InvalidRequestException KIP-4 wants "logged on the broker".
+# For these APIs, KIP-4 says that an InvalidRequestException is "logged on the broker".
 _LOGGED_IF_INVALID: Final = frozenset({ApiKey.CREATE_TOPICS, ApiKey.ALTER_ACLS})
 _INVALID_LINES_MAX: Final = 10  # of one request
 _SHOWN_MAX: Final = 249  # characters of an element
@@ -62,14 +62,15 @@ class EnvelopeHandler:
         self._is_open.clear()
 
     def open(self, loop: ControllerLoop | None) -> None:
-        """Handle Envelopes: with the loop of the active controller, or on standby (None)."""
+        """Stop making Envelopes wait. `loop`: that of the active controller; None on standby."""
         self._loop = loop
         self._is_open.set()
 
     async def handle(self, envelope: Envelope, sender: Sender) -> EnvelopeReply:
         """Handle one Envelope. Never raises; see docs/kafka/forwarding.md for the error codes.
 
-        Only NOT_CONTROLLER leaves the outcome open: the broker resends to the next controller.
+        Every error but NOT_CONTROLLER is final. After NOT_CONTROLLER the outcome is unknown, so the
+        broker resends the request to the next controller.
         """
         services = self._services
         services.log.append(
@@ -91,7 +92,7 @@ class EnvelopeHandler:
             reason = "this is not the active controller"
             return self._reject(envelope, RejectedEnvelope(ErrorCode.NOT_CONTROLLER, reason))
         if not (services.understands_envelopes or _predates_envelopes(envelope, sender)):
-            # A Kafka broker finds that the controller lacks the API, and responds with this error.
+            # A Kafka broker responds with this error if the controller does not support Envelopes.
             error = ErrorCode.UNKNOWN_SERVER_ERROR
             reason = "this release does not support Envelopes"
             return self._reject(envelope, RejectedEnvelope(error, reason))
@@ -162,7 +163,7 @@ class EnvelopeHandler:
                 pending.denial = self._dump(envelope, connection_id)
             if self._loop is loop:
                 loop.submit(pending)
-            else:  # It resigned during the resolution.
+            else:  # The controller resigned while host names were resolved.
                 reply.set_result(NOT_CONTROLLER)
             return await asyncio.shield(reply)
         finally:
@@ -244,7 +245,7 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
 
 
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:
-    """True for a request that a controller also got before KIP-590: without an Envelope."""
+    """True for a request that brokers sent to the controller before KIP-590: without Envelope."""
     return envelope.made_by_broker or sender.host == THIS_PROCESS
 
 

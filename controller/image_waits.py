@@ -19,7 +19,7 @@ def _is_met(pending: PendingRequest, key: Any, image: MetadataImage) -> bool:
         states = found.states[partition : partition + 1] if found is not None else ()
         return any(state.leader >= 0 for state in states)
     topic = image.topics.get(key)
-    # For a topic that was deleted since, the wait ends at its timeout.
+    # If the topic was deleted since, the request waits until its timeout.
     return topic is not None and all(state.leader >= 0 for state in topic.states)
 
 
@@ -43,7 +43,7 @@ class ImageWaits:
         """Wait for `keys` (see Wait.topics); False if all their conditions are met already."""
         missing = {e: key for e, key in keys.items() if not _is_met(pending, key, image)}
         if pending.wait.timeout_ms <= 0:
-            missing = dict(keys)  # Kafka answers that every success timed out.
+            missing = dict(keys)  # As in Kafka, every success is reported as timed out.
         if not missing:
             return False
         self._missing[pending] = missing

@@ -223,10 +223,10 @@ class ControllerLoop:
     def _decide(
         self, pending: PendingRequest, image: MetadataImage, entries: list[Entry]
     ) -> MetadataImage:
-        """Decide one request; return the image with its records, and add its entries."""
+        """Decide one request, append its entries, and return the image that has its records."""
         pending.decided_s = self._callbacks.now_s()
         if pending.decided_s > pending.deadline_s:
-            # The broker has given up, so the request must not have effects.
+            # The broker no longer waits for this request, so it must have no effect.
             late = EnvelopeReply(int(ErrorCode.REQUEST_TIMED_OUT), None, image.zxid)
             pending.reply.set_result(late)
             return image
@@ -272,7 +272,7 @@ class ControllerLoop:
     async def _commit_multis(
         self, multis: Sequence[Sequence[Entry]]
     ) -> tuple[int, ContentConflictError | None]:
-        """Commit in order; return the number of committed multis, and the conflict after them."""
+        """Commit in order. Return how many multis were committed, and the conflict after them."""
         done = 0
         for start in range(0, len(multis), MULTIS_IN_FLIGHT_MAX):
             window = multis[start : start + MULTIS_IN_FLIGHT_MAX]
@@ -310,7 +310,7 @@ class ControllerLoop:
         multi: Sequence[Entry],
         requests: Sequence[PendingRequest],
     ) -> None:
-        """One element of `multi` failed; everything after it has to be decided again."""
+        """Find the element of `multi` that failed; decide it and everything after it again."""
         index = conflict.index - 1  # the outcomes' znode is the first effect
         for pending, decided, operations in multi:
             if index < len(operations):

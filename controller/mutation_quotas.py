@@ -1,9 +1,10 @@
 """The controller mutation quota: partitions that a user or client may create and delete per second.
 
-KIP-599; docs/kafka/quotas.md#controller-mutation-quota. Every user or client has a token bucket,
-refilled at its rate up to `controller.quota.window.num` windows. An element of any size passes
-while its bucket is not below zero; then nothing more passes until the bucket is refilled. Requests
-of older versions always pass, and their clients are throttled.
+KIP-599; docs/kafka/quotas.md#controller-mutation-quota. Every user or client has a token bucket. It
+is refilled at the quota's rate and holds at most `controller.quota.window.num` windows. While the
+bucket is not below zero, an element of any size is accepted; while it is below zero, every element
+is rejected. Older versions of a request have no error for that: they are accepted, and the client
+is throttled.
 
 As in Kafka, the buckets are lost when the controller changes. Time is an argument.
 """
@@ -77,7 +78,7 @@ class MutationQuotas:
         rates: Mapping[ConfigResource, float],
         charges: Charges,
     ) -> Sequence[Decided]:
-        """Charge one request's elements; return them, with rejections above the quota."""
+        """Charge one request's elements. Return them; those above the quota are rejected."""
         if not rates:
             return elements
         level, rate = governing_level(
@@ -136,7 +137,7 @@ def _topic(decided: Decided) -> str:
 
 
 def _until_zero_ms(tokens: float, rate: float) -> int:
-    """Return the time after which a bucket is at zero again; 0 if it never is, as in Kafka."""
+    """Return the time until a bucket is at zero again. As in Kafka, 0 if the rate is 0."""
     if rate <= 0:
         return 0
     return math.floor(min(2**31 - 1, -tokens / rate * 1000 + 0.5))

@@ -1,7 +1,7 @@
-"""Purges change notifications after 15 minutes, when every broker has read them.
+"""Purges change notifications after 15 minutes, by when every broker has read them.
 
-In Kafka every broker does so (docs/kafka/znodes.md#change-notifications); here only the controller
-may write.
+In Kafka every broker purges them (docs/kafka/znodes.md#change-notifications); here only the
+controller may write.
 """
 
 from __future__ import annotations

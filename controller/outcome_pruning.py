@@ -7,7 +7,7 @@ from controller.store.outcomes import Incarnation
 
 
 class OutcomePruner:
-    """Keeps the outcomes of a vanished incarnation for `grace_ms`: resends may still arrive."""
+    """Keeps the outcomes of a deregistered incarnation for `grace_ms`: resends may still arrive."""
 
     def __init__(self, grace_ms: int) -> None:
         self._grace_s = grace_ms / 1000

@@ -1,4 +1,4 @@
-"""One request in the controller, from its Envelope to its reply; and its elements in multis."""
+"""The state of one request in the controller, and how its elements are divided into multis."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOO_LARGE: Final = Outcome(ErrorCode.INVALID_REQUEST, "The request is too large 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class PendingRequest:
-    """A request until its reply. `outcomes` grows until every element has one."""
+    """A request that has no reply yet. `outcomes` grows until every element has an outcome."""
 
     identity: RequestIdentity
     request_id: str
@@ -46,9 +46,9 @@ class PendingRequest:
     deadline_s: float
     reply: asyncio.Future[EnvelopeReply]
     made_by_broker: bool = False  # the broker's own request, not a client's
-    body_sha256: str | None = None  # of the request's bytes, unless they contain a secret
-    denial: str | None = None  # replaces the text of authorization errors: see quirks
-    resolvable: frozenset[str] = frozenset()  # host names of the request that have an address
+    body_sha256: str | None = None  # None if the body contains a secret
+    denial: str | None = None  # with a quirk, the message of authorization errors
+    resolvable: frozenset[str] = frozenset()  # the host names in the request that resolve
     context: RequestContext = field(init=False)  # of the latest decision
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     uncommitted: set[str] = field(default_factory=set)  # decided in this round
@@ -57,7 +57,7 @@ class PendingRequest:
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
     image_zxid: int = 0
-    # Results of policy checks, and the random draws that led to them.
+    # Results of policy checks, and the random draws of the decision that they checked.
     verdicts: dict[PolicyCheckKey, tuple[PolicyCheck, ApiError | None]] = field(
         default_factory=dict
     )
@@ -65,7 +65,7 @@ class PendingRequest:
     decided_s: float = 0.0  # time of the latest decision; 0: none yet
     waiting_since_s: float = 0.0  # start of the wait for the image or other brokers; 0: none
     response: Any = None  # the response message
-    conflicts: int = 0  # with external writes
+    conflicts: int = 0  # number of conflicts with external writes
 
     def may_retry_conflict(self) -> bool:
         """Count a conflict; True: decide the element again, False: reject it."""
@@ -92,7 +92,7 @@ class PendingRequest:
 
 
 def execution_started(pending: PendingRequest, epoch: int, image_zxid: int) -> ExecutionStarted:
-    """Return the event of a decision: the client it is made for, and the image it is made on."""
+    """Return the event of a decision. It has the client, and the zxid of the image that is used."""
     client = pending.client
     return ExecutionStarted(
         request_id=pending.request_id,
@@ -138,7 +138,7 @@ def request_decided(
 
 
 class Entry(NamedTuple):
-    """One element that has effects. All its operations go into the same multi."""
+    """One element that has records. All its operations go into the same multi."""
 
     pending: PendingRequest
     decided: Decided

@@ -1,7 +1,8 @@
 """Policy checks: the arguments of policies, from a decision and its image. Pure.
 
-An API attaches a check to each element that a policy may reject, whether or not one is configured.
-A check is built only if one is: a topic may have many partitions.
+An API attaches a check to each element that a policy may reject, even if no policy is configured.
+The check is a function: its arguments are built only for a configured policy, because a topic may
+have many partitions.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Evaluates policies between deciding and committing.
 
-A decision carries a policy check beside each element that a policy may reject. If results are
-missing, the request leaves the round uncommitted, a thread of the node evaluates the checks, and
-the request is decided again. Decisions are pure, so deciding twice is safe.
+A decision has a policy check for each element that a policy may reject. If a check has no result
+yet, nothing of the request is committed in this round. A thread of the node evaluates the checks,
+and then the request is decided again. Decisions are pure, so deciding twice is safe.
 
-Requests take turns. Each is checked against the image that the previous one leaves, so a policy
-that limits the whole cluster also holds for concurrent requests. All elements of a request are
-checked against the image before it (KIP-201). A request whose policy is slow loses its turn and
-delays only itself.
+The policies check one request at a time, on the image that includes the previous one. A policy that
+limits the whole cluster therefore also limits concurrent requests. All elements of a request are
+checked on the image before that request (KIP-201). If a policy is slow, the next request starts
+without waiting for it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class PolicyEvaluation:
     def judge(
         self, pending: PendingRequest, decision: Decision, image: MetadataImage
     ) -> Decision | None:
-        """Return the decision with the rejections of policies; None: submitted again later."""
+        """Return the decision with the policies' rejections.
+
+        Returns None if a check has no result yet; the request is submitted again when it has.
+        """
         if self._policies is None:
             return decision
         elements: list[Decided] = []
@@ -118,7 +121,7 @@ class PolicyEvaluation:
         unevaluated: Sequence[PolicyCheck],
         image: MetadataImage,
     ) -> None:
-        """Evaluate the checks in order, on the image before the request."""
+        """Evaluate the checks in order. `image` does not include the request."""
         for check in unevaluated:
             if self._now_s() > pending.deadline_s:
                 break  # The loop answers REQUEST_TIMED_OUT.

@@ -25,7 +25,7 @@ class Peer(Protocol):
 
 
 class Publisher:
-    """The channels of one candidate. Publishes only while this is the active controller."""
+    """The channels of one candidate. Publishes only while the candidate is active."""
 
     def __init__(self, controller_id: int, own_broker: Peer) -> None:
         self._controller_id = controller_id

@@ -9,10 +9,10 @@ from controller.apis.base import RandomSource
 
 
 class ReplayedRandom:
-    """Returns the remembered draws first, as long as the calls are the same.
+    """Repeats the remembered draws, as long as the calls are the same; then draws new values.
 
-    A policy evaluates the placement of a topic; the decision that uses its verdict must place the
-    topic in the same way.
+    A policy checks the placement of a topic. The decision that uses its result must place the topic
+    in the same way.
     """
 
     def __init__(self, source: RandomSource, remembered: list[tuple[Any, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""One term of the active controller: its loop, and the background work that surrounds it."""
+"""One term of the active controller: its loop and its background work."""
 
 from __future__ import annotations
 

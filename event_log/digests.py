@@ -1,8 +1,8 @@
 """Digests of requests and responses, recorded on both sides of an Envelope and compared by F2.
 
-Messages that can contain secrets have no digest, which would allow guessing the secret.
-AlterConfigs and IncrementalAlterConfigs can contain passwords; in addition, the receiving broker
-answers a part of them itself and forwards only the rest.
+Messages that can contain secrets have no digest, because it would help to guess the secret.
+AlterConfigs and IncrementalAlterConfigs can contain passwords. In addition, the receiving broker
+answers a part of such a request itself and forwards only the rest.
 """
 
 from __future__ import annotations

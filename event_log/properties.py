@@ -18,14 +18,14 @@ INFO_CODES: Final = frozenset({-1, 7, 13, 41})
 # A client that retries may get these because of its own earlier success: 3 UNKNOWN_TOPIC,
 # 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge them in a client's history.
 RETRY_CODES: Final = frozenset({3, 36, 37})
-# A10: a broker checks the credential and then records the request. It may record a request that it
-# read just before the end this much later.
+# A10: a broker checks the credential and then records the request. The record of a request that was
+# checked just before the expiry may be this much later than the expiry.
 RECORDED_LATER_MS_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertySpec:
-    """One property. Two judges find the same violations if the keys are equal."""
+    """One property. Both judges identify a violation by the same key."""
 
     id: str
     name: str

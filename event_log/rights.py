@@ -12,8 +12,8 @@ from typing import Final
 Right = tuple[str, str, str]  # operation, resource type, resource name
 
 CLUSTER: Final = "kafka-cluster"
-# By API key: operation and resource type; any one suffices. A Topic is the element itself; a
-# Config is the Topic of an element `2:<topic>`, and the Cluster for all other elements.
+# By API key: operation and resource type; any one of them suffices. For `Topic`, the element is the
+# topic. For `Config`, an element `2:<topic>` means that topic, and any other element the cluster.
 RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
     19: (("Create", "Cluster"), ("Create", "Topic")),  # CreateTopics
     20: (("Delete", "Topic"),),  # DeleteTopics
@@ -37,7 +37,7 @@ TOPIC_BY_ID: Final = "id:"  # the element of a topic whose name the request does
 
 
 def required_rights(api_key: int, element: str) -> tuple[Right, ...] | None:
-    """Return the rights; any one suffices. () for an unknown API, None if no ACL decides."""
+    """Return rights, any one of which suffices; () for an unknown API, None if no ACL is needed."""
     rights = RIGHTS.get(api_key, ())
     by_id = element.startswith(TOPIC_BY_ID) and rights and rights[0][1] == "Topic"
     if api_key in WITHOUT_ACLS or by_id:

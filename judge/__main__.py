@@ -26,8 +26,8 @@ from judge.verdicts import Judgement, judge
 SCHEMA_VERSION = 1  # of the document; bridgehead/schema_version.py says when to increment it
 _SHOWN_MAX = 5
 _ADVICE: Final = {
-    Seal.UNSEALED: "`bridgehead down` seals a run whose cluster still runs, `bridgehead "
-    "evidence seal` any other; --unsealed trusts the run as it is",
+    Seal.UNSEALED: "if the cluster still runs, `bridgehead down` seals the run, otherwise "
+    "`bridgehead evidence seal`; --unsealed trusts the run as it is",
     Seal.UNCHECKED: "the manifest is signed; --seal-key checks the signature",
 }
 
@@ -107,7 +107,7 @@ def _print(judgements: Sequence[Judgement], verdict: Verdict, evidence: Evidence
         _print_some(gaps, f"evidence: {witness}: ")
     cut = sum(account.cut for account in evidence.accounts)
     if cut:
-        print(f"evidence: a kill cut off the last line of {cut} files")
+        print(f"evidence: the last line of {cut} files is incomplete, because a process was killed")
     if evidence.doubt:
         print(f"evidence: {evidence.doubt}")
     if evidence.seal in _ADVICE:

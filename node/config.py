@@ -119,7 +119,7 @@ class NodeConfig:
 
     @property
     def listener_for_envelopes(self) -> str | None:
-        """The listener that accepts Envelope requests of Kafka's protocol, as in Kafka; or None."""
+        """The listener that accepts Envelopes in the Kafka protocol; None: none does."""
         if not self.own.forwarding_enabled:
             return None
         names = ("control.plane.listener.name", "inter.broker.listener.name")
@@ -159,8 +159,8 @@ def read_config(text: str) -> NodeConfig:
         raise NodeConfigError(str(error)) from error
     if own.fake_principals and properties.get("authorizer.class.name", "").strip():
         raise NodeConfigError(
-            "bridgehead.forwarding.principals=fake excludes an authorizer: set it to real, "
-            "or remove authorizer.class.name."
+            "bridgehead.forwarding.principals=fake cannot be combined with an authorizer: set it "
+            "to real, or remove authorizer.class.name."
         )
     protocols = _protocol_map(properties.get("listener.security.protocol.map", ""))
     listeners = tuple(

@@ -188,7 +188,7 @@ class ControllerFollower:
                         await self._controller.elect()
                         if self._reports > before:
                             await self._check_election()
-                except Exception as error:  # Such as /controller_epoch with invalid content.
+                except Exception as error:  # For example, /controller_epoch has invalid content.
                     self._election_failed(error)
                     await asyncio.sleep(_AFTER_ERROR_S)
                 else:
@@ -199,7 +199,7 @@ class ControllerFollower:
             self._is_electing = False
 
     async def _check_election(self) -> None:
-        """Act on reports that arrived during the election, when this node was not active yet."""
+        """Act on the changes of /controller that were reported while the election was running."""
         if self._known is None:
             # /controller was deleted before or after this node created it. Only reading it again
             # shows which.
@@ -208,7 +208,7 @@ class ControllerFollower:
             await self._controller.superseded()
 
     def _election_failed(self, error: Exception) -> None:
-        """Log a cause if it is not the previous one: elections go on until they succeed."""
+        """Log a cause unless the previous election failed for the same one."""
         cause = f"{type(error).__name__}: {error}"
         if cause != self._last_failure:
             is_expected = isinstance(error, ConnectionLostError | ZnodeContentError)

@@ -1,4 +1,4 @@
-"""State that several parts of a node read while it runs, each value in one place."""
+"""State that several parts of a running node read. Each value is stored in one place only."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
 
 
 def _decode(text: str, *, two: str, three: str) -> str:
-    """Decode a longer run from the left, three at a time, like the scripts of both images."""
+    """Decode underscores; of a longer run, the first three first, as the scripts of both images."""
     marks: Mapping[str, str] = {"___": three, "__": two, "_": "."}
     replace: Callable[[re.Match[str]], str] = lambda run: marks[run[0]]  # noqa: E731
     return re.sub("___|__|_", replace, text)

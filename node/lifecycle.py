@@ -65,7 +65,7 @@ class Node:
             parts.controller.api_ranges,
         )
         await watcher.open()
-        # Checked again after they are created: this broker's ZooKeeper server may lag behind.
+        # The loop checks the new paths, because this broker's ZooKeeper server may lag behind.
         while not await watcher.has_start_up_paths(parts.start_up_paths):
             await parts.controller.prepare(encode_uuid(uuid.uuid4().bytes))
         if parts.direct is not None:
@@ -209,8 +209,7 @@ class Node:
     def _zookeeper_answers(self) -> bool:
         """Return whether ZooKeeper has answered within the session timeout.
 
-        If not, the controller session may have expired; without ZooKeeper it could not write
-        anyway.
+        If it has not, the controller session may have expired; in any case no controller can write.
         """
         silent_s = time.monotonic() - self._parts.broker.watcher.last_contact_s
         return silent_s * 1000 <= self._parts.config.session_timeout_ms

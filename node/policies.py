@@ -193,7 +193,7 @@ def _load(key: str, name: str, properties: Mapping[str, str]) -> Any:
         raise NodeConfigError(f"{key}={name} is missing: {module_name} has no such class.")
     lacking = [method for method in _METHODS[key] if not callable(getattr(found, method, None))]
     if lacking:
-        raise NodeConfigError(f"{key}={name} is not such a policy: it lacks {', '.join(lacking)}.")
+        raise NodeConfigError(f"{key}={name} is not a policy: it lacks {', '.join(lacking)}.")
     try:
         policy = found()
         policy.configure(MappingProxyType(dict(properties)))

@@ -1,4 +1,4 @@
-"""Signals report changes in one part of a node to other parts, which are built later."""
+"""Signals: a part of a node reports its changes to parts that are built later."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`python -m node.znode_dump CONNECT RUN NAME`: dump all znodes below a chroot. Exit 0 or 2.
 
-The dump is a snapshot at one zxid: znodes are read again until nothing was written meanwhile. Under
-constant writes there is no dump, and properties that need it report NODATA.
+The dump is a snapshot at one zxid: all znodes are read again until no write happens meanwhile. If
+writes never pause, there is no dump, and properties that need it are NODATA.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def dump(connect: str, folder: Path, name: str, access: ZooKeeperAccess = 
     """Write `zookeeper/<name>.jsonl` into a run's folder; return its zxid.
 
     Raises:
-        DumpError: no ZooKeeper answers, or it is written to constantly.
+        DumpError: no ZooKeeper answers, or writes never pause.
     """
     hosts, slash, chroot = connect.partition("/")
     session = ZooKeeperSession(
@@ -108,7 +108,7 @@ async def _consistent_read(session: ZooKeeperSession, chroot: str) -> tuple[int,
         if session.last_zxid == before:
             return before, lines
         await asyncio.sleep(_PAUSE_S)
-    raise DumpError("ZooKeeper is written to constantly: no consistent dump is possible.")
+    raise DumpError("ZooKeeper receives writes all the time: no consistent dump is possible.")
 
 
 async def _read_all(session: ZooKeeperSession, chroot: str) -> list[DumpLine]:

@@ -75,8 +75,8 @@ class EffectiveBrokerConfig:
     def synonyms(self, name: str, names: tuple[str, ...] | None = None) -> tuple[Synonym, ...]:
         """Return the possible sources of a value, in order of precedence.
 
-        Kafka drops the entries before the first one with this name, so the list is empty when
-        only a synonym is set (docs/kafka/misbehaviour.md).
+        As in Kafka, the entries before the first one with this name are missing, so the list is
+        empty if only a synonym is set (docs/kafka/misbehaviour.md).
         """
         key = config_key(name)
         hidden = key is None or key.sensitive
@@ -122,8 +122,8 @@ class EffectiveBrokerConfig:
     def entries(self, *, only_cluster_default: bool = False) -> list[ConfigEntry]:
         """Return the configs of this broker, or those of the cluster default, in Kafka's order.
 
-        Custom names are sorted at the end; Kafka places them by hash. Our own, which
-        `bridgehead up` adds to the properties file, are omitted: Kafka does not have them.
+        Custom names follow at the end, sorted; Kafka places them by hash. Our own configs
+        (`bridgehead.*`) are omitted, because Kafka does not have them.
         """
         names: Iterable[str] = self.cluster_default
         if not only_cluster_default:
@@ -136,7 +136,7 @@ class EffectiveBrokerConfig:
 
 
 def _usable(stored: Mapping[str, str], ignored: list[str], *, of_broker: bool) -> dict[str, str]:
-    """Return the stored values that can be applied; add the reasons against others to `ignored`."""
+    """Return the stored values that can be applied; for each other value, add why to `ignored`."""
     usable: dict[str, str] = {}
     for name, value in stored.items():
         key = config_key(name)

@@ -1,9 +1,9 @@
 """The broker configs of Kafka 3.9.1, and lookup by name.
 
 A name may have a listener prefix (`listener.name.<listener>.<config>`); some SASL settings also
-have a mechanism (`listener.name.<listener>.<mechanism>.<config>`). Both have the type and the other
-properties of the config at the end. Every other name is custom: its type is unknown and its value
-is never shown.
+have a mechanism (`listener.name.<listener>.<mechanism>.<config>`). Such a name has the type and the
+other properties of `<config>`. Every other name is custom: its type is unknown and its value is
+never shown.
 """
 
 from __future__ import annotations

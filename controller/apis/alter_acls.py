@@ -1,9 +1,9 @@
 """AlterAcls of KIP-4, key 10003, version 0: deletes and adds ACLs of many resources.
 
-KIP-4 §Alter ACLs Request. Needs every operation on the cluster. The deletions of a resource are
-applied before its additions, all in one write. A duplicate resource gets one error; an invalid
-action fails alone. Patterns are literal. Deleting a missing ACL and adding an existing one succeed.
-If the authorizer fails, every ACL gets UNKNOWN_SERVER_ERROR.
+KIP-4 §Alter ACLs Request. The client needs every operation on Cluster. The deletions of a resource
+are applied before its additions, all in one write. A duplicate resource gets one error. An invalid
+action does not fail the other actions. Patterns are literal. It is no error to delete a missing ACL
+or to add an existing one. If the authorizer fails, every ACL gets UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class AlterAcls(AdminApi):
 
 
 def _has_all_rights(authorize: Authorize) -> bool:
-    """KIP-4's All on the cluster: every operation. Raises AuthorizerFailedError."""
+    """True if the client has every operation on Cluster. Raises AuthorizerFailedError."""
     return all(
         authorize(each, "CLUSTER", CLUSTER_NAME, may_raise=True) for each in CLUSTER_OPERATIONS
     )

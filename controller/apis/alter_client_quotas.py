@@ -46,7 +46,7 @@ class AlterClientQuotas(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. A dry run skips only the check of the stored configs."""
+        """See AdminApi.decide. A dry run writes nothing and skips check_stored()."""
         allowed = context.authorize("ALTER_CONFIGS", "CLUSTER", CLUSTER_NAME)
         decided: list[Decided] = []
         for number, entry in enumerate(request.entries):
@@ -74,7 +74,7 @@ class AlterClientQuotas(AdminApi):
     def response(
         self, context: RequestContext, request: AlterClientQuotasRequest, results: Results
     ) -> Any:
-        """See AdminApi.response. A duplicate entity is answered once, by its last entry."""
+        """See AdminApi.response. A duplicate entity has one row: that of its last entry."""
         rows: dict[frozenset[tuple[str, str | None]], AlterClientQuotasEntryData] = {}
         for number, entry in enumerate(request.entries):
             outcome = results.outcomes[_element(number, entry)]

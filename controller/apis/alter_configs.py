@@ -1,9 +1,10 @@
 """AlterConfigs, key 33: replaces all configs of a resource; names not listed are removed.
 
 docs/kafka/configs.md#altering-configs. The broker that a BROKER resource names has already
-validated it, except in the drafted dialect. Kafka validates it again on the controller when it
-forwards, and then rejects the configs of every other broker (docs/kafka/misbehaviour.md). With that
-check `kafka-configs.sh`, which uses this API, could alter only the controller's own.
+validated it, except in the drafted dialect. When Kafka forwards, the controller validates it again,
+and rejects the configs of every other broker (docs/kafka/misbehaviour.md). This controller does not
+repeat the validation: otherwise `kafka-configs.sh`, which uses this API, could alter only the
+configs of the controller's own broker.
 """
 
 from __future__ import annotations

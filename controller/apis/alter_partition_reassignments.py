@@ -1,8 +1,8 @@
 """AlterPartitionReassignments, key 45, version 0 (docs/kafka/partitions.md). KIP-455.
 
 Responds when the reassignments have started or are rejected; the controller completes them later.
-`timeout_ms` is ignored. Null replicas cancel a reassignment. The last entry of a partition wins and
-is answered once.
+`timeout_ms` is ignored. Null replicas cancel a reassignment. If a partition occurs several times,
+its last entry counts, and the response lists it once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from controller.apis.partition_elements import (
 from controller.apis.topic_assignments import invalid_assignment, start_reassignment
 from controller.policy_check import alteration
 
-# A multi holds 900,000 bytes: the topic and the first partition's state.
+# The topic's znode shares a multi of at most 900,000 bytes with the first partition's state.
 _ZNODE_BYTES_MAX: Final = 800_000
 _NO_SUCH_PARTITION: Final = Outcome(
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."
@@ -113,9 +113,10 @@ def _requested(
 def _reassignment(
     name: str, partition: int, target: Replicas | None, image: MetadataImage
 ) -> PartitionAssignment | Outcome:
-    """Return the reassignment, or the rejection. Kafka's checks in Kafka's order.
+    """Return the reassignment, or the rejection. Makes Kafka's checks in Kafka's order.
 
-    Kafka checks the replicas before the partition, so all replicas of an unknown partition are new.
+    Kafka checks the replicas before it checks that the partition exists. The replicas of an unknown
+    partition are therefore checked as if all of them were added.
     """
     topic = image.topics.get(name)
     exists = topic is not None and 0 <= partition < len(topic.assignment)
@@ -158,10 +159,11 @@ def _begin(
     changes: Mapping[int, PartitionAssignment],
     image: MetadataImage,
 ) -> Iterable[Decided]:
-    """Yield the partitions of one topic. The records of the first include the topic's znode.
+    """Yield the partitions of one topic. The records of the first one include the topic's znode.
 
-    If the controller fails before it writes the states of the others, the next one finds those
-    partitions under reassignment and continues; the resent request starts them again.
+    That znode starts the reassignment of all partitions. If the controller fails before it has
+    written every state, the next controller continues the reassignments, and the resent request
+    starts those without an outcome again.
     """
     topic = image.topics[name]
     states: dict[int, PartitionRecord | None] = {}

@@ -2,15 +2,16 @@
 
 KIP-4 §Alter Topic Request, in its order:
 
-1. With an assignment the numbers are ignored. Existing partitions whose replicas differ are
-   reassigned; new partitions are added.
-2. With a replication factor all partitions are placed again: the existing ones (2.2), or the
-   requested number (2.1). Then as 1.
-3. With only a number of partitions, a number below the current one gets INVALID_PARTITIONS (3.1);
-   added partitions are placed (3.2). Then as 1.
+1. If the request has an assignment, its two numbers are ignored. Existing partitions whose replicas
+   differ are reassigned; new partitions are added.
+2. If it has a replication factor, the controller places all partitions again: as many as requested
+   (2.1), or the existing ones (2.2). It then applies this assignment as in case 1.
+3. If it has only a number of partitions, a number below the current one gets INVALID_PARTITIONS
+   (3.1). Otherwise the controller places the added partitions (3.2) and applies case 1.
 
-Asynchronous: the response does not wait. Needs ALTER on the cluster. The last entry of a topic
-wins and is answered once. An alteration without effect writes nothing.
+The response does not wait for the reassignment. The client needs ALTER on Cluster. If a topic
+occurs several times, its last entry counts, and the response lists it once. An alteration that
+changes nothing writes nothing.
 """
 
 from __future__ import annotations

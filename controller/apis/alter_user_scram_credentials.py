@@ -68,7 +68,7 @@ class AlterUserScramCredentials(AdminApi):
         rejected = _rejected(request, image)
         remaining = [user for user in _users(request) if user not in rejected]
         if any(user in _INVALID_ZNODE_NAMES for user in remaining):
-            # Not a valid znode name: Kafka fails the whole request when it reads the user.
+            # Not a valid znode name: reading the user fails the whole request in Kafka.
             fault = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Decision([Decided(user, fault) for user in sorted(_users(request))])
         if any(not each.salted_password for each in request.upsertions if each.name in remaining):
@@ -79,7 +79,7 @@ class AlterUserScramCredentials(AdminApi):
         }
         for user, record in records.items():
             if any(key not in USER_KEYS for key in record.configs):
-                rejected[user] = _FAULT  # Someone wrote an unknown key; Kafka fails.
+                rejected[user] = _FAULT  # Kafka fails on an unknown key that is stored.
         decided = [Decided(user, outcome) for user, outcome in rejected.items()]
         decided += [Decided(u, DONE, (r,)) for u, r in records.items() if u not in rejected]
         return Decision([each for each in decided if each.element not in committed])

@@ -117,7 +117,7 @@ class RequestContext:
     authorize: Authorize  # bound to the client and to the ACLs of the image
     random: RandomSource
     now_ms: int
-    resolvable: frozenset[str] = frozenset()  # host names of the request that have an address
+    resolvable: frozenset[str] = frozenset()  # the host names in the request that resolve
     made_by_broker: bool = False  # the broker's own request, not a client's
 
     @property
@@ -130,7 +130,8 @@ class RequestContext:
 class Decision:
     """The elements of a request, and what the response waits for.
 
-    `violation`: the error code of a policy's rejection; older versions lack POLICY_VIOLATION.
+    `violation`: the error code for a rejection by a policy. Older versions of some APIs do not have
+    POLICY_VIOLATION.
     """
 
     elements: Sequence[Decided]
@@ -139,7 +140,7 @@ class Decision:
 
     @classmethod
     def of_whole_request(cls, outcome: Outcome) -> Decision:
-        """Reject a request as a whole. Not for APIs with an element that may be named ""."""
+        """Reject a request as a whole. Not for APIs where an element may have an empty name."""
         return cls([Decided(WHOLE_REQUEST, outcome)])
 
 

@@ -3,10 +3,10 @@
 The receiving broker has already rejected duplicates, null values and invalid BROKER values
 (docs/kafka/configs.md#altering-configs). These checks need the state of the cluster.
 
-Drafted: the request arrives as the client sent it, so its checks are made here, and the controller
-alters the configs of any registered broker (KIP-590 §Change AlterConfig Request Routing). It
-validates its own broker's configs against that broker's properties; of other brokers' configs it
-checks only names and types.
+In the drafted dialect the request arrives as the client sent it. The controller then makes these
+checks too, and alters the configs of any registered broker (KIP-590 §Change AlterConfig Request
+Routing). It validates the configs of its own broker against that broker's properties; for other
+brokers it checks only names and types.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def element_of(resource: Any) -> str:
 class Change:
     """The requested change of one resource.
 
-    `requested`: the entries of the request, for policies. `apply`: returns the new configs for the
-    stored ones, or raises ApiError. `reads_first`: Kafka reads the stored configs before it checks
-    that the topic exists.
+    `requested`: the entries of the request, for policies. `apply`: computes the new configs from
+    the stored ones, or raises ApiError. `reads_first`: True if Kafka reads the stored configs
+    before it checks that the topic exists.
     """
 
     requested: Mapping[str, str | None]
@@ -168,7 +168,7 @@ class ConfigApi(AdminApi):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
     def _check_wrapped(self, resource: Any, image: MetadataImage, change: Change) -> None:
-        """Make the checks that a shipped broker makes before it forwards; raises ApiError."""
+        """Make the checks that, outside the drafted dialect, a broker makes before it forwards."""
         check_shape(self.operations(resource))
         if resource.resource_type != BROKER:
             return

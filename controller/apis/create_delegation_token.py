@@ -76,7 +76,7 @@ class CreateDelegationToken(AdminApi):
     ) -> ErrorCode | None:
         """Kafka's checks in Kafka's order (docs/kafka/delegation-tokens.md#creating)."""
         if request.owner_principal_name and request.owner_principal_type is None:
-            return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka cannot build such a principal.
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka fails on a principal without a type.
         if not can_request_tokens(context.client.security_protocol, context.client.principal):
             return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         if owner != context.client.principal and not context.authorize(
@@ -116,7 +116,8 @@ class CreateDelegationToken(AdminApi):
         ((element, outcome),) = results.outcomes.items()
         error = outcome.error
         if outcome.succeeded and self.secret is None:
-            error = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED  # Issued by a node with a secret.
+            # The previous controller had a secret and issued the token; this node has none.
+            error = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
         if error is ErrorCode.UNKNOWN_SERVER_ERROR:
             return self.error_response(request, context.api_version, error, None)
         succeeded = error is ErrorCode.NONE

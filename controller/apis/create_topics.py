@@ -4,9 +4,9 @@ Topics are independent; duplicates are all rejected. An accepted topic's config 
 and partition states are written in one multi if they fit. The response waits until every partition
 has a leader, or until the timeout.
 
-Drafted (KIP-4): needs CREATE on the cluster; duplicates are answered once; the broker's defaults
-apply only if the request leaves both numbers to the broker. KIP-590: brokers bypass the policy for
-internal topics; the flag of a client is ignored.
+Drafted (KIP-4): the client needs CREATE on Cluster. The response lists a duplicate topic once. The
+default partition count and replication factor apply only if the request sets neither. A broker that
+creates an internal topic may bypass the policy (KIP-590's flag); a client may not.
 
 Version notes:
     1: validate_only, error messages. 5: the created topic's sizes and configs. 7: topic ids.
@@ -68,7 +68,8 @@ from controller.policy_check import MakePolicyCheck, creation
 
 DEFAULT: Final = -1
 _SHOWS_CONFIGS_FROM: Final = 5
-# From this version both numbers may be left to the broker, in both dialects (KIP-464).
+# From this version on, a request may set neither the partition count nor the replication factor, in
+# both dialects (KIP-464).
 _DEFAULTS_FROM: Final = 4
 _ID_BYTES: Final = 16
 _RESERVED_IDS: Final = frozenset({bytes(16), bytes(15) + b"\x01"})
@@ -82,7 +83,7 @@ _PROHIBITED: Final = Outcome(
 )
 _NOT_AUTHORIZED: Final = Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 _CLUSTER_NOT_AUTHORIZED: Final = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-# Only these rejections report whether the client may describe the topic's configs.
+# Of all rejections, only these also say that the client may not describe the topic's configs.
 _EARLY_REJECTIONS: Final = (_FOUND_TWICE, _PROHIBITED, _NOT_AUTHORIZED, _CLUSTER_NOT_AUTHORIZED)
 
 
@@ -92,7 +93,7 @@ class _Plan:
 
     assignment: tuple[Replicas, ...]
     configs: Mapping[str, str]
-    generated: bool  # placed here, not by the client
+    generated: bool  # placed by the controller, not assigned by the client
 
 
 ConfigCheck = Callable[[Mapping[str, str]], None]
@@ -340,7 +341,7 @@ class CreateTopics(AdminApi):
             if not late:
                 result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             return result
-        # A topic whose wait timed out has its id, and the error.
+        # A topic that was created but timed out has its id as well as the error.
         if outcome.topic_id is not None:
             result.topic_id = outcome.topic_id
         if late or not outcome.succeeded:
@@ -355,7 +356,7 @@ class CreateTopics(AdminApi):
 
 
 def _rows(context: RequestContext, request: CreateTopicsRequest) -> Iterable[CreatableTopic]:
-    """Return the topics of the response: KIP-4's is a map, without duplicates."""
+    """Return the topics of the response. In KIP-4 it is a map, so it lists a duplicate once."""
     if context.is_drafted:
         return {topic.name: topic for topic in request.topics}.values()
     return request.topics

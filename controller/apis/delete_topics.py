@@ -1,11 +1,12 @@
 """DeleteTopics, key 20, versions 0 to 6 (docs/kafka/topics.md). KIP-4 §DeleteTopicsRequest.
 
 An accepted deletion writes a marker; the controller removes the topic later, and the response waits
-until the topic id is gone. Names are not validated. Without DELETE on a topic the error does not
-depend on whether it exists.
+until the topic id is gone. Names are not validated. A client without DELETE on a topic gets the
+same error whether or not the topic exists.
 
-Drafted: a missing topic, or one without DESCRIBE on it, gets INVALID_TOPIC_EXCEPTION; duplicates
-are answered once (KIP-4). From v2 on there are validate_only and error messages (KIP-201).
+Drafted: a topic gets INVALID_TOPIC_EXCEPTION if it does not exist or if the client lacks DESCRIBE
+on it; the response lists a duplicate once (KIP-4). From v2 on the request has validate_only and the
+response has error messages (KIP-201).
 
 Version notes:
     5: error messages, which Kafka never sets; here policies set them. 6: topics by name or by id.
@@ -48,7 +49,7 @@ _BY_ID_FROM: Final = 6
 _DISABLED_FROM: Final = 3
 _POLICY_VIOLATION_FROM: Final = 5
 _KIP_201_FROM: Final = 2
-# Returned only for the first entry of a topic; further entries get NONE.
+# If a topic has several entries, only the first gets one of these errors; the others get NONE.
 _ONCE_PER_TOPIC: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 # With these errors, an outcome's message is a policy's text. Otherwise it is the name of a topic
 # that the client named by id.
@@ -76,7 +77,7 @@ class DeleteTopics(AdminApi):
 
     def __init__(self, config: BrokerConfig) -> None:
         self._is_enabled = config.boolean("delete.topic.enable")
-        # Without DESCRIBE on the topic its id is reported as unknown.
+        # A client without DESCRIBE on the topic gets the same error as for an unknown id.
         reveals = DELETE_BY_ID_TELLS_EXISTENCE in quirks_of(config.originals)
         denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         self._hidden = Outcome(denied if reveals else ErrorCode.UNKNOWN_TOPIC_ID)
@@ -164,8 +165,8 @@ class DeleteTopics(AdminApi):
             return Outcome(ErrorCode.INVALID_TOPIC_EXCEPTION)
         if topic is None:
             return Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        # Kafka sets no message, so the outcome's message stores the name of a topic given by id:
-        # when the response is built, the image no longer has the name.
+        # Kafka sets no message here, so the outcome's message can store the name of a topic given
+        # by id: the image no longer has the name when the response is built.
         return Outcome(ErrorCode.NONE, known_as, topic.topic_id)
 
     def conflict(self, element: str) -> Outcome:

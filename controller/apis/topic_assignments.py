@@ -14,9 +14,9 @@ from cluster_model.reassignments import PartitionAssignment, begin, complete
 from cluster_model.records import PartitionRecord, Replicas
 from cluster_model.scala_order import mutable_int_order
 
-# The states of a topic with more partitions are committed after its znodes.
+# The states of a topic with more partitions are committed in later multis.
 PARTITIONS_IN_ONE_MULTI: Final = 150
-# A multi holds 900,000 bytes: the topic znode, the config znode and the states.
+# The topic znode, the config znode and the states share a multi of at most 900,000 bytes.
 _ZNODE_BYTES_MAX: Final = 500_000
 _CONFIG_BYTES_MAX: Final = 250_000
 
@@ -130,7 +130,7 @@ def place_partitions(
 def new_states(
     name: str, assignment: Iterable[tuple[int, Replicas]], image: MetadataImage
 ) -> list[PartitionRecord]:
-    """Return the states of new partitions; one without a live replica has no state."""
+    """Return the states of new partitions. A partition without a live replica gets no state."""
     states = []
     for partition, replicas in assignment:
         state = elect_new(replicas, image.brokers, image.controller_epoch)
@@ -145,7 +145,8 @@ def start_reassignment(
     """Return the partition's assignment to write, and its state if that changes."""
     state, live, epoch = topic.states[partition], image.brokers, image.controller_epoch
     if state.partition_epoch < 0:
-        return change, None  # Never had a leader: it gets one among its new replicas.
+        # The partition never had a leader. One of the new replicas will be elected.
+        return change, None
     after = begin(state, change, live, epoch)
     if change.is_complete(after, live):  # No replica has to catch up.
         after = complete(state, change, live, epoch)

@@ -1,8 +1,9 @@
 """The session of the direct writes of a broker below the bridge release.
 
-It has no controller epoch and no fence: the versions of the znodes reveal concurrent writes. The
-first operation of each multi sets the session's own znode to the outcomes, at its known version;
-so a multi with a lost reply can be resent, and ZooKeeper's log shows the request of each write.
+It has no controller epoch and no fence: concurrent writes are detected by the versions of the
+znodes. The first operation of each multi writes the outcomes into the session's own znode and
+requires its known version. A multi whose reply was lost can therefore be resent safely, and
+ZooKeeper's log shows the request of each write.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class DirectSession:
                 self._session = None
 
     async def close(self) -> None:
-        """End the session, which deletes its znode."""
+        """End the session; its ephemeral znode is deleted."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -122,7 +123,7 @@ class DirectSession:
             UnknownOutcomeError: the session was lost with the multi in flight.
             ConnectionLostError: no session could be opened; nothing was written.
         """
-        # The version must be counted even if the caller is cancelled.
+        # A task, so that `_version` is incremented even if the caller is cancelled.
         task = asyncio.create_task(self._write(outcomes, operations))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -131,7 +132,7 @@ class DirectSession:
     def _ended(self, task: asyncio.Task[int]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # Retrieved, in case the caller was cancelled.
+            task.exception()  # Otherwise asyncio logs it if the caller was cancelled.
 
     async def _write(self, outcomes: bytes, operations: Sequence[bytes]) -> int:
         async with self._turn:

@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 # After this many conflicts a request gets its API's conflict error.
 _CONFLICTS_MAX: Final = 50
 _RETRY_S: Final = 0.1
-_NO_EPOCH: Final = 0  # no controller decides
+_NO_EPOCH: Final = 0  # a direct write has no controller epoch
 
 
 class Session(Protocol):
@@ -71,7 +71,7 @@ class DirectServices:
 
     bind_authorize: BindAuthorize
     acls: Callable[[], AclSet]  # of this broker
-    acls_zxid: Callable[[], int | None]  # None while they were read at different zxids
+    acls_zxid: Callable[[], int | None]  # None if the ACLs were read at different zxids
     policies: Policies | None
     log: EventLog
     now_s: Callable[[], float]
@@ -149,7 +149,7 @@ class DirectWriter:
                 _log.info("%s conflicts with an external write: %s", pending.request_id, conflict)
                 pending.conflicts += 1
                 if pending.conflicts < _CONFLICTS_MAX:
-                    # Outcomes without effect depend on a state that has changed.
+                    # Elements without records were decided on a state that has changed.
                     for element in pending.without_effect:
                         del pending.outcomes[element]
                     pending.without_effect.clear()

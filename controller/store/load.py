@@ -187,7 +187,7 @@ def _topic(
                 state = PartitionZnode.decode(name, partition, znode.data, version)
             except ZnodeContentError as wrong:
                 invalid.append(str(wrong))
-                # No leader; with the znode's version the state can be overwritten.
+                # No leader. The znode's version is kept, so that the state can be overwritten.
                 state = NO_STATE._replace(partition_epoch=znode.stat.version)
         states.append(state)
     return Topic(
@@ -202,7 +202,7 @@ def _topic(
 
 
 async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
-    """Find znodes of partitions without a state: a controller failed while it wrote them."""
+    """Add the partition znodes that have no state: a controller failed while it wrote them."""
     parent = PartitionZnode.parent(topic.name)
     (children,) = await read([ReadChildren(parent)])
     if children is None:

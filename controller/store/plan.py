@@ -133,7 +133,7 @@ def _write_config(record: ConfigRecord, image: MetadataImage) -> list[Operation]
 
 
 def _write_acls(record: AclRecord, image: MetadataImage) -> list[Operation]:
-    """Return operations that check the znode's version as Kafka does: others write ACLs, too."""
+    """Return the operations. They check the znode's version, as in Kafka: others write ACLs too."""
     path, version = AclZnode.path(record.pattern), image.acl_versions.get(record.pattern)
     write: Operation
     if not record.entries:

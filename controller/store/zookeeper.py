@@ -74,7 +74,7 @@ class ZooKeeperStore:
         self._reconnected = asyncio.Event()
         self._session = self._new_session()
         self._commit_number = 0
-        self._commit_lead = 0  # how far the number is ahead of the counter's version
+        self._commit_lead = 0  # commit number minus the counter's version
 
     def _new_session(self) -> ZooKeeperSession:
         return ZooKeeperSession(
@@ -109,7 +109,7 @@ class ZooKeeperStore:
         await self._session.close()
 
     async def expire(self) -> None:
-        """Have the server expire this session (for chaos runs)."""
+        """Make the server expire this session (for chaos runs)."""
         await self._session.expire()
 
     def lease_holds(self) -> bool:
@@ -305,7 +305,7 @@ class ZooKeeperStore:
         raise ContentConflictError(answer.failed_index - FENCE_OPERATIONS, answer.error_code)
 
     async def _wait_for_reconnect(self, number: int, lost: ConnectionLostError) -> None:
-        """Raises UnknownOutcomeError if the session is lost, not only the connection."""
+        """Wait for the next connection. Raises UnknownOutcomeError if the session is lost."""
         if isinstance(lost, SessionLostError):
             raise UnknownOutcomeError(f"commit {number}") from lost
         await self._reconnected.wait()
@@ -317,10 +317,10 @@ class ZooKeeperStore:
         ]
 
     async def _first_copy(self, number: int, sent_before: bool) -> Committed:
-        """Return the result of the first copy, which was applied: the counter has changed.
+        """Return the result of the first copy. It was applied, because the counter has changed.
 
-        Its zxid is the czxid of the outcomes' znode. Without outcomes it is the counter's mzxid,
-        unless a later multi of the same term was applied as well.
+        The zxid is the czxid of the outcomes' znode. If the multi has no outcomes, it is the
+        counter's mzxid; that is too new if a later multi of this term was applied as well.
         """
         if not sent_before:
             raise ControllerMovedError(f"{CommitZnode.path} was changed by another writer")

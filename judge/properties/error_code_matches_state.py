@@ -1,8 +1,8 @@
 """D5: an error code agrees with the state between the decision's image and the response.
 
 TOPIC_ALREADY_EXISTS: the topic existed, and another request had created it.
-UNKNOWN_TOPIC_OR_PARTITION: it did not exist for the whole time. NONE for a creation: this request
-created it. NONE for a deletion: the topic existed and is gone.
+UNKNOWN_TOPIC_OR_PARTITION: at some time in between it did not exist. NONE for a creation: this
+request created it. NONE for a deletion: the topic existed and is gone.
 """
 
 from __future__ import annotations

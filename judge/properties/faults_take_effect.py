@@ -37,7 +37,10 @@ def _session_ended(history: History, fault: Event, _healed: Event | None) -> boo
 
 
 def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
-    """A frozen process writes no events after the first tenth, in which the signal arrives."""
+    """A frozen process writes no events.
+
+    The first tenth of the freeze does not count: the process may not have received the signal yet.
+    """
     if healed is None:
         return False
     since = fault["mono_ns"] + (healed["mono_ns"] - fault["mono_ns"]) // 10

@@ -1,4 +1,4 @@
-"""K1: every counter that a node reports equals the number of its events before it, in that boot."""
+"""K1: every counter that a node reports equals the number of its earlier events in that boot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""K1: every counter that a node reports equals the number of its events before it, in that boot.
+"""K1: every counter that a node reports equals the number of its earlier events in that boot.
 
 Events are counted in two steps, so that a large boot is not one task: first per 65,536 sequence
 numbers, then with a running count inside each of these ranges.

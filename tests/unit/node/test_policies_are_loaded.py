@@ -99,9 +99,9 @@ def test_policy_receives_immutable_properties() -> None:
         (
             MANAGEMENT,
             f"{HERE}.HalfAPolicy",
-            "is not such a policy: it lacks configure, validate_alt",
+            "is not a policy: it lacks configure, validate_alt",
         ),
-        (MANAGEMENT, f"{HERE}.Recorder", "is not such a policy: it lacks validate_create_topic"),
+        (MANAGEMENT, f"{HERE}.Recorder", "is not a policy: it lacks validate_create_topic"),
         (CREATE, f"{HERE}.CannotBeConfigured", "cannot be configured: SystemExit: no licence"),
         (CREATE, f"{HERE}.NeedsArguments", "cannot be configured: TypeError"),
     ],
