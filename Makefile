@@ -73,7 +73,7 @@ test: setup ## every test that needs no Docker, except the long ones
 test-fast: setup ## unit tests: no processes, no network, under a minute
 	@$(BIN)/python -m pytest tests/unit $(ARGS)
 
-test-long: setup ## the long tests: the pipeline on Spark, many kills, many frames
+test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
 	@$(BIN)/python -m pytest -m "long and not docker" $(PARALLEL) $(ARGS)
 
 test-docker: setup ## tests in containers; needs a Docker engine
