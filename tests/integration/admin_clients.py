@@ -1,7 +1,7 @@
 """Three released admin clients behind one interface.
 
 Every method blocks and raises the client's own exception; `code_of` returns its error code.
-Nothing is retried or hidden.
+Nothing is retried, and no error is hidden.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AnyAdmin(Protocol):
     """The common interface. `legacy` selects AlterConfigs instead of IncrementalAlterConfigs."""
 
     has_incremental: bool
-    legacy_keeps_others: bool  # with AlterConfigs the client also sends the other configs
+    legacy_keeps_others: bool  # its AlterConfigs also sends the topic's other configs
 
     def create(
         self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]
@@ -120,7 +120,7 @@ class KafkaPythonAdmin:
             [resource], raise_on_unknown=False, incremental=not legacy
         )
         (result,) = (found[name] for found in results.values())
-        if result != "OK":  # then it is the text of an exception
+        if result != "OK":  # otherwise it is the text of an exception
             code = re.match(r"\[Error (\d+)\] ", result)
             assert code, result
             raise kafka.errors.for_code(int(code[1]))(result)
@@ -143,7 +143,7 @@ class KafkaPythonAdmin:
 
 
 class AiokafkaAdmin:
-    """aiokafka. Most requests return error codes; its own table turns them into exceptions."""
+    """aiokafka. Most of its methods return error codes; `_raise` turns them into exceptions."""
 
     has_incremental = False
     legacy_keeps_others = False

@@ -51,10 +51,10 @@ class Row:
     allowed: Observed = field(default_factory=lambda: [NOT_DENIED])
     observe: Callable[[Any, str], Observed] = codes
     topic: bool = False  # the topic must exist
-    special: dict[str, Observed] = field(default_factory=dict)  # by persona
+    special: dict[str, Observed] = field(default_factory=dict)  # expected instead, by persona
 
     def filled(self, name: str, broker: int) -> Any:
-        """Return the body for one cell."""
+        """Return the body with its placeholders replaced."""
         text = json.dumps(self.body).replace("{name}", name).replace("{broker}", str(broker))
         return json.loads(text)
 

@@ -1,4 +1,8 @@
-"""A broker without a node. Sockets and channel are real; controller and clients are scripted."""
+"""A broker's listeners and forwarding without the rest of a node.
+
+The sockets and the channel to the controller are real. The tests script the controller and the
+clients.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # the response to API_VERSIONS
 
 
 class Controller:
-    """Answers CreateTopics without errors. While `go` is cleared, replies wait."""
+    """Answers CreateTopics without errors. Replies wait until `go` is set."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []

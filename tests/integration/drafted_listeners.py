@@ -1,4 +1,4 @@
-"""Raw clients of shipped and drafted listeners, and their requests."""
+"""Raw clients for shipped and drafted listeners, and requests for them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """One end of a channel as its own process, for tests that freeze or kill it.
 
 python envelope_peers.py controller         prints its port, answers every Envelope
-python envelope_peers.py broker PORT        opens a channel to PORT, prints "open", stays
+python envelope_peers.py broker PORT        opens a channel to PORT, prints "open", and "closed"
+                                            when the channel closes
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from envelope.server import BrokerPeer, serve_envelopes
 
 
 class Answering:
-    """Answers each Envelope with its own body."""
+    """Answers each Envelope with the body of its request."""
 
     async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
         return EnvelopeReply(0, envelope.request_data, envelope.identity.sequence)

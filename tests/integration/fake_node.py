@@ -1,7 +1,7 @@
 """A program with a node's interface to its supervisor, without Kafka or ZooKeeper.
 
-The active controller is in the file `controller` of the folder that all nodes share: `ID EPOCH
-PID`. A node that finds this process dead becomes active.
+The nodes share a folder. Its file `controller` names the active controller: `ID EPOCH PID`. A node
+that finds this process dead becomes the active controller.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ControllerState:
         self.path, self.id = path, node_id
 
     def update(self, *, eligible: bool, resign: bool = False) -> tuple[int | None, int]:
-        """Return controller id (or None) and epoch, after becoming active or resigning."""
+        """Become active or resign if necessary; return the controller's id (or None) and epoch."""
         with self.path.open("a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)

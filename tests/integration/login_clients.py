@@ -1,7 +1,7 @@
 """Three released clients behind one interface for logins.
 
-`LOGINS[client](login)` connects, logs in, and returns the number of brokers in the metadata; it
-raises `RefusedLoginError` when the broker rejects the login. No retries.
+`LOGINS[client](login)` connects, logs in, and returns the number of brokers in the metadata. It
+raises `RefusedLoginError` when the broker rejects the login.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REJECTIONS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
 class RefusedLoginError(Exception):
-    """The broker rejected the login; the text is the client's."""
+    """The broker rejected the login. The text is the client's own."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Runs for the pipeline's tests: golden histories side by side, each under its own name."""
+"""Runs for the pipeline's tests: golden histories, expanded into one folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests import golden_histories
 
 
 def expand_all(names: Iterable[str], folder: Path) -> Path:
-    """Write sealed runs for one run of the pipeline; a run's id is its name."""
+    """Write each history as a sealed run whose id is the name of the history."""
     with pytest.MonkeyPatch.context() as patch:
         for name in names:
             patch.setattr(golden_histories, "RUN_ID", name)

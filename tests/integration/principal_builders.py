@@ -16,7 +16,7 @@ class Member(KafkaPrincipal):
 
 
 class Teams:
-    """A login as `NAME@TEAM` becomes `Member:NAME`; the serialized principal carries the team."""
+    """Maps a login as `NAME@TEAM` to `Member:NAME`. The serialized principal has the team."""
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
         if context.authorization_id is None:

@@ -16,7 +16,7 @@ def open_to_others(folder: Path) -> list[str]:
 
 
 def holders(folder: Path, *secrets: bytes) -> set[str]:
-    """The files in `folder` with one of the secrets."""
+    """The files in `folder` that contain one of the secrets."""
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")

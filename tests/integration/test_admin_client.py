@@ -90,7 +90,7 @@ def secured_methods(secured: Secured, protocol: str, mechanism: str) -> Ours:
 def test_the_client_works_over_every_kind_of_listener(
     secured: Secured, protocol: str, mechanism: str
 ) -> None:
-    """Calls a few methods; test_every_admin_method.py calls all on a plain listener."""
+    """Calls a few methods. test_every_admin_method.py calls all on a PLAINTEXT listener."""
     methods = secured_methods(secured, protocol, mechanism)
     try:
         for name in SOME_METHODS:
@@ -145,7 +145,7 @@ def test_a_certificate_of_another_authority_is_an_authentication_error(
         client.describe_cluster()
 
 
-def test_a_login_that_expires_is_renewed_before_the_broker_closes(secured: Secured) -> None:
+def test_a_login_is_renewed_before_the_broker_closes_its_connection(secured: Secured) -> None:
     """KIP-368: the listener demands a new login after 1.5 s; no call fails."""
     texts: dict[str, Any] = properties(secured, "SASL_SSL", "PLAIN")
     ended = time.monotonic() + 4
@@ -155,7 +155,7 @@ def test_a_login_that_expires_is_renewed_before_the_broker_closes(secured: Secur
 
 
 def test_a_token_provider_logs_in(secured: Secured) -> None:
-    """`token` is called for each connection; the client sends its text unchanged."""
+    """The client calls `token` for each connection and sends the text that it returns."""
     given: list[str] = []
 
     def token() -> str:
@@ -230,7 +230,7 @@ def test_acls_are_created_described_and_deleted(guarded: Cluster) -> None:
         assert {one.get() for each in deleted.values() for one in each.get()} == {acl(), other}
 
 
-def test_without_rights_the_error_has_kafkas_code(guarded: Cluster) -> None:
+def test_an_error_for_missing_rights_has_kafkas_code(guarded: Cluster) -> None:
     with AdminClient(user(guarded, "alice")) as client:
         errors = client.create_topics([NewTopicWithReplication("forbidden", 1, 1)])
         error = errors["forbidden"]
@@ -241,7 +241,7 @@ def test_without_rights_the_error_has_kafkas_code(guarded: Cluster) -> None:
         assert rejected.value.code is admin.ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-def test_a_delegation_token_is_created_logs_in_and_expires(guarded: Cluster) -> None:
+def test_a_client_can_log_in_with_a_delegation_token_until_it_expires(guarded: Cluster) -> None:
     with AdminClient(user(guarded, "alice")) as client:
         token = client.create_delegation_token(["User:admin"])
         assert (token.owner, token.requester) == ("User:alice", "User:alice")
@@ -272,8 +272,8 @@ def test_a_delegation_token_is_created_logs_in_and_expires(guarded: Cluster) -> 
         wait_until(lambda: not logs_in())
 
 
-def test_drafted_apis_are_called_where_the_listener_speaks_them(guarded: Cluster) -> None:
-    """KIP-4's AlterTopics, ListAcls and AlterAcls; KIP-201's dry runs."""
+def test_drafted_apis_work_on_a_drafted_listener_only(guarded: Cluster) -> None:
+    """The calls use KIP-4's AlterTopics, ListAcls and AlterAcls, and KIP-201's validate_only."""
     resource = (admin.ResourceType.TOPIC, "drafted")
     add = admin.AclAction(
         admin.AclActionType.ADD,
@@ -422,7 +422,7 @@ async def test_tasks_see_no_wrong_answer_in_fifty_moves(moving: Cluster) -> None
 
 @pytest.mark.parametrize("methods", [Ours, OursAsync])
 def test_calls_survive_the_death_of_the_controller(moving: Cluster, methods: type[Ours]) -> None:
-    """The client finds the next controller itself after its connections are closed."""
+    """After the kill closes its connections, the client finds the next controller by itself."""
     client = methods(moving.bootstrap_servers)
     name = methods.__name__.lower()
     try:

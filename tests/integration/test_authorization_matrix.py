@@ -32,8 +32,8 @@ PERSONAS: Final = ("allowed", "denied", "describe", "super", "anonymous", "token
 USERS: Final = ("admin", "broker", "describe", "denied", "owner")
 LISTENER: Final = "SASL_PLAINTEXT"
 MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-# These need no right, or an empty broker has nothing to protect. test_client_envelopes.py tests
-# Envelope (58).
+# APIs without a row: they need no right, or an empty broker has nothing to protect.
+# test_client_envelopes.py tests Envelope (58).
 NO_RIGHT_NEEDED: Final = {16, 17, 18, 36, 58, 66, 68, 69}
 
 
@@ -84,7 +84,7 @@ def creation(binding: AclBinding) -> dict[str, Any]:
 
 
 def bindings() -> Iterator[AclBinding]:
-    """Yield all ACLs. They allow a row's user the row's names from this host only."""
+    """Yield two ACLs per row for this host: its right for its user, DESCRIBE for `describe`."""
     for row in ROWS:
         pattern = ResourcePattern(row.resource_type, "PREFIXED", f"m{ROWS.index(row)}-")
         if row.resource_type == "CLUSTER":
@@ -167,7 +167,7 @@ def token_client(cluster: Cluster, row: Row, broker: int) -> Client:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.label for row in ROWS])
 def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -> None:
-    """For six principals the direct and the forwarded response are equal."""
+    """Each of six principals gets it from the controller and from a broker that forwards."""
     results: dict[tuple[str, str], Any] = {}
     for persona in PERSONAS:
         for path, broker in PATHS.items():

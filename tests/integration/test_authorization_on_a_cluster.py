@@ -61,7 +61,7 @@ def acl(kind: int, how: int, name: str, principal: str, operation: int, permissi
 
 @contextmanager
 def client(cluster: Cluster, broker: int, user: str) -> Iterator[Callable[[int, int, Any], Any]]:
-    """Log in from another address than the brokers'."""
+    """Log in to a broker, from an address that is not the brokers' own."""
     with Connection(cluster.bootstrap_server(broker, LISTENER), CLIENTS_HOST) as connection:
         assert connection.log_in(user, f"{user}-secret")
         yield connection.call
@@ -86,7 +86,10 @@ def sees(cluster: Cluster, user: str, name: str) -> bool:
 
 
 def use_rights(cluster: Cluster) -> Results:
-    """Alice can create a-* except a-denied, from one host; bob has no right, then DESCRIBE."""
+    """Try what alice and bob may do.
+
+    Alice may create a-* except a-denied, from one host. Bob has no right at first, then DESCRIBE.
+    """
     codes = grant(
         cluster,
         acl(TOPIC, PREFIXED, "a-", "User:alice", CREATE, ALLOW),
@@ -110,7 +113,7 @@ def verdicts(folder: Path) -> dict[str, Verdict]:
 
 
 def test_denials_are_logged_and_the_evidence_passes(tmp_path: Path) -> None:
-    """The controller's authorizer log names client and host, with control characters escaped."""
+    """The controller's authorizer log names principal and host, with control characters escaped."""
     options: dict[str, Any] = {"brokers": 2, "controller": CONTROLLER, "data_dir": tmp_path}
     with Cluster(**options, properties=PROPERTIES_OF_BROKERS) as cluster:
         assert use_rights(cluster) == Results([0, 29, 29], True)

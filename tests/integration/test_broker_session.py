@@ -93,7 +93,7 @@ async def test_a_registration_with_a_lost_reply_is_reported(
     broker: Broker, truth: KazooClient
 ) -> None:
     first = broker.epochs[0]
-    broker.proxy.armed = True  # The next multi registers.
+    broker.proxy.armed = True  # The next multi is the registration.
     await broker.watcher.expire()
     await until(lambda: len(broker.epochs) == 2)
     assert broker.proxy.lost == 1

@@ -40,7 +40,7 @@ async def test_responses_keep_the_order_of_requests() -> None:
             await client.receive_or_none(within_s=0.2)
         client.send(create(5))  # in its own packet
         await (await broker.connect()).exchange(API_VERSIONS)
-        assert len(controller.seen) == 1, "a request starts only when the one before it is answered"
+        assert len(controller.seen) == 1, "a request started before the one before it was answered"
         controller.go.set()
         assert [correlation_id(await client.receive_or_none()) for _ in range(5)] == [1, 7, 3, 4, 5]
 
@@ -114,7 +114,7 @@ async def test_events_are_flushed_before_the_response_is_written() -> None:
         assert peeked == [False] * 20
 
 
-async def test_two_clients_with_equal_ports_and_ids_get_different_request_ids() -> None:
+async def test_requests_with_equal_client_and_correlation_ids_get_different_request_ids() -> None:
     async with running() as (broker, controller):
         for _ in range(3):
             client = await broker.connect()
@@ -149,9 +149,8 @@ async def test_malformed_frames_are_handled_as_by_kafka(step: Any) -> None:
         recorded = bytes.fromhex(step["response_hex"])
         assert correlation_id(answer) == correlation_id(recorded)
         assert answer is not None
-        if (
-            recorded[4:6] == b"\0\x23"
-        ):  # An unsupported version of ApiVersions: the response depends on the protocol alone.
+        # The response to an unsupported version of ApiVersions is the same for every broker.
+        if recorded[4:6] == b"\0\x23":
             assert answer == recorded
         key = int(step["raw"][:4], 16)
         assert key == 18 or len(controller.seen) == 1

@@ -1,8 +1,8 @@
 """Envelopes from clients get the responses that a real Kafka 3.9.1 gave.
 
-`tests/data/client_envelopes.jsonl.gz` has the responses of a forwarding Kafka with an authorizer:
-on the inter-broker SASL_PLAINTEXT listener to a super user and to alice (without CLUSTER_ACTION),
-and on its other listener.
+`tests/data/client_envelopes.jsonl.gz` has the responses of a forwarding Kafka with an authorizer.
+On the inter-broker listener (SASL_PLAINTEXT) the clients were a super user and alice, who lacks
+CLUSTER_ACTION. On the other listener the client was anonymous.
 """
 
 from __future__ import annotations

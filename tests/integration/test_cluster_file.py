@@ -59,7 +59,9 @@ def test_server_properties_apply_to_every_broker(tmp_path: Path) -> None:
         ("controller: 9", "no broker 9"),
     ],
 )
-def test_error_names_what_is_wrong_in_one_line(tmp_path: Path, text: str, named: str) -> None:
+def test_invalid_file_fails_with_one_line_that_names_the_fault(
+    tmp_path: Path, text: str, named: str
+) -> None:
     with pytest.raises(ClusterError, match=named) as caught:
         load_settings(tmp_path / "d", config=write(tmp_path, text))
     assert "\n" not in str(caught.value)

@@ -29,7 +29,7 @@ def test_second_up_finds_the_metadata_of_the_first(
 
 
 def test_controller_moves_to_every_broker(start_cluster: StartCluster) -> None:
-    """Each move has a new epoch. The last target is pinned, also after a restart."""
+    """Each move has a new epoch. The last target becomes the controller again after a restart."""
     cluster = start_cluster(controller=2)
     assert cluster.controller_id() == 2
     epochs = []
@@ -56,7 +56,7 @@ def test_killed_controller_is_replaced(start_cluster: StartCluster) -> None:
 def test_nodes_use_a_chroot_of_an_external_zookeeper(
     start_cluster: StartCluster, zookeeper_server: EmbeddedZooKeeper
 ) -> None:
-    """The chroot need not exist; cluster.json names no server."""
+    """The nodes create the chroot. `status` has no pid of ZooKeeper."""
     connect = f"{zookeeper_server.connect}/made/by/nodes"
     cluster = start_cluster(brokers=2, zookeeper=connect)
     assert cluster.zookeeper_connect == connect

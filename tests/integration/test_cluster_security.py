@@ -90,7 +90,7 @@ def test_every_user_can_log_in_when_the_cluster_is_ready(data_dir: Path, broker:
 
 @pytest.mark.parametrize("broker", [1, 2])
 def test_acls_of_the_file_apply_when_the_cluster_is_ready(data_dir: Path, broker: int) -> None:
-    """Every broker applies them."""
+    """Alice can create only the topics that her ACL allows, at every broker."""
     password = "planted-alice-secret"
     credentials = login(
         data_dir, broker, "CLIENTS", mechanism="SCRAM-SHA-256", user="alice", password=password

@@ -1,4 +1,4 @@
-"""The `bridgehead` command: exit codes, versions of documents, and a closed output."""
+"""The `bridgehead` command: exit codes, schema versions of its JSON, and a closed output."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_command_ends_without_an_error_when_its_output_is_closed(
 
 
 def test_up_stops_the_cluster_when_its_output_is_closed(tmp_path: Path) -> None:
-    """It reports no error."""
+    """The command does not report that the data directory cannot be used."""
     reading, writing = os.pipe()
     os.close(reading)
     up = ("up", "--brokers=1", "--ports=auto", f"--data-dir={tmp_path / 'c'}")

@@ -224,7 +224,9 @@ def name_of(pair: Pair) -> str:
 
 
 @pytest.mark.parametrize("pair", REQUESTS, ids=name_of)
-def test_forwarded_and_direct_responses_are_equal_and_kafkas(brokers: Brokers, pair: Pair) -> None:
+def test_forwarded_and_direct_responses_are_equal_and_match_kafkas(
+    brokers: Brokers, pair: Pair
+) -> None:
     """The comparison ignores throttle times, other times, ids and addresses."""
     forwarded, direct = (comparable_response(brokers, request) for request in pair)
     assert forwarded == direct
@@ -232,7 +234,10 @@ def test_forwarded_and_direct_responses_are_equal_and_kafkas(brokers: Brokers, p
 
 @pytest.mark.parametrize("pair", DRAFTED_REQUESTS, ids=name_of)
 def test_drafted_listener_responds_like_a_shipped_one(brokers: Brokers, pair: Pair) -> None:
-    """Cases for which a draft differs are left out. Drafted brokers forward fewer versions."""
+    """In versions that a drafted listener does not forward, it returns NOT_CONTROLLER.
+
+    Cases for which a draft differs are left out.
+    """
     forwarded, direct = pair
     at_controller = comparable_response(brokers, direct)
     way = route(
@@ -339,7 +344,7 @@ def test_cases_cover_every_served_version() -> None:
 
 
 def test_differing_response_is_detected() -> None:
-    """It has a wrong code, a wrong text, an extra element, or bytes that differ in one code."""
+    """The response has a wrong code or text, too many or too few elements, or another name."""
     expected = {"topics": [{"errorCode": 0, "errorMessage": "Topic name…"}]}
     right = {"topics": [{"errorCode": 0, "errorMessage": "Topic name is invalid", "name": "t"}]}
     assert lacking(expected, right) is None

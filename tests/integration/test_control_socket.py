@@ -21,7 +21,7 @@ async def answer(message: dict) -> dict:
 
 @pytest.mark.parametrize("depth", [1, 12])
 async def test_socket_path_may_exceed_the_address_limit(tmp_path: Path, depth: int) -> None:
-    """The limit is 108 bytes; the mode is 0600."""
+    """Linux limits the address of a socket to 108 bytes. The socket file has mode 0600."""
     folder = tmp_path.joinpath(*["a-folder-with-a-long-name"] * depth)
     folder.mkdir(parents=True)
     path = folder / "control.sock"
@@ -32,7 +32,7 @@ async def test_socket_path_may_exceed_the_address_limit(tmp_path: Path, depth: i
 
 
 async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
-    """The connection stays usable."""
+    """After malformed lines the connection still serves a valid one."""
     path = tmp_path / "control.sock"
     async with await serve(path, answer):
         with pytest.raises(ControlError, match="It will not"):

@@ -20,7 +20,7 @@ from tests.integration.secured import Secured
 
 ACTIVE = "kafkacontroller_activecontrollercount"
 MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
-# The change itself violates these properties, because no node's session makes it.
+# The tests themselves violate these properties: they write in a session that is not a node's.
 VIOLATED_BY_HAND = {"W5", "W6"}
 
 
@@ -48,7 +48,7 @@ def delete_twice(zookeeper: KazooClient) -> None:
 
 
 def name_another_broker(zookeeper: KazooClient) -> None:
-    """Broker 9 does not exist; the znode still belongs to the session of the controller."""
+    """Name a broker that does not exist. The znode still belongs to the controller's session."""
     data = zookeeper.get("/controller")[0].decode()
     zookeeper.set("/controller", data.replace('"brokerid":', '"brokerid":9').encode())
 
@@ -70,7 +70,7 @@ def write_invalid_json(zookeeper: KazooClient) -> None:
 def test_the_active_controller_resigns_at_once(
     cluster: Cluster, change: Callable[[KazooClient], None]
 ) -> None:
-    """After a second at most one node is active. In the end one is, with a new epoch."""
+    """One second later at most one node is active. At the end one is active, with a new epoch."""
     cluster.wait_for_controller()
     pages = [each.metrics_url for each in cluster.brokers.values()]
     assert len(pages) == 3
@@ -90,7 +90,7 @@ def test_the_active_controller_resigns_at_once(
 
 
 def test_the_judge_finds_every_resignation(cluster: Cluster) -> None:
-    """It judges the run of the tests above."""
+    """The run is that of the tests above."""
     cluster.stop()
     found = judged(cluster.data_dir)
     events = list(read_events(cluster.evidence_dir))

@@ -237,15 +237,15 @@ def test_invalid_topic_configs_are_repaired_through_the_api(
 class Damage:
     """A change of one znode. If `content` is None, the znode is deleted.
 
-    A `*` at the end of `path` is the last child. `stops_elections`: until the repair no controller
-    can be active, and writes are not answered or time out.
+    A `*` at the end of `path` stands for the last child. If `stops_elections`, no controller is
+    active until the repair, and the test sends no writes.
     """
 
     name: str
     path: str
     content: bytes | None
     stops_elections: bool = False
-    has_higher_epoch: bool = True  # if False, brokers reject the next controller, as in Kafka
+    has_higher_epoch: bool = True  # if False, brokers reject the next one, as in Kafka
 
     @property
     def is_repaired_by_hand(self) -> bool:
@@ -258,7 +258,7 @@ KEPT, TOKEN, STATE = "/brokers/topics/kept", "/delegation_token/tokens/x", "part
 DAMAGES = (
     Damage("controller deleted", "/controller", None),
     Damage("controller not JSON", "/controller", b"{"),
-    Damage("controller another broker", "/controller", b'{"version":1,"brokerid":9}'),
+    Damage("controller names another broker", "/controller", b'{"version":1,"brokerid":9}'),
     Damage("epoch not a number", "/controller_epoch", b"x", True),
     Damage("epoch empty", "/controller_epoch", b"", True),
     Damage("epoch deleted", "/controller_epoch", None, has_higher_epoch=False),
@@ -266,17 +266,17 @@ DAMAGES = (
     Damage("commit counter deleted", "/bridgehead/commit", None),
     Damage("commit counter not a number", "/bridgehead/commit", b"x"),
     Damage("outcomes not JSON", "/bridgehead/outcomes/*", b"{"),
-    Damage("outcomes wrong name", "/bridgehead/outcomes/x", b'{"outcomes":[]}'),
-    Damage("outcomes new and not JSON", "/bridgehead/outcomes/y", b"{"),
+    Damage("outcomes with a wrong name", "/bridgehead/outcomes/x", b'{"outcomes":[]}'),
+    Damage("new outcomes not JSON", "/bridgehead/outcomes/y", b"{"),
     Damage("floor not a number", "/bridgehead/floors/1-x", b"x"),
-    Damage("floor wrong name", "/bridgehead/floors/x", b"1"),
+    Damage("floor with a wrong name", "/bridgehead/floors/x", b"1"),
     Damage("registration not JSON", "/brokers/ids/1", b"{"),
-    Damage("registration array", "/brokers/ids/2", b"[]"),
+    Damage("registration is an array", "/brokers/ids/2", b"[]"),
     Damage("registration with a name that is not a number", "/brokers/ids/x", b"{}"),
     Damage("node address not JSON", "/bridgehead/nodes/3", b"{"),
     Damage("topic not JSON", KEPT, b"{"),
     Damage("topic empty", KEPT, b""),
-    Damage("topic array", KEPT, b"[]"),
+    Damage("topic is an array", KEPT, b"[]"),
     Damage("topic without partition 0", KEPT, b'{"version":3,"partitions":{"1":[1]}}'),
     Damage("partition state not JSON", f"{KEPT}/{STATE}", b"{"),
     Damage("partition state deleted", f"{KEPT}/{STATE}", None),
@@ -293,16 +293,20 @@ DAMAGES = (
     Damage("ACLs not JSON", "/kafka-acl/Topic/kept", b"{"),
     Damage("ACL not an object", "/kafka-acl/Topic/kept", b'{"version":1,"acls":["x"]}'),
     Damage("ACL change not a pattern", "/kafka-acl-changes/acl_changes_9999999990", b"x"),
-    Damage("extended ACL change", "/kafka-acl-extended-changes/acl_changes_9999999990", b"{"),
+    Damage(
+        "extended ACL change not JSON", "/kafka-acl-extended-changes/acl_changes_9999999990", b"{"
+    ),
     Damage("token not JSON", TOKEN, b"{"),
-    Damage("token change", "/delegation_token/token_changes/token_change_9999999990", b"\xff"),
+    Damage(
+        "token change not UTF-8", "/delegation_token/token_changes/token_change_9999999990", b"\xff"
+    ),
     Damage("feature not JSON", "/feature", b"{"),
     Damage("feature deleted", "/feature", None),
     Damage("cluster id not JSON", "/cluster/id", b"{"),
 )
 
 
-# The tests of all other changes are long, because there are many.
+# All other rows are marked long, because there are many.
 SHORT = {
     "controller not JSON",
     "commit counter deleted",
@@ -349,8 +353,8 @@ def expire_broker_session(harness: Harness, broker: int) -> None:
     harness.command(broker, {"command": "expire", "session": "broker"})
 
 
-def expired_controller(harness: Harness) -> bool:
-    """Expire the active controller's session, if there is one."""
+def expire_controller_if_active(harness: Harness) -> bool:
+    """Expire the active controller's session. Return False if no controller is active."""
     try:
         harness.cluster.expire_controller()
     except ClusterError:
@@ -363,7 +367,7 @@ def expired_controller(harness: Harness) -> bool:
 def test_everything_works_after_sessions_end(harness: Harness, sessions: str, times: int) -> None:
     for _ in range(times):
         if sessions != "brokers":
-            wait(lambda: expired_controller(harness))
+            wait(lambda: expire_controller_if_active(harness))
         if sessions != "controller":
             for broker in BROKERS:
                 expire_broker_session(harness, broker)

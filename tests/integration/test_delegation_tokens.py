@@ -1,4 +1,4 @@
-"""Any broker issues delegation tokens; they are valid on all and removed when expired."""
+"""A delegation token from any broker is valid at all brokers, and is removed when it expires."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """A cluster with the recorded properties that removes expired tokens within a second."""
+    """A cluster with the properties of the recordings. It looks for expired tokens every 500 ms."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     properties = {n: v for n, v in parse_properties(text).items() if n != AUTHORIZER_CLASS}
     properties |= {

@@ -50,7 +50,7 @@ def test_demo_passes_and_judge_repeats_its_verdicts(
     judge = run("judge", str(folder), "--json")
     assert judge.returncode == 0, judge.stdout
     verdicts = {row["property"]: row["verdict"] for row in json.loads(judge.stdout)["properties"]}
-    # No rejections, timeouts, authorizer, login or scenario; resends depend on timing.
+    # The demo has no rejections, timeouts, authorizer, logins or scenario, and not always resends.
     assert {of for of, verdict in verdicts.items() if verdict != "PASS"} <= {
         *("D2", "D4", "F7", "A1", "A10", "T1")
     }
@@ -60,7 +60,7 @@ def test_demo_passes_and_judge_repeats_its_verdicts(
 def test_judge_rejects_a_tampered_run(
     demo: subprocess.CompletedProcess[str], folder: Path, tmp_path: Path
 ) -> None:
-    """The judge names a file that lacks an event. After a new seal the verdict is UNKNOWN."""
+    """The judge names the file that lost an event. After a new seal the verdict is UNKNOWN."""
     assert demo.returncode == 0
     tampered = shutil.copytree(folder, tmp_path / "demo", ignore=shutil.ignore_patterns("*.sock"))
     files = tampered.glob("evidence/run=*/node=*/*.jsonl")
@@ -89,7 +89,7 @@ SHOWN = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["policies", "dialects"])
 def test_small_demo_passes(name: str) -> None:
-    """The demo compares each response with the expected one, and 80 columns show it whole."""
+    """The demo gets every response that it expects. Its output fits into 80 columns."""
     demo = run("bridgehead.cli.main", "demo", name, columns=80)
     assert max(map(len, demo.stdout.splitlines())) <= 80
     assert "…" not in demo.stdout

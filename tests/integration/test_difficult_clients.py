@@ -46,7 +46,9 @@ async def test_a_slow_client_is_served_and_a_silent_one_is_closed() -> None:
             await asyncio.sleep(0.03)
         assert correlation_id(await slow.receive_or_none()) == 7
         assert await silent.receive_or_none() is None
-        assert await slow.receive_or_none() is None, "the slow client is idle now"
+        assert await slow.receive_or_none() is None, (
+            "the slow client was not closed after it became idle"
+        )
         await until(lambda: broker.server.connection_count == 0)
 
 
@@ -101,7 +103,7 @@ async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
 
         answered = await asyncio.gather(*map(client, range(20)))
         assert answered == list(range(20))
-        assert muted, "no client ever had to wait"
+        assert muted, "the broker never stopped reading from a client"
         assert broker.server.closed_for_memory_count == 0
         assert memory.used == 0
 
@@ -141,7 +143,7 @@ async def test_a_lower_limit_closes_the_least_recently_used_connections() -> Non
         assert correlation_id(await clients[3].exchange(API_VERSIONS)) == 7
 
 
-async def test_waiting_connections_are_bounded() -> None:
+async def test_the_number_of_waiting_connections_is_bounded() -> None:
     async with running() as (broker, _):
         broker.quotas.limits = ConnectionLimits(broker=0)
         waiting = [await broker.connect() for _ in range(3)]

@@ -1,4 +1,4 @@
-"""A1 judges the direct writes of a broker below the bridge release."""
+"""Property A1 judges the direct writes of a broker below inter.broker.protocol.version 3.4."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECURED: Final = {
 
 
 def make_rules(connection: Connection) -> None:
-    """Allow everything except altering configs, and wait for the response."""
+    """Allow everything except ALTER_CONFIGS, and check that the broker has applied both ACLs."""
     rule = {"resourceType": CLUSTER, "resourceName": "kafka-cluster", "principal": USER}
     rule |= {"resourcePatternType": LITERAL, "host": "*"}
     rules = [
@@ -49,7 +49,7 @@ def make_rules(connection: Connection) -> None:
         ((), CLUSTER_AUTHORIZATION_FAILED, Verdict.PASS),
         (("--mutants", "allow_before_deny"), NONE, Verdict.FAIL),
     ],
-    ids=["honest", "allow_before_deny"],
+    ids=["no mutant", "allow_before_deny"],
 )
 def test_direct_write_is_judged_by_the_acls_of_its_broker(
     start_cluster: StartCluster,
@@ -64,7 +64,7 @@ def test_direct_write_is_judged_by_the_acls_of_its_broker(
         brokers=1, data_dir=tmp_path, properties={**OLD, **SECURED}, node_command=command
     )
     connection = Connection(cluster.bootstrap_server(1))
-    assert set_quota(connection, "anna", 1) == NONE, "there are no ACLs yet"
+    assert set_quota(connection, "anna", 1) == NONE, "a write failed before any ACL existed"
     make_rules(connection)
     assert set_quota(connection, "berta", 1) == error
     connection.close()

@@ -93,10 +93,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize(("key", "version", "body"), BUMPED)
-def test_a_bumped_version_is_for_the_controller_and_older_ones_are_forwarded(
+def test_only_the_controller_accepts_a_bumped_version_and_older_ones_are_forwarded(
     drafted: Listener, shipped: Listener, key: int, version: int, body: dict[str, Any]
 ) -> None:
-    """KIP-590 §Change AlterConfig Request Routing; as shipped, every version is forwarded."""
+    """KIP-590 §Change AlterConfig Request Routing. A shipped listener forwards every version."""
     assert drafted.codes(2, key, version, body) == [NOT_CONTROLLER]
     assert drafted.codes(1, key, version, body) == [NONE]
     for older in range(version):
@@ -124,7 +124,7 @@ def stored_threads(drafted: Listener, broker: int) -> str:
 def test_the_controller_alters_another_brokers_configs_in_every_version(
     drafted: Listener, shipped: Listener, key: int, validate_only: bool
 ) -> None:
-    """KIP-590: the controller handles v2, others return NOT_CONTROLLER and forward v0 and v1."""
+    """KIP-590: other brokers return NOT_CONTROLLER for v2, and forward v0 and v1."""
     threads = "2" if key == ALTER_CONFIGS else "3"
     config = {"name": "log.cleaner.threads", "value": threads}
     config |= {"configOperation": 0} if key == INCREMENTAL else {}
@@ -146,10 +146,10 @@ def test_the_controller_alters_another_brokers_configs_in_every_version(
     wait_until(lambda: stored_threads(drafted, 2) == expected)
 
 
-def test_a_version_that_never_shipped_closes_a_shipped_connection(
+def test_a_shipped_listener_closes_on_a_version_that_never_shipped(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """IncrementalAlterConfigs v2, and the APIs of KIP-4."""
+    """The test sends IncrementalAlterConfigs v2 and an API of KIP-4."""
     v2 = encode_body(INCREMENTAL, "request", 2, SET, "drafted")
     assert shipped.send(2, INCREMENTAL, 2, v2) == CLOSED
     nothing = encode_body(ALTER_TOPICS, "request", 0, {"topics": []}, "drafted")
@@ -229,7 +229,7 @@ def test_api_versions_lists_the_apis_of_the_dialect(drafted: Listener, shipped: 
 def test_topics_are_created_at_the_controller_only(
     drafted: Listener, shipped: Listener, version: int
 ) -> None:
-    """KIP-4 §Create Topics Request 1; as shipped, any broker forwards."""
+    """KIP-4 §Create Topics Request 1. A shipped listener of any broker forwards."""
     fields = {"validateOnly": False} if version else {}
     name = f"created-{version}"
     assert drafted.codes(2, CREATE, version, creation(name, **fields)) == [NOT_CONTROLLER]
@@ -238,7 +238,7 @@ def test_topics_are_created_at_the_controller_only(
 
 
 def test_a_duplicate_topic_has_a_single_code(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Create Topics Request 2, with a line in the log; the other topic is created."""
+    """KIP-4 §Create Topics Request 2. The controller logs the error and creates the other topic."""
     body = creation("twice", "once", "twice")
     assert sorted(drafted.codes(1, CREATE, 0, body)) == [NONE, INVALID_REQUEST]
     assert "CREATE_TOPICS: INVALID_REQUEST for 'twice': Found multiple entries" in node_log(drafted)
@@ -259,7 +259,7 @@ def test_a_duplicate_topic_has_a_single_code(drafted: Listener, shipped: Listene
 def test_numbers_or_an_assignment_must_be_defined(
     drafted: Listener, fields: dict[str, Any], code: int
 ) -> None:
-    """KIP-4 §Create Topics Request 4: no defaults; the assignment's first replica leads."""
+    """KIP-4 §Create Topics Request 4. There are no defaults. The first assigned replica leads."""
     name = f"defined-{abs(hash(str(fields)))}"
     assert drafted.codes(1, CREATE, 0, creation(name, **fields)) == [code]
     line = f"INVALID_REQUEST for '{name}': Both numPartitions or replicationFactor and replicasAss"
@@ -300,7 +300,9 @@ def test_topics_are_deleted_at_the_controller_only(drafted: Listener, shipped: L
     assert shipped.codes(2, DELETE, 0, deletion("gone-too", "gone-too")) == [NONE, NONE]
 
 
-def test_deleting_a_missing_topic_is_an_invalid_topic(drafted: Listener, shipped: Listener) -> None:
+def test_deleting_a_missing_topic_returns_invalid_topic_exception(
+    drafted: Listener, shipped: Listener
+) -> None:
     """KIP-4 §Delete Topics Request 3."""
     for version in (0, 1, 4):
         assert drafted.codes(1, DELETE, version, deletion("nothing")) == [INVALID_TOPIC]
@@ -323,7 +325,7 @@ def test_metadata_distinguishes_all_topics_from_none(drafted: Listener, shipped:
 
 
 def test_a_policys_text_is_returned_from_version_1_on(drafted: Listener, shipped: Listener) -> None:
-    """KIP-108: the code from v0, the text from v1; validate_only creates nothing."""
+    """KIP-108: v0 returns the code, v1 also the text. validate_only creates nothing."""
     for listener in (drafted, shipped):
         assert listener.codes(1, CREATE, 0, creation("refused")) == [VIOLATION]
         dry = creation("refused", "validated", validateOnly=True)
@@ -333,18 +335,18 @@ def test_a_policys_text_is_returned_from_version_1_on(drafted: Listener, shipped
         assert described(drafted, 1, "validated")["validated"]["errorCode"] == UNKNOWN_TOPIC
 
 
-def kept(drafted: Listener) -> None:
+def create_kept(drafted: Listener) -> None:
     """Create the topic that the policy protects."""
     assert drafted.codes(
         1, CREATE, 0, creation("kept", assignment={0: [1, 2]}, partitions=-1, factor=-1)
     ) in ([NONE], [EXISTS])
 
 
-def test_kip_201s_deletion_can_only_validate_and_has_messages(
+def test_kip_201s_delete_topics_has_validate_only_and_error_messages(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """Applies from version 2 of the draft on. Other versions have no code for policies."""
-    kept(drafted)
+    """From version 2 of the draft on. Older versions and shipped v2 have no code for policies."""
+    create_kept(drafted)
     assert drafted.codes(1, CREATE, 0, creation("dry")) == [NONE]
     for version in (2, 3, 4, 5):
         dry = deletion("kept", "dry", validateOnly=True)
@@ -366,9 +368,9 @@ def test_kip_201s_deletion_can_only_validate_and_has_messages(
     assert (row["errorCode"], row["errorMessage"]) == (VIOLATION, "kept")
 
 
-def test_kip_201s_deletion_of_records_has_messages(drafted: Listener, shipped: Listener) -> None:
-    """The leader returns messages from version 1 on. Version 0 has no code for policies."""
-    kept(drafted)
+def test_kip_201s_delete_records_has_error_messages(drafted: Listener, shipped: Listener) -> None:
+    """In the draft, v1 and later return the message, and v0 has no code for policies."""
+    create_kept(drafted)
     topics = [{"name": "kept", "partitions": [{"partitionIndex": 0, "offset": 0}]}]
     body = {"topics": topics, "timeoutMs": 1000}
     for version in (1, 2):
@@ -412,14 +414,14 @@ def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
     assert drafted.codes(1, ALTER_TOPICS, 0, body("altered", -1, 3)) == [NONE]
     wait_until(lambda: [len(each) for each in replicas().values()] == [3, 3, 3])
     assert drafted.codes(1, ALTER_TOPICS, 0, body("nothing", 2)) == [INVALID_TOPIC]
-    kept(drafted)
+    create_kept(drafted)
     assert drafted.codes(1, ALTER_TOPICS, 0, body("kept", 3)) == [VIOLATION]
 
 
 def test_the_policy_is_bypassed_for_internal_topics_of_drafted_brokers_only(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """KIP-590 §Internal CreateTopicsRequest Routing; the flag of a client is ignored."""
+    """KIP-590 §Internal CreateTopicsRequest Routing. A client's bypassPolicy is ignored."""
     flagged = creation("__transaction_state", "refused", validateOnly=False, bypassPolicy=True)
     assert drafted.codes(1, CREATE, 7, flagged) == [VIOLATION, VIOLATION]
     for _ in range(3):

@@ -55,7 +55,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_an_error_of_the_authorizer_is_a_generic_error_and_logged(drafted: Listener) -> None:
-    """KIP-4 §Alter ACLs Request: the authorizer's own error has no code. Nothing is altered."""
+    """KIP-4 §Alter ACLs Request: an exception of the authorizer has no code of its own."""
     body = {"requests": [on("others", action(1, "User:a"), action(1, "User:b"))]}
     answer = drafted.call(1, ALTER_ACLS, 0, body, "FAILS")
     codes = [each["errorCode"] for each in answer["responses"][0]["results"]]

@@ -64,7 +64,7 @@ def of_new_token(cluster: Cluster, period: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_bumped_version_of_acls_and_tokens_is_for_the_controller(
+def test_only_the_controller_accepts_a_bumped_version_of_acls_and_tokens(
     cluster: Cluster, key: int, body: Callable[[Cluster], dict[str, Any]]
 ) -> None:
     """KIP-590 §Change AlterConfig Request Routing. An older version succeeds, in one Envelope."""

@@ -128,7 +128,7 @@ def test_missing_jar_is_named(tmp_path: Path) -> None:
 
 
 def test_failed_server_start_names_the_log(tmp_path: Path) -> None:
-    """A Java process that exits is noticed immediately."""
+    """The error is raised as soon as the Java process exits."""
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho broken; exit 3\n")
     java.chmod(0o755)
@@ -141,7 +141,7 @@ def test_failed_server_start_names_the_log(tmp_path: Path) -> None:
 
 
 def test_killed_ensemble_leaves_nothing(tmp_path: Path) -> None:
-    """Neither a process nor a pid file is left. A second kill is allowed."""
+    """Neither a process nor a pid file is left. A second kill does nothing."""
     server = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=find_java({}))
     server.start()
     pid = server.pid()

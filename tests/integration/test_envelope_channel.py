@@ -35,7 +35,8 @@ PEERS = Path(__file__).parent / "envelope_peers.py"
 HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
-# Two seconds of silence, and time for a busy machine. TCP alone would take minutes.
+# The channel closes after two seconds of silence; the rest is for a busy machine. TCP alone would
+# take minutes.
 NOTICED_WITHIN_S = 6.0
 
 
@@ -171,7 +172,7 @@ async def test_replies_arrive_in_any_order() -> None:
 
 
 async def test_updates_arrive_in_the_order_pushed() -> None:
-    """More updates than fit in one batch."""
+    """The updates do not fit in one batch."""
     controller = Controller()
     async with _connected(controller) as (_, broker):
         await broker.send(1)
@@ -239,7 +240,7 @@ async def test_an_unreachable_controller_closes_the_channel() -> None:
     assert broker.closed.is_set()
 
 
-async def test_a_channel_closed_before_its_first_step_fails_its_envelopes() -> None:
+async def test_a_channel_closed_before_it_connects_fails_its_envelopes() -> None:
     broker = Broker(1)
     reply = broker.send(1)
     await broker.channel.close()
@@ -248,8 +249,8 @@ async def test_a_channel_closed_before_its_first_step_fails_its_envelopes() -> N
     assert broker.closed.is_set()
 
 
-async def test_an_exception_in_the_handler_is_an_outer_error() -> None:
-    """The error UNKNOWN_SERVER_ERROR leaves the outcome open. Other Envelopes are unaffected."""
+async def test_an_exception_in_the_handler_returns_an_outer_error() -> None:
+    """After UNKNOWN_SERVER_ERROR the outcome is unknown. Other Envelopes are unaffected."""
     controller = Controller()
 
     async def fault(envelope: Envelope) -> EnvelopeReply:
@@ -319,10 +320,10 @@ async def test_a_stream_without_hello_is_rejected() -> None:
     ],
     ids=["noise", "line-break", "long-id", "escape", "long-listener", "separator"],
 )
-async def test_a_malformed_message_closes_the_stream_with_one_line(
+async def test_a_malformed_message_closes_the_stream_and_logs_one_line(
     second: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No traceback, and none of the sender's bytes in the log."""
+    """The log has no traceback and none of the sender's bytes."""
     controller = Controller()
     server = await serve_envelopes("127.0.0.1", 0, controller)
     hello = pb.BrokerBatch(hello=pb.Hello(broker_id=2, incarnation="inc")).SerializeToString()
@@ -351,7 +352,7 @@ async def test_noise_instead_of_hello_is_rejected() -> None:
     await server.stop()
 
 
-async def test_a_taken_port_is_an_os_error() -> None:
+async def test_binding_a_port_in_use_raises_os_error() -> None:
     server = await serve_envelopes("127.0.0.1", 0, Controller())
     with pytest.raises(OSError, match=str(server.port)):
         await serve_envelopes("127.0.0.1", server.port, Controller())

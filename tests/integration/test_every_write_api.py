@@ -1,6 +1,7 @@
 """While controllers are killed, no acknowledged write of any API is lost or executed twice.
 
-The clients' own history is checked first, then the judges check the evidence.
+Each test first compares the cluster with the clients' own history. Then the judges check the
+evidence.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def assert_good(report: Report, kills: int) -> None:
 
 
 @pytest.mark.long
-async def test_a_kill_loses_and_doubles_no_write_of_any_api(tmp_path: Path) -> None:
+async def test_a_kill_neither_loses_nor_repeats_a_write_of_any_api(tmp_path: Path) -> None:
     report = await attack(tmp_path, objects=10, kills=1)
     assert_good(report, kills=1)
     assert report.acknowledged > 90
@@ -52,7 +53,7 @@ async def test_a_kill_loses_and_doubles_no_write_of_any_api(tmp_path: Path) -> N
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-async def test_repeated_kills_lose_and_double_no_write_of_any_api(tmp_path: Path) -> None:
+async def test_many_kills_neither_lose_nor_repeat_a_write_of_any_api(tmp_path: Path) -> None:
     report = await attack(tmp_path, objects=120, kills=10)
     assert_good(report, kills=10)
     assert report.acknowledged > 1_000
@@ -83,7 +84,7 @@ def test_a_lost_or_doubled_write_is_wrong(found: object, is_wrong: bool) -> None
     assert bool(differences(report, seen, broker=1)) is is_wrong
 
 
-def test_replicas_are_free_until_a_reassignment_is_acknowledged() -> None:
+def test_any_replicas_are_allowed_until_a_reassignment_is_acknowledged() -> None:
     fact = Expectation()
     fact.note((3,), "info")
     assert fact.allows("replicas", (1, 2))

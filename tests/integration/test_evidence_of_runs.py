@@ -77,7 +77,9 @@ def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
     first = cluster.wait_for_controller()
     _create(cluster, 3 - first, "before", "also-before")
     assert cluster.kill_controller() == first
-    _create(cluster, 3 - first, "during", "one", "two")  # The first topic waits.
+    _create(
+        cluster, 3 - first, "during", "one", "two"
+    )  # The first creation waits for the next controller.
     second = cluster.wait_for_controller(other_than=first)
     assert second == 3 - first
     cluster.start_node(first)
@@ -157,7 +159,7 @@ def test_dump_of_protected_znodes_has_no_secrets(
 def test_run_of_a_killed_supervisor_can_be_sealed_and_is_unknown(
     tmp_path: Path,
 ) -> None:
-    """The ends of its nodes are not recorded."""
+    """The verdict is UNKNOWN, because the ends of the nodes are not recorded."""
     cluster = Cluster(brokers=1, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS)
     cluster.start()
     try:
@@ -182,7 +184,7 @@ def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
 
 
 def test_run_is_signed_with_a_key_that_nothing_else_contains(tmp_path: Path) -> None:
-    """Neither a file of the cluster nor a command line has it, also not the sealing program's."""
+    """No file of the cluster has the key, and no command line, not even that of the seal."""
     key = tmp_path / "key"
     key.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")
     key.chmod(0o600)

@@ -1,4 +1,4 @@
-"""No request runs on an expired credential.
+"""A broker runs no request of a client whose credential has expired.
 
 A live Kafka accepts a login with a token that has expired and is not cleaned up yet, answers with a
 session lifetime of 0, and closes the connection at the next request.
@@ -62,7 +62,7 @@ def test_a_request_pipelined_behind_an_expired_token_never_runs(tmp_path: Path) 
 
 
 def test_a_request_behind_an_expired_oauth_token_never_runs(tmp_path: Path) -> None:
-    """A session lasts as long as the token. The last request arrives after its end."""
+    """The session ends when the token expires. The last request arrives after that."""
     oauth = {
         "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
         "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": OAUTH_MODULE,
@@ -110,7 +110,9 @@ def test_served_expired_sessions_fail_a10(tmp_path: Path) -> None:
             assert client.call(DESCRIBE_CLUSTER, OPERATIONS) is not None
     found = judged(tmp_path)
     assert failed(found) == {"A10"}
-    assert len({each.rows[0] for each in found["A10"].violations}) == 2, "not both logins"
+    assert len({each.rows[0] for each in found["A10"].violations}) == 2, (
+        "A10 did not report both logins"
+    )
 
 
 def properties() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The controller is killed, moved and expired under load; no write is lost or executed twice."""
+"""Under load, no write is lost or executed twice when the controller moves or fails."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ async def until_known_to_all(cluster: Cluster) -> int:
 @pytest.mark.long
 @pytest.mark.timeout(420)
 @pytest.mark.parametrize("kills", [3, 20])
-async def test_controller_kills_under_load_lose_and_repeat_no_creation(
+async def test_controller_kills_under_load_neither_lose_nor_repeat_a_creation(
     cluster: Cluster, kills: int
 ) -> None:
-    """No client waits longer than the session timeout and 3 s."""
+    """No client waits longer than the session timeout plus 3 s."""
     answers: dict[str, int] = {}
     for kill in range(kills):
         controller = await until_known_to_all(cluster)

@@ -29,7 +29,7 @@ from zookeeper_client.wire import NODE_EXISTS, ReadChildren, ReadData, ZnodeData
 
 
 @pytest.fixture
-async def bench(zookeeper: Any) -> AsyncIterator[ActiveStore]:
+async def active(zookeeper: Any) -> AsyncIterator[ActiveStore]:
     proxy = ReplyLosingProxy(zookeeper.hosts)
     address = await proxy.start()
     running = ActiveStore(address + zookeeper.chroot, proxy, zookeeper.chroot)
@@ -48,27 +48,27 @@ def truth(zookeeper: Any) -> Any:
 
 
 async def test_a_multi_with_a_lost_reply_is_applied_once_and_reported_with_its_zxid(
-    bench: ActiveStore, truth: KazooClient
+    active: ActiveStore, truth: KazooClient
 ) -> None:
-    assert bench.fence is not None
+    assert active.fence is not None
     for number in range(40):
-        bench.proxy.armed = True
+        active.proxy.armed = True
         path = f"/config/topics/lost-{number}"
-        committed = await bench.store.commit(bench.fence, bench.encode(Create(path, b"once")))
+        committed = await active.store.commit(active.fence, active.encode(Create(path, b"once")))
         stat = await asyncio.to_thread(truth.exists, path)
         counter = await asyncio.to_thread(truth.exists, "/bridgehead/commit")
         assert stat.czxid == committed.zxid
         assert counter.version == committed.number
-    assert bench.proxy.lost == 40
+    assert active.proxy.lost == 40
 
 
 async def test_multis_in_flight_with_a_lost_reply_are_all_applied_once(
-    bench: ActiveStore, truth: KazooClient
+    active: ActiveStore, truth: KazooClient
 ) -> None:
-    assert bench.fence is not None
-    effects = [bench.encode(Create(f"/config/topics/pipe-{n}", b"{}")) for n in range(12)]
-    bench.proxy.armed = True
-    committed, conflict = await bench.store.commit_pipelined(bench.fence, effects)
+    assert active.fence is not None
+    effects = [active.encode(Create(f"/config/topics/pipe-{n}", b"{}")) for n in range(12)]
+    active.proxy.armed = True
+    committed, conflict = await active.store.commit_pipelined(active.fence, effects)
     assert conflict is None
     assert [each.number for each in committed] == list(
         range(committed[0].number, committed[0].number + 12)
@@ -78,45 +78,47 @@ async def test_multis_in_flight_with_a_lost_reply_are_all_applied_once(
 
 
 async def test_multis_after_a_conflict_are_not_written(
-    bench: ActiveStore, truth: KazooClient
+    active: ActiveStore, truth: KazooClient
 ) -> None:
-    assert bench.fence is not None
+    assert active.fence is not None
     await asyncio.to_thread(truth.create, "/config/topics/taken", b"external")
     effects = [
-        bench.encode(Create("/config/topics/before", b"{}")),
-        bench.encode(Create("/config/topics/beside", b"{}"), Create("/config/topics/taken", b"{}")),
-        bench.encode(Create("/config/topics/after", b"{}")),
+        active.encode(Create("/config/topics/before", b"{}")),
+        active.encode(
+            Create("/config/topics/beside", b"{}"), Create("/config/topics/taken", b"{}")
+        ),
+        active.encode(Create("/config/topics/after", b"{}")),
     ]
-    committed, conflict = await bench.store.commit_pipelined(bench.fence, effects)
+    committed, conflict = await active.store.commit_pipelined(active.fence, effects)
     assert len(committed) == 1
     assert conflict is not None
     assert (conflict.index, conflict.code) == (1, NODE_EXISTS)
     names = await asyncio.to_thread(truth.get_children, "/config/topics")
     assert set(names) == {"before", "taken"}
-    again = await bench.store.commit(bench.fence, bench.encode(Create("/config/topics/next")))
+    again = await active.store.commit(active.fence, active.encode(Create("/config/topics/next")))
     assert again.number == committed[0].number + 1
 
 
 async def test_a_superseded_controller_writes_nothing(
-    bench: ActiveStore, truth: KazooClient
+    active: ActiveStore, truth: KazooClient
 ) -> None:
-    assert bench.fence is not None
+    assert active.fence is not None
     await asyncio.to_thread(truth.set, "/controller_epoch", b"2")
     with pytest.raises(ControllerMovedError):
-        await bench.store.commit(bench.fence, bench.encode(Create("/config/topics/zombie")))
+        await active.store.commit(active.fence, active.encode(Create("/config/topics/zombie")))
     assert await asyncio.to_thread(truth.exists, "/config/topics/zombie") is None
 
 
 async def test_the_outcome_is_unknown_when_superseded_after_a_lost_reply(
-    bench: ActiveStore, truth: KazooClient
+    active: ActiveStore, truth: KazooClient
 ) -> None:
     """The first copy was applied, but the controller cannot know that."""
-    assert bench.fence is not None
-    bench.proxy.armed = True
+    assert active.fence is not None
+    active.proxy.armed = True
     commit = asyncio.create_task(
-        bench.store.commit(bench.fence, bench.encode(Create("/config/topics/unknown")))
+        active.store.commit(active.fence, active.encode(Create("/config/topics/unknown")))
     )
-    while SessionState.SUSPENDED not in bench.states:
+    while SessionState.SUSPENDED not in active.states:
         await asyncio.sleep(0)
     # kazoo reconnects after some 50 ms: the epoch changes before the second copy is sent.
     truth.set("/controller_epoch", b"2")
@@ -126,17 +128,17 @@ async def test_the_outcome_is_unknown_when_superseded_after_a_lost_reply(
 
 
 async def test_a_conflict_names_the_effect_and_does_not_change_the_counter(
-    bench: ActiveStore, truth: KazooClient
+    active: ActiveStore, truth: KazooClient
 ) -> None:
-    assert bench.fence is not None
+    assert active.fence is not None
     with pytest.raises(ContentConflictError) as caught:
-        await bench.store.commit(
-            bench.fence,
-            bench.encode(Create("/config/topics/good"), SetData("/config/topics/missing", b"x")),
+        await active.store.commit(
+            active.fence,
+            active.encode(Create("/config/topics/good"), SetData("/config/topics/missing", b"x")),
         )
     assert caught.value.index == 1
     assert await asyncio.to_thread(truth.exists, "/config/topics/good") is None
-    await bench.store.commit(bench.fence, bench.encode(Create("/config/topics/good")))
+    await active.store.commit(active.fence, active.encode(Create("/config/topics/good")))
 
 
 async def test_of_two_candidates_exactly_one_is_elected(zookeeper: Any) -> None:
@@ -175,7 +177,7 @@ async def test_a_candidate_recognizes_its_own_election_after_a_lost_reply(zookee
         await proxy.stop()
 
 
-async def test_the_election_of_an_earlier_incarnation_is_not_recognized_as_its_own(
+async def test_a_candidate_does_not_take_the_election_of_an_earlier_incarnation_for_its_own(
     zookeeper: Any, truth: KazooClient
 ) -> None:
     """The earlier election has the same broker id and epoch, but another session."""
@@ -200,33 +202,33 @@ async def test_the_election_of_an_earlier_incarnation_is_not_recognized_as_its_o
 
 
 async def test_a_resent_multi_among_others_has_the_zxid_of_its_outcomes(
-    bench: ActiveStore, truth: KazooClient
+    active: ActiveStore, truth: KazooClient
 ) -> None:
     """Later multis change the counter; the znode of the outcomes keeps the zxid."""
-    assert bench.fence is not None
-    first = bench.store.next_commit
+    assert active.fence is not None
+    first = active.store.next_commit
     paths = [OutcomeZnode.path(first + n) for n in range(6)]
-    bench.proxy.armed = True
-    effects = [bench.encode(Create(path, b"{}")) for path in paths]
-    committed, conflict = await bench.store.commit_pipelined(bench.fence, effects)
+    active.proxy.armed = True
+    effects = [active.encode(Create(path, b"{}")) for path in paths]
+    committed, conflict = await active.store.commit_pipelined(active.fence, effects)
     stats = [await asyncio.to_thread(truth.exists, path) for path in paths]
     assert conflict is None
     assert [each.zxid for each in committed] == [stat.czxid for stat in stats]
 
 
 async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
-    bench: ActiveStore, truth: KazooClient, zookeeper: Any
+    active: ActiveStore, truth: KazooClient, zookeeper: Any
 ) -> None:
     """This holds in a chroot of two levels, too."""
-    assert bench.fence is not None
-    await bench.store.commit(bench.fence, bench.encode(Create("/config/topics/kept")))
-    assert await bench.store.ensure_start_up_paths("another") == "cluster"
+    assert active.fence is not None
+    await active.store.commit(active.fence, active.encode(Create("/config/topics/kept")))
+    assert await active.store.ensure_start_up_paths("another") == "cluster"
     for path in (*START_UP_PATHS, *BRIDGEHEAD_PATHS):
         stat = await asyncio.to_thread(truth.exists, path)
         assert stat is not None, path
         assert stat.version == 0, path
     assert (await asyncio.to_thread(truth.get, "/bridgehead/commit"))[1].version == 1
-    below = ActiveStore(zookeeper.connect + "/a/b", bench.proxy, zookeeper.chroot + "/a/b")
+    below = ActiveStore(zookeeper.connect + "/a/b", active.proxy, zookeeper.chroot + "/a/b")
     try:
         await below.store.open(10)
         assert await below.store.ensure_start_up_paths("nested") == "nested"
@@ -236,33 +238,33 @@ async def test_start_up_paths_are_created_once_and_the_first_cluster_id_stays(
 
 
 async def test_reads_return_results_in_order_over_several_requests(
-    bench: ActiveStore,
+    active: ActiveStore,
 ) -> None:
     """Every second name does not exist; its result is None."""
-    assert bench.fence is not None
+    assert active.fence is not None
     for start in range(0, 1000, 250):
         numbers = range(start, start + 250)
         creates = [Create(f"/config/topics/t{n}", b"%d" % n) for n in numbers]
-        await bench.store.commit(bench.fence, bench.encode(*creates))
+        await active.store.commit(active.fence, active.encode(*creates))
     names = [f"t{n // 2}" if n % 2 == 0 else f"missing{n}" for n in range(2000)]
-    found = await bench.store.read([ReadData(f"/config/topics/{name}") for name in names])
+    found = await active.store.read([ReadData(f"/config/topics/{name}") for name in names])
     data = [each.data if isinstance(each, ZnodeData) else each for each in found]
     assert data == [b"%d" % (n // 2) if n % 2 == 0 else None for n in range(2000)]
-    (children,) = await bench.store.read([ReadChildren("/config/topics")])
+    (children,) = await active.store.read([ReadChildren("/config/topics")])
     assert isinstance(children, list)
     assert len(children) == 1000
 
 
 async def test_a_multi_at_the_limits_is_written_and_a_larger_one_is_not_sent(
-    bench: ActiveStore, truth: KazooClient
+    active: ActiveStore, truth: KazooClient
 ) -> None:
-    assert bench.fence is not None
-    bare = len(bench.store.encode(Create("/config/topics/t000", b"")))
+    assert active.fence is not None
+    bare = len(active.store.encode(Create("/config/topics/t000", b"")))
     room = MULTI_BYTES_MAX // OPERATIONS_MAX - bare
     full = [Create(f"/config/topics/t{n:03}", b"x" * room) for n in range(OPERATIONS_MAX)]
-    committed = await bench.store.commit(bench.fence, bench.encode(*full))
+    committed = await active.store.commit(active.fence, active.encode(*full))
     assert len(await asyncio.to_thread(truth.get_children, "/config/topics")) == OPERATIONS_MAX
     one_more = [SetData("/config/topics/t000", b"")] * (OPERATIONS_MAX + 1)
     with pytest.raises(AssertionError):
-        await bench.store.commit(bench.fence, bench.encode(*one_more))
-    assert bench.store.next_commit == committed.number + 1
+        await active.store.commit(active.fence, active.encode(*one_more))
+    assert active.store.next_commit == committed.number + 1

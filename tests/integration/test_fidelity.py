@@ -41,7 +41,7 @@ SENT = {
 }
 
 
-# The brokers of the direct recordings do not forward and write configs themselves.
+# In the direct recordings the brokers did not forward, and wrote configs to ZooKeeper themselves.
 PROPERTIES = {
     "direct": {"bridgehead.forwarding.enable": "false", "inter.broker.protocol.version": "3.3"},
     "forwarded": {},
@@ -139,7 +139,7 @@ def test_every_known_difference_is_documented() -> None:
 
 
 def test_known_difference_does_not_explain_other_differences() -> None:
-    """No row explains one more error in otherwise equal bodies."""
+    """No row explains an arbitrary other error code."""
     step = {
         "to": "other",
         "api": "METADATA",
@@ -160,8 +160,8 @@ def test_known_difference_does_not_explain_other_differences() -> None:
     ] == []
 
 
-def test_negative_partition_explains_only_that_topic() -> None:
-    """It explains neither another topic nor another code nor a missing response."""
+def test_row_for_a_negative_partition_explains_only_the_topic_that_has_one() -> None:
+    """It explains no other topic, no other code, and no missing response."""
     (row,) = (r for r in KNOWN_DIFFERENCES if r.name == "create-topics-negative-partition")
     topics = {"bad": [{"partitionIndex": -1}], "good": [{"partitionIndex": 0}]}
     step = {"body": {"topics": [{"name": n, "assignments": a} for n, a in topics.items()]}}

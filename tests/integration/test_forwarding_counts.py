@@ -1,4 +1,4 @@
-"""Forwarded writes have one Envelope each, and the reported controller is configurable."""
+"""Each forwarded write has one Envelope, and brokers report the configured controller id."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def events_of(data_dir: Path, broker_id: int) -> list[dict[str, Any]]:
 def test_every_forwarded_write_has_one_envelope(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Each broker reports itself as the controller, so no client redirects."""
+    """Each broker reports itself as the controller, so clients send their writes to it."""
     cluster = start_cluster(data_dir=tmp_path, controller=1, properties={NAME: "self"})
     for broker in (1, 2, 3):
         admin, name = ConfluentAdmin(cluster.bootstrap_server(broker)), f"by-{broker}"

@@ -205,8 +205,8 @@ def test_heal_of_a_whole_cluster_takes_less_than_a_second(healed: Cluster) -> No
     assert min(seconds(lambda: healed.heal(reset=True)) for _ in range(3)) < 1.0
 
 
-def test_upgrade_cannot_be_reset(healed: Cluster) -> None:
-    """After an upgrade only a new cluster is like new. This must be the cluster's last test."""
+def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:
+    """`reset` does not undo an upgrade, and fails. This must be the cluster's last test."""
     ClusterClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
     with pytest.raises(ClusterError, match="start a new cluster"):
         healed.heal(reset=True)

@@ -59,7 +59,7 @@ def memory(secured: Secured) -> int:
     return int(psutil.Process(secured.cluster.brokers[1].pid).memory_info().rss)
 
 
-def test_a_thousand_half_open_handshakes_cost_little(secured: Secured) -> None:
+def test_a_thousand_half_open_handshakes_use_little_memory(secured: Secured) -> None:
     before, failed = memory(secured), secured.metric(1, _FAILED)
     hello = client_hello()
     with ExitStack() as open_:
@@ -75,7 +75,7 @@ def test_a_thousand_half_open_handshakes_cost_little(secured: Secured) -> None:
     assert serves(secured)
 
 
-def test_excess_unauthenticated_clients_close_the_oldest(secured: Secured) -> None:
+def test_above_the_limit_the_oldest_unauthenticated_clients_are_closed(secured: Secured) -> None:
     failed = secured.metric(1, _FAILED)
     with ExitStack() as open_:
         strangers = [

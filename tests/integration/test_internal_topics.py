@@ -42,7 +42,7 @@ _numbers = itertools.count()
 
 
 class RawClient:
-    """One raw connection to one broker, anonymous or of a user with password NAME-secret."""
+    """A raw connection to one broker. It is anonymous, or logs in with password USER-secret."""
 
     def __init__(self, cluster: Cluster, broker_id: int, user: str | None = None) -> None:
         listener = "SASL_PLAINTEXT" if user else None
@@ -160,8 +160,9 @@ def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> No
 def test_only_the_controllers_broker_explains_why_auto_creation_fails(
     start_cluster: StartCluster,
 ) -> None:
-    """With replication factor 4 on three brokers it returns error 38 and other brokers error 3.
-    No coordinator is found.
+    """Replication factor 4 on three brokers: it returns INVALID_REPLICATION_FACTOR (38).
+
+    Other brokers return UNKNOWN_TOPIC_OR_PARTITION (3). No coordinator is found.
     """
     properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
     cluster = start_cluster(controller=1, properties=properties)
@@ -219,7 +220,7 @@ def test_concurrent_auto_creation_creates_each_topic_once(start_cluster: StartCl
 
 
 def test_a_drafted_broker_waits_for_auto_creation(start_cluster: StartCluster) -> None:
-    """The first response already has the coordinator, or reports the topic as created."""
+    """The first response has the coordinator, or LEADER_NOT_AVAILABLE for the created topic."""
     drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
     cluster = start_cluster(controller=1, properties={**FEW, **drafted})
     for broker, key_type in ((2, GROUP), (1, TRANSACTION)):
@@ -292,7 +293,7 @@ def test_auto_creation_runs_with_the_clients_rights(
 
 
 def test_real_clients_find_no_groups(start_cluster: StartCluster) -> None:
-    """The list is empty. An unknown group has a coordinator, which describes it as DEAD."""
+    """The list of groups is empty. The coordinator describes an unknown group as DEAD."""
     servers = start_cluster(properties=FEW).bootstrap_servers
     confluent = confluent_kafka.admin.AdminClient({"bootstrap.servers": servers})
     listed = confluent.list_consumer_groups().result(60)

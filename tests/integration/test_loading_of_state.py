@@ -219,7 +219,7 @@ async def test_the_deletion_marker_of_an_invalid_topic_is_not_an_orphan(
 @pytest.mark.parametrize(
     "state", [b"", b"[]", b"{}", b'{"leader":"x","leader_epoch":0,"isr":[1],"controller_epoch":1}']
 )
-async def test_an_invalid_state_is_a_partition_without_a_leader(
+async def test_a_partition_with_an_invalid_state_has_no_leader(
     zk: KazooClient, store: ZooKeeperStore, state: bytes
 ) -> None:
     """The partition has the version of its znode, so that the next write succeeds."""
@@ -236,7 +236,7 @@ async def test_an_invalid_state_is_a_partition_without_a_leader(
 async def test_a_large_state_is_loaded_as_it_was_written(
     store: ZooKeeperStore,
 ) -> None:
-    """It has 10,000 topics with configs, ACLs, quotas, tokens, reassignments and deletions."""
+    """The state has 10,000 topics with configs, ACLs, quotas, tokens, reassignments, deletions."""
     await store.ensure_start_up_paths("cluster", (*TOKEN_PATHS, *ACL_PATHS))
     fence = await store.elect(1, 0)
     assert fence is not None
@@ -255,9 +255,8 @@ async def test_a_large_state_is_loaded_as_it_was_written(
     held = Counter(name for configs in found.image.configs.values() for name in configs)
     assert (held["SCRAM-SHA-256"], held["SCRAM-SHA-512"]) == (1_000, 500)
     assert held["consumer_byte_rate"] == held["connection_creation_rate"] == 1_000
-    for each in fields(
-        written
-    ):  # Compared field by field, so that a failure shows a short difference.
+    # Compare field by field, so that a failure shows a short difference.
+    for each in fields(written):
         assert getattr(found.image, each.name) == getattr(written, each.name), each.name
     assert sum(bool(topic.adding and topic.removing) for topic in found.image.topics.values()) == 10
     topic, other = found.image.topics["topic_000000"], found.image.topics["topic.000001"]

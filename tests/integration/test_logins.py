@@ -36,9 +36,9 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 
 def check_rejected(secured: Secured, broker: int, client: str, login: Login) -> None:
-    """Check that each login fails, until the broker counts one.
+    """Log in until the broker counts a failure. Every attempt must fail.
 
-    It may not count a login if the client closes the connection early.
+    The broker may miss a failure if the client closes the connection early.
     """
     before = secured.metric(broker, "failed_authentication_total")
 

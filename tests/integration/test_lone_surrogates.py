@@ -81,7 +81,7 @@ def plain(user: str) -> bytes:
 
 
 def test_requests_with_lone_surrogates_are_answered(cluster: Cluster) -> None:
-    """They are in client ids, software names, topic names, configs and principals of ACLs."""
+    """Client ids, software names, topic names, configs and principals of ACLs have surrogates."""
     with Connection(cluster.bootstrap_servers) as connection:
         assert connection.log_in("admin", "admin-secret")
         for key, version, body in REQUESTS:
@@ -109,7 +109,7 @@ def test_an_oauth_principal_with_a_lone_surrogate_is_rejected(cluster: Cluster) 
 
 
 def test_events_and_log_are_intact(cluster: Cluster) -> None:
-    """They are intact after a PLAIN login of such a user, too."""
+    """A PLAIN login with a lone surrogate in the user name fails and does not harm them either."""
     with Connection(cluster.bootstrap_servers) as connection:
         connection.call(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "PLAIN"})
         body = {"authBytes": plain("QQQ").decode()}

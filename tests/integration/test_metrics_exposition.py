@@ -83,7 +83,7 @@ async def test_health_is_a_status_and_a_reason(served: Served) -> None:
         (b"GET /" + b"x" * 100_000, 0),
     ],
 )
-async def test_invalid_requests_cost_only_their_connection(
+async def test_an_invalid_request_does_not_affect_other_requests(
     served: Served, request_bytes: bytes, status: int
 ) -> None:
     assert (await served.call(request_bytes))[0] == status

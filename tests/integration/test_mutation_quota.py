@@ -92,10 +92,10 @@ def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
         assert client.create((f"{name}-refused", 1)) == ([NONE], 0)
 
 
-def test_older_versions_are_throttled_where_the_broker_has_the_throttle_time(
+def test_older_versions_are_throttled_but_version_0_only_at_the_controller(
     start_cluster: StartCluster,
 ) -> None:
-    """As in Kafka, in version 0 only the controller's own broker has the throttle time."""
+    """As in Kafka, a broker that forwards cannot throttle v0: its response has no throttle time."""
     cluster = start_cluster(controller=1)
     set_rate(cluster, {"user": "ANONYMOUS", "client-id": None})
     muted: list[tuple[Client, float]] = []

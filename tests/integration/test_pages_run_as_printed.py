@@ -61,7 +61,7 @@ def follow(follower: Follower, page: str) -> None:
     assert starts == 1
     (follower.clone / "page.md").write_text(text, encoding="utf-8")
     follower.follow("page.md")
-    assert not list(follower.clone.glob("my_*")), "the page cleans up"
+    assert not list(follower.clone.glob("my_*")), "the page left a folder behind"
 
 
 @pytest.mark.long

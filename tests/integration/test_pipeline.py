@@ -201,7 +201,7 @@ def test_table_without_its_record_is_built_again(judged: Judged, tmp_path: Path)
 
 
 def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
-    """The check rides in the write; nothing is published."""
+    """The check runs while the table is written. The table is not published."""
     runs = find_runs(expand_all(["zombie_write"], tmp_path / "e"))
     broken = replace(TABLES[0], name="bronze/broken", expectations={"a line is short": "line = ''"})
     for in_memory in (True, False):
@@ -236,7 +236,7 @@ def test_no_query_plan_has_a_single_partition_or_a_nested_loop(
 
 
 def test_report_is_self_contained(judged: Judged, tmp_path: Path) -> None:
-    """It uses no script and no network, and has all verdicts and the places of violations."""
+    """The page uses no script and no network. It has all verdicts and the places of violations."""
     judged.pipeline.write_results(judged.verdicts)
     out = judged.folder / "out"
     page = (out / "report" / "index.html").read_text(encoding="utf-8")
@@ -255,7 +255,7 @@ def test_report_is_self_contained(judged: Judged, tmp_path: Path) -> None:
 
 
 def test_forwarded_and_denied_requests_of_a_real_kafka_are_counted(judged: Judged) -> None:
-    """Lines of another form are set aside. K6 passes."""
+    """Lines that are not of this log are set aside. K6 passes."""
     read = judged.pipeline.read
     forwarded = read("gold/kafka_forwarded").groupBy("broker", "api").sum("requests", "forwarded")
     assert sorted(map(tuple, forwarded.collect())) == [

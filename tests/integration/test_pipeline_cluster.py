@@ -36,9 +36,9 @@ def digests_on(master: str, evidence: Path, out: Path) -> dict[str, dict[str, tu
 
 
 def test_workers_build_the_same_rows_as_one_process(tmp_path: Path) -> None:
-    """The driver sends our code to the workers."""
+    """The driver sends the pipeline's code to the workers."""
     evidence = expand_all(["zombie_write", "line_duplicated"], tmp_path / "runs")
     with standalone_spark(tmp_path, workers=2) as master:
         by_workers = digests_on(master, evidence, tmp_path / "there")
-    assert len(list(tmp_path.glob("work-*/app-*/*/stderr"))) == 2, "not each worker has an executor"
+    assert len(list(tmp_path.glob("work-*/app-*/*/stderr"))) == 2, "a worker has no executor"
     assert by_workers == digests_on("local[2]", evidence, tmp_path / "here")

@@ -1,4 +1,4 @@
-"""A user's own policy on real nodes has the same verdict at every broker; no client bypasses it."""
+"""A user's own policy decides alike at every broker of a real cluster. No client can bypass it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Rules(TopicManagementPolicy):
         state = request.requested_state
         if state.num_partitions > self.largest:
             raise PolicyViolationException(
-                f"{request.topic}: {state.num_partitions} partitions, asked by "
+                f"{request.topic}: {state.num_partitions} partitions, requested by "
                 f"{request.principal}, in a cluster of {cluster.cluster_size()}"
             )
         if state.configs.get("retention.ms") == "1":
@@ -123,7 +123,7 @@ def results(answer: Any) -> list[tuple[int, str | None]]:
 RETENTION = {"name": "retention.ms", "value": "1"}
 TOPIC = {"resourceType": 2, "resourceName": "there"}
 FORGETS = (VIOLATION, "there forgets too fast")
-LARGE = "large: 5 partitions, asked by None, in a cluster of 3"
+LARGE = "large: 5 partitions, requested by None, in a cluster of 3"
 REFUSED: list[tuple[int, int, dict[str, Any], tuple[int, str | None]]] = [
     (CREATE, 0, without_validation(topics("large", partitions=5)), (VIOLATION, None)),
     (CREATE, 1, topics("large", partitions=5), (VIOLATION, LARGE)),
@@ -205,7 +205,7 @@ def test_every_admin_write_of_a_topic_is_checked_direct_and_forwarded(
     cluster.stop()
     closed = (tmp_path / "closed").read_text().split()
     assert sorted(closed) == ["1", "1", "2", "2", "3", "3"], (
-        "each node has one as controller and one as leader"
+        "each node closes two policies: one for the controller, one for leaders"
     )
 
 

@@ -49,7 +49,10 @@ def decided(cluster: Cluster) -> set[object]:
 
 
 def refusals(cluster: Cluster) -> list[object]:
-    """Return the controller's rejected Envelopes; the event may be later than the response."""
+    """Return the errors of the Envelopes that the controller rejected.
+
+    The event may be later than the response.
+    """
     wait_until(lambda: bool(Secured.events_of(cluster, 1, "envelope_refused")))
     return [each["error"] for each in Secured.events_of(cluster, 1, "envelope_refused")]
 
@@ -84,7 +87,7 @@ def test_another_builders_principal_is_rejected() -> None:
 
 
 def test_fake_principals_are_forwarded_in_the_first_stage_only() -> None:
-    """They belong to KIP-590's staged roll-out."""
+    """KIP-590's staged roll-out. A controller without the setting rejects the Envelope."""
     fake = {"bridgehead.forwarding.principals": "fake"}
     with start("", all=fake) as cluster:
         assert create(cluster, 2, "alice@blue", "orders") == ErrorCode.NONE

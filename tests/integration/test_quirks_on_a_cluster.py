@@ -60,7 +60,7 @@ def test_a_cluster_with_every_quirk_keeps_serving(
 def test_the_denial_quirk_puts_the_request_object_into_the_error_message(
     start_cluster: StartCluster,
 ) -> None:
-    """On other brokers than the controller's the message also has the Envelope."""
+    """Through a broker that forwards, the message also contains the Envelope."""
     cluster = start_cluster(
         controller=1,
         brokers=2,

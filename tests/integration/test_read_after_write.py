@@ -1,4 +1,4 @@
-"""No read after a write is stale with either consistency setting; without them some are.
+"""With either consistency setting no read after a write is stale. With neither, some reads are.
 
 `chaos/read_after_write.py` writes and reads, and `make read-after-write` does so 10,000 times.
 Brokers 2 and 3 apply metadata late on purpose.
@@ -136,7 +136,7 @@ def test_alter_configs_is_bounded_by_request_timeout(start_cluster: StartCluster
         began = time.monotonic()
         with pytest.raises(KafkaException) as failed:
             admin.alter_configs([resource])[resource].result(60)
-        # Without the bound it succeeds once ZooKeeper expires the broker's session.
+        # Without the bound the request would succeed once ZooKeeper expires the broker's session.
         assert failed.value.args[0].code() == TIMED_OUT
         assert time.monotonic() - began > 1.0
     finally:

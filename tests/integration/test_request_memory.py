@@ -29,7 +29,7 @@ CLOSED, USED = "connections_closed_for_memory_count", "socketserver_memorypoolus
 
 
 def begin_request(client: socket.socket) -> None:
-    """Announce a frame of the largest length, and send a twentieth of it or less if closed."""
+    """Announce a frame of the largest length, and send 5 MiB of it or less if closed."""
     with suppress(OSError):
         client.sendall(struct.pack(">i", FRAME_BYTES_MAX) + bytes(SENT_BYTES))
 
@@ -72,7 +72,7 @@ def test_unfinished_requests_take_no_more_memory_than_the_limit() -> None:
             time.sleep(0.01)
         closed = sum(map(is_closed, attackers))
         assert largest - before < LIMIT_BYTES * OVERHEAD
-        # Nine of ten, because other tests may use the same processors.
+        # Only nine of ten responses must be fast: other tests may use the same processors.
         assert sorted(times)[len(times) * 9 // 10] < ANSWER_S
         assert Secured.metric_of(cluster, 1, CLOSED) >= closed
         assert Secured.metric_of(cluster, 1, USED) < LIMIT_BYTES + FRAME_BYTES_MAX

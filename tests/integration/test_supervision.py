@@ -171,7 +171,7 @@ def test_supervisor_survives_and_logs_the_death_of_a_node(
 def test_error_of_a_node_that_cannot_start_is_reported(
     tmp_path: Path, fake_node_command: tuple[str, ...]
 ) -> None:
-    """The nodes started before it are stopped."""
+    """The nodes that were started before it are stopped."""
     cluster = Cluster(
         data_dir=tmp_path / "c",
         node_command=fake_node_command,
@@ -291,8 +291,8 @@ def test_missing_external_zookeeper_is_an_error_of_one_sentence(tmp_path: Path) 
     assert f"No ZooKeeper answers at {address}" in result.stderr
 
 
-def test_commands_without_a_cluster(tmp_path: Path) -> None:
-    """`status` is an error, `down` succeeds; a stale pid file has no effect."""
+def test_without_a_cluster_status_fails_and_down_succeeds(tmp_path: Path) -> None:
+    """A stale pid file has no effect."""
     (tmp_path / "supervisor.pid").write_text("1\n")
     result = command("status", "--data-dir", str(tmp_path))
     assert result.returncode == ExitCode.CANNOT_RUN

@@ -83,7 +83,7 @@ def test_every_difference_of_a_tool_is_documented_and_needed() -> None:
 
 
 def ours(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command in a process, on the running cluster of a folder."""
+    """Run a `bridgehead` command in its own process, on this cluster."""
     return subprocess.run(
         module_command("bridgehead", *words),
         env={**module_environment(), "BRIDGEHEAD_DATA_DIR": str(cluster.data_dir)},
@@ -95,7 +95,7 @@ def ours(cluster: Cluster, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_examples_of_the_page_work(cluster: Cluster) -> None:
-    """In their order; the last one shows what the others have done."""
+    """The examples run in order. The last one shows what the others have done."""
     [block] = re.findall(r"```sh\n(bridgehead topics.*?)```", TOOLS_PAGE.read_text(), re.DOTALL)
     lines = block.splitlines()
     done = [ours(cluster, *shlex.split(line)[1:]) for line in lines]
@@ -117,7 +117,7 @@ def test_reason_of_a_policy_is_printed(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("line", READS)
 def test_tool_prints_a_json_document(line: str, cluster: Cluster, tmp_path: Path) -> None:
-    """One document with a schema version and no error."""
+    """The output is one document with a schema version and no error."""
     login = tmp_path / "login.properties"
     sasl = cluster.bootstrap_server(1, "SASL_PLAINTEXT")
     login.write_text(f"{LOGIN}bootstrap.servers={sasl}\n")
@@ -131,7 +131,7 @@ def test_tool_prints_a_json_document(line: str, cluster: Cluster, tmp_path: Path
 
 
 def test_command_that_waits_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """On standard error, while no broker answers. The end is one sentence and exit code 1."""
+    """The message is on standard error. Without an answer the command fails with one sentence."""
     monkeypatch.setattr(connection, "PROGRESS_S", 0.05)
     short = tmp_path / "short.properties"
     short.write_text("default.api.timeout.ms=600\nrequest.timeout.ms=500\n")

@@ -1,4 +1,4 @@
-"""Upgrades to forwarding (KIP-590): who writes at each level, and two bounces under load."""
+"""Upgrades to forwarding (KIP-590): two bounces under load, and brokers of both releases."""
 
 from __future__ import annotations
 
@@ -214,8 +214,10 @@ def in_order(history: History) -> list[Event]:
 
 
 def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path: Path) -> None:
-    """Broker 1 has a release before the bridge, broker 2 forwards. Old controllers do not support
-    Envelopes. With a new controller both write, and no write is lost.
+    """Broker 1 has a release before the bridge release. Broker 2 forwards.
+
+    Old controllers do not support Envelopes. With a new controller both brokers write, and no write
+    is lost.
     """
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: {}}
@@ -287,7 +289,7 @@ def judgements_of(folder: Path) -> list[Judgement]:
     return judge(History(read_run(folder)))
 
 
-def test_seeded_bug_writes_past_the_bridge_is_detected(
+def test_direct_writes_of_a_broker_that_claims_to_forward_are_detected(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
     """The broker's level says that it forwards, but ZooKeeper's log shows its direct writes."""

@@ -103,7 +103,7 @@ def test_cluster_runs_from_the_wheel(installation: Installation, tmp_path: Path)
 def test_a_users_code_is_checked_against_the_wheels_types(
     installation: Installation, tmp_path: Path
 ) -> None:
-    """py.typed: mypy --strict from outside, with an unused `type: ignore` as an error."""
+    """The wheel has py.typed. mypy --strict also reports each unneeded `type: ignore`."""
     (tmp_path / "examples.py").write_bytes((ROOT / "tests/data/admin_examples.py").read_bytes())
     checked = installation.run("python", "-m", "mypy", "--strict", "examples.py", cwd=tmp_path)
     assert checked.stdout == "Success: no issues found in 1 source file\n", checked.stdout

@@ -89,7 +89,7 @@ def walk(client: KazooClient, path: str = "/") -> Iterator[Znode]:
 
 
 def whole_walk(client: KazooClient) -> dict[str, Znode] | None:
-    """Return None if a znode was deleted during the walk."""
+    """Return all znodes by path, or None if a znode was deleted during the walk."""
     try:
         return {znode["path"]: znode for znode in walk(client)}
     except NoNodeError:
@@ -140,7 +140,7 @@ def test_same_requests_leave_the_same_znodes(start_cluster: StartCluster) -> Non
 def test_states_have_the_controller_epoch_and_notifications_are_sequential(
     start_cluster: StartCluster,
 ) -> None:
-    """The epoch equals its znode's version; a notification names the entity."""
+    """The epoch equals the version of /controller_epoch. A notification names its entity."""
     cluster = start_cluster()
     admin = ConfluentAdmin(cluster.bootstrap_servers)
     admin.create("first", 1, 3, {})

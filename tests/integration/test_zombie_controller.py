@@ -64,7 +64,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
         while not events(cluster, successor, "became_active"):
             await asyncio.sleep(0.05)
         elected = events(cluster, successor, "became_active")[-1]["zxid"]
-        # The successor writes; a zombie's write would follow.
+        # In ZooKeeper's log, a later write of the paused controller would follow this one.
         address = cluster.bootstrap_server(successor)
         await (await AsyncConnection.open(address)).exchange(create_topics(["successor"]))
     finally:

@@ -112,8 +112,10 @@ def test_broker_session_reads_sensitive_znodes(session: Open) -> None:
 
 
 def test_znode_acls_are_those_of_kafka_plus_ours(session: Open) -> None:
-    """The creator has all rights; others can read a znode that is not sensitive. Two entries are
-    ours.
+    """The creator has all rights, and everyone can read a znode that is not sensitive.
+
+    Bridgehead adds two entries: the broker session can read sensitive znodes, and create children
+    of /brokers/ids and /bridgehead/nodes.
     """
     client = session(CONTROLLER)
     client.add_auth("digest", BROKER.text)

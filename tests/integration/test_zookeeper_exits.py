@@ -137,8 +137,9 @@ def fill(path: Path) -> None:
 
 @pytest.mark.long
 def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
-    """Status and a start that is too early report it in one sentence. With free space the cluster
-    works again.
+    """`status`, and `zookeeper start` while the disk is full, report it in one sentence.
+
+    With free space the cluster works again.
     """
     with (
         small_disk(tmp_path / "zookeeper") as filling,

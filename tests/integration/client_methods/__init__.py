@@ -1,8 +1,9 @@
 """Every admin method of three released clients and of ours, with its expected results.
 
-One file and one class per client; a method of the class has the name of the client's method and
-exercises it. `OUT_OF_SCOPE` says why the others are not exercised: their API is not served, or they
-send no request. `test_every_admin_method` compares both with the client's methods.
+Each client has one file with one class. A method of the class calls the client's method of the same
+name and checks its result. `OUT_OF_SCOPE` lists the client's other methods with the reason: the API
+that they need is not served, or they send no request. `test_every_admin_method` fails for a client
+method that is in neither.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class Confluent:
         self.refused(self.admin.create_acls([acl])[acl])
 
     def describe_acls(self) -> None:
-        # This client hides that there is no authorizer.
+        # This client returns an empty list instead of SECURITY_DISABLED.
         found = self.admin.describe_acls(self.acl(confluent.AclBindingFilter)).result(WITHIN_S)
         assert found == []
 

@@ -230,7 +230,7 @@ class KafkaPython:
         self.refused(lambda: self.admin.delete_acls([self.acl(kafka.admin.ACLFilter)]))
 
     def refused(self, call: Callable[[], Any]) -> None:
-        """Check that a method fails without an authorizer, by an exception or an error code."""
+        """Check that a call reports SECURITY_DISABLED, by an exception or in its result."""
         expected = kafka.errors.SecurityDisabledError
         try:
             result = str(call())

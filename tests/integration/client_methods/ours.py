@@ -1,4 +1,4 @@
-"""Bridgehead's own admin clients, blocking and asyncio: one table of operations for both."""
+"""Bridgehead's own admin clients, blocking and asyncio. Both run the same checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from broker_proxy.routing import SHIPPED
 from tests.integration.client_methods.waiting import Reason, fresh, known_everywhere, soon
 from tests.integration.waiting import wait_until
 
-DRAFTED = "an API of KIP-4: test_admin_client_drafted.py"
+DRAFTED = "needs an API of KIP-4; test_admin_client.py calls it on a drafted listener"
 
 
 class Ours:
@@ -28,12 +28,12 @@ class Ours:
     }
     CLIENT: ClassVar[type[Any]] = admin.AdminClient
 
-    # On a plain listener. Without a secret key, other listeners return
-    # DELEGATION_TOKEN_AUTH_DISABLED.
+    # The error on a PLAINTEXT listener. Other listeners return DELEGATION_TOKEN_AUTH_DISABLED if
+    # the brokers have no delegation.token.secret.key.
     token_error = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
 
     def __init__(self, bootstrap_servers: str, more: Mapping[str, object] | None = None) -> None:
-        """`more` are properties of the client, such as the servers of another listener."""
+        """`more` has further client properties, such as other bootstrap.servers."""
         self._servers = bootstrap_servers
         self._more = more
         self.properties: dict[str, object] = {"bootstrap.servers": bootstrap_servers}
@@ -61,7 +61,7 @@ class Ours:
         return {number: each.get() for number, each in topic.partitions.items()}
 
     def code(self, call: Callable[[], Any]) -> str:
-        """Return the code that a call raises."""
+        """Return the name of the error code that a call raises."""
         with pytest.raises(KafkaError) as rejected:
             self.run(call())
         return rejected.value.code.name
@@ -233,7 +233,7 @@ class Ours:
         preferred = admin.ElectionType.PREFERRED
         errors = self.run(self.admin.elect_leaders(preferred, [partition]))
         assert errors[partition].code is ErrorCode.ELECTION_NOT_NEEDED
-        # All partitions: those whose leader changes, such as reassigned ones.
+        # Without partitions in the request, the result has only those whose leader changed.
         assert set(self.run(self.admin.elect_leaders(preferred)).values()) <= {None}
 
     def alter_partition_reassignments(self) -> None:

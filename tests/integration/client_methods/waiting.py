@@ -1,4 +1,4 @@
-"""Helpers of the client classes: waiting, unused names, and reasons to omit a method."""
+"""Helpers of the client classes: waiting, unused names, and reasons not to call a method."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.waiting import wait_until
 
 T = TypeVar("T")
 WITHIN_S: Final = 30.0
-# The reason why a method is not exercised: the unserved API that it needs, or a text.
+# Why a method is not called: the key of the API that it needs and that is not served, or a text.
 Reason = int | str
 OFFSET_COMMIT, LEAVE_GROUP, WRITE_TXN_MARKERS = 8, 13, 27
 DESCRIBE_QUORUM, CLIENT_METRICS, DESCRIBE_TOPIC_PARTITIONS = 55, 74, 75
@@ -40,7 +40,7 @@ def soon(call: Callable[[], T], *transient: type[Exception]) -> T:
 
 
 def known_everywhere(bootstrap_servers: str, topic: str, partitions: int) -> None:
-    """Wait until every broker knows a topic's partitions, because clients use any broker."""
+    """Wait until every broker knows a topic's partitions, because a client may ask any broker."""
     for address in bootstrap_servers.split(","):
         with Connection(address) as connection:
             wait_until(partial(_partitions_at, connection, topic), partial(operator.eq, partitions))

@@ -28,45 +28,47 @@ def altered(code: int, text: str | None) -> dict[str, Any]:
 
 
 CASES = (
-    Case("of a user", quota(("user", "u-{n}"), producer_byte_rate=1e6), altered(0, None)),
-    Case("of a client", quota(("client-id", "c-{n}"), request_percentage=50), altered(0, None)),
+    Case("user", quota(("user", "u-{n}"), producer_byte_rate=1e6), altered(0, None)),
+    Case("client id", quota(("client-id", "c-{n}"), request_percentage=50), altered(0, None)),
     Case(
-        "of both",
+        "user and client id",
         quota(("user", "u-{n}"), ("client-id", "c-{n}"), consumer_byte_rate=5),
         altered(0, None),
     ),
-    Case(
-        "default of users", quota(("user", None), consumer_byte_rate=5, dry=True), altered(0, None)
-    ),
+    Case("default user", quota(("user", None), consumer_byte_rate=5, dry=True), altered(0, None)),
     Case("dry run", quota(("user", "u-{n}"), producer_byte_rate=1, dry=True), altered(0, None)),
     Case(
-        "no entity", quota(producer_byte_rate=1), altered(42, "Invalid empty client quota entity")
+        "without an entity",
+        quota(producer_byte_rate=1),
+        altered(42, "Invalid empty client quota entity"),
     ),
     Case(
-        "unknown type",
+        "unknown entity type",
         quota(("planet", "x"), producer_byte_rate=1),
         altered(42, "Unhandled client quota entity type: planet"),
     ),
     Case(
-        "empty user",
+        "empty user name",
         quota(("user", ""), producer_byte_rate=1),
         altered(42, "Empty user not supported"),
     ),
     Case(
-        "unknown key", quota(("user", "u"), speed=1), altered(42, "Invalid configuration key speed")
+        "unknown quota",
+        quota(("user", "u"), speed=1),
+        altered(42, "Invalid configuration key speed"),
     ),
     Case(
-        "a fraction",
+        "fractional byte rate",
         quota(("user", "u"), producer_byte_rate=1.5),
         altered(42, "Configuration producer_byte_rate must be a LONG value"),
     ),
     Case(
-        "ip and user",
+        "IP and user",
         quota(("ip", "127.0.0.1"), ("user", "u"), connection_creation_rate=1),
         altered(42, "Invalid quota entity combination, IP entity should not be used with…"),
     ),
     Case(
-        "no ip",
+        "invalid IP",
         quota(("ip", "1.2.3.400"), connection_creation_rate=1),
         altered(42, "1.2.3.400 is not a valid IP or resolvable host."),
     ),

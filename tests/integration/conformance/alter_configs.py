@@ -40,7 +40,7 @@ def result(code: int, text: str | None, name: str = "{topic}", kind: int = TOPIC
 
 CASES = (
     Case("altered", body(segment_bytes="1048576"), result(0, None), topic=HERE),
-    Case("emptied", body(), result(0, None), topic=HERE),
+    Case("without configs", body(), result(0, None), topic=HERE),
     Case("dry run", body(segment_bytes="1048576", dry=True), result(0, None), topic=HERE),
     Case("empty request", {"resources": [], "validateOnly": False}, {"responses": []}),
     Case(
@@ -76,7 +76,7 @@ CASES = (
         topic=HERE,
     ),
     Case(
-        "key twice",
+        "duplicate key",
         {
             "resources": [
                 {

@@ -32,16 +32,16 @@ CASES = (
         topic=Topic(),
     ),
     Case(
-        "a broker twice",
+        "duplicate broker",
         reassign([3, 3]),
         reassigned(39, "Duplicate replica ids in…"),
         topic=Topic(),
     ),
     Case(
-        "a negative broker", reassign([-3]), reassigned(39, "Invalid broker id in…"), topic=Topic()
+        "negative broker id", reassign([-3]), reassigned(39, "Invalid broker id in…"), topic=Topic()
     ),
     Case(
-        "an unknown broker",
+        "unknown broker",
         reassign([9]),
         reassigned(39, "Replica assignment has brokers…"),
         topic=Topic(),
@@ -52,7 +52,7 @@ CASES = (
         reassigned(85, "No partition reassignment is in progress."),
         topic=Topic(),
     ),
-    Case("unknown", reassign([3], "none-{n}"), reassigned(3, UNKNOWN, "none-{n}")),
+    Case("unknown topic", reassign([3], "none-{n}"), reassigned(3, UNKNOWN, "none-{n}")),
     Case(
         "unknown partition",
         reassign([3], partition=9),

@@ -8,7 +8,7 @@ from tests.integration.conformance.case import Case
 
 
 def scram(*upsertions: tuple[str, int, int], deletions: tuple[tuple[str, int], ...] = ()) -> Any:
-    """A request with (user, mechanism, iterations), and deletions."""
+    """A request. `upsertions` are (user, mechanism, iterations), `deletions` (user, mechanism)."""
     return {
         "deletions": [{"name": name, "mechanism": mechanism} for name, mechanism in deletions],
         "upsertions": [
@@ -32,12 +32,12 @@ def altered(code: int, text: str, user: str = "u-{n}") -> dict[str, Any]:
 TWICE = "A user credential cannot be altered twice in the same request"
 CASES = (
     Case("created", scram(("u-{n}", 1, 4096)), altered(0, "")),
-    Case("of both mechanisms", scram(("u-{n}", 1, 4096), ("u-{n}", 2, 16384)), altered(0, "")),
-    Case("without a name", scram(("", 1, 4096)), altered(93, "Username must not be empty", "")),
+    Case("both mechanisms", scram(("u-{n}", 1, 4096), ("u-{n}", 2, 16384)), altered(0, "")),
+    Case("empty user name", scram(("", 1, 4096)), altered(93, "Username must not be empty", "")),
     Case("unknown mechanism", scram(("u-{n}", 3, 4096)), altered(33, "Unknown SCRAM mechanism")),
     Case("too few iterations", scram(("u-{n}", 1, 4095)), altered(93, "Too few iterations")),
-    Case("too many", scram(("u-{n}", 1, 16385)), altered(93, "Too many iterations")),
-    Case("twice", scram(("u-{n}", 1, 4096), ("u-{n}", 1, 4096)), altered(92, TWICE)),
+    Case("too many iterations", scram(("u-{n}", 1, 16385)), altered(93, "Too many iterations")),
+    Case("duplicate user", scram(("u-{n}", 1, 4096), ("u-{n}", 1, 4096)), altered(92, TWICE)),
     Case(
         "created and deleted",
         scram(("u-{n}", 1, 4096), deletions=(("u-{n}", 1),)),

@@ -8,13 +8,13 @@ SOFTWARE = {"clientSoftwareName": "conformance", "clientSoftwareVersion": "1.0"}
 CASES = (
     Case("all APIs", SOFTWARE, {"errorCode": 0}),
     Case(
-        "without a name",
+        "empty software name",
         {**SOFTWARE, "clientSoftwareName": ""},
         {"errorCode": 42, "apiKeys": []},
         range(3, 5),
     ),
     Case(
-        "an invalid version",
+        "invalid software version",
         {**SOFTWARE, "clientSoftwareVersion": "-1"},
         {"errorCode": 42, "apiKeys": []},
         range(3, 5),

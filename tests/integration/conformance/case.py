@@ -2,9 +2,9 @@
 
 A case is sent in every version that it names, once to a broker that forwards and once to the
 controller. Strings may contain placeholders: `{n}` is unique for each request and of constant
-length, `{topic}` is the topic that `Topic` creates for the request, `{mine}` and `{other}` are keys
-that the receiving broker and another one coordinate. Fields that a version lacks are omitted from
-the request and from the expected response.
+length. `{topic}` is the topic that `Topic` creates for the request. `{mine}` is a key whose
+coordinator is the receiving broker, `{other}` a key with another coordinator. Fields that a version
+lacks are omitted from the request and from the expected response.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row. Fields that `answer` does not name need only be equal, forwarded and direct."""
+    """A row. A field that `answer` omits may have any value, equal in both responses."""
 
     name: str
     body: Mapping[str, Any]
     answer: Mapping[str, Any] | str  # or CLOSED
     versions: range = ALL
     topic: Topic | None = None
-    # How a KIP's draft differs (docs/kips.md). If empty, the row also applies to drafted versions.
+    # How a KIP's draft differs (docs/kips.md). If empty, drafted listeners return the same.
     drafted: str = ""
 
 

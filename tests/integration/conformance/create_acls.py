@@ -24,6 +24,6 @@ def refused(count: int) -> list[dict[str, Any]]:
 
 
 CASES = (
-    Case("one", {"creations": [ACL]}, {"results": refused(1)}),
-    Case("two", {"creations": [ACL, {**ACL, "operation": 4}]}, {"results": refused(2)}),
+    Case("one ACL", {"creations": [ACL]}, {"results": refused(1)}),
+    Case("two ACLs", {"creations": [ACL, {**ACL, "operation": 4}]}, {"results": refused(2)}),
 )

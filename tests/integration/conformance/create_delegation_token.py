@@ -18,7 +18,7 @@ NOT_ISSUED = {
 }
 CASES = (
     Case(
-        "for oneself",
+        "for the requester",
         {"ownerPrincipalType": None, "ownerPrincipalName": None, "maxLifetimeMs": -1},
         NOT_ISSUED,
     ),

@@ -31,25 +31,25 @@ def result(code: int, text: str | None, name: str = "{topic}") -> dict[str, Any]
 
 
 CASES = (
-    Case("grown", body(4), result(0, None), topic=TWO),
-    Case("assigned", body(3, [[1, 2]]), result(0, None), topic=TWO),
+    Case("more partitions", body(4), result(0, None), topic=TWO),
+    Case("with an assignment", body(3, [[1, 2]]), result(0, None), topic=TWO),
     Case("dry run", body(3, dry=True), result(0, None), topic=TWO),
-    Case("no time", body(3, timeout=0), result(7, None), topic=TWO),
+    Case("timeout of zero", body(3, timeout=0), result(7, None), topic=TWO),
     Case("empty request", {"topics": [], "timeoutMs": 1, "validateOnly": False}, {"results": []}),
     Case(
-        "twice",
+        "duplicate topic",
         {**body(3), "topics": body(3)["topics"] * 2},
         result(42, "Duplicate topic in request."),
         topic=TWO,
     ),
     Case(
-        "unknown",
+        "unknown topic",
         body(3, name="none-{n}"),
         result(3, "The topic 'none-{n}' does not exist.", "none-{n}"),
     ),
     Case("the same count", body(2), result(37, "Topic already has 2 partitions."), topic=TWO),
     Case(
-        "fewer",
+        "fewer partitions",
         body(1),
         result(37, "Topic currently has 2 partitions, which is higher than the requested 1."),
         topic=TWO,
@@ -73,7 +73,7 @@ CASES = (
         topic=TWO,
     ),
     Case(
-        "same broker twice",
+        "duplicate broker",
         body(3, [[1, 1]]),
         result(39, "Duplicate brokers not allowed in replica assignment: 1, 1 for partition id 2."),
         topic=TWO,

@@ -40,7 +40,7 @@ NO_DETAILS = {"numPartitions": -1, "replicationFactor": -1, "configs": []}
 
 
 def refused(code: int, text: str, name: str = "new-{n}") -> dict[str, Any]:
-    """A response with an error, which has no other fields of the topic."""
+    """A response with an error. The topic's other fields have their defaults."""
     return result(code, text, name, **NO_DETAILS)
 
 
@@ -53,14 +53,14 @@ CASES = (
         drafted="KIP-4: numbers or an assignment must be defined",
     ),
     Case(
-        "assigned",
+        "with an assignment",
         body(topic(assignments={0: [1, 2], 1: [2, 3]})),
         result(0, None, numPartitions=2, replicationFactor=2),
     ),
     Case("with configs", body(topic(retention_ms="1000")), result(0, None, numPartitions=1)),
     Case("empty request", body(), {"topics": []}),
-    Case("no time", body(topic(), timeout=0), result(7, None)),
-    Case("negative time", body(topic(), timeout=-1), result(7, None)),
+    Case("timeout of zero", body(topic(), timeout=0), result(7, None)),
+    Case("negative timeout", body(topic(), timeout=-1), result(7, None)),
     Case("dry run", body(topic(), dry=True), result(0, None), range(1, 8)),
     Case(
         "dry run of an invalid topic",
@@ -69,20 +69,20 @@ CASES = (
         range(1, 8),
     ),
     Case(
-        "exists",
+        "existing topic",
         body(topic("{topic}")),
         refused(36, "Topic '{topic}' already exists.", "{topic}"),
         topic=Topic(),
     ),
     Case(
-        "exists, dry run",
+        "dry run of an existing topic",
         body(topic("{topic}"), dry=True),
         refused(36, "Topic '{topic}' already exists.", "{topic}"),
         range(1, 8),
         Topic(),
     ),
     Case(
-        "twice",
+        "duplicate topic",
         body(topic(), topic()),
         {
             "topics": [{"errorCode": 42, "errorMessage": "Found multiple entries for this topic."}]
@@ -126,9 +126,13 @@ CASES = (
             "a/b",
         ),
     ),
-    Case("dot", body(topic(".")), refused(17, "Topic name is invalid: '.' is not allowed", ".")),
     Case(
-        "long name",
+        "name of one dot",
+        body(topic(".")),
+        refused(17, "Topic name is invalid: '.' is not allowed", "."),
+    ),
+    Case(
+        "too long name",
         body(topic("x" * 250)),
         refused(
             17,
@@ -138,7 +142,7 @@ CASES = (
         ),
     ),
     Case(
-        "cluster metadata",
+        "KRaft metadata topic",
         body(topic("__cluster_metadata")),
         refused(
             42, "Creation of internal topic __cluster_metadata is prohibited.", "__cluster_metadata"
@@ -159,19 +163,23 @@ CASES = (
         body(topic(retention_ms=None)),
         refused(40, "Null value not supported for topic configs: retention.ms"),
     ),
-    Case("both ways", body(topic(partitions=2, assignments={0: [1]})), refused(42, BOTH)),
+    Case(
+        "counts and an assignment",
+        body(topic(partitions=2, assignments={0: [1]})),
+        refused(42, BOTH),
+    ),
     Case(
         "uneven assignment",
         body(topic(assignments={0: [1], 1: [1, 2]})),
         refused(39, "All partitions should have the same number of replicas"),
     ),
     Case(
-        "gap in the assignment",
+        "assignment without partition 1",
         body(topic(assignments={0: [1], 2: [1]})),
         refused(39, "partitions should be a consecutive 0-based integer sequence"),
     ),
     Case(
-        "same broker twice",
+        "duplicate broker",
         body(topic(assignments={0: [1, 1]})),
         refused(39, "Duplicate replica assignment found: …"),
     ),

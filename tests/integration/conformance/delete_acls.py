@@ -25,6 +25,6 @@ def refused(count: int) -> list[dict[str, Any]]:
 
 
 CASES = (
-    Case("all", {"filters": [EVERYTHING]}, {"filterResults": refused(1)}),
-    Case("two", {"filters": [EVERYTHING, OF_ALICE]}, {"filterResults": refused(2)}),
+    Case("one filter", {"filters": [EVERYTHING]}, {"filterResults": refused(1)}),
+    Case("two filters", {"filters": [EVERYTHING, OF_ALICE]}, {"filterResults": refused(2)}),
 )

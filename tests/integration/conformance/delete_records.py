@@ -23,15 +23,17 @@ CASES = (
     Case("to the end", deletion(-1), deleted(0, 0), topic=Topic(replicas=3)),
     Case("to the beginning", deletion(0), deleted(0, 0), topic=Topic()),
     Case("beyond the end", deletion(1), deleted(1, -1), topic=Topic()),
-    Case("an invalid offset", deletion(-2), deleted(1, -1), topic=Topic()),
-    Case("unknown", deletion(0, "none-{n}"), deleted(3, -1, "none-{n}")),
+    Case("invalid offset", deletion(-2), deleted(1, -1), topic=Topic()),
+    Case("unknown topic", deletion(0, "none-{n}"), deleted(3, -1, "none-{n}")),
     Case("unknown partition", deletion(0, partition=7), deleted(3, -1, partition=7), topic=Topic()),
     Case(
-        "compacted",
+        "compacted topic",
         deletion(0),
         deleted(44, -1),
         topic=Topic(configs={"cleanup.policy": "compact"}),
     ),
-    Case("internal", deletion(0, "__consumer_offsets"), deleted(17, -1, "__consumer_offsets")),
+    Case(
+        "internal topic", deletion(0, "__consumer_offsets"), deleted(17, -1, "__consumer_offsets")
+    ),
     Case("empty request", {"topics": [], "timeoutMs": 1}, {"topics": []}),
 )

@@ -27,7 +27,7 @@ def by_id(name: str | None, topic_id: bytes) -> dict[str, Any]:
 
 
 def result(*codes: tuple[str, int]) -> dict[str, Any]:
-    """Codes by name; the message is never set."""
+    """A response with a code for each name. The message is never set."""
     return {
         "responses": [
             {"name": name, "errorCode": code, "errorMessage": None} for name, code in codes
@@ -37,9 +37,9 @@ def result(*codes: tuple[str, int]) -> dict[str, Any]:
 
 CASES = (
     Case("deleted", body("{topic}"), result(("{topic}", 0)), topic=Topic(partitions=2)),
-    Case("no time", body("{topic}", timeout=0), result(("{topic}", 7)), topic=Topic()),
+    Case("timeout of zero", body("{topic}", timeout=0), result(("{topic}", 7)), topic=Topic()),
     Case("empty request", body(), {"responses": []}),
-    Case("unknown", body("none-{n}"), result(("none-{n}", 3)), drafted=MISSING),
+    Case("unknown topic", body("none-{n}"), result(("none-{n}", 3)), drafted=MISSING),
     Case("empty name", body(""), result(("", 3)), drafted=MISSING),
     Case("illegal name", body("bad name"), result(("bad name", 3)), drafted=MISSING),
     Case(

@@ -10,4 +10,7 @@ NOT_DESCRIBED = {
     "errorMessage": "No Authorizer is configured on the broker",
     "resources": [],
 }
-CASES = (Case("all", EVERYTHING, NOT_DESCRIBED), Case("some", OF_ALICE, NOT_DESCRIBED))
+CASES = (
+    Case("filter for all ACLs", EVERYTHING, NOT_DESCRIBED),
+    Case("filter for one principal", OF_ALICE, NOT_DESCRIBED),
+)

@@ -32,22 +32,22 @@ CASES = (
     ),
     Case("strict without components", request(strict=True), {"errorCode": 0, "entries": []}),
     Case(
-        "a type twice",
+        "duplicate entity type",
         request(("user", ANY, None), ("user", DEFAULT, None)),
         failure(42, "Duplicate user filter component entity type"),
     ),
     Case(
-        "an empty type",
+        "empty entity type",
         request(("", ANY, None)),
         failure(42, "Unexpected empty filter component entity type"),
     ),
     Case(
-        "an unknown type",
+        "unknown entity type",
         request(("planet", ANY, None)),
         failure(35, "Custom entity type 'planet' not supported"),
     ),
     Case(
-        "ip and user",
+        "IP and user",
         request(("ip", ANY, None), ("user", ANY, None)),
         failure(
             42,
@@ -55,6 +55,6 @@ CASES = (
             "used with user or clientId filter component.",
         ),
     ),
-    Case("an unknown match", request(("user", 9, None)), failure(-1, None)),
-    Case("an exact match of null", request(("user", EXACT, None)), failure(-1, None)),
+    Case("unknown match type", request(("user", 9, None)), failure(-1, None)),
+    Case("exact match of null", request(("user", EXACT, None)), failure(-1, None)),
 )

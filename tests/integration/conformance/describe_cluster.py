@@ -24,7 +24,7 @@ CASES = (
         },
     ),
     Case(
-        "operations",
+        "authorized operations",
         {"includeClusterAuthorizedOperations": True, "endpointType": 1},
         {"clusterAuthorizedOperations": 8096},
     ),

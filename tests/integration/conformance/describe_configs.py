@@ -47,8 +47,8 @@ RETENTION = {
 INVALID = "This most likely occurs because of a request being malformed by the client library…"
 
 CASES = (
-    Case("all", body(), result(0, ""), topic=HERE),
-    Case("one", body(keys=["retention.ms"]), result(0, "", configs=[RETENTION]), topic=HERE),
+    Case("all configs", body(), result(0, ""), topic=HERE),
+    Case("one config", body(keys=["retention.ms"]), result(0, "", configs=[RETENTION]), topic=HERE),
     Case(
         "with synonyms",
         body(keys=["cleanup.policy"], synonyms=True),
@@ -71,12 +71,12 @@ CASES = (
         HERE,
     ),
     Case("with documentation", body(documentation=True), result(0, ""), range(3, 5), HERE),
-    Case("no keys", body(keys=[]), result(0, ""), topic=HERE),
+    Case("empty list of keys", body(keys=[]), result(0, ""), topic=HERE),
     Case("unknown key", body(keys=["no.such"]), result(0, "", configs=[]), topic=HERE),
     Case("empty request", {"resources": []}, {"results": []}),
     Case("unknown topic", body("none-{n}"), result(3, "", "none-{n}", configs=[])),
     Case("illegal name", body("a/b"), result(17, "Topic name is invalid: 'a/b' contains…", "a/b")),
-    Case("default of brokers", body("", kind=BROKER_TYPE), result(0, "", "", BROKER_TYPE)),
+    Case("default of all brokers", body("", kind=BROKER_TYPE), result(0, "", "", BROKER_TYPE)),
     Case(
         "broker without a number",
         body("x", kind=BROKER_TYPE),

@@ -21,7 +21,7 @@ CASES = (
         {"groups": [DEAD, {**DEAD, "groupId": "{other}", "errorCode": 16, "groupState": ""}, DEAD]},
     ),
     Case(
-        "operations",
+        "authorized operations",
         {"groups": ["{mine}", "{other}"], "includeAuthorizedOperations": True},
         {"groups": [{"authorizedOperations": 328}, {"authorizedOperations": -2147483648}]},
         range(3, 6),

@@ -7,7 +7,7 @@ from tests.integration.conformance.case import Case, Topic
 DIRECTORIES = [{"errorCode": 0, "logDir": path} for path in ("/logs-a", "/logs-b")]
 CASES = (
     Case(
-        "a topic",
+        "one topic",
         {"topics": [{"topic": "{topic}", "partitions": [0, 1, 9]}]},
         {
             "errorCode": 0,
@@ -30,7 +30,7 @@ CASES = (
     ),
     Case("empty request", {"topics": []}, {"results": DIRECTORIES}),
     Case(
-        "unknown",
+        "unknown topic",
         {"topics": [{"topic": "none-{n}", "partitions": [0]}]},
         {"errorCode": 0, "results": DIRECTORIES},
     ),

@@ -25,18 +25,20 @@ CASES = (
         "no producers", producers("{topic}", 0), no_producers("{topic}", (0, None)), topic=Topic()
     ),
     Case(
-        "some unknown",
+        "one unknown partition",
         producers("{topic}", 0, 9),
         no_producers("{topic}", (0, None), (3, None)),
         topic=Topic(),
     ),
     Case(
-        "unknown",
+        "unknown topic",
         producers("none-{n}", 0),
         no_producers("none-{n}", (3, "This server does not host this topic-partition.")),
     ),
     Case(
-        "illegal", producers("a/b", 0), no_producers("a/b", (17, "Topic name is invalid: 'a/b'…"))
+        "illegal name",
+        producers("a/b", 0),
+        no_producers("a/b", (17, "Topic name is invalid: 'a/b'…")),
     ),
     Case("empty request", {"topics": []}, {"topics": []}),
 )

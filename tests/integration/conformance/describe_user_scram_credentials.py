@@ -20,12 +20,12 @@ def described(code: int, text: str, user: str) -> dict[str, Any]:
 
 CASES = (
     Case(
-        "unknown",
+        "unknown user",
         users("x-{n}"),
         described(91, "Attempt to describe a user credential that does not exist: x-{n}", "x-{n}"),
     ),
     Case(
-        "twice",
+        "duplicate user",
         users("x-{n}", "x-{n}"),
         described(
             92,
@@ -33,5 +33,5 @@ CASES = (
             "x-{n}",
         ),
     ),
-    Case("without a name", users(""), described(91, "Username must not be empty", "")),
+    Case("empty user name", users(""), described(91, "Username must not be empty", "")),
 )

@@ -30,25 +30,25 @@ NOT_NEEDED = "Leader election not needed for topic partition."
 UNKNOWN = "The partition does not exist."
 CASES = (
     Case(
-        "not needed",
+        "preferred election not needed",
         election(of("{topic}", 0)),
         elected("{topic}", (0, 84, NOT_NEEDED)),
         topic=Topic(replicas=2),
     ),
     Case(
-        "unclean, not needed",
+        "unclean election not needed",
         election(of("{topic}", 0), kind=1),
         elected("{topic}", (0, 84, NOT_NEEDED)),
         range(1, 3),
         Topic(replicas=2),
     ),
     Case(
-        "no time",
+        "timeout of zero",
         election(of("{topic}", 0), timeout=0),
         elected("{topic}", (0, 84, NOT_NEEDED)),
         topic=Topic(),
     ),
-    Case("unknown", election(of("none-{n}", 0)), elected("none-{n}", (0, 3, UNKNOWN))),
+    Case("unknown topic", election(of("none-{n}", 0)), elected("none-{n}", (0, 3, UNKNOWN))),
     Case(
         "unknown partition",
         election(of("{topic}", 9)),
@@ -57,6 +57,10 @@ CASES = (
     ),
     Case("empty request", election([]), {"errorCode": 0, "replicaElectionResults": []}),
     Case(
-        "unknown type", election(of("{topic}", 0), kind=5), {"errorCode": -1}, range(1, 3), Topic()
+        "unknown election type",
+        election(of("{topic}", 0), kind=5),
+        {"errorCode": -1},
+        range(1, 3),
+        Topic(),
     ),
 )

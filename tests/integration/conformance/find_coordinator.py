@@ -15,33 +15,33 @@ NO_COORDINATOR = {"nodeId": -1, "host": "", "port": -1}
 
 
 def keys(*names: str, kind: int = 0) -> dict[str, Any]:
-    """A request with one key, or with many in newer versions."""
+    """A request. Versions up to 3 send only the first key."""
     return {"key": names[0] if names else "", "keyType": kind, "coordinatorKeys": list(names)}
 
 
 def whole(code: int, text: str) -> dict[str, Any]:
-    """The response of older versions without a coordinator."""
+    """The response of versions up to 3 when there is no coordinator."""
     return {**NO_COORDINATOR, "errorCode": code, "errorMessage": text}
 
 
 def each(code: int, text: str, *names: str) -> dict[str, Any]:
-    """The response of newer versions."""
+    """The response of later versions when no key has a coordinator."""
     unknown = {**NO_COORDINATOR, "errorCode": code, "errorMessage": text}
     return {"coordinators": [{"key": name, **unknown} for name in names]}
 
 
 CASES = (
     Case(
-        "found", keys("coordinated-g"), {"errorCode": 0, "errorMessage": "NONE", "nodeId": 1}, OLD
+        "group", keys("coordinated-g"), {"errorCode": 0, "errorMessage": "NONE", "nodeId": 1}, OLD
     ),
     Case(
-        "of a transaction",
+        "transaction",
         keys("coordinated-h", kind=1),
         {"errorCode": 0, "nodeId": 2},
         range(1, 4),
     ),
     Case(
-        "all found",
+        "several groups",
         keys("g", "h", "g"),
         {
             "coordinators": [
@@ -53,12 +53,14 @@ CASES = (
     ),
     Case("empty request", keys(), {"coordinators": []}, NEW),
     Case("empty group", keys(""), {"errorCode": 0, "coordinators": [{"errorCode": 0}]}),
-    Case("unknown type", keys("g", kind=9), whole(42, INVALID), range(1, 4)),
-    Case("unknown type of many", keys("g", "h", kind=9), each(42, INVALID, "g", "h"), NEW),
-    Case("negative type", keys("g", kind=-1), each(42, INVALID, "g"), NEW),
-    Case("share group in an old version", keys("g", kind=2), whole(42, INVALID), range(1, 4)),
+    Case("unknown key type", keys("g", kind=9), whole(42, INVALID), range(1, 4)),
     Case(
-        "share group in a newer version without it",
+        "unknown key type of several keys", keys("g", "h", kind=9), each(42, INVALID, "g", "h"), NEW
+    ),
+    Case("negative key type", keys("g", kind=-1), each(42, INVALID, "g"), NEW),
+    Case("share group in versions 1 to 3", keys("g", kind=2), whole(42, INVALID), range(1, 4)),
+    Case(
+        "share group in versions 4 and 5",
         keys("g", kind=2),
         each(42, "", "g"),
         range(4, 6),

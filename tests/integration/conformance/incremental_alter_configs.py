@@ -97,13 +97,13 @@ CASES = (
         topic=HERE,
     ),
     Case(
-        "key twice",
+        "duplicate key",
         body(("segment.ms", SET, "1"), ("segment.ms", SET, "2")),
         result(42, "Error due to duplicate config keys"),
         topic=HERE,
     ),
     Case(
-        "resource twice",
+        "duplicate resource",
         {"resources": [resource(("segment.ms", SET, "1"))] * 2, "validateOnly": False},
         {
             "responses": [

@@ -53,7 +53,7 @@ def found(code: int, offset: int, old: list[int], name: str = "{topic}", partiti
 CASES = (
     Case("latest", offsets(LATEST), found(0, 0, [0]), topic=Topic()),
     Case("earliest", offsets(EARLIEST), found(0, 0, [0]), topic=Topic()),
-    Case("unknown", offsets(LATEST, "none-{n}"), found(3, -1, [], "none-{n}")),
+    Case("unknown topic", offsets(LATEST, "none-{n}"), found(3, -1, [], "none-{n}")),
     Case(
         "unknown partition",
         offsets(LATEST, partition=7),

@@ -12,7 +12,7 @@ CASES = (
         topic=Topic(),
     ),
     Case(
-        "unknown",
+        "unknown topic",
         {"timeoutMs": 1, "topics": [{"name": "none-{n}", "partitionIndexes": [0]}]},
         {"errorCode": 0, "errorMessage": "", "topics": []},
     ),

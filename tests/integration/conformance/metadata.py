@@ -11,7 +11,7 @@ UNKNOWN_ID = "bWlzc2luZyBtaXNzaW5nIA"
 
 
 def body(*names: str | None, topic_id: bytes = bytes(16), **more: bool) -> dict[str, Any]:
-    """A request that creates no topics, in versions with that field."""
+    """A request. In versions with `allowAutoTopicCreation` it forbids creating topics."""
     topics = [{"name": name, "topicId": topic_id} for name in names]
     return {"topics": topics, "allowAutoTopicCreation": False, **more}
 
@@ -30,7 +30,7 @@ def whole_failure(code: int, *names: str) -> dict[str, Any]:
 
 CASES = (
     Case(
-        "a topic",
+        "one topic",
         body("{topic}"),
         result(
             {
@@ -47,10 +47,10 @@ CASES = (
         ),
         topic=Topic(partitions=2, replicas=2),
     ),
-    Case("none", body(), result(), range(1, 13)),
-    Case("a topic twice", body("{topic}", "{topic}"), result({"name": "{topic}"}), topic=Topic()),
+    Case("no topics", body(), result(), range(1, 13)),
+    Case("duplicate topic", body("{topic}", "{topic}"), result({"name": "{topic}"}), topic=Topic()),
     Case(
-        "unknown",
+        "unknown topic",
         body("none-{n}"),
         result({"errorCode": 3, "name": "none-{n}", "isInternal": False, "partitions": []}),
         range(4, 13),
@@ -63,37 +63,37 @@ CASES = (
     ),
     Case("empty name", body(""), result({"errorCode": 17, "name": "", "partitions": []}), ALL),
     Case(
-        "known first",
+        "known topics first",
         body("none-{n}", "{topic}"),
         result({"errorCode": 0, "name": "{topic}"}, {"errorCode": 3, "name": "none-{n}"}),
         range(4, 13),
         Topic(),
     ),
     Case(
-        "operations on topics",
+        "authorized operations on topics",
         body("{topic}", includeTopicAuthorizedOperations=True),
         result({"name": "{topic}", "topicAuthorizedOperations": 3576}),
         range(8, 13),
         Topic(),
     ),
     Case(
-        "operations on the cluster",
+        "authorized operations on the cluster",
         body(includeClusterAuthorizedOperations=True),
         result(clusterAuthorizedOperations=8096),
         range(8, 11),
     ),
     Case(
-        "unknown id",
+        "unknown topic id",
         body(None, topic_id=b"missing missing "),
         result({"errorCode": 100, "name": None, "topicId": UNKNOWN_ID, "partitions": []}),
         range(12, 13),
     ),
     Case(
-        "an id in a version without ids",
+        "topic id in versions 10 and 11",
         body("", topic_id=b"missing missing "),
         whole_failure(42, ""),
         range(10, 12),
     ),
-    Case("a null name", body(None), whole_failure(42, ""), range(10, 12)),
+    Case("null name", body(None), whole_failure(42, ""), range(10, 12)),
     Case("neither name nor id", body(None), whole_failure(-1, ""), range(12, 13)),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.integration.conformance.case import Case
 
 CASES = (
-    Case("empty group", {"groupId": ""}, {"errorCode": 24, "topics": []}),
+    Case("empty group id", {"groupId": ""}, {"errorCode": 24, "topics": []}),
     Case("unknown group", {"groupId": "{mine}"}, {"errorCode": 69, "topics": []}),
     Case("another coordinator", {"groupId": "{other}"}, {"errorCode": 16, "topics": []}),
     Case(

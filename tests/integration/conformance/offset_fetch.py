@@ -36,7 +36,7 @@ CASES = (
         {"topics": offsets(3)},
         range(1),
     ),
-    Case("no topics", {"groupId": "g", "topics": []}, {"topics": []}, range(1)),
+    Case("no topics in ZooKeeper", {"groupId": "g", "topics": []}, {"topics": []}, range(1)),
     Case(
         "unknown group",
         {"groupId": "{mine}", "topics": REQUESTED},
@@ -57,7 +57,7 @@ CASES = (
     ),
     Case("no groups", {"groups": []}, {"groups": []}, range(8, 10)),
     Case(
-        "many groups",
+        "two groups",
         of_groups("{mine}", "{other}"),
         {
             "groups": [

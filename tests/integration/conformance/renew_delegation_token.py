@@ -5,4 +5,4 @@ from __future__ import annotations
 from tests.integration.conformance.case import Case
 
 NOT_ALLOWED = {"errorCode": 64, "expiryTimestampMs": -1}
-CASES = (Case("renewed", {"hmac": b"x" * 64, "renewPeriodMs": 1}, NOT_ALLOWED),)
+CASES = (Case("not allowed", {"hmac": b"x" * 64, "renewPeriodMs": 1}, NOT_ALLOWED),)

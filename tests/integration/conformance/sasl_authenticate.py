@@ -6,7 +6,7 @@ from tests.integration.conformance.case import Case
 
 CASES = (
     Case(
-        "no login",
+        "on a listener without SASL",
         {"authBytes": b"x"},
         {
             "errorCode": 34,

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from tests.integration.conformance.case import Case
 
-CASES = (Case("no login", {"mechanism": "PLAIN"}, {"errorCode": 34, "mechanisms": []}),)
+CASES = (
+    Case("on a listener without SASL", {"mechanism": "PLAIN"}, {"errorCode": 34, "mechanisms": []}),
+)

@@ -29,9 +29,9 @@ def updated(name: str, text: str) -> dict[str, Any]:
 
 CASES = (
     Case("empty request", {"timeoutMs": 1, "featureUpdates": []}, {"errorCode": 0, "results": []}),
-    Case("without a name", update(""), updated("", "Feature name can not be empty.")),
+    Case("empty feature name", update(""), updated("", "Feature name can not be empty.")),
     Case(
-        "unknown",
+        "unknown feature",
         update("no-such"),
         updated(
             "no-such",
@@ -40,7 +40,7 @@ CASES = (
         ),
     ),
     Case(
-        "deleted",
+        "deletion of an unknown feature",
         update("no-such", 0, True, 2),
         updated("no-such", "Can not delete non-existing finalized feature."),
     ),
