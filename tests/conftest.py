@@ -1,4 +1,4 @@
-"""The order of the tests: Spark's take longest, so they start first; unit tests are last.
+"""The order of the tests: those with Spark take longest and start first, unit tests are last.
 
 All tests of a file run in one worker process (pytest-xdist, `--dist loadfile`), because they share
 a cluster or a Spark session.

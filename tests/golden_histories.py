@@ -1,7 +1,7 @@
 """Golden histories: small runs in YAML, each with the verdicts that both judges must return.
 
-A file of tests/golden describes one run and leaves out what does not matter in it; `expand` writes
-the sealed folder that a judge reads. tests/golden/README.md describes the format.
+A file of tests/golden describes one run and omits what does not matter. `expand` writes the sealed
+folder that a judge reads. tests/golden/README.md describes the format.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def pinned(golden: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return one golden history, with its changes applied to the history that it is `like`."""
+    """Return one golden history. Its changes are applied to the history that `like` names."""
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)
     if "like" not in document:
@@ -106,8 +106,8 @@ def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
 
     `in` names a list (a boot or `zookeeper`), and `at` a kind or a zxid. The change applies to the
     first item of the list that has this kind or zxid.
-    `with` sets its fields, `put` replaces it by a list, `before` and `after` insert items around
-    it; `add` appends to the list.
+    `with` sets fields of that item, `put` replaces the item by a list, and `before` and `after`
+    insert items around it. `add` appends to the list.
     """
     items = _items(golden, change["in"])
     if "add" in change:

@@ -1,4 +1,4 @@
-"""What a user's typed code does with `bridgehead.admin`: mypy checks it against the wheel."""
+"""Typed code as users write it with `bridgehead.admin`. mypy checks it against the wheel."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def main() -> None:
     asyncio.run(asynchronous())
 
 
-# Mistakes: mypy must reject each of them, so that the types are seen to hold.
+# mypy must reject each of these mistakes; otherwise the types check nothing.
 def mistakes(admin: AdminClient) -> None:
     admin.create_topic("orders")  # type: ignore[arg-type]
     admin.delete_topics(["orders"], CreateTopicsFlags.NONBLOCKING)  # type: ignore[arg-type]

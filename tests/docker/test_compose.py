@@ -1,4 +1,4 @@
-"""docker-compose.yml and its additions, with real clients inside and outside."""
+"""docker-compose.yml and its overrides, with clients on the host and in containers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ print(json.dumps(sorted(admin.list_topics())))
 """
 
 
-def test_clients_on_the_host_and_inside_are_served(images: None) -> None:
+def test_clients_on_the_host_and_in_containers_are_served(images: None) -> None:
     """Each listener advertises a reachable address."""
     with compose_cluster(environment=FAST) as cluster:
         for admin in (ConfluentAdmin, KafkaPythonAdmin, AiokafkaAdmin):
@@ -92,7 +92,7 @@ def test_every_compose_file_and_profile_is_valid(engine: None, override: str | N
 
 
 def test_ensemble_tolerates_the_loss_of_a_member(images: None) -> None:
-    """docker-compose.ensemble.yml."""
+    """docker-compose.ensemble.yml has three ZooKeeper members."""
     with compose_cluster("docker-compose.ensemble.yml", environment=FAST) as cluster:
         client = ConfluentAdmin(cluster.bootstrap_servers)
         client.create("before", 1, 3, {})

@@ -1,7 +1,7 @@
-"""Faults under load, one after the other in one run that two judges judge.
+"""Faults under load, one after the other. Two judges judge the run.
 
-The evidence is in the project's volumes, where Spark seals and judges it. The plain judge must have
-the same verdicts on the same folder. `make test-docker` breaks the controller and stops ZooKeeper.
+The evidence is in the project's volumes, where Spark seals and judges it. The plain judge must give
+the same verdicts for the same folder. `make test-docker` breaks the controller and stops ZooKeeper.
 `make chaos-docker` uses three ZooKeeper members and a Spark cluster. It breaks the controller,
 another broker and ZooKeeper's leader, each in every way.
 """
@@ -41,12 +41,12 @@ ENVIRONMENT = {
     "ZOO_SYNC_LIMIT": "8",  # ticks of half a second after which a silent leader is replaced
 }
 FAULTS = ("kill", "freeze", "disconnect")
-# What Spark runs on: the submitter's container alone, or the project's master and two workers.
+# Where Spark runs: in the submitter's container, or on the project's master and two workers.
 ALONE, CLUSTER = ("--no-deps", "--env=SPARK_MASTER=local[2]"), ()
 
 
 def test_controller_faults_under_load_lose_nothing(images: None, tmp_path: Path) -> None:
-    """After these faults ZooKeeper is paused, too."""
+    """After the controller's faults the test pauses ZooKeeper, too."""
 
     def break_it(cluster: ComposeCluster, load: Load, run: Path) -> None:
         for fault in FAULTS:

@@ -1,4 +1,4 @@
-"""Attack a cluster of its own with a catalogue of attempts and mutated frames; print a table.
+"""Start a cluster, attack it with all attempts and mutated frames, and print a table.
 
 python -m tests.hostile [--frames N] [--seed N]
 """

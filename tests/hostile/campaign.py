@@ -1,4 +1,4 @@
-"""The whole attack: the catalogue, the storm of mutated frames, and the checks after them."""
+"""The whole attack: all listed attempts, the mutated frames, and the checks after them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.hostile.channel import channel_attempts
 from tests.hostile.envelopes import envelope_attempts
 from tests.hostile.logins import login_attempts
 from tests.hostile.metrics_http import metrics_attempts
+from tests.hostile.mutated_frames import FrameOutcomes, send_mutated_frames
 from tests.hostile.privileges import privilege_attempts
 from tests.hostile.requests import TARGET
-from tests.hostile.storm import Storm, storm_of
 from tests.hostile.target import BROKERS, PASSWORDS, Target
 
 MEMORY_GROWTH_BYTES_MAX: Final = 200 * 1024 * 1024
@@ -51,8 +51,8 @@ class Result:
     seed: int
     tries: Counter[str] = field(default_factory=Counter)
     controls: Counter[str] = field(default_factory=Counter)  # tries that must be allowed
-    storm: Storm = field(default_factory=Storm)
-    storm_s: float = 0.0
+    mutated: FrameOutcomes = field(default_factory=FrameOutcomes)
+    mutated_s: float = 0.0
     served: int = 0
     longest_wait_s: float = 0.0
     findings: list[str] = field(default_factory=list)
@@ -126,8 +126,8 @@ def run(target: Target, frames: int, seed: int) -> Result:
     with _normal_client(target, result), ThreadPoolExecutor(_THREADS) as pool:
         futures = [(each, pool.submit(_tried, target, each)) for each in attempts]
         began = time.monotonic()
-        result.storm = asyncio.run(storm_of(target, frames, seed))
-        result.storm_s = time.monotonic() - began
+        result.mutated = asyncio.run(send_mutated_frames(target, frames, seed))
+        result.mutated_s = time.monotonic() - began
         for attempt, future in futures:
             outcome = future.result()
             result.tries[attempt.group] += 1
@@ -157,9 +157,14 @@ def _check(target: Target, result: Result, before: dict[str, bytes]) -> None:
     result.expect(result.served > 10, f"alice was served only {result.served} times")
     wait = result.longest_wait_s
     result.expect(wait < CLIENT_WAIT_S_MAX, f"alice waited {wait:.1f} s")
-    storm = result.storm
-    result.expect(not storm.silent and not storm.unsent, f"frames without an end: {storm}")
-    result.expect(bool(storm.decoded and storm.refused), "no frame was decoded, or none refused")
+    mutated = result.mutated
+    result.expect(
+        not mutated.silent and not mutated.unsent,
+        f"frames without a response or a close: {mutated}",
+    )
+    result.expect(
+        bool(mutated.decoded and mutated.refused), "no frame was decoded, or none refused"
+    )
     after = target.protected()
     changed = forbidden_changes(before, after)
     result.expect(not changed, f"written without rights: {changed[:5]}")
@@ -187,17 +192,17 @@ def table(result: Result) -> str:
         outcome = f"{tries - allowed - findings} refused"
         outcome += f", {allowed} allowed" if allowed else ""
         rows.append((group, tries, outcome + (f", {findings} WRONG" if findings else "")))
-    storm = result.storm
-    for listener in storm.refused | storm.decoded:
-        decoded, refused = storm.decoded[listener], storm.refused[listener]
-        tries = decoded + refused + storm.silent[listener]
+    mutated = result.mutated
+    for listener in mutated.refused | mutated.decoded:
+        decoded, refused = mutated.decoded[listener], mutated.refused[listener]
+        tries = decoded + refused + mutated.silent[listener]
         rows.append((f"mutated frames, {listener}", tries, f"{decoded} decoded, {refused} refused"))
     judged = "PASS" if not any("the judge" in each for each in result.findings) else "not PASS"
-    rate = storm.sent / result.storm_s if result.storm_s else 0.0
+    rate = mutated.sent / result.mutated_s if result.mutated_s else 0.0
     lines = [
         f"{'attack':38} {'tries':>8}  outcome",
         *(f"{name:38} {tries:>8}  {outcome}" for name, tries, outcome in rows),
-        f"{'together':38} {result.tries.total() + storm.sent:>8}  {rate:.0f} frames/s",
+        f"{'together':38} {result.tries.total() + mutated.sent:>8}  {rate:.0f} frames/s",
         "Allowed are attempts that must succeed, such as a login with the right password.",
         f"A normal client was served {result.served} times and waited at most "
         f"{result.longest_wait_s:.2f} s.",

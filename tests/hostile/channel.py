@@ -68,7 +68,7 @@ def hello(broker: int, incarnation: str) -> bytes:
 
 
 def envelope(broker: int, incarnation: str, sequence: int, **changes: Value) -> bytes:
-    """A batch with an Envelope: a creation by bob, who has no rights."""
+    """A batch with an Envelope: CreateTopics by bob, who has no rights."""
     values: dict[str, tuple[int, Value]] = {
         "broker": (1, broker),
         "incarnation": (2, incarnation),

@@ -1,4 +1,7 @@
-"""Forged Envelopes of Kafka's protocol (key 58). Outcomes: the outer error code, `/`, the inner."""
+"""Forged Envelopes of Kafka's protocol (key 58).
+
+The outcome is the outer error code, with `/` and the inner one if there is an inner response.
+"""
 
 from __future__ import annotations
 

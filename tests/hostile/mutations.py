@@ -1,6 +1,6 @@
-"""Structure-aware mutations: fields are replaced, dropped, doubled and mixed, lengths are wrong.
+"""Structure-aware mutations: fields are replaced, dropped, repeated or swapped, lengths are wrong.
 
-The corpus is the attacker's own requests. Everything follows from one seed.
+The corpus is the attacker's own requests. One seed determines every frame.
 """
 
 from __future__ import annotations

@@ -223,9 +223,9 @@ def _properties(files: Certificates, key_file: Path) -> dict[str, str]:
 
 
 def _cluster_file(
-    folder: Path, files: Certificates, key_file: Path, hole: Mapping[str, str]
+    folder: Path, files: Certificates, key_file: Path, weakened_by: Mapping[str, str]
 ) -> Path:
-    properties = {**_properties(files, key_file), **hole}
+    properties = {**_properties(files, key_file), **weakened_by}
     nodes = {}
     for broker in BROKERS:
         certificate, own_key = files.issue("broker", f"broker-{broker}.bridgehead")
@@ -268,17 +268,19 @@ def _cluster_file(
 
 
 @contextmanager
-def started(folder: Path, hole: Mapping[str, str] = MappingProxyType({})) -> Iterator[Target]:
+def started(
+    folder: Path, weakened_by: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Target]:
     """Start the cluster with its data in `folder`/data; it is stopped at the end.
 
-    `hole` are properties that weaken it.
+    `weakened_by` has properties that weaken its security.
     """
     files, key = Certificates(folder), rsa.generate_private_key(65537, 2048)
     public = json.loads(RSAAlgorithm.to_jwk(key.public_key()))
     key_file = folder / "keys.json"
     key_file.write_text(json.dumps({"keys": [{**public, "kid": "operator"}]}))
     data = folder / "data"
-    config = _cluster_file(folder, files, key_file, hole)
+    config = _cluster_file(folder, files, key_file, weakened_by)
     up = bridgehead(
         *("up", "--json", "--ports", "auto", "--detach"),
         *("--config", str(config), "--data-dir", str(data)),

@@ -1,4 +1,4 @@
-"""A short attack: every attempt of the catalogue and a few thousand mutated frames."""
+"""A short attack: every listed attempt and a few thousand mutated frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_attack_has_no_finding(tmp_path: Path) -> None:
     print(text)
     assert result.findings == [], text
     assert result.tries.total() > 130
-    assert result.storm.sent > 1_900
+    assert result.mutated.sent > 1_900
 
 
 @pytest.mark.long
@@ -44,7 +44,7 @@ def test_the_long_attack_has_no_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_attack_finds_a_hole(tmp_path: Path) -> None:
+def test_the_attack_reports_topics_that_are_open_to_everyone(tmp_path: Path) -> None:
     """If topics without ACLs are open, anonymous writes and their responses are findings."""
     with started(tmp_path, {"allow.everyone.if.no.acl.found": "true"}) as target:
         result = run(target, frames=20, seed=1)
@@ -54,7 +54,7 @@ def test_the_attack_finds_a_hole(tmp_path: Path) -> None:
     assert "CreateAcls" not in found
 
 
-def test_a_purged_notification_is_no_finding_and_a_new_one_is() -> None:
+def test_a_new_notification_is_a_finding_and_a_purged_one_is_not() -> None:
     change = "/config/changes/config_change_0000000001"
     assert forbidden_changes({change: b""}, {}) == []
     assert forbidden_changes({}, {change: b""}) == [change]
@@ -73,7 +73,7 @@ def test_the_table_fits_80_columns_with_a_finding_in_each_group() -> None:
 
 
 def test_the_attacker_knows_only_the_wire() -> None:
-    """It imports the standard library, released clients and itself."""
+    """The attack imports only the standard library, released clients and its own modules."""
     allowed = CLIENTS | set(sys.stdlib_module_names)
     for path in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_bytes())):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """`old` occurs once in `file`. With `new` in its place, each row's tests must fail."""
+    """`old` occurs once in `file`. If `new` replaces it, a test of each row must fail."""
 
     rows: tuple[str, ...]
     file: str

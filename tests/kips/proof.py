@@ -39,7 +39,7 @@ class Proof:
         self._workers = len(trees)
 
     def unmutated(self, mutants: Iterable[Mutant]) -> dict[str, set[str]]:
-        """Run the tests of all rows once; return those that do not pass."""
+        """Run the tests of the mutants' rows without a mutant; return those that do not pass."""
         tests = sorted({test for mutant in mutants for test in self._tests(mutant.rows)})
         groups: dict[str, list[str]] = {}
         for test in tests:  # A file of integration tests has a cluster.
@@ -79,7 +79,7 @@ class Proof:
         return sorted(tests, key=_cheapest_first)
 
     def _judge(self, tree: Tree, mutant: Mutant) -> tuple[Verdict, str]:
-        """Each row needs a test that fails by itself: a broken fixture shows nothing."""
+        """Require a failed test for each row. An error of a fixture does not count."""
         ends: dict[str, set[str]] = {}
         left = list(mutant.rows)
         try:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-# How a test ended. A fixture's failure is ERROR: the test itself has shown nothing.
+# How a test ended. ERROR is the failure of a fixture, which shows nothing about the test.
 PASSED, FAILED, ERROR, SKIPPED = "passed", "failed", "error", "skipped"
 _ENDS = {"failure": FAILED, "error": ERROR, "skipped": SKIPPED}
 _INTERRUPT_S = 20
@@ -19,7 +19,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 def run_tests(folder: Path, tests: Sequence[str], *, limit_s: float) -> dict[str, set[str]]:
-    """Return how the parameters of each test ended; a test that did not run is missing.
+    """Return each test's set of results. A test that did not run is missing.
 
     Raises:
         TimeoutError: they took longer than `limit_s`, and were ended.

@@ -12,12 +12,12 @@ from pathlib import Path
 from docs.kip_rows import ROOT
 from tests.kips.mutant import Mutant
 
-# The packages are shared; the rest is not part of the project.
+# `.venv` is shared. The others are not part of the project.
 NOT_COPIED = (".venv", ".git", ".*_cache", ".hypothesis", ".bridgehead", ".demo*", "build", "dist")
 
 
 class Tree:
-    """A copy in `folder`, with the packages of this one."""
+    """A copy of the project in `folder`. It uses the installed packages of the original."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,7 +1,8 @@
 """Mutated frames on every listener, over connections that are used until the node closes them.
 
-A frame with a response counts as decoded, a frame after which the node closes the connection as
-refused. On the gRPC channel a frame is a batch of an insider, on the metrics port a request's head.
+A frame counts as decoded if it gets a response, and as refused if the node closes the connection.
+On the gRPC channel a frame is a batch of a process with a broker's certificate. On the metrics port
+it is the head of an HTTP request.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _LOGIN: Final = framed(handshake("PLAIN")), framed(token(b"\0alice\0alice-secret
 
 
 @dataclass(slots=True)
-class Storm:
+class FrameOutcomes:
     """The number of frames by outcome and listener."""
 
     decoded: Counter[str] = field(default_factory=Counter)
@@ -106,7 +107,7 @@ def _listeners(target: Target) -> dict[str, ssl.SSLContext | None]:
 
 
 async def _worker(
-    target: Target, listener: str, broker: int, frames: Iterator[Frame], storm: Storm
+    target: Target, listener: str, broker: int, frames: Iterator[Frame], mutated: FrameOutcomes
 ) -> None:
     logs_in = listener in ("SECURE", "INTERNAL")
     tls = _listeners(target)[listener]
@@ -116,14 +117,14 @@ async def _worker(
             outcome = await connection.send(frame)
         except (OSError, EOFError):
             connection.close()
-            storm.unsent[listener] += 1
+            mutated.unsent[listener] += 1
             continue
-        getattr(storm, outcome)[listener] += 1
+        getattr(mutated, outcome)[listener] += 1
     connection.close()
 
 
 class _Stream:
-    """A stream of an insider with the certificate of a broker that is not registered."""
+    """A stream with the certificate of a broker that is not registered."""
 
     def __init__(self, target: Target) -> None:
         name = ("grpc.ssl_target_name_override", f"broker-{CONTROLLER}.bridgehead")
@@ -180,21 +181,21 @@ class _Metrics:
 
 
 async def _other_worker(
-    name: str, sink: _Stream | _Metrics, frames: Iterator[Frame], storm: Storm
+    name: str, sink: _Stream | _Metrics, frames: Iterator[Frame], mutated: FrameOutcomes
 ) -> None:
     for frame in frames:
-        getattr(storm, await sink.send(frame))[name] += 1
+        getattr(mutated, await sink.send(frame))[name] += 1
     await sink.close()
 
 
-async def storm_of(target: Target, count: int, seed: int) -> Storm:
+async def send_mutated_frames(target: Target, count: int, seed: int) -> FrameOutcomes:
     """Send `count` frames, shared between the listeners and both brokers."""
-    storm, workers = Storm(), []
+    mutated, workers = FrameOutcomes(), []
     for number, (listener, share) in enumerate(SHARES.items()):
         frames = Mutator(seed * 1000 + number).frames(count * share // 100)
         for each in range(max(2, _WORKERS * share // 100)):
             broker = BROKERS[each % len(BROKERS)]
-            workers.append(_worker(target, listener, broker, frames, storm))
+            workers.append(_worker(target, listener, broker, frames, mutated))
     for name, sink, corpus in (
         (GRPC, _Stream(target), batches()),
         (METRICS, _Metrics(target), heads()),
@@ -202,6 +203,6 @@ async def storm_of(target: Target, count: int, seed: int) -> Storm:
         share = count * OTHER_SHARES[name] // 100
         mutator = Mutator(seed, corpus)
         frames = (mutator.unframed() for _ in range(share))
-        workers.append(_other_worker(name, sink, frames, storm))
+        workers.append(_other_worker(name, sink, frames, mutated))
     await asyncio.gather(*workers)
-    return storm
+    return mutated
