@@ -110,25 +110,28 @@ def with_confluent(login: Login) -> int:
                 raise RefusedLoginError(str(rejections or error)) from error
 
 
-def with_kafka_python(login: Login) -> int:
+def kafka_python_options(login: Login) -> dict[str, Any]:
     class Provider(AbstractTokenProvider):
         def token(self) -> str:
             return login.token
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {
+        "bootstrap_servers": login.bootstrap_servers,
+        "security_protocol": login.protocol,
+        "sasl_mechanism": login.mechanism or None,
+        "ssl_context": login.tls(),
+        "bootstrap_timeout_ms": login.timeout_s * 1000,
+    }
     if login.mechanism == "OAUTHBEARER":
         options["sasl_oauth_token_provider"] = Provider()
     elif login.mechanism:
         options |= {"sasl_plain_username": login.user, "sasl_plain_password": login.password}
+    return options
+
+
+def with_kafka_python(login: Login) -> int:
     try:
-        admin = KafkaAdminClient(
-            bootstrap_servers=login.bootstrap_servers,
-            security_protocol=login.protocol,
-            sasl_mechanism=login.mechanism or None,
-            ssl_context=login.tls(),
-            bootstrap_timeout_ms=login.timeout_s * 1000,
-            **options,
-        )
+        admin = KafkaAdminClient(**kafka_python_options(login))
     except kafka.errors.KafkaError as error:
         raise RefusedLoginError(str(error)) from error
     try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import dataclasses
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import pytest
 from bridgehead import admin
 from bridgehead.admin import AdminClient, AsyncAdminClient, NewTopicWithReplication
 from bridgehead.cluster import Cluster
+from tests.integration.client_methods.confluent_kafka_ import Confluent
+from tests.integration.client_methods.kafka_python import KafkaPython
 from tests.integration.client_methods.ours import Ours, OursAsync
 from tests.integration.drafted_listeners import BOTH_DIALECTS
+from tests.integration.login_clients import Login, confluent_options, kafka_python_options
 from tests.integration.secured import PACKAGE, PASSWORDS, Secured
 from tests.integration.test_every_admin_method import FEW, public
 from tests.integration.waiting import wait_until
@@ -33,14 +37,6 @@ MODULES = {
     "SCRAM-SHA-512": f"{PACKAGE}.scram.ScramLoginModule",
     "OAUTHBEARER": f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule",
 }
-SOME_METHODS = (
-    "create_topic",
-    "delete_topics",
-    "describe_configs",
-    "get_all_broker_versions",
-    "delete_records",
-    "create_delegation_token",
-)
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +53,17 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield running
 
 
+def servers_of(secured: Secured, protocol: str) -> str:
+    """Return the addresses of one kind of listener."""
+    return ",".join(secured.cluster.bootstrap_server(each, protocol) for each in (1, 2, 3))
+
+
 def properties(
     secured: Secured, protocol: str, mechanism: str, password: str = PASSWORDS["alice"]
 ) -> dict[str, object]:
     """Return the properties that Kafka's own tools would read from a file."""
-    servers = [secured.cluster.bootstrap_server(each, protocol) for each in (1, 2, 3)]
     texts: dict[str, object] = {
-        "bootstrap.servers": ",".join(servers),
+        "bootstrap.servers": servers_of(secured, protocol),
         "security.protocol": protocol,
     }
     if protocol.endswith("SSL"):
@@ -80,33 +80,47 @@ def properties(
     return texts
 
 
-def secured_methods(secured: Secured, protocol: str, mechanism: str) -> Ours:
+def ours(secured: Secured, protocol: str, mechanism: str) -> Ours:
     methods = Ours(secured.cluster.bootstrap_servers, properties(secured, protocol, mechanism))
     methods.token_error = "DELEGATION_TOKEN_AUTH_DISABLED"
     return methods
 
 
-@pytest.mark.parametrize(("protocol", "mechanism"), LISTENERS)
-def test_the_client_works_over_every_kind_of_listener(
-    secured: Secured, protocol: str, mechanism: str
-) -> None:
-    """Calls a few methods. test_every_admin_method.py calls all on a PLAINTEXT listener."""
-    methods = secured_methods(secured, protocol, mechanism)
-    try:
-        for name in SOME_METHODS:
-            getattr(methods, name)()
-    finally:
-        methods.end()
+def login(secured: Secured, protocol: str, mechanism: str) -> Login:
+    """Return a login of alice for the released clients."""
+    certificate = secured.certificate("alice") if protocol == "SSL" else None
+    one = secured.login(1, protocol, mechanism, "alice", PASSWORDS["alice"], certificate)
+    return dataclasses.replace(one, bootstrap_servers=servers_of(secured, protocol))
 
 
-@pytest.mark.long
+def kafka_python(secured: Secured, protocol: str, mechanism: str) -> KafkaPython:
+    options = kafka_python_options(login(secured, protocol, mechanism))
+    return KafkaPython(secured.cluster.bootstrap_servers, options)
+
+
+def confluent(secured: Secured, protocol: str, mechanism: str) -> Confluent:
+    options = confluent_options(login(secured, protocol, mechanism))
+    return Confluent(secured.cluster.bootstrap_servers, options)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        ours,
+        pytest.param(kafka_python, marks=pytest.mark.long),
+        pytest.param(confluent, marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize(("protocol", "mechanism"), LISTENERS)
 def test_every_method_works_over_every_kind_of_listener(
-    secured: Secured, protocol: str, mechanism: str
+    secured: Secured,
+    start: Callable[[Secured, str, str], Ours | KafkaPython | Confluent],
+    protocol: str,
+    mechanism: str,
 ) -> None:
-    methods = secured_methods(secured, protocol, mechanism)
+    methods = start(secured, protocol, mechanism)
     try:
-        for name in sorted(public(AdminClient) - set(Ours.OUT_OF_SCOPE)):
+        for name in sorted(public(methods.CLIENT) - set(methods.OUT_OF_SCOPE)):
             getattr(methods, name)()
     finally:
         methods.end()

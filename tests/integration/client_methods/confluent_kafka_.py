@@ -30,9 +30,10 @@ class Confluent:
     }
     CLIENT = confluent.AdminClient
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: str, more: Mapping[str, Any] | None = None) -> None:
+        """`more` are properties of the client, such as the servers of another listener."""
         self._servers = bootstrap_servers
-        self.admin = confluent.AdminClient({"bootstrap.servers": bootstrap_servers})
+        self.admin = confluent.AdminClient({"bootstrap.servers": bootstrap_servers, **(more or {})})
 
     def end(self) -> None:
         del self.admin  # this ends its threads

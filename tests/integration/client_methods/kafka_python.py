@@ -42,9 +42,11 @@ class KafkaPython:
     }
     CLIENT = KafkaAdminClient
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._servers = bootstrap_servers.split(",")
-        self.admin = KafkaAdminClient(bootstrap_servers=self._servers)
+    def __init__(self, bootstrap_servers: str, more: Mapping[str, Any] | None = None) -> None:
+        """`more` are options of the client, such as the servers of another listener."""
+        self._servers = bootstrap_servers
+        self._options = {"bootstrap_servers": bootstrap_servers, **(more or {})}
+        self.admin = KafkaAdminClient(**self._options)
 
     def end(self) -> None:
         self.admin.close()
@@ -53,7 +55,7 @@ class KafkaPython:
         name = fresh("kafka-python")
         self.admin.create_topics({name: {"num_partitions": partitions, "replication_factor": 3}})
         self.admin.wait_for_topics([name])
-        known_everywhere(",".join(self._servers), name, partitions)
+        known_everywhere(self._servers, name, partitions)
         return name
 
     def described(self, name: str) -> list[dict[str, Any]]:
@@ -66,7 +68,7 @@ class KafkaPython:
         return kafka.admin.ConfigResource("TOPIC", name, named)
 
     def close(self) -> None:
-        KafkaAdminClient(bootstrap_servers=self._servers).close()
+        KafkaAdminClient(**self._options).close()
 
     def api_versions(self) -> None:
         assert {int(key) for key in self.admin.api_versions()} == set(SHIPPED)
