@@ -86,6 +86,7 @@ fidelity: setup ## compare with recordings of Kafka 3.9.1; LIVE=1: with a live o
 ifdef LIVE
 	@PYTHONPATH=. $(BIN)/python -m fidelity.live_comparison $(or $(ARGS),--recorded)
 	@$(if $(ARGS),,PYTHONPATH=. $(BIN)/python -m fidelity.compare_tools)
+	@$(if $(ARGS),,$(BIN)/python -m pytest tests/integration/test_admin_client_on_kafka.py)
 else
 	@$(BIN)/python -m pytest tests/integration/test_fidelity.py tests/integration/test_znodes_equal_kafkas.py $(ARGS)
 endif

@@ -51,6 +51,7 @@ def kafka_brokers(
     forwarding: bool = False,
     one_by_one: bool = False,
     properties: Mapping[str, str] = MappingProxyType({}),
+    node_properties: Mapping[int, Mapping[str, str]] = MappingProxyType({}),
     sasl_ports: Mapping[int, int] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Run brokers; yield their bootstrap servers once all accept connections.
@@ -58,7 +59,7 @@ def kafka_brokers(
     `forwarding`: forward admin writes to the ZooKeeper-elected controller in Envelopes. A 3.9
     broker does that in migration mode; no migration starts, because nothing listens at
     the quorum's address.
-    `properties`: for every broker.
+    `properties`: for every broker. `node_properties`: by broker id, for one broker.
     `sasl_ports`: by broker id, for a second listener, SASL_PLAINTEXT.
     """
     ports = Ports()
@@ -68,7 +69,8 @@ def kafka_brokers(
         for broker_id in ids:
             address = f"127.0.0.1:{ports.choose()}"
             addresses.append(address)
-            own = _properties(folder, broker_id, address) | dict(properties)
+            own = _properties(folder, broker_id, address)
+            own |= {**properties, **node_properties.get(broker_id, {})}
             own["zookeeper.connect"] = zookeeper_connect
             if broker_id in sasl_ports:
                 own["listeners"] += f",SASL_PLAINTEXT://127.0.0.1:{sasl_ports[broker_id]}"

@@ -31,6 +31,9 @@ class Ours:
     # The error on a PLAINTEXT listener. Other listeners return DELEGATION_TOKEN_AUTH_DISABLED if
     # the brokers have no delegation.token.secret.key.
     token_error = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
+    # Expectations that a test of other brokers replaces.
+    apis = frozenset[int](SHIPPED)
+    log_dirs: Mapping[int, tuple[str, str]] = dict.fromkeys((1, 2, 3), ("/logs-a", "/logs-b"))
 
     def __init__(self, bootstrap_servers: str, more: Mapping[str, object] | None = None) -> None:
         """`more` has further client properties, such as other bootstrap.servers."""
@@ -140,7 +143,7 @@ class Ours:
     def get_all_broker_versions(self) -> None:
         result = self.run(self.admin.get_all_broker_versions())
         assert {node.id for node in result} == {1, 2, 3}
-        assert {frozenset(each.get().apis) for each in result.values()} == {frozenset(SHIPPED)}
+        assert {frozenset(each.get().apis) for each in result.values()} == {self.apis}
 
     def describe_features(self) -> None:
         assert self.run(self.admin.describe_features()).finalized == {}
@@ -272,15 +275,13 @@ class Ours:
 
     def describe_log_dirs(self) -> None:
         found = self.run(self.admin.describe_log_dirs())
-        assert {broker: set(each.get()) for broker, each in found.items()} == {
-            broker: {"/logs-a", "/logs-b"} for broker in (1, 2, 3)
-        }
+        dirs = {broker: tuple(sorted(each.get())) for broker, each in found.items()}
+        assert dirs == self.log_dirs
 
     def alter_replica_log_dirs(self) -> None:
-        replica = admin.TopicPartitionReplica(self.topic(), 0, 2)
-        wanted = {replica: "/logs-b"}
-        assert self.run(self.admin.alter_replica_log_dirs(wanted)) == {replica: None}
-        described = self.run(self.admin.describe_log_dirs([2]))[2].get()["/logs-b"].get()
+        replica, target = admin.TopicPartitionReplica(self.topic(), 0, 2), self.log_dirs[2][1]
+        assert self.run(self.admin.alter_replica_log_dirs({replica: target})) == {replica: None}
+        described = self.run(self.admin.describe_log_dirs([2]))[2].get()[target].get()
         assert TopicPartition(replica.topic, 0) in described.replicas
 
     def acl(self) -> admin.AclBinding:
