@@ -259,6 +259,7 @@ def test_a_client_can_log_in_with_a_delegation_token_until_it_expires(guarded: C
     with AdminClient(user(guarded, "alice")) as client:
         token = client.create_delegation_token(["User:admin"])
         assert (token.owner, token.requester) == ("User:alice", "User:alice")
+        assert token.renewers == ["User:admin"]
         assert base64.b64encode(token.hmac).decode() not in repr(token)
         assert client.renew_delegation_token(token.hmac) >= token.expiry_timestamp_ms
         wait_until(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shlex
@@ -142,3 +143,27 @@ def test_command_that_waits_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert f"Waiting for {address} for " in done.stderr
     assert done.stdout.startswith("Error while executing topic command : ")
     assert (done.stdout.count("\n"), done.exit_code) == (1, ExitCode.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("answer", "removed"),
+    [("y\n", True), ("Y\n", True), ("n\n", False), ("yes\n", False), ("\n", False), ("", False)],
+)
+def test_acls_are_removed_only_after_the_answer_y(
+    cluster: Cluster, answer: str, removed: bool
+) -> None:
+    """kafka-acls.sh asks the same question. The end of the input counts as no, without an error."""
+    folder = ["--data-dir", str(cluster.data_dir)]
+    acl = ["--topic", "asked", "--allow-principal", "User:alice", "--operation", "READ", *folder]
+    run = functools.partial(CliRunner().invoke, build_app(), prog_name="bridgehead")
+    assert run(["acls", "--add", *acl]).exit_code == ExitCode.OK
+    done = run(["acls", "--remove", *acl], input=answer)
+    assert (done.exit_code, done.stdout) == (ExitCode.OK, "")
+    assert done.stderr == (
+        "Are you sure you want to remove ACLs: \n"
+        " \t(principal=User:alice, host=*, operation=READ, permissionType=ALLOW) \n"
+        " from resource filter `ResourcePatternFilter(resourceType=TOPIC, name=asked, "
+        "patternType=LITERAL)`? (y/n)\n"
+    )
+    listed = run(["acls", "--list", "--topic", "asked", *folder]).stdout
+    assert ("User:alice" in listed) is not removed

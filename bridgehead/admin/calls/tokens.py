@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 class DelegationToken(NamedTuple):
     """A token. `hmac` is its secret: a client that knows it can log in as the token's owner.
 
-    Times are milliseconds since 1970. `requester` is None from brokers without KIP-373, `renewers`
-    is empty in the result of a creation.
+    Times are milliseconds since 1970. `requester` is None from brokers without KIP-373.
     """
 
     token_id: str
@@ -39,6 +38,9 @@ def create_delegation_token(
     renewers: Collection[str] = (), owner: str | None = None, max_lifetime_ms: int = -1
 ) -> Plan[DelegationToken]:
     """Create a token for the principal or another owner (KIP-373). -1 is the broker's maximum.
+
+    The response does not name the renewers: the result has those of the request, as in Kafka's
+    client.
 
     Raises:
         KafkaError: DELEGATION_TOKEN_AUTH_DISABLED or DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the
@@ -68,7 +70,7 @@ def create_delegation_token(
         message.hmac,
         f"{message.principal_type}:{message.principal_name}",
         _requester(message),
-        [],
+        list(renewers),
         message.issue_timestamp_ms,
         message.expiry_timestamp_ms,
         message.max_timestamp_ms,

@@ -114,7 +114,7 @@ def _create(admin: AdminClient, options: Options, out: Output) -> None:
         renewers, owners[0].strip() if owners else None, -1 if life is None else life
     )
     out.line(f"Created delegation token with tokenId : {token.token_id}\n")
-    _show([token._replace(renewers=renewers)], out)  # the response does not name them
+    _show([token], out)
 
 
 def _show(tokens: list[DelegationToken], out: Output) -> None:
