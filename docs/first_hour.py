@@ -16,6 +16,7 @@ first block, which fetches packages, fails. No process may be left at the end of
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -111,7 +112,8 @@ class Follower:
                 elif code:
                     raise PageFailedError(f"{page}: exit code {code} of\n{block.text}")
         if left := processes_of(self.clone):
-            raise PageFailedError(f"{page} leaves processes: {left}")
+            lines = [" ".join(each.info["cmdline"]) for each in left]
+            raise PageFailedError(f"{page} leaves processes: {lines}")
 
     def _skip(self, skipped: set[str], page: str, block: Block, reason: str) -> None:
         skipped.add(block.section)
@@ -183,11 +185,13 @@ def shell(text: str, folder: Path, environment: dict[str, str]) -> int:
     return done.returncode
 
 
-def processes_of(folder: Path) -> list[str]:
-    """Return the command lines of live processes that run in the folder or name a path in it."""
-    found = [each.info for each in psutil.process_iter(["cmdline", "cwd"])]
-    lines = [(" ".join(each["cmdline"] or ()), each["cwd"] or "") for each in found]
-    return [line for line, cwd in lines if str(folder) in line or str(folder) in cwd]
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Return the live processes that run in the folder or name a path in it."""
+    return [
+        each
+        for each in psutil.process_iter(["cmdline", "cwd"])
+        if str(folder) in " ".join((*(each.info["cmdline"] or ()), each.info["cwd"] or ""))
+    ]
 
 
 def link_venv(source: Path, target: Path) -> None:
@@ -239,6 +243,9 @@ def main() -> int:
             for pid_file in clone.rglob("supervisor.pid"):
                 down = f".venv/bin/bridgehead down --data-dir {pid_file.parent}"
                 shell(down, clone, clean_environment())
+            for process in processes_of(clone):  # what the page started in the background
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.terminate()
             return 1
     for line in sorted(follower.untested):
         print(line)
