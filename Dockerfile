@@ -27,7 +27,7 @@ RUN if [ -d /wheels ]; then from="--no-index --find-links /wheels"; fi \
 FROM ${BASE_IMAGE} AS application
 LABEL bridgehead.stage=application
 COPY . /opt/app
-# The root filesystem is read-only at run time: compile byte code now, not at every start.
+# The root filesystem is read-only at run time, so byte code is compiled now, not at every start.
 RUN rm -rf /opt/app/requirements && python3 -m compileall -q /opt/app \
  && printf '%s\n' '#!/opt/bridgehead/bin/python' 'import sys' 'sys.path.insert(0, "/opt/app")' \
       'from bridgehead.cli.main import main' 'main()' > /opt/app/bridgehead.command \

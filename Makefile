@@ -48,19 +48,19 @@ demo-dialects: setup ## the KIPs as drafted and as shipped, on one cluster
 demo-authorization: setup ## allowed, denied and forged requests, and a wrong certificate
 	@$(BIN)/bridgehead demo authorization $(ARGS)
 
-pipeline: setup ## tables, verdicts and a report of the last demo, on Spark (in .pipeline)
+pipeline: setup ## build tables, verdicts and a report of the last demo on Spark (in .pipeline)
 	@$(BIN)/bridgehead pipeline run --evidence .demo --out .pipeline $(ARGS)
 
-bench-pipeline: setup ## the pipeline with 1, 4 and 16 million events (ARGS="--millions 1,4")
+bench-pipeline: setup ## measure the pipeline with 1, 4 and 16 million events (ARGS="--millions 1,4")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_scale $(ARGS)
 
-profile-pipeline: setup ## the cost of each table, from Spark's event log (ARGS="--evidence DIR")
+profile-pipeline: setup ## measure the cost of each table, from Spark's event log (ARGS="--evidence DIR")
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_profile $(ARGS)
 
-prove-pipeline: setup ## planted violations in 4 million events; ARGS=judges, kills or cluster for others
+prove-pipeline: setup ## find the violations planted in 4 million events (other proofs: ARGS=judges, kills or cluster)
 	@PYTHONPATH=. $(BIN)/python -m bench.pipeline_proof $(or $(ARGS),planted)
 
-bench: setup ## ratios from one run (ARGS="--quick" or "--only NAME")
+bench: setup ## run the benchmarks (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
 # One worker for each core of a two-core machine; use more on a larger one.
@@ -102,11 +102,11 @@ attack: setup ## attack a cluster from outside with a million frames (ARGS="--fr
 	@$(BIN)/python -m tests.hostile $(ARGS)
 
 .PHONY: prove-kips
-prove-kips: setup ## each row of docs/kips.md fails with its mutant (ARGS="--rows 590.9" or "--fraction 0.1")
+prove-kips: setup ## check that the test of each row of docs/kips.md fails with its mutant (ARGS="--rows 590.9" or "--fraction 0.1")
 	@$(BIN)/python -m tests.kips --workers $(TEST_WORKERS) $(ARGS)
 
 .PHONY: every-write-api audit
-every-write-api: setup ## every write API while the controller is killed (ARGS="--objects N --kills N")
+every-write-api: setup ## check every write API while controllers are killed (ARGS="--objects N --kills N")
 	@PYTHONPATH=. $(BIN)/python -m chaos.every_write_api $(ARGS)
 
 # pip-audit has an environment of its own: nothing else needs its packages.
@@ -116,10 +116,10 @@ $(AUDIT)/.done: requirements/audit.lock | setup
 	@$(AUDIT)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.lock
 	@touch $@
 
-audit: $(AUDIT)/.done ## known vulnerabilities of the pinned packages, with pip-audit
+audit: $(AUDIT)/.done ## look for known vulnerabilities of the pinned packages, with pip-audit
 	@$(BIN)/python -m deploy.audit $(AUDIT)/bin/pip-audit
 
-lint: setup ## ruff, mypy --strict, import contracts
+lint: setup ## run ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -129,7 +129,7 @@ fmt: setup ## format and fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-check: lint proto-check test test-long ## everything that CI runs
+check: lint proto-check test test-long ## lint, and all tests that need no Docker
 
 KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
 

@@ -1,4 +1,4 @@
-"""Measures how long a confluent-kafka AdminClient needs after the controller was killed.
+"""Measures how long a confluent-kafka AdminClient needs to recover from a killed controller.
 
 librdkafka sends admin writes to the controller that Metadata named, and requests Metadata again
 only when its refresh interval has passed. The benchmark uses our cluster with the default settings

@@ -1,7 +1,7 @@
 """Time of `pipeline run` on small evidence, beside a bare Spark start with one small job.
 
-Why: most runs are small, and nearly all of their time is fixed cost. Both are processes of their
-own, Java included, and take turns. Evidence of ten runs in one application is judged last.
+Why: most runs are small, and nearly all of their time is fixed cost. Each measurement starts a new
+process, including Java, and the two alternate. At the end, one application judges ten runs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _pipeline(evidence: Path, out: Path) -> float:
 
 
 def _wait_for_archive() -> None:
-    """Wait until the Java of an earlier run has written its archive of classes, if it does."""
+    """Wait until the Java process of an earlier run has written its archive of classes."""
     deadline = time.monotonic() + _ARCHIVE_S
     while "ArchiveClassesAtExit" in class_archive(find_java(), ARCHIVES):
         if time.monotonic() > deadline:

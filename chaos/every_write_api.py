@@ -64,7 +64,7 @@ class Expectation:
     values: set[object] = field(default_factory=lambda: {None})
 
     def note(self, value: object, outcome: str) -> None:
-        """`ok` fixes the fact, `info` adds a possibility, `fail` changes nothing."""
+        """Record an outcome: `ok` leaves only this value, `info` adds it, `fail` has no effect."""
         if outcome == "ok":
             self.values = {value}
         elif outcome == "info":
@@ -96,7 +96,7 @@ class Report:
         """Yield the counts: one line for each API, then the totals."""
         for api in sorted({api for api, _ in self.outcomes}):
             ok, info, fail = (self.outcomes[api, each] for each in ("ok", "info", "fail"))
-            yield f"{api:28} {ok:6} acknowledged {info:4} open {fail:4} rejected"
+            yield f"{api:28} {ok:6} acknowledged {info:4} unknown {fail:4} rejected"
         yield (
             f"{self.acknowledged} acknowledged writes, {self.kills} kills, {len(self.facts)} facts "
             f"compared, {len(self.wrong)} wrong; the longest request took {self.longest_s:.1f} s"
@@ -425,7 +425,7 @@ def differences(report: Report, found: Mapping[tuple[str, str], object], broker:
 
 
 async def run(cluster: Cluster, objects: int, kills: int, seed: int = 1) -> Report:
-    """Work with `objects` objects while the controller is killed; compare at every broker."""
+    """Work with `objects` objects while controllers are killed; compare what brokers describe."""
     addresses = {broker: cluster.bootstrap_server(broker, LISTENER) for broker in cluster.brokers}
     report, source = Report(), random.Random(seed)
     numbers = iter(range(objects))

@@ -152,7 +152,7 @@ def _violations(console: Console, cluster: Cluster) -> None:
 
 
 def _timeout(console: Console, cluster: Cluster, hanging: Path) -> None:
-    title(console, 3, f"A policy that hangs is abandoned after {TIMEOUT_MS / 1000:g} s")
+    title(console, 3, f"The controller waits {TIMEOUT_MS / 1000:g} s for a policy that hangs")
     with ThreadPoolExecutor(1) as executor:
         began = time.monotonic()
         hangs = executor.submit(_create, cluster, 2, "hangs")

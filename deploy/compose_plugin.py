@@ -1,8 +1,8 @@
 """`python3 -m deploy.compose_plugin`: installs Compose v2 for this user, unless it works already.
 
-The plug-in goes into the folder for plug-ins of the user's Docker configuration, which is not
-changed otherwise. It comes from the package of the next Debian release, found through this
-machine's apt configuration. Uses only the standard library.
+The plug-in goes into the folder `cli-plugins` of the user's Docker configuration; nothing else in
+that configuration changes. It is taken from the package of the next Debian release, which is found
+through this machine's apt configuration. Uses only the standard library.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """`python -m deploy.offline`: builds base image and wheels from Debian and Python packages only.
 
 Uses no image registry: `debootstrap` builds the base, `pip download` fetches the wheels. PySpark is
-published as source, so its wheel is built here and its line of the lock gets that wheel's digest;
-every other line keeps the reviewed digest. The wheels are kept under build/ and go into their own
-image, so that later builds do not send half a gigabyte. Unchanged inputs are not built again.
+published as source, so its wheel is built here, and the lock gets the digest of that wheel; every
+other digest in the lock stays. The wheels are kept under build/ and copied into an image of their
+own, so that later builds do not send half a gigabyte to the engine. What has not changed is not
+built again.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def make_root(archive: Path) -> None:
 
 
 def make_base_and_wheels() -> None:
-    """Build base and wheels in parallel, if missing: one computes, the other downloads."""
+    """Build base and wheels, if missing; in parallel, because the wheels are mostly downloads."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as both:
         archive = Path(folder) / "root.tar"
         exists = bool(run("docker", "images", "--quiet", BASE).strip())

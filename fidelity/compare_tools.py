@@ -23,8 +23,8 @@ from fidelity.record_tools import KAFKA_UNAVAILABLE, MAIN_CLASSES, arguments_of,
 from fidelity.tool_differences import as_ours, without_hint
 from fidelity.tool_recordings import FOLDER, HMAC, Output, load_session, mask, sorted_blocks
 
-# A Kafka deletes topics, moves partitions and tells its brokers after its response. Until then
-# what reads is repeated, and so is what failed.
+# A real Kafka deletes topics, moves partitions and updates its brokers after the response. Commands
+# that read, and commands that failed, are therefore repeated until the output is as recorded.
 _READS: Final = {"--describe", "--list", "--verify"}
 _KAFKA_CHANGES_S: Final = 10.0
 _POLL_S: Final = 0.2
@@ -47,7 +47,7 @@ def differences(
         deadline = time.monotonic() + _KAFKA_CHANGES_S
         while on_kafka and ours != kafkas and time.monotonic() < deadline:
             if not _READS & set(words) and not ours.status > kafkas.status:
-                break  # it has changed something
+                break  # A command that has changed something must not run again.
             time.sleep(_POLL_S)
             ours, stdout = _printed(words, names)
         token = HMAC.search(stdout)

@@ -33,7 +33,7 @@ from cluster_model.topic_names import has_valid_path
 from fidelity.random_values import NO_ID, ODD, POOLS
 
 STEPS_PER_CASE: Final = 6
-# Brokers apply a write one after another. The next write must not come before the last of them.
+# Brokers do not apply a write at the same time. The next write waits until all have applied it.
 SETTLE_S: Final = 0.05
 SETTLE_MOVED_S: Final = 1.0  # a moved replica has to be copied first
 _LENGTHS: Final = (*(0, 1, 1, 1, 2, 2, 3) * 6, 25)
@@ -198,7 +198,7 @@ def _request_step(
 
 
 def _make_answerable(spec: ApiSpec, body: dict[str, Any], to: str) -> None:
-    """Remove what a real Kafka never answers, or what the clusters handle differently."""
+    """Remove what a real Kafka never answers, and what the two clusters answer differently."""
     if spec.key is K.ALTER_CONFIGS:  # Kafka never answers a resource named twice.
         for resource in body["resources"]:
             if resource["resourceType"] == _BROKER and f"broker:{resource['resourceName']}" != to:

@@ -61,7 +61,7 @@ CLIENTS_FORWARDING: Final = Metric(
     "num_client_forwarding_to_controller_count",
     "num-client-forwarding-to-controller-count",
     Kind.GAUGE,
-    "Client connections with a forwarded request pending now",
+    "Client connections that now wait for a forwarded request",
 )
 CLIENTS_FORWARDING_RATE: Final = Metric(
     "num_client_forwarding_to_controller_rate",
@@ -73,7 +73,7 @@ MESSAGES_REDIRECTED: Final = Metric(
     "num_messages_redirected_count",
     "num-messages-redirected-count",
     Kind.COUNTER,
-    "Requests sent in Envelopes since start, resends not counted",
+    "Requests sent in Envelopes since start; resends are not counted",
 )
 MESSAGES_REDIRECTED_RATE: Final = Metric(
     "num_messages_redirected_rate",
@@ -85,7 +85,7 @@ AUTHORIZATION_FAILED: Final = Metric(
     "request_forwarding_to_controller_authorization_fail_count",
     "request-forwarding-to-controller-authorization-fail-count",
     Kind.COUNTER,
-    "Envelopes answered CLUSTER_AUTHORIZATION_FAILED by this controller",
+    "Envelopes that this controller answered with CLUSTER_AUTHORIZATION_FAILED",
 )
 ENVELOPES_REFUSED: Final = Metric(
     "bridgehead_envelopes_refused_total",
@@ -109,7 +109,7 @@ NOT_CONTROLLER: Final = Metric(
     "not_controller_answers_count",
     "",
     Kind.COUNTER,
-    "Requests that this broker answered NOT_CONTROLLER",
+    "Requests that this broker answered with NOT_CONTROLLER",
 )
 FORWARDING_FAILURES: Final = Metric(
     "forwarding_failures_count",
@@ -183,35 +183,35 @@ ACCEPT_THROTTLE_TIME: Final = Metric(
     "kafka_server_socket_server_connection_accept_throttle_time",
     "kafka.server:type=socket-server-metrics,listener=,name=connection-accept-throttle-time",
     Kind.GAUGE,
-    "Average milliseconds that delayed new connections wait (max.connection.creation.rate)",
+    "Average milliseconds by which new connections are delayed (max.connection.creation.rate)",
     ("listener",),
 )
 IP_ACCEPT_THROTTLE_TIME: Final = Metric(
     "kafka_server_socket_server_ip_connection_accept_throttle_time",
     "kafka.server:type=socket-server-metrics,listener=,name=ip-connection-accept-throttle-time",
     Kind.GAUGE,
-    "Average milliseconds for which connections over the rate of their address stay open before "
-    "they are closed (connection_creation_rate)",
+    "Average milliseconds until a connection that exceeds the rate of its IP address is closed "
+    "(connection_creation_rate)",
     ("listener",),
 )
 MEMORY_USED: Final = Metric(
     "kafka_network_socketserver_memorypoolused",
     "kafka.network:type=SocketServer,name=MemoryPoolUsed",
     Kind.GAUGE,
-    "Bytes of requests that are read and not answered, of all connections",
+    "Bytes of the requests of all connections that are received but not yet answered",
 )
 MEMORY_AVAILABLE: Final = Metric(
     "kafka_network_socketserver_memorypoolavailable",
     "kafka.network:type=SocketServer,name=MemoryPoolAvailable",
     Kind.GAUGE,
-    "Bytes that requests may still take (queued.max.request.bytes)",
+    "Bytes that further requests may use (queued.max.request.bytes)",
 )
 CLOSED_FOR_MEMORY: Final = Metric(
     "connections_closed_for_memory_count",
     "",
     Kind.GAUGE,
-    "Connections closed in the middle of a request since start, because the requests of all "
-    "connections took queued.max.request.bytes",
+    "Connections closed since start before their request was complete, because the requests of all "
+    "connections used up queued.max.request.bytes",
 )
 UNAUTHENTICATED_CONNECTIONS: Final = Metric(
     "unauthenticated_connection_count",

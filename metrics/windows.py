@@ -22,9 +22,9 @@ class _Sample:
 class Rate:
     """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedCount.
 
-    Measures from the oldest remaining sample and counts missing windows before it as empty, so the
-    first event after a pause does not show as a spike. Keeps one sample more than configured,
-    because the oldest may reach into the measured time.
+    The measured time begins with the oldest remaining sample. Missing windows before it count as
+    empty, so the first event after a pause is no spike. One sample more than configured is kept,
+    because a part of the oldest may be in the measured time.
     """
 
     def __init__(self, samples: int, window_ms: int) -> None:

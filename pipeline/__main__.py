@@ -76,12 +76,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seal-key", type=Path, help="the key that must have signed the manifests")
     run.add_argument("--unsealed", action="store_true", help="trust runs that are not sealed")
     run.add_argument("--master", default="local[*]", help="Spark's master (default: local[*])")
-    run.add_argument("--memory", default="4g", help="of the driver and of executors (default: 4g)")
+    run.add_argument("--memory", default="4g", help="of the driver and each executor (default: 4g)")
     run.add_argument(
         "--driver-host",
         default="127.0.0.1",
         metavar="HOST",
-        help="this host's name for the workers of a cluster; the driver listens there "
+        help="the host name or address where the driver listens and a cluster's workers connect "
         "(default: 127.0.0.1)",
     )
     run.add_argument(
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a setting of Spark, as for spark-submit; may be repeated",
     )
     run.add_argument(
-        "--tables", action="store_true", help="build all tables, also those that no verdict needs"
+        "--tables", action="store_true", help="build all tables, even if no verdict needs them"
     )
     run.add_argument("--debug", action="store_true", help="show stack traces of failures")
     return parser
@@ -107,7 +107,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 class ProgressLines:
-    """Progress for an output that is not a terminal: a line at most every five seconds."""
+    """Shows progress on an output that is not a terminal: at most one line every five seconds."""
 
     def __init__(self, output: TextIO) -> None:
         self._output = output

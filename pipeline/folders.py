@@ -1,4 +1,4 @@
-"""Where tables are stored, and how one is replaced so that a kill at any moment does no harm.
+"""Where tables are stored, and how one is replaced safely even if the pipeline is killed.
 
     OUT/<layer>/<table>/run=<run id>/part-*.parquet, _made.json
     OUT/.building/<table>/                  being written; never read
@@ -78,8 +78,8 @@ class Written(NamedTuple):
 class Folders:
     """The tables in one folder. `sources` are the digests of the evidence, by run.
 
-    `in_memory`, for small evidence: rows are kept in memory as one partition and written from
-    there, because to plan a scan or a shuffle takes longer than to process a few thousand rows.
+    `in_memory` is for small evidence: rows are kept in memory as one partition and written from
+    there. Planning a scan or a shuffle takes longer than processing a few thousand rows.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Folders:
         building = self._out / _BUILDING / table.name
         shutil.rmtree(building, ignore_errors=True)
         if self.in_memory:
-            written = self._writein_memory(table, frames, building)
+            written = self._write_in_memory(table, frames, building)
         else:
             written = self._write_stored(table, frames, building)
         for run in runs:
@@ -147,7 +147,7 @@ class Folders:
             (target / MADE).write_text(json.dumps({"from": self._fingerprints[run]}), "utf-8")
         return Written(0, nothing)
 
-    def _writein_memory(self, table: Table, frames: Frames, building: Path) -> Written:
+    def _write_in_memory(self, table: Table, frames: Frames, building: Path) -> Written:
         frame = in_memory(table.make(frames))
         final = table.finalize(frames, frame) if table.finalize is not None else None
         if final is not None:
@@ -204,10 +204,10 @@ class Folders:
 
 
 def in_memory(frame: DataFrame) -> DataFrame:
-    """Return a frame whose rows are computed once; its plan does not include the query for them.
+    """Return a frame whose rows are already computed; its plan does not contain their query.
 
-    One partition needs no shuffle. Unlike a cached frame it has no columnar buffers, for which
-    Spark compiles a class for each set of columns that is read.
+    It has one partition, so no join needs a shuffle. Unlike a cached frame it has no columnar
+    buffers: for these, Spark compiles a class for each set of columns that is read.
     """
     return frame.coalesce(1).localCheckpoint(eager=False)
 

@@ -1,7 +1,7 @@
 """Starts the Java process of Spark's driver.
 
-PySpark starts it with a `preexec_fn`, which makes Python fork. With gRPC in the process, one in ten
-such children dies of a signal (JAVA_GATEWAY_EXITED). We start Java without `preexec_fn`.
+PySpark starts it with a `preexec_fn`, for which Python must fork. If gRPC runs in the process, a
+signal kills one in ten of these children (JAVA_GATEWAY_EXITED). We start Java without `preexec_fn`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _start(settings: Mapping[str, str], output: BinaryIO | None, output_is: str)
                 env={
                     **os.environ,
                     "SPARK_CONNECT_MODE": "0",
-                    # Java first runs a small program that composes the arguments of the real one.
+                    # The script first runs Java to compose the arguments of the actual process.
                     "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                     "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
                 },
@@ -77,7 +77,7 @@ def _start(settings: Mapping[str, str], output: BinaryIO | None, output_is: str)
             ) from error
         _started.append(java)
         deadline_s = time.monotonic() + _START_TIMEOUT_S
-        while not connection.exists():  # It appears by a rename.
+        while not connection.exists():  # Java renames the complete file.
             if java.poll() is not None or time.monotonic() > deadline_s:
                 _started.remove(java)
                 java.kill()

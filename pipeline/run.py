@@ -1,7 +1,7 @@
 """The pipeline. `TABLES` lists every table after its inputs.
 
-A stage builds one table for all runs that lack it, as soon as its inputs exist, and ends with a
-rename. A pipeline that was killed continues where it was; tables that exist are not built again.
+A table is built, as soon as its inputs exist, for all runs that do not have it yet. A rename
+publishes it. After a kill, the next pipeline does not build the existing tables again.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _needed() -> frozenset[str]:
 
 # The tables that a verdict or the report needs.
 NEEDED: Final = tuple(table for table in TABLES if table.name in _needed())
-_THREADS: Final = 4  # Planning is the driver's work; more tables at a time than this gain nothing.
+_THREADS: Final = 4  # More are not faster, because the driver plans all queries.
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Pipeline:
         if in_memory is None:
             in_memory = total_bytes(runs) < SMALL_BYTES_MAX
         sources = {run.id: run.digest for run in self.runs}
-        # Rows in the memory of an executor are lost with it.
+        # On a cluster the rows would be in an executor's memory, and lost when it ends.
         local = str(spark.sparkContext.master).startswith("local")
         self.folders = Folders(spark, out, sources, in_memory=in_memory and local)
 

@@ -66,7 +66,7 @@ OPERATION, OUTCOME, DUMP = map(_columns, (CommitOperation, CommitOutcome, DumpLi
 _TYPES["list[CommitOperation]"] = f"ARRAY<STRUCT<{ddl(OPERATION)}>>"
 _TYPES["list[CommitOutcome]"] = f"ARRAY<STRUCT<{ddl(OUTCOME)}>>"
 COMMIT: Final = _columns(CommitLine)
-# What is not an event. The first two are lines; the others are parts of a commit's line.
+# Shapes that are not events. The first two are lines; the others are parts of a commit's line.
 OTHERS: Final = {
     "/commit": COMMIT,
     "/dump": DUMP,
@@ -147,8 +147,9 @@ def maps(kind: str) -> list[str]:
 def exact_pattern(kind: str) -> str:
     """Return the pattern of a line of this kind as our writer writes it.
 
-    A line that matches needs no further check: every field is there, once, in its type and in range
-    (except for the keys of a map). Other lines may be valid, too; they are examined field by field.
+    A line that matches needs no further check: it has every field once, with the right type and
+    range. Only duplicate keys of a map are not detected. Other lines may be valid too; they are
+    examined field by field.
     """
     literals = {"kind": f'"{kind}"', "schema_version": str(SCHEMA_VERSION)}
     parts = []

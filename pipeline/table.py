@@ -29,9 +29,9 @@ def struct_type(ddl: str) -> T.StructType:
 def local_frame(spark: SparkSession, rows: Sequence[Sequence[object]], ddl: str) -> DataFrame:
     """Return a small frame whose rows are constants in Spark's plan.
 
-    Spark's optimizer knows these rows. If a filter leaves none of them, it removes an inner join
-    with them, so the other table is not read. A frame from `createDataFrame` would start Python
-    workers at every use.
+    If a filter removes all these rows, Spark's optimizer also removes an inner join with them, and
+    the other table is not read. A frame from `createDataFrame` would start Python workers at every
+    use.
     """
     schema = struct_type(ddl)
     session = spark._jsparkSession
@@ -50,7 +50,7 @@ class TableError(Exception):
 
 
 class Check:
-    """Counts the rows of a table, and those that violate an expectation, in the pass that writes.
+    """Counts the rows of a table, and those that violate an expectation, while they are written.
 
     A null condition counts as violated.
     """
@@ -88,9 +88,9 @@ class Table:
     inputs: Sequence[str]
     schema: str  # DDL, with `run` in front
     build: Callable[[Frames], DataFrame]
-    # Takes the written rows and returns rows that replace them, or None to keep them.
+    # Gets the written rows; returns rows that replace them, or None to keep them.
     finalize: Callable[[Frames, DataFrame], DataFrame | None] | None = None
-    # False: a run with such a manifest has no rows in this table, so that no query is needed.
+    # False if a run with this manifest has no rows in the table; then no query is run.
     concerns: Callable[[Manifest], bool] = _always
     # Description to SQL condition. Every row must satisfy all conditions.
     expectations: Mapping[str, str] = field(default_factory=dict)
@@ -124,10 +124,10 @@ _frames_named: Final = itertools.count()
 def query(text: str, *, every_column: bool = False) -> Callable[[Frames], DataFrame]:
     """Return a `build` that runs SQL. `silver/events` is the table `events` there.
 
-    Columns of a table whose names do not occur in the text are dropped first, unless `every_column`
-    is true: Spark needs seconds to analyse a query that refers to a hundred columns several times.
-    If the query needs a dropped column, it fails; rows cannot become wrong. No CTE may have the
-    name of an input.
+    Columns whose names do not occur in the text are dropped first, unless `every_column` is true:
+    Spark needs seconds to analyse a query that refers to a hundred columns several times. A query
+    that needs a dropped column fails; it cannot return wrong rows. No CTE may have the name of an
+    input.
     """
     words = set(_WORD.findall(text))
     body = text.strip()

@@ -1,7 +1,7 @@
-"""Counts and violations out of Spark; the rules of verdicts are in `event_log.verdicts`.
+"""Computes counts and violations with Spark; the rules of verdicts are in `event_log.verdicts`.
 
-Each property is one aggregation: how many rows it judged, and its violations, in 64 parts for each
-run, so that a run with very many violations still has many small rows.
+One aggregation for each property returns the number of rows judged and the violations. The
+violations of a run are divided into 64 rows, so that no row becomes too large.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Client connections on the event loop: one socket, one per broker, or many for load."""
+"""Clients on the event loop: one connection, a connection to each broker, or many for load."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AsyncConnection:
         return cls(*streams)
 
     def send(self, *requests: bytes) -> None:
-        """Write payloads, in one packet where they fit."""
+        """Write all payloads at once."""
         self.writer.write(b"".join(map(frame, requests)))
 
     async def receive(self) -> bytes:

@@ -11,7 +11,7 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredConfigs(NamedTuple):
-    """The stored configs. `invalid` names unreadable znodes, which count as empty, as in Kafka."""
+    """The stored configs. `invalid` names unreadable znodes; as in Kafka, they count as empty."""
 
     configs: dict[ConfigResource, dict[str, str]]
     versions: dict[ConfigResource, int]  # of the znodes

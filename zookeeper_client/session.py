@@ -1,8 +1,8 @@
 """One ZooKeeper session on the asyncio loop.
 
 kazoo connects and pings on its own thread. Replies and watch events reach the loop through one
-queue in the order of arrival; kazoo's default handler uses two threads, where a reply can overtake
-an older watch event.
+queue, in the order of arrival. With the two threads of kazoo's default handler, a reply can
+overtake an older watch event.
 
 A lost session is not replaced. kazoo would open a new one, and a superseded controller would
 continue to write. Here the client stops, and its owner opens another session.
@@ -107,8 +107,8 @@ _NO_ANSWER: Final = (ConnectionLoss, ConnectionClosedError, SessionExpiredError)
 class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
     """Records when the last answered request was *sent*.
 
-    A paused process that resumes reads old replies from its socket. Their arrival does not show
-    that the session is alive now; the time at which the request was sent shows how old they are.
+    When a paused process resumes, it reads old replies from its socket. These do not show that the
+    session is still alive. The time when the request was sent shows how old a reply may be.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -258,7 +258,7 @@ class ZooKeeperSession:
 
     async def _send(self, request: Any) -> Any:
         if self.state is not SessionState.CONNECTED:
-            # kazoo would queue it and execute it after a reconnect.
+            # kazoo would queue the request and send it after a reconnect.
             raise self._lost()
         future: asyncio.Future[Any] = self._loop.create_future()
         result = self._client.handler.async_result()

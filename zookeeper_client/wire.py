@@ -53,7 +53,7 @@ AclOf = Callable[[str], bytes]
 
 
 def open_acl(_path: str) -> bytes:
-    """Return the ACL that opens every znode: Kafka's `zookeeper.set.acl=false`."""
+    """Return the ACL that allows everyone everything, as with `zookeeper.set.acl=false`."""
     return _OPEN_BYTES
 
 

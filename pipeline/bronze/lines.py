@@ -1,8 +1,8 @@
-"""Every line of every file, verbatim, with the block it was read in and its place there.
+"""Every line of every file, verbatim, with the block of the file that contains it.
 
-Spark has no line numbers. A text file is read in blocks, each by one task and in order, so the
-number of a line is its place in its block plus the lines of the blocks before. `blocks` counts
-lines once, and `numbered` adds the numbers where they are needed.
+Spark does not number lines. It reads a text file in blocks; one task reads a block, in order. The
+number of a line is therefore its position in its block plus the number of lines in earlier blocks.
+The table `blocks` counts the lines of each block, and `numbered` computes the numbers from it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def raw_lines(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         [(path, *place) for path, place in places.items()],
         "path STRING, run STRING, file STRING, source STRING",
     )
-    # `+` is literal in a path, but url_decode reads it as a blank.
+    # A path may contain a `+`, which url_decode would replace with a blank.
     path = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
     lines = (
         spark.read.option("lineSep", "\n")

@@ -54,7 +54,7 @@ FROM requests WHERE received IS NOT NULL
 GROUP BY run, received.node, received.api_key, received.api_version, received.route
 """
 
-# TOPIC_AUTHORIZATION_FAILED and the other error codes for lack of a right.
+# TOPIC_AUTHORIZATION_FAILED and the other error codes for a missing right.
 AUTHORIZATION_CODES: Final = "29, 30, 31, 53, 65"
 _REFUSALS: Final = f"""
 WITH responses AS (

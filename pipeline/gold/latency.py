@@ -10,7 +10,7 @@ _PERCENTILES: Final = """
   count(*) AS requests, min(us) AS min_us, percentile(us, 0.5) AS p50_us,
   percentile(us, 0.9) AS p90_us, percentile(us, 0.99) AS p99_us, max(us) AS max_us"""
 
-# Microseconds: fine enough, with few enough different values for exact percentiles.
+# In microseconds: nanoseconds would have too many different values for exact percentiles.
 _BY_API: Final = f"""
 WITH hops AS (
   SELECT run, received.api_key AS api_key, received.route AS route, h.hop, h.ns DIV 1000 AS us
@@ -26,8 +26,8 @@ WITH hops AS (
 SELECT run, api_key, route, hop, {_PERCENTILES} FROM hops GROUP BY run, api_key, route, hop
 """
 
-# The time from ZooKeeper's confirmation of a commit to the image of each broker. Only on one host,
-# and only if the broker had an image of exactly that commit.
+# The time from ZooKeeper's confirmation of a commit until each broker has the image. It is computed
+# only if both were on the same host and the broker had an image with exactly that zxid.
 _PROPAGATION: Final = f"""
 WITH commits_done AS (
   SELECT e.run, e.zxid, min(e.mono_ns) AS mono_ns, min(e.host_boot_id) AS host

@@ -1,6 +1,7 @@
 """D1: an acknowledged write is committed before its response and still exists at the end.
 
-A deletion (20) may join another request's deletion; then D5 judges that the topic is gone.
+If another request already deletes the topic, a deletion (API key 20) commits nothing, and D5 judges
+whether the topic is gone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """K1: every counter that a node reports equals the number of its earlier events in that boot.
 
-Events are counted in two steps, so that a large boot is not one task: first per 65,536 sequence
-numbers, then with a running count inside each of these ranges.
+Events are counted in two steps, so that Spark does not process a large boot in one task: first the
+sum for each range of 65,536 sequence numbers, then a running count within each range.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A1: every committed change was authorized by the ACLs at the time of the decision.
 
 Kafka's ACL rules are applied to ZooKeeper's log, as in judge/properties/reference_authorizer.py.
-A broker below the bridge release decides its own writes (epoch 0), by the ACLs at `image_zxid`;
--1 if they changed faster than it read them.
+A broker below the bridge release decides its own writes (epoch 0). Its `image_zxid` is that of the
+ACLs, or -1 if they changed faster than it read them.
 """
 
 from __future__ import annotations

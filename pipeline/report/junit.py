@@ -13,7 +13,8 @@ _FAILED = ("FAIL", "HANG")
 def junit(verdicts: Mapping[str, Sequence[VerdictRow]]) -> str:
     """Return a document with a suite for each run and a case for each property.
 
-    A property that does not decide is skipped; an uncertain one is an error, not a failure.
+    A property that does not count for the run's verdict is skipped. An undecided one is an error,
+    not a failure.
     """
     root = ElementTree.Element("testsuites", name="bridgehead")
     for run, rows in verdicts.items():

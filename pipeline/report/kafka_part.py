@@ -29,8 +29,8 @@ def _forwarded(content: Content) -> str:
         numbers=1,
     )
     return (
-        "<h2>Clients and the brokers they write through</h2><p class=quiet>A forwarded request "
-        "is in the log of the broker that received it and, as forwarded, in the controller's.</p>"
+        "<h2>Forwarded requests by broker</h2><p class=quiet>A forwarded request is in two logs: "
+        "in that of the broker that received it, and, marked as forwarded, in the controller's.</p>"
         f"{shares}<h3>Forwarded requests by client</h3>{clients}"
     )
 

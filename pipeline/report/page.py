@@ -96,7 +96,7 @@ def _verdicts(content: Content) -> str:
     return (
         "<h2>Properties</h2><table><tr><th>verdict</th><th></th><th>property</th>"
         f"<th class=n>judged</th><th class=n>violations</th></tr>{rows}</table>"
-        "<p class=quiet>Pale rows do not decide the verdict on the run.</p>"
+        "<p class=quiet>Pale rows do not count for the verdict on the run.</p>"
     )
 
 
@@ -290,8 +290,8 @@ def _effects(content: Content) -> str:
         (names[response], effects[effect]): count for (response, effect), count in cells.items()
     }
     return (
-        "<h2>Responses and effects</h2><p class=quiet>Green frames: must be 0, and are. (A "
-        "deletion that joined another request's deletion has no effect of its own.)</p>"
+        "<h2>Responses and effects</h2><p class=quiet>A green frame marks a count that must be 0 "
+        "and is 0. (A deletion has no effect if another request already deletes the topic.)</p>"
         + charts.matrix(
             "Response and effect", list(names.values()), list(effects.values()), counts, wrong
         )

@@ -1,9 +1,11 @@
-"""Typed events, each once, without the lines that a kill cut off.
+"""Typed events, each once, without last lines that are incomplete because of a kill.
 
-The first pass keeps the lines that look exactly as our writer writes them. Other lines are examined
-only in files with more lines than events, and copies are searched only in boots in which a number
-occurs twice (one bit for each number shows that); then the events are written again. Of copies the
-first by file and line stays.
+The first pass keeps the lines in the exact format of our writer. This is usually all: the other
+steps run only if they are needed, and then the events are written again.
+
+- If a file has more lines than events, its other lines are examined.
+- If a sequence number occurs twice in a boot (a bitmap shows this), duplicates are removed: the
+  first by file and line is kept.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ def _finalize(frames: Frames, exact: DataFrame) -> DataFrame | None:
         lines = event_lines(frames).join(F.broadcast(files), on=["run", "file"], how="left_semi")
         left = lines.join(exact.select(*_PLACE), on=list(_PLACE), how="left_anti")
         examined = parsed_events(left).filter(is_good()).select(*EVENTS.columns())
-        # Computed once, used several times below.
+        # A checkpoint, because it is used several times below.
         events = exact.unionByName(examined.localCheckpoint())
     places = superfluous(frames, events)
     if places is not None:

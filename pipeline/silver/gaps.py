@@ -1,4 +1,4 @@
-"""The gaps of each witness, as sentences. Where there is a gap, absence proves nothing."""
+"""The gaps of each witness, as sentences. A gap may hide a violation, or explain one."""
 
 from __future__ import annotations
 

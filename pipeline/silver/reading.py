@@ -1,8 +1,8 @@
 """How a line becomes a row.
 
-A line that looks exactly as our writer writes it (one regular expression for each kind) is valid
-and is only parsed (`exact_events`). Any other line is parsed as a variant and checked against every
-expectation (`parsed_events`): the same result, at thirty times the cost.
+A line in the exact format of our writer (one regular expression for each kind) is valid and is only
+parsed (`exact_events`). Any other line is parsed as a variant and checked against every expectation
+(`parsed_events`). The result is the same, but takes thirty times as long.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _structs(lines: DataFrame) -> DataFrame:
 
 
 def exact_events(lines: DataFrame) -> DataFrame:
-    """Parse the lines that look exactly as our writer writes them; drop all others."""
+    """Parse the lines in the exact format of our writer; drop all others."""
     columns = [F.expr(each) for each in schemas.table_columns()]
     nothing = F.lit(None).cast("map<string,string>").alias("ext")
     return _structs(lines).filter("exact").select(*lines.columns, *columns, nothing)

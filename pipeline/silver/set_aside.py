@@ -1,7 +1,8 @@
 """Lines that were not accepted as an event, a commit or a znode, with all reasons.
 
 `fate` is quarantined, duplicate (the same event again), two_writers (another event with the same
-number), or cut (by a kill). Only files that have such lines are read again.
+sequence number), or cut (the process was killed while it wrote the line). Only files that have such
+lines are read again.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ def test_report_is_self_contained(judged: Judged, tmp_path: Path) -> None:
     for _, row in zip(range(30), judged.verdicts[GENERATED], strict=False):
         assert row.name.replace("_", " ") in page
     assert "events-2b0000000001-0000.jsonl:" in page
-    assert "<h2>Clients and the brokers they write through</h2>" in page
+    assert "<h2>Forwarded requests by broker</h2>" in page
     assert "<h2>Denials by principal</h2>" in page
     documents = json.loads((out / "verdicts.json").read_text(encoding="utf-8"))
     assert {each["run"] for each in documents} == {*accepted(), GENERATED, RUN_ID, UNSEALED}

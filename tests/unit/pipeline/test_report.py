@@ -61,7 +61,7 @@ def test_run_of_a_real_kafka_has_its_own_sections() -> None:
 def test_run_of_nodes_has_no_sections_of_a_real_kafka() -> None:
     html = page([content([])])
     assert "The run has no requests." in html
-    assert "Clients and the brokers they write through" not in html
+    assert "Forwarded requests by broker" not in html
 
 
 def row_of(of: str, verdict: str, violations: int) -> VerdictRow:
