@@ -35,7 +35,7 @@ from broker_proxy.apis.base import (
 from broker_proxy.applied_metadata import ReadGate
 from broker_proxy.forwarding import Forwarded, ForwardingManager
 from broker_proxy.forwarding_retry import Step
-from broker_proxy.routing import DIALECTS, route
+from broker_proxy.routing import DIALECTS, RoutingTable, route
 from event_log.digests import body_sha256
 from event_log.events import Answered, RequestReceived
 from event_log.writer import EventLog
@@ -75,6 +75,7 @@ class Dispatcher:
         image_zxid: Callable[[], int],
         read_gate: ReadGate | None = None,
         write_directly: WriteDirectly | None = None,
+        routes: RoutingTable = DIALECTS,
         now_ns: Callable[[], int],
         log: EventLog,
         metrics: NodeMetrics,
@@ -87,6 +88,7 @@ class Dispatcher:
         self._image_zxid = image_zxid
         self._read_gate = read_gate
         self._write_directly = write_directly
+        self._routes = routes
         self._now_ns = now_ns
         self._log = log
         self._metrics = metrics
@@ -102,6 +104,7 @@ class Dispatcher:
             forwarding_enabled=self._forwarding_enabled,
             broker_is_controller=self._is_controller(),
             writes_itself=self._write_directly is not None,
+            routes=self._routes,
         )
         self._received(request, way)
         done = _CLOSE
@@ -127,7 +130,7 @@ class Dispatcher:
 
     def may_take_long(self, request: ClientRequest) -> bool:
         """True when earlier responses should be written before this request is executed."""
-        way = DIALECTS[request.client.dialect].get(request.header.api_key)
+        way = self._routes[request.client.dialect].get(request.header.api_key)
         return way is Route.FORWARD or self._read_gate is not None
 
     def handle_unsupported(self, request: ClientRequest) -> bytes | None:

@@ -50,6 +50,7 @@ class CachedPartition(NamedTuple):
     replicas: Replicas
     isr: Replicas
     offline_replicas: Replicas
+    partition_epoch: int
 
 
 @dataclass(slots=True)
@@ -164,6 +165,7 @@ def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
                     _shared(lists, partition.replicas),
                     _shared(lists, partition.isr),
                     _shared(lists, partition.offline_replicas),
+                    partition.zk_version,
                 )
         if topic.partitions:
             content.topics[name] = topic

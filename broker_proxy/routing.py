@@ -8,11 +8,23 @@ from typing import Final
 from bridgehead.kafka_wire.apis import DRAFTED_SPECS, SPECS, Route
 from cluster_model.direct_writes import WRITTEN_BY_BROKERS
 
+RoutingTable = Mapping[str, Mapping[int, Route]]  # by dialect and API key
+
+
+def _routes(*, data_plane: bool) -> RoutingTable:
+    return {
+        dialect: {
+            key: way
+            for key, spec in specs.items()
+            if (way := spec.route or (spec.data_plane_route if data_plane else None)) is not None
+        }
+        for dialect, specs in SPECS.items()
+    }
+
+
 # Each dialect's served APIs; an API that is not here is not advertised either.
-DIALECTS: Final[Mapping[str, Mapping[int, Route]]] = {
-    dialect: {key: spec.route for key, spec in specs.items() if spec.route is not None}
-    for dialect, specs in SPECS.items()
-}
+DIALECTS: Final[RoutingTable] = _routes(data_plane=False)
+DATA_PLANE_DIALECTS: Final[RoutingTable] = _routes(data_plane=True)
 SHIPPED: Final = DIALECTS["shipped"]
 
 
@@ -24,6 +36,7 @@ def route(
     forwarding_enabled: bool,
     broker_is_controller: bool,
     writes_itself: bool = False,
+    routes: RoutingTable = DIALECTS,
 ) -> Route | None:
     """Return where a request goes; None if this broker does not serve the API.
 
@@ -32,7 +45,9 @@ def route(
     the bridge release and writes configs, quotas, ACLs and tokens itself, even if it is the active
     controller.
     """
-    way = DIALECTS[dialect].get(api_key)
+    way = routes[dialect].get(api_key)
+    if way is Route.ON_CONTROLLER:
+        return Route.FORWARD if broker_is_controller else Route.NOT_CONTROLLER
     if writes_itself and api_key in WRITTEN_BY_BROKERS:
         return Route.DIRECT
     if way is not Route.FORWARD or broker_is_controller:

@@ -1,7 +1,8 @@
 """Leader election and ISR changes of a partition (docs/kafka/partitions.md#leader-elections).
 
-There is no data plane: a live replica counts as caught up. The replicas of a broker join the ISR
-when it starts and leave it when it stops, except for the last member.
+Without the data plane a live replica counts as caught up: the replicas of a broker join the ISR
+when it starts. With it (`stores_records`) only the leader extends the ISR, with AlterPartition. In
+both cases the replicas of a broker leave the ISR when it stops, except for the last member.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def react_to_live_brokers(
     *,
     controller_epoch: int,
     unclean: bool,
+    stores_records: bool = False,
 ) -> PartitionState | None:
     """Return the state for these live brokers; None if it does not change."""
     if state.partition_epoch < 0:
@@ -44,6 +46,11 @@ def react_to_live_brokers(
         leader, recovering = clean, False
     if leader == NO_LEADER:
         return _without_replicas(state, controller_epoch)
+    if stores_records:
+        isr = tuple(replica for replica in state.isr if replica in alive)
+        if (leader, isr) == (state.leader, state.isr):
+            return None
+        return _next(state, leader, isr, controller_epoch, recovering=state.recovering)
     if leader == state.leader and alive == state.isr and not recovering:
         return None
     return _next(state, leader, alive, controller_epoch, recovering=False)
@@ -60,11 +67,21 @@ def elect_preferred(
 
 
 def elect_unclean(
-    state: PartitionState, assignment: Replicas, live: Container[int], controller_epoch: int
+    state: PartitionState,
+    assignment: Replicas,
+    live: Container[int],
+    controller_epoch: int,
+    *,
+    stores_records: bool = False,
 ) -> PartitionState | None:
     """Return the state led by a live replica, preferably in sync; None if there is none."""
     after = react_to_live_brokers(
-        state, assignment, live, controller_epoch=controller_epoch, unclean=True
+        state,
+        assignment,
+        live,
+        controller_epoch=controller_epoch,
+        unclean=True,
+        stores_records=stores_records,
     )
     return after if after is not None and after.leader != NO_LEADER else None
 

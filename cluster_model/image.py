@@ -25,7 +25,9 @@ from cluster_model.config_steps import (
 from cluster_model.delegation_tokens import DelegationToken
 from cluster_model.mutation_rates import mutation_rate
 from cluster_model.records import (
+    FIRST_PRODUCER_IDS,
     NO_STATE,
+    PRODUCER_IDS_PER_BLOCK,
     AclRecord,
     AssignmentRecord,
     ConfigRecord,
@@ -34,6 +36,8 @@ from cluster_model.records import (
     DeletionMarkerRemovalRecord,
     PartitionRecord,
     PartitionState,
+    ProducerIdBlockRecord,
+    ProducerIds,
     Record,
     Replicas,
     TokenRecord,
@@ -114,6 +118,7 @@ class MetadataImage:
     acls: AclSet = NO_ACLS
     tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id
     acl_versions: Map[ResourcePattern, int] = field(default_factory=Map)  # znode versions
+    producer_ids: ProducerIds | None = FIRST_PRODUCER_IDS  # None: the znode has invalid content
     # The known znode versions of `configs`, to detect writes by brokers below the bridge release.
     config_versions: Map[ConfigResource, int] = field(default_factory=Map)
 
@@ -181,6 +186,7 @@ class _Replay:
         self._mutation_rates = image.mutation_rates.mutate()
         self._deletions = set(image.deletions)
         self._tokens = image.tokens
+        self._producer_ids = image.producer_ids
         self._acls = image.acls
         self._acl_versions = image.acl_versions.mutate()
         # Records of one topic are adjacent: its tuple of states is rebuilt once.
@@ -213,6 +219,10 @@ class _Replay:
                     self._tokens = self._tokens.set(token.token_id, token)
                 case TokenRemovalRecord(token_id):
                     self._tokens = self._tokens.delete(token_id)
+                case ProducerIdBlockRecord(_, first_id):
+                    version = self._producer_ids.version if self._producer_ids else 0
+                    next_id = first_id + PRODUCER_IDS_PER_BLOCK
+                    self._producer_ids = ProducerIds(next_id, version + 1)
                 case AclRecord(pattern, entries):
                     self._acls = self._acls.with_entries(pattern, entries)
                     version = self._acl_versions.pop(pattern, -1)
@@ -232,6 +242,7 @@ class _Replay:
             user_clients=self._user_clients.finish(),
             deletions=frozenset(self._deletions),
             tokens=self._tokens,
+            producer_ids=self._producer_ids,
             acls=self._acls,
             acl_versions=self._acl_versions.finish(),
             mutation_rates=self._mutation_rates.finish(),

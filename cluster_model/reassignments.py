@@ -1,9 +1,9 @@
 """The steps of a partition reassignment (docs/kafka/partitions.md). Pure functions.
 
 During a reassignment, `replicas` has the target replicas, followed by the old ones that are no
-target. `adding` has the replicas that are added, `removing` those that will be removed. There is no
-data plane, so a live replica counts as caught up: new replicas join the ISR as soon as they are
-live. When the ISR has all target replicas, the old ones are removed.
+target. `adding` has the replicas that are added, `removing` those that will be removed. When the
+ISR has all target replicas, the old ones are removed. Without the data plane a live replica counts
+as caught up: the controller adds it to the ISR (`join`). With it only the leader does.
 """
 
 from __future__ import annotations

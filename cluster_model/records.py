@@ -16,6 +16,7 @@ from cluster_model.delegation_tokens import DelegationToken
 
 NO_LEADER: Final = -1
 NO_STATE_ZNODE: Final = -1
+PRODUCER_IDS_PER_BLOCK: Final = 1000
 
 Replicas = tuple[int, ...]
 
@@ -34,6 +35,14 @@ class PartitionState(NamedTuple):
     recovering: bool = False
 
 
+class ProducerIds(NamedTuple):
+    """The first producer id that no broker has, and the version of the blocks' znode."""
+
+    next_id: int
+    version: int
+
+
+FIRST_PRODUCER_IDS: Final = ProducerIds(0, 0)
 NO_STATE: Final = PartitionState(NO_LEADER, 0, (), 0, NO_STATE_ZNODE)
 
 
@@ -131,6 +140,14 @@ class TokenRemovalRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ProducerIdBlockRecord:
+    """Give a broker the next block of producer ids."""
+
+    broker_id: int
+    first_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class AclRecord:
     """Replace the ACL entries of a pattern and notify the brokers; no entries: remove its znode."""
 
@@ -149,5 +166,6 @@ Record = (
     | TopicRemovalRecord
     | TokenRecord
     | TokenRemovalRecord
+    | ProducerIdBlockRecord
     | AclRecord
 )

@@ -15,7 +15,13 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from cluster_model.image import BrokerRegistration, Endpoint
-from cluster_model.records import ConfigResource, PartitionState, Replicas
+from cluster_model.records import (
+    PRODUCER_IDS_PER_BLOCK,
+    ConfigResource,
+    PartitionState,
+    ProducerIds,
+    Replicas,
+)
 
 # Kafka creates these at start-up, in this order, with their parents.
 START_UP_PATHS: Final = (
@@ -395,6 +401,28 @@ class DeletionMarkerZnode:
     def path(topic: str) -> str:
         """Return the path of one marker."""
         return f"/admin/delete_topics/{topic}"
+
+
+class ProducerIdBlockZnode:
+    """/latest_producer_id_block: the block of producer ids that a broker got last; empty: none."""
+
+    path: Final = "/latest_producer_id_block"
+
+    @staticmethod
+    def encode(broker_id: int, first_id: int) -> bytes:
+        """Return the content."""
+        last_id = first_id + PRODUCER_IDS_PER_BLOCK - 1
+        text = '{"version":1,"broker":%d,"block_start":"%d","block_end":"%d"}'
+        return (text % (broker_id, first_id, last_id)).encode()
+
+    @staticmethod
+    def decode(data: bytes | None, version: int) -> ProducerIds:
+        """Read the last block; `version` is the znode's data version."""
+        if not data:
+            return ProducerIds(0, version)
+        value = _json(data, ProducerIdBlockZnode.path)
+        with _decoding(ProducerIdBlockZnode.path):
+            return ProducerIds(int(value["block_end"]) + 1, version)
 
 
 class FeatureZnode:

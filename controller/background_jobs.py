@@ -7,7 +7,8 @@ an empty list to let the loop handle requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.elections import react_to_live_brokers
@@ -39,7 +40,24 @@ _TOPICS_PER_STEP: Final = 50
 _TOKENS_PER_MULTI: Final = 200
 
 
-def elect_leaders(image_now: ImageNow, names: Iterable[str], unclean: UncleanElection) -> Job:
+@dataclass(frozen=True, slots=True)
+class Elections:
+    """How leaders are elected. `unclean`: whether a topic allows unclean elections.
+
+    `stores_records`: bridgehead.data.plane. `restarted`: live brokers that are treated as stopped,
+    because they have restarted since (KIP-380).
+    """
+
+    unclean: UncleanElection
+    stores_records: bool = False
+    restarted: frozenset[int] = frozenset()
+
+    def live(self, image: MetadataImage) -> Container[int]:
+        """Return the brokers that may lead."""
+        return frozenset(image.brokers) - self.restarted if self.restarted else image.brokers
+
+
+def elect_leaders(image_now: ImageNow, names: Iterable[str], elections: Elections) -> Job:
     """Adapt leaders and ISRs to the live brokers (docs/kafka/partitions.md#leader-elections).
 
     Also writes the partition states that a failed controller did not write.
@@ -48,7 +66,7 @@ def elect_leaders(image_now: ImageNow, names: Iterable[str], unclean: UncleanEle
     for count, name in enumerate(names):
         partition = 0
         while (topic := image_now().topics.get(name)) is not None:
-            partition = _react(image_now(), topic, partition, records, unclean)
+            partition = _react(image_now(), topic, partition, records, elections)
             if len(records) < _PARTITIONS_PER_MULTI:
                 break
             yield records
@@ -65,13 +83,13 @@ def _react(
     topic: Topic,
     first: int,
     records: list[Record],
-    unclean: UncleanElection,
+    elections: Elections,
 ) -> int:
     """Add the records of partitions from `first` on, up to one multi; return where it stopped."""
     if topic.name in image.deletions:
         return len(topic.states)
-    live, epoch = image.brokers, image.controller_epoch
-    allowed = unclean(image, topic.name)
+    live, epoch = elections.live(image), image.controller_epoch
+    allowed = elections.unclean(image, topic.name)
     for partition in range(first, len(topic.states)):
         after = react_to_live_brokers(
             topic.states[partition],
@@ -79,6 +97,7 @@ def _react(
             live,
             controller_epoch=epoch,
             unclean=allowed,
+            stores_records=elections.stores_records,
         )
         if after is not None:
             records.append(PartitionRecord(topic.name, partition, after))
@@ -119,17 +138,20 @@ def delete_topics(image_now: ImageNow, names: Iterable[str]) -> Job:
             yield [TopicRemovalRecord(name)]
 
 
-def complete_reassignments(image_now: ImageNow, names: Iterable[str]) -> Job:
+def complete_reassignments(
+    image_now: ImageNow, names: Iterable[str], *, stores_records: bool = False
+) -> Job:
     """Advance reassignments as far as the live brokers allow (docs/kafka/partitions.md).
 
     First the new replicas join the ISR, then another multi removes the old ones. A reassignment
-    to a dead broker continues when the brokers change.
+    to a dead broker continues when the brokers change. With `stores_records` only the leader
+    extends the ISR; the reassignment continues when it has.
     """
     for name in names:
         topic = image_now().topics.get(name)
         if topic is None or not (topic.adding or topic.removing):
             continue
-        while records := _joining(image_now(), name):
+        while not stores_records and (records := _joining(image_now(), name)):
             yield records
         while records := _leaving(image_now(), name):
             yield records

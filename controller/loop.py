@@ -18,7 +18,13 @@ from typing import Final
 from bridgehead.kafka_wire.errors import ErrorCode
 from cluster_model.authorization import without_logging
 from cluster_model.image import MetadataImage
-from cluster_model.records import AssignmentRecord, ConfigRecord, DeletionMarkerRecord, Record
+from cluster_model.records import (
+    AssignmentRecord,
+    ConfigRecord,
+    DeletionMarkerRecord,
+    PartitionRecord,
+    Record,
+)
 from cluster_model.znode_operations import Create, Operation
 from cluster_model.znodes import OutcomeZnode
 from controller.background_jobs import (
@@ -77,8 +83,12 @@ class ControllerLoop:
         quotas: MutationQuotas,
         policies: Policies | None = None,
         waits_for_brokers: bool = False,
+        stores_records: bool = False,
     ) -> None:
-        """`policies`: None if none is configured. `waits_for_brokers`: see DelayedResponses."""
+        """`policies`: None if none is configured. `waits_for_brokers`: see DelayedResponses.
+
+        `stores_records`: see `Elections`.
+        """
         self._store = store
         self._fence = fence
         self.image = image
@@ -86,6 +96,7 @@ class ControllerLoop:
         self._callbacks = callbacks
         self._log = log
         self._quotas = quotas
+        self._stores_records = stores_records
         self._queue: deque[PendingRequest] = deque()
         self._jobs: deque[Job] = deque()
         self._actions: deque[Action] = deque()
@@ -198,8 +209,18 @@ class ControllerLoop:
         started = [
             r.topic for r in records if isinstance(r, AssignmentRecord) and starts_reassignment(r)
         ]
+        if self._stores_records:  # A leader may have added the last target replica to the ISR.
+            changed = {r.topic for r in records if isinstance(r, PartitionRecord)}
+            started += sorted(name for name in changed if self._is_reassigned(name))
         if started:
-            self._jobs.append(complete_reassignments(lambda: self.image, started))
+            job = complete_reassignments(
+                lambda: self.image, started, stores_records=self._stores_records
+            )
+            self._jobs.append(job)
+
+    def _is_reassigned(self, name: str) -> bool:
+        topic = self.image.topics.get(name)
+        return topic is not None and bool(topic.adding or topic.removing)
 
     def _decide_or_fail(
         self, pending: PendingRequest, image: MetadataImage, entries: list[Entry]

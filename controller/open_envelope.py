@@ -77,7 +77,8 @@ def open_envelope(
         return RejectedEnvelope(ErrorCode.UNSUPPORTED_VERSION, str(error))
     spec = SPECS[envelope.dialect].get(header.api_key)
     api = apis.get(header.api_key)
-    if spec is None or spec.route is not Route.FORWARD or api is None:  # 8
+    ways = (Route.FORWARD, Route.ON_CONTROLLER)
+    if spec is None or (spec.route or spec.data_plane_route) not in ways or api is None:  # 8
         reason = f"API {header.api_key} is not eligible for forwarding"
         return RejectedEnvelope(ErrorCode.INVALID_REQUEST, reason)
     try:

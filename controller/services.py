@@ -63,6 +63,7 @@ class Settings:
     start_up_paths: tuple[str, ...] = ()  # persistent paths beyond those of every cluster
     token_check_interval_ms: int = 3_600_000  # delegation.token.expiry.check.interval.ms
     waits_for_brokers: bool = False  # bridgehead.metadata.blocking=cluster
+    stores_records: bool = False  # bridgehead.data.plane
     mutation_quota_samples: int = 11  # controller.quota.window.num
     mutation_quota_window_s: int = 1  # controller.quota.window.size.seconds
 

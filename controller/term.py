@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
 
+from cluster_model.image import BrokerRegistration
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znode_operations import Create
 from cluster_model.znodes import FeatureZnode
 from controller.background_jobs import (
+    Elections,
     Job,
     complete_reassignments,
     delete_topics,
@@ -58,6 +60,8 @@ class Term:
         self._token_check_interval_s = settings.token_check_interval_ms / 1000
         self._pruner = OutcomePruner(settings.request_timeout_ms + settings.session_timeout_ms)
         self._leader_job: Job | None = None
+        self._stores_records = settings.stores_records
+        self._restarted: set[int] = set()  # brokers that have to be treated as stopped first
         self._has_ended = False
         self.loop = ControllerLoop(
             store=store,
@@ -79,6 +83,7 @@ class Term:
             ),
             policies=services.policies,
             waits_for_brokers=settings.waits_for_brokers,
+            stores_records=settings.stores_records,
         )
 
     async def start(self) -> None:
@@ -118,6 +123,8 @@ class Term:
             self._retry(self.brokers_changed)
             return
         if brokers != loop.image.brokers:
+            if self._stores_records:
+                self._restarted |= _restarted(loop.image.brokers, brokers)
             loop.replace_brokers(replace(loop.image, brokers=brokers))
             self._start_topic_jobs()
 
@@ -143,13 +150,22 @@ class Term:
         if self._leader_job is not None:
             loop.stop_job(self._leader_job)
         names = sorted(loop.image.topics)
+        elections = Elections(self._services.unclean_election, self._stores_records)
         # A reassignment can only proceed after its partition has a leader.
         self._leader_job = chain(
-            elect_leaders(lambda: loop.image, names, self._services.unclean_election),
-            complete_reassignments(lambda: loop.image, names),
+            self._stop_restarted(names, elections),
+            elect_leaders(lambda: loop.image, names, elections),
+            complete_reassignments(lambda: loop.image, names, stores_records=self._stores_records),
         )
         loop.start_job(self._leader_job)
         loop.start_job(delete_topics(lambda: loop.image, sorted(loop.image.deletions)))
+
+    def _stop_restarted(self, names: Sequence[str], elections: Elections) -> Job:
+        """Treat brokers that have restarted as stopped: what they led gets another leader."""
+        if restarted := frozenset(self._restarted):
+            stopped = replace(elections, restarted=restarted)
+            yield from elect_leaders(lambda: self.loop.image, names, stopped)
+            self._restarted -= restarted
 
     def _remove_expired_tokens(self) -> None:
         now_ms = self._services.now_ms()
@@ -173,3 +189,14 @@ class Term:
                 self._repeat(interval_s, action)
 
         asyncio.get_running_loop().call_later(interval_s, run)
+
+
+def _restarted(
+    before: Mapping[int, BrokerRegistration], after: Mapping[int, BrokerRegistration]
+) -> set[int]:
+    """Return the brokers that have registered again."""
+    return {
+        broker_id
+        for broker_id, broker in after.items()
+        if broker_id in before and before[broker_id].epoch != broker.epoch
+    }

@@ -26,7 +26,9 @@ RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
     45: (("Alter", "Cluster"),),  # AlterPartitionReassignments
     49: (("AlterConfigs", "Cluster"),),  # AlterClientQuotas
     51: (("Alter", "Cluster"),),  # AlterUserScramCredentials
+    56: (("ClusterAction", "Cluster"),),  # AlterPartition
     57: (("Alter", "Cluster"),),  # UpdateFeatures
+    67: (("ClusterAction", "Cluster"),),  # AllocateProducerIds
     10001: (("Alter", "Cluster"),),  # AlterTopics
     10003: (("Alter", "Cluster"),),  # AlterAcls, which also requires all other cluster operations
 }

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from broker_proxy.apis.config_ports import CurrentConfig
+from controller.apis.allocate_producer_ids import AllocateProducerIds
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.alter_client_quotas import AlterClientQuotas
 from controller.apis.alter_configs import AlterConfigs
+from controller.apis.alter_partition import AlterPartition
 from controller.apis.alter_partition_reassignments import AlterPartitionReassignments
 from controller.apis.alter_topics import AlterTopics
 from controller.apis.alter_user_scram_credentials import AlterUserScramCredentials
@@ -48,7 +50,7 @@ def build_admin_apis(node_config: NodeConfig, current: CurrentConfig) -> Mapping
         IncrementalAlterConfigs(config),
         AlterPartitionReassignments(),
         ListPartitionReassignments(),
-        ElectLeaders(),
+        ElectLeaders(stores_records=node_config.own.data_plane_enabled),
         UpdateFeatures(),
         AlterTopics(),
         AlterAcls(node_config.authorizer is not None),
@@ -60,4 +62,6 @@ def build_admin_apis(node_config: NodeConfig, current: CurrentConfig) -> Mapping
         RenewDelegationToken(token_finder, token_expiry_ms),
         ExpireDelegationToken(token_finder),
     )
+    if node_config.own.data_plane_enabled:
+        apis += (AlterPartition(), AllocateProducerIds())
     return {api.api_key: api for api in apis}

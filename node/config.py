@@ -15,6 +15,7 @@ from broker_proxy.authentication.listener_security import (
 )
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 from broker_proxy.logins import Listener
+from broker_proxy.routing import DATA_PLANE_DIALECTS, DIALECTS, RoutingTable
 from cluster_model.bridgehead_configs import (
     BLOCKING,
     ENVELOPE,
@@ -109,6 +110,11 @@ class NodeConfig:
     def forwards(self) -> bool:
         """Whether this broker forwards writes to the controller."""
         return self.own.forwarding_enabled and not self.writes_directly
+
+    @property
+    def routes(self) -> RoutingTable:
+        """The APIs that this broker serves."""
+        return DATA_PLANE_DIALECTS if self.own.data_plane_enabled else DIALECTS
 
     @property
     def token_secret(self) -> TokenSecret | None:

@@ -28,12 +28,17 @@ class BrokerState:
     broker_id: int
     incarnation: str
     cluster_id: str = ""
+    epoch: int = -1  # of the current registration
     session: SessionState = SessionState.SUSPENDED
 
     @property
     def request_prefix(self) -> str:
         """The prefix of this broker's request ids."""
         return f"{self.broker_id}.{self.incarnation}"
+
+    def registered(self, epoch: int) -> None:
+        """Store the epoch of a registration."""
+        self.epoch = epoch
 
     def session_changed(self, session: SessionState) -> None:
         """Store the state of the broker session."""

@@ -46,7 +46,6 @@ from broker_proxy.coordinators import Coordinators
 from broker_proxy.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.metadata_cache import MetadataCache
-from broker_proxy.routing import DIALECTS
 from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_text, quirks_of
 from envelope.messages import RequestIdentity
 from event_log.events import EnvelopeRefused
@@ -84,7 +83,7 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
             auto_create=auto_topics.create_for_client if creates else None,
         ),
         ApiVersions(
-            DIALECTS, lambda: 0, lambda: follower.controller_ranges if config.forwards else {}
+            config.routes, lambda: 0, lambda: follower.controller_ranges if config.forwards else {}
         ),
         _client_envelopes(parts, answer),
         SaslHandshake(),

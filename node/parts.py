@@ -147,7 +147,9 @@ def _connect(
     signals.session_changed.subscribe(
         broker.state.session_changed, broker.consistency.session_changed
     )
-    signals.registered.subscribe(broker.consistency.registered, follower.registered)
+    signals.registered.subscribe(
+        broker.state.registered, broker.consistency.registered, follower.registered
+    )
     signals.controller_changed.subscribe(follower.controller_changed)
     signals.metadata_changed.subscribe(follower.resign_for_pinned)
 
@@ -239,6 +241,7 @@ def _controller_settings(config: NodeConfig, paths: tuple[str, ...]) -> Settings
         start_up_paths=paths,
         token_check_interval_ms=config.broker.long("delegation.token.expiry.check.interval.ms"),
         waits_for_brokers=config.own.metadata_blocking == CLUSTER,
+        stores_records=config.own.data_plane_enabled,
         mutation_quota_samples=config.broker.int("controller.quota.window.num"),
         mutation_quota_window_s=config.broker.int("controller.quota.window.size.seconds"),
     )

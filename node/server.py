@@ -31,6 +31,7 @@ def build_server(parts: Parts) -> KafkaServer:
         read_gate=broker.consistency.read_gate(
             broker.forwarding.forward, config.own_client, prefix
         ),
+        routes=config.routes,
         write_directly=parts.direct.write if parts.direct is not None else None,
         now_ns=time.monotonic_ns,
         log=log,

@@ -50,6 +50,7 @@ class Route(Enum):
     FORWARD = auto()  # in an Envelope to the active controller
     NOT_CONTROLLER = auto()  # rejected: the client must find the active controller
     DIRECT = auto()  # this broker writes to ZooKeeper: it is below the bridge release
+    ON_CONTROLLER = auto()  # FORWARD on the active controller's broker, else NOT_CONTROLLER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,8 @@ class ApiSpec:
     # LOCAL or FORWARD; None for an API that is not served for the reason `unserved_because`.
     route: Route | None = None
     unserved_because: str = ""
+    # The route on a broker with bridgehead.data.plane=true, of an API that no other broker serves.
+    data_plane_route: Route | None = None
     # None: no response can report an error of the whole request.
     error_shape: ErrorShape | None = None
     # Versions up to this one are logged as deprecated (docs/kafka/logs.md).
@@ -163,10 +166,15 @@ def _forward(
 
 
 def _unserved(
-    key: ApiKey, last: int, flexible: int | None, reason: str, shape: ErrorShape | None = None
+    key: ApiKey,
+    last: int,
+    flexible: int | None,
+    reason: str,
+    shape: ErrorShape | None = None,
+    **facts: Any,
 ) -> ApiSpec:
     """Build the row of an API that is not served; SASL authentication may still reject it."""
-    return _spec(key, last, flexible, unserved_because=reason, error_shape=shape)
+    return _spec(key, last, flexible, unserved_because=reason, error_shape=shape, **facts)
 
 
 def _drafted(key: ApiKey, route: Route, shape: ErrorShape, rights: str) -> ApiSpec:
@@ -305,7 +313,8 @@ _ROWS: Final = (
            rights="DESCRIBE CLUSTER"),
     _forward(K.ALTER_USER_SCRAM_CREDENTIALS, 0, 0, per(scram_users, "user", into="results"),
              rights="ALTER CLUSTER"),
-    _unserved(K.ALTER_PARTITION, 3, 0, _OWN_CHANNEL, whole()),
+    _unserved(K.ALTER_PARTITION, 3, 0, _OWN_CHANNEL, whole(),
+              data_plane_route=Route.ON_CONTROLLER, rights="CLUSTER_ACTION CLUSTER"),
     _forward(K.UPDATE_FEATURES, 1, 0, whole(default_when_not_controller), rights="ALTER CLUSTER"),
     _local(K.ENVELOPE, 0, 0, whole(), rights="CLUSTER_ACTION CLUSTER", has_drafted_messages=True),
     _local(K.DESCRIBE_CLUSTER, 1, 0, whole(), rights_to_see="DESCRIBE CLUSTER"),
@@ -315,7 +324,8 @@ _ROWS: Final = (
            per("transactional_ids", "transactional_id", into="transaction_states"),
            rights="DESCRIBE TRANSACTIONAL_ID"),
     _local(K.LIST_TRANSACTIONS, 1, 0, whole()),
-    _unserved(K.ALLOCATE_PRODUCER_IDS, 0, 0, _OWN_CHANNEL, whole()),
+    _unserved(K.ALLOCATE_PRODUCER_IDS, 0, 0, _OWN_CHANNEL, whole(),
+              data_plane_route=Route.ON_CONTROLLER, rights="CLUSTER_ACTION CLUSTER"),
     _local(K.CONSUMER_GROUP_HEARTBEAT, 0, 0, whole(no_text)),
     _local(K.CONSUMER_GROUP_DESCRIBE, 0, 0,
            per("group_ids", "group_id", into="groups", text=no_text)),

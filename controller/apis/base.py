@@ -31,7 +31,8 @@ class Outcome:
     error: ErrorCode
     message: str | None = None
     topic_id: bytes | None = None  # 16 bytes, for the elements that name a topic
-    times_ms: tuple[int, ...] = ()  # of a delegation token, in the order of the response
+    # The times of a delegation token in the order of the response, or a block's first producer id.
+    numbers: tuple[int, ...] = ()
 
     @property
     def succeeded(self) -> bool:

@@ -65,7 +65,7 @@ class CreateDelegationToken(AdminApi):
             return Decision([Decided(str(owner), Outcome(error))])
         token = self._token(context, request, owner)
         times = (token.issue_ms, token.expiry_ms, token.max_ms)
-        outcome = Outcome(ErrorCode.NONE, times_ms=times)
+        outcome = Outcome(ErrorCode.NONE, numbers=times)
         return Decision([Decided(token.token_id, outcome, (TokenRecord(token),))])
 
     def _error(
@@ -121,7 +121,7 @@ class CreateDelegationToken(AdminApi):
         if error is ErrorCode.UNKNOWN_SERVER_ERROR:
             return self.error_response(request, context.api_version, error, None)
         succeeded = error is ErrorCode.NONE
-        issue_ms, expiry_ms, max_ms = outcome.times_ms if succeeded else _NO_TIMES
+        issue_ms, expiry_ms, max_ms = outcome.numbers if succeeded else _NO_TIMES
         owner = _owner(context, request)
         return CreateDelegationTokenResponse(
             error_code=error,

@@ -49,7 +49,13 @@ _UNCLEAN: Final = 1
 class ElectLeaders(AdminApi):
     """Decides ElectLeaders requests."""
 
+    __slots__ = ("_stores_records",)
+
     api_key: ClassVar[ApiKey] = ApiKey.ELECT_LEADERS
+
+    def __init__(self, *, stores_records: bool = False) -> None:
+        """`stores_records`: bridgehead.data.plane."""
+        self._stores_records = stores_records
 
     def decide(
         self,
@@ -71,7 +77,7 @@ class ElectLeaders(AdminApi):
             if element in committed:
                 continue
             try:
-                elected = _elect(name, partition, request.election_type, image)
+                elected = self._elect(name, partition, request.election_type, image)
             except ApiError as error:
                 elements.append(Decided(element, Outcome.of(error)))
                 continue
@@ -104,6 +110,42 @@ class ElectLeaders(AdminApi):
             rows.append(ReplicaElectionResult(topic=name, partition_result=partition_results))
         return ElectLeadersResponse(replica_election_results=rows)
 
+    def _elect(
+        self, name: str, partition: int, election_type: int, image: MetadataImage
+    ) -> PartitionState:
+        """Return the state with the new leader. Kafka's checks in Kafka's order."""
+        topic = image.topics.get(name)
+        if topic is None or not 0 <= partition < len(topic.states):
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+        if name in image.deletions:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
+        state, assignment = topic.states[partition], topic.assignment[partition]
+        live, epoch = image.brokers, image.controller_epoch
+        if _is_led(topic, partition, election_type, image):
+            raise ApiError(
+                ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.ELECTION_NOT_NEEDED.default_text
+            )
+        preferred = election_type == _PREFERRED
+        if preferred:
+            elected = elect_preferred(state, assignment, live, epoch)
+        else:
+            stores = self._stores_records
+            elected = elect_unclean(state, assignment, live, epoch, stores_records=stores)
+        if elected is None:
+            strategy = (
+                "PreferredReplicaPartitionLeaderElectionStrategy"
+                if preferred
+                else "OfflinePartitionLeaderElectionStrategy(true)"
+            )
+            raise ApiError(
+                ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+                if preferred
+                else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+                f"Failed to elect leader for partition {name}-{partition} "
+                f"under strategy {strategy}",
+            )
+        return elected
+
 
 def _requested(request: ElectLeadersRequest, image: MetadataImage) -> Iterator[tuple[str, int]]:
     if request.topic_partitions is None:
@@ -123,32 +165,3 @@ def _is_led(topic: Topic, partition: int, election_type: int, image: MetadataIma
     if election_type == _PREFERRED:
         return leader in topic.assignment[partition][:1]
     return leader in image.brokers
-
-
-def _elect(name: str, partition: int, election_type: int, image: MetadataImage) -> PartitionState:
-    """Return the state with the new leader. Kafka's checks in Kafka's order."""
-    topic = image.topics.get(name)
-    if topic is None or not 0 <= partition < len(topic.states):
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
-    if name in image.deletions:
-        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
-    state, assignment = topic.states[partition], topic.assignment[partition]
-    live, epoch = image.brokers, image.controller_epoch
-    if _is_led(topic, partition, election_type, image):
-        raise ApiError(ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.ELECTION_NOT_NEEDED.default_text)
-    preferred = election_type == _PREFERRED
-    elect = elect_preferred if preferred else elect_unclean
-    elected = elect(state, assignment, live, epoch)
-    if elected is None:
-        strategy = (
-            "PreferredReplicaPartitionLeaderElectionStrategy"
-            if preferred
-            else "OfflinePartitionLeaderElectionStrategy(true)"
-        )
-        raise ApiError(
-            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-            if preferred
-            else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-            f"Failed to elect leader for partition {name}-{partition} under strategy {strategy}",
-        )
-    return elected

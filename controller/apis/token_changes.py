@@ -85,7 +85,7 @@ class TokenChangeApi(AdminApi):
     def response(self, context: RequestContext, request: Any, results: Results) -> Any:
         """See AdminApi.response."""
         (outcome,) = results.outcomes.values()
-        expiry_ms = outcome.times_ms[0] if outcome.succeeded else _NO_TIME
+        expiry_ms = outcome.numbers[0] if outcome.succeeded else _NO_TIME
         return self.message(error_code=outcome.error, expiry_timestamp_ms=expiry_ms)
 
 
@@ -108,7 +108,7 @@ def rejected(token: DelegationToken, error: ErrorCode) -> Decision:
 
 
 def _changed(token: DelegationToken, expiry_ms: int, record: Record) -> Decision:
-    outcome = Outcome(ErrorCode.NONE, times_ms=(expiry_ms,))
+    outcome = Outcome(ErrorCode.NONE, numbers=(expiry_ms,))
     return Decision([Decided(token.token_id, outcome, (record,))])
 
 

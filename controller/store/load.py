@@ -15,13 +15,14 @@ from immutables import Map
 
 from cluster_model.image import BrokerRegistration, MetadataImage, Topic, index_collisions
 from cluster_model.mutation_rates import mutation_rate
-from cluster_model.records import NO_STATE, ConfigResource, PartitionState
+from cluster_model.records import NO_STATE, ConfigResource, PartitionState, ProducerIds
 from cluster_model.znodes import (
     BrokerIdZnode,
     DeletionMarkerZnode,
     NodeZnode,
     OutcomeZnode,
     PartitionZnode,
+    ProducerIdBlockZnode,
     TopicContent,
     TopicZnode,
     ZnodeContentError,
@@ -62,7 +63,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         ),
     )
     topic_names, markers, commits, floors = names
-    feature, *_ = await read([ReadData("/feature")])
+    feature, block = await _data(read, ["/feature", ProducerIdBlockZnode.path])
     brokers = await load_brokers(read, invalid)
     stored_configs = await read_configs(read, _CONFIG_TYPES)
     topics, without_id = await load_topics(read, topic_names, invalid)
@@ -83,6 +84,7 @@ async def load(read: ReadMany, controller_epoch: int) -> Loaded:
         acl_versions=stored_acls.versions,
         mutation_rates=Map(_mutation_rates(stored_configs.configs)),
         tokens=Map(stored_tokens.tokens),
+        producer_ids=_producer_ids(block, invalid),
     )
     return Loaded(
         image,
@@ -128,6 +130,16 @@ async def load_brokers(read: ReadMany, invalid: list[str]) -> Map[int, BrokerReg
         except ZnodeContentError as wrong:
             invalid.append(str(wrong))
     return Map(brokers)
+
+
+def _producer_ids(found: ZnodeData | None, invalid: list[str]) -> ProducerIds | None:
+    if found is None:
+        return None
+    try:
+        return ProducerIdBlockZnode.decode(found.data, found.stat.version)
+    except ZnodeContentError as wrong:
+        invalid.append(str(wrong))
+        return None
 
 
 def _mutation_rates(

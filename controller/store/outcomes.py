@@ -51,7 +51,7 @@ def encode_outcomes(epoch: int, outcomes: Iterable[RequestOutcomes]) -> bytes:
                             int(outcome.error),
                             outcome.message,
                             None if outcome.topic_id is None else encode_uuid(outcome.topic_id),
-                            *([outcome.times_ms] if outcome.times_ms else ()),
+                            *([outcome.numbers] if outcome.numbers else ()),
                         ]
                         for element, outcome in elements.items()
                     ],
@@ -74,9 +74,9 @@ def decode_outcomes(path: str, data: bytes | None) -> list[RequestOutcomes]:
                         ErrorCode(code),
                         message,
                         None if uuid is None else decode_uuid(uuid),
-                        *(tuple(map(int, times_ms)) for times_ms in times),
+                        *(tuple(map(int, each)) for each in numbers),
                     )
-                    for element, code, message, uuid, *times in entry["elements"]
+                    for element, code, message, uuid, *numbers in entry["elements"]
                 },
             )
             for entry in orjson.loads(data or b"")["outcomes"]

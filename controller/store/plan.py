@@ -16,6 +16,7 @@ from cluster_model.records import (
     DeletionMarkerRecord,
     DeletionMarkerRemovalRecord,
     PartitionRecord,
+    ProducerIdBlockRecord,
     Record,
     TokenRecord,
     TokenRemovalRecord,
@@ -30,6 +31,7 @@ from cluster_model.znodes import (
     ConfigZnode,
     DeletionMarkerZnode,
     PartitionZnode,
+    ProducerIdBlockZnode,
     TopicZnode,
 )
 
@@ -77,6 +79,11 @@ def plan_operations(records: Iterable[Record], image: MetadataImage) -> list[Ope
             case TokenRemovalRecord(token_id):
                 operations.append(Delete(TokenZnode.path(token_id)))
                 operations.append(_token_change(token_id))
+            case ProducerIdBlockRecord(broker_id, first_id):
+                assert image.producer_ids is not None
+                content = ProducerIdBlockZnode.encode(broker_id, first_id)
+                version = image.producer_ids.version
+                operations.append(SetData(ProducerIdBlockZnode.path, content, version))
             case AclRecord():
                 operations += _write_acls(record, image)
             case _:

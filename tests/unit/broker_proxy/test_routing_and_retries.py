@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, Route
 from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.forwarding_retry import Step, after_broken_channel, after_reply
-from broker_proxy.routing import route
+from broker_proxy.routing import DATA_PLANE_DIALECTS, route
 from envelope.messages import EnvelopeReply
 
 LOCAL, FORWARD, NOT_CONTROLLER = Route.LOCAL, Route.FORWARD, Route.NOT_CONTROLLER
@@ -84,3 +85,11 @@ def test_no_retry_begins_after_the_deadline() -> None:
     assert after_broken_channel(now_s=9.9, deadline_s=10.0) is Step.RETRY
     late = EnvelopeReply(0, b"inner", 7)
     assert after_reply(late, now_s=11.0, deadline_s=10.0) is Step.RELAY
+
+
+def test_apis_of_the_data_plane_need_its_switch() -> None:
+    key, shipped = ApiKey.ALTER_PARTITION, {"dialect": "shipped", "forwarding_enabled": True}
+    assert route(key, 3, broker_is_controller=True, **shipped) is None
+    on = {**shipped, "routes": DATA_PLANE_DIALECTS}
+    assert route(key, 3, broker_is_controller=True, **on) is Route.FORWARD
+    assert route(key, 3, broker_is_controller=False, **on) is Route.NOT_CONTROLLER

@@ -85,3 +85,32 @@ def test_reactions_keep_the_invariants_and_converge(
         settled = after
     else:
         pytest.fail("no stable state")
+
+
+WITH_RECORDS = {
+    "a live replica may lack records": (state(1, (1,)), {1, 2, 3}, False, None),
+    "a stopped follower leaves": (state(1, (1, 2, 3)), {1, 3}, False, (1, (1, 3), False)),
+    "a stopped leader is replaced by one in sync": (
+        state(1, (1, 3)),
+        {2, 3},
+        False,
+        (3, (3,), False),
+    ),
+    "no replica in sync is alive": (state(1, (1,)), {2, 3}, False, (NO_LEADER, (1,), False)),
+    "the last replica in sync returns": (state(NO_LEADER, (1,)), {1, 2}, False, (1, (1,), False)),
+    "unclean": (state(1, (1,)), {2, 3}, True, (2, (2,), True)),
+    "the leader ends its recovery itself": (state(2, (2,), recovering=True), {2}, True, None),
+}
+
+
+@pytest.mark.parametrize("name", WITH_RECORDS)
+def test_only_the_leader_extends_the_isr_of_stored_records(name: str) -> None:
+    before, live, unclean, expected = WITH_RECORDS[name]
+    after = react_to_live_brokers(
+        before, (1, 2, 3), live, controller_epoch=9, unclean=unclean, stores_records=True
+    )
+    if expected is None:
+        assert after is None
+    else:
+        leader, isr, recovering = expected
+        assert after == PartitionState(leader, 6, isr, 9, 8, recovering)

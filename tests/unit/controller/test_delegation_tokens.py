@@ -277,7 +277,7 @@ def test_outcomes_of_an_earlier_release_have_no_times() -> None:
 
 def test_a_node_without_the_key_returns_no_hmac() -> None:
     """Nodes may be configured differently by mistake."""
-    outcome = Outcome(ErrorCode.NONE, times_ms=(1, 2, 3))
+    outcome = Outcome(ErrorCode.NONE, numbers=(1, 2, 3))
     answer = Cluster(None).call(38, creation(), committed={"id": outcome})
     assert (name_of(answer), answer.hmac, answer.token_id) == ("AUTH_DISABLED", b"", "")
 

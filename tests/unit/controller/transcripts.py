@@ -59,7 +59,7 @@ from cluster_model.records import (
     TopicRemovalRecord,
 )
 from controller.apis.base import AdminApi, Decision, Outcome, RequestContext, Results, WaitFor
-from controller.background_jobs import complete_reassignments, elect_leaders
+from controller.background_jobs import Elections, complete_reassignments, elect_leaders
 from node.admin_apis import build_admin_apis
 from node.config import read_config
 from tests.unit.controller.request_contexts import a_context
@@ -269,7 +269,7 @@ class Cluster:
             live[int(number)] = BrokerRegistration(int(number), int(number), (), rack or None)
         self.image = replace(self.image, brokers=Map(live))
         for records in elect_leaders(
-            lambda: self.image, sorted(self.image.topics), lambda *_: False
+            lambda: self.image, sorted(self.image.topics), Elections(lambda *_: False)
         ):
             self.replay(*records)
 

@@ -10,16 +10,20 @@ from typing import Any
 import pytest
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, Route
+from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, ApiSpec, Route
 from event_log.rights import RIGHTS, WITHOUT_ACLS, required_rights
 from judge.properties.reference_authorizer import Access, AclHistory
 
 TYPES = {"Config": ["CLUSTER", "TOPIC"], "Cluster": ["CLUSTER"], "Topic": ["TOPIC"]}
 
 
+def _is_write(spec: ApiSpec) -> bool:
+    return (spec.route or spec.data_plane_route) in (Route.FORWARD, Route.ON_CONTROLLER)
+
+
 def test_judges_have_the_rights_of_every_forwarded_write() -> None:
     specs = [*API_SPECS.values(), *DRAFTED_SPECS.values()]
-    forwarded = {spec.key: spec for spec in specs if spec.route is Route.FORWARD}
+    forwarded = {spec.key: spec for spec in specs if _is_write(spec)}
     del forwarded[ApiKey.LIST_PARTITION_REASSIGNMENTS]  # Writes nothing.
     assert {int(key) for key in forwarded} == RIGHTS.keys() | set(WITHOUT_ACLS)
     del forwarded[ApiKey.ALTER_ACLS]  # Requires every operation on the cluster, not just Alter.

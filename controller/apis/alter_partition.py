@@ -1,0 +1,224 @@
+"""AlterPartition, key 56, versions 0 to 3: a leader changes the ISR (docs/kafka/partitions.md).
+
+KIP-497, KIP-841. Served only with bridgehead.data.plane=true. Kafka with ZooKeeper does not check
+that the sender leads the partition and that the ISR has only replicas of it; like KRaft, this
+controller rejects such requests with INVALID_REQUEST.
+
+Version notes:
+    1: the leader names its recovery state.
+    2: topics are named by id; INELIGIBLE_REPLICA instead of OPERATION_NOT_ATTEMPTED.
+    3: the ISR has broker epochs, which only KRaft uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final, NamedTuple
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionTopicData,
+    AlterPartitionTopicDataPartitionData,
+    PartitionData,
+    TopicData,
+)
+from cluster_model.authorization import CLUSTER_NAME
+from cluster_model.image import MetadataImage
+from cluster_model.records import NO_STATE_ZNODE, PartitionRecord, PartitionState, Replicas
+from cluster_model.znodes import encode_uuid
+from controller.apis.base import DONE, AdminApi, Decided, Decision, Outcome, RequestContext, Results
+from controller.apis.partition_elements import partition_element
+
+_IDS_FROM: Final = 2
+_EPOCHS_FROM: Final = 3
+_RECOVERING: Final = 1
+
+
+class AlterPartition(AdminApi):
+    """Decides AlterPartition requests."""
+
+    api_key: ClassVar[ApiKey] = ApiKey.ALTER_PARTITION
+
+    def decide(
+        self,
+        context: RequestContext,
+        request: AlterPartitionRequest,
+        image: MetadataImage,
+        committed: Mapping[str, Outcome],
+    ) -> Decision:
+        """See AdminApi.decide. The sender of a broker's own request has been authorized."""
+        if not (
+            context.made_by_broker or context.authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
+        ):
+            denied = Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            return Decision.of_whole_request(denied)
+        broker = image.brokers.get(request.broker_id)
+        if broker is None or broker.epoch != request.broker_epoch:
+            return Decision.of_whole_request(Outcome(ErrorCode.STALE_BROKER_EPOCH))
+        proposals = dict(_proposals(request, context.api_version, image))
+        return Decision(
+            [
+                _decide(element, proposal, context.api_version, image)
+                for element, proposal in proposals.items()
+                if element not in committed
+            ]
+        )
+
+    def conflict(self, element: str) -> Outcome:
+        """See AdminApi.conflict: the leader waits for the state that was written meanwhile."""
+        return Outcome(ErrorCode.INVALID_UPDATE_VERSION)
+
+    def response(
+        self, context: RequestContext, request: AlterPartitionRequest, results: Results
+    ) -> Any:
+        """See AdminApi.response. A success has the partition's state in the current image."""
+        rejected = self.whole_request_error(context, request, results)
+        if rejected is not None:
+            return rejected
+        topics = []
+        for topic in request.topics:
+            name = _name(topic, context.api_version, results.image)
+            numbers = dict.fromkeys(each.partition_index for each in topic.partitions)
+            rows = [_row(name or _unknown(topic), number, results) for number in numbers]
+            topics.append(AlterPartitionTopicData(topic.topic_id, topic.topic_name, rows))
+        return AlterPartitionResponse(topics=topics)
+
+
+class _Proposal(NamedTuple):
+    """The state that a leader wants; `topic` is None if the request's topic id is unknown."""
+
+    topic: str | None
+    partition: int
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    partition_epoch: int
+    recovering: bool
+
+
+def _proposals(
+    request: AlterPartitionRequest, version: int, image: MetadataImage
+) -> Iterator[tuple[str, _Proposal]]:
+    for topic in request.topics:
+        name = _name(topic, version, image)
+        for each in topic.partitions:
+            element = partition_element(name or _unknown(topic), each.partition_index)
+            yield (
+                element,
+                _Proposal(
+                    name,
+                    each.partition_index,
+                    request.broker_id,
+                    each.leader_epoch,
+                    _isr(each, version),
+                    each.partition_epoch,
+                    each.leader_recovery_state == _RECOVERING,
+                ),
+            )
+
+
+def _isr(partition: PartitionData, version: int) -> Replicas:
+    if version >= _EPOCHS_FROM:
+        return tuple(each.broker_id for each in partition.new_isr_with_epochs)
+    return tuple(partition.new_isr)
+
+
+def _name(topic: TopicData, version: int, image: MetadataImage) -> str | None:
+    return topic.topic_name if version < _IDS_FROM else image.topic_names.get(topic.topic_id)
+
+
+def _unknown(topic: TopicData) -> str:
+    """Return the name of an unknown topic id in elements."""
+    return f"id:{encode_uuid(topic.topic_id)}"
+
+
+def _decide(element: str, proposal: _Proposal, version: int, image: MetadataImage) -> Decided:
+    if proposal.topic is None:
+        return Decided(element, Outcome(ErrorCode.UNKNOWN_TOPIC_ID))
+    topic, number = image.topics.get(proposal.topic), proposal.partition
+    if topic is None or not 0 <= number < len(topic.states):
+        return Decided(element, Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    state = topic.states[number]
+    if state.partition_epoch == NO_STATE_ZNODE:
+        return Decided(element, Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    error = _error(proposal, state, topic.assignment[number], version, image)
+    if error is not None:
+        return Decided(element, Outcome(error))
+    if _is_reached(proposal, state):
+        return Decided(element, DONE)
+    after = PartitionState(
+        state.leader,
+        state.leader_epoch,
+        proposal.isr,
+        image.controller_epoch,
+        state.partition_epoch + 1,
+        proposal.recovering,
+    )
+    return Decided(element, DONE, (PartitionRecord(topic.name, number, after),))
+
+
+def _is_reached(proposal: _Proposal, state: PartitionState) -> bool:
+    """Return whether the state is as proposed: a retry of a request that was executed."""
+    return (proposal.leader, proposal.isr, proposal.recovering) == (
+        state.leader,
+        state.isr,
+        state.recovering,
+    )
+
+
+def _error(
+    proposal: _Proposal,
+    state: PartitionState,
+    assignment: Replicas,
+    version: int,
+    image: MetadataImage,
+) -> ErrorCode | None:
+    """Kafka's checks in Kafka's order."""
+    epochs, known = proposal.leader_epoch, state.leader_epoch
+    if proposal.partition_epoch > state.partition_epoch or epochs > known:
+        return ErrorCode.NOT_CONTROLLER  # A newer controller has told the leader more.
+    if epochs < known:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if _is_reached(proposal, state):
+        return None
+    if proposal.partition_epoch < state.partition_epoch:
+        return ErrorCode.INVALID_UPDATE_VERSION
+    if proposal.recovering and (len(proposal.isr) > 1 or not state.recovering):
+        return ErrorCode.INVALID_REQUEST
+    if proposal.leader != state.leader or not _is_valid(proposal, assignment):
+        return ErrorCode.INVALID_REQUEST
+    if any(replica not in image.brokers for replica in proposal.isr):
+        ineligible = version >= _IDS_FROM
+        return ErrorCode.INELIGIBLE_REPLICA if ineligible else ErrorCode.OPERATION_NOT_ATTEMPTED
+    return None
+
+
+def _is_valid(proposal: _Proposal, assignment: Replicas) -> bool:
+    """Return whether the ISR has the leader, and each replica of it once."""
+    isr = proposal.isr
+    return (
+        proposal.leader in isr
+        and len(set(isr)) == len(isr)
+        and all(replica in assignment for replica in isr)
+    )
+
+
+def _row(name: str, number: int, results: Results) -> AlterPartitionTopicDataPartitionData:
+    outcome = results.outcomes[partition_element(name, number)]
+    topic = results.image.topics.get(name)
+    if not outcome.succeeded:
+        return AlterPartitionTopicDataPartitionData(number, outcome.error)
+    if topic is None:  # deleted since
+        return AlterPartitionTopicDataPartitionData(number, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    state = topic.states[number]
+    return AlterPartitionTopicDataPartitionData(
+        partition_index=number,
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=list(state.isr),
+        leader_recovery_state=int(state.recovering),
+        partition_epoch=state.partition_epoch,
+    )
