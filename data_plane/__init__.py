@@ -1,0 +1,1 @@
+"""Stores records, replicates them and coordinates groups."""

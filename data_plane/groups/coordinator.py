@@ -1,0 +1,61 @@
+"""The group coordinator of one broker, without I/O and without a clock.
+
+Set `table.now`, call one of the parts, then carry out `table.take_effects()`; see `table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from data_plane.groups.group import Group
+from data_plane.groups.loading import Ownership
+from data_plane.groups.membership import Membership
+from data_plane.groups.offsets import Offsets
+from data_plane.groups.table import GroupSettings, GroupTable, Moment
+
+CLASSIC: Final = "classic"
+
+
+class GroupCoordinator:
+    """The parts that decide, over one table of groups."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        *,
+        partition_of: Callable[[str], int],
+        new_uuid: Callable[[], str],
+        now: Moment,
+    ) -> None:
+        self.table = GroupTable(settings, partition_of, now)
+        self.membership = Membership(self.table, new_uuid)
+        self.offsets = Offsets(self.table, self.membership)
+        self.ownership = Ownership(self.table, self.membership, self.offsets)
+
+    def list_groups(
+        self, states: Collection[str], types: Collection[str]
+    ) -> tuple[ErrorCode, list[Group]]:
+        """Return the groups in any of `states` and of any of `types`; all for an empty filter.
+
+        While a partition is being loaded, the list lacks its groups and there is an error.
+        """
+        wanted = {each.lower() for each in states}
+        has_type = not types or any(each.lower() == CLASSIC for each in types)
+        groups = [
+            group
+            for group in self.table.groups.values()
+            if has_type and (not wanted or group.state.value.lower() in wanted)
+        ]
+        loading = self.ownership.is_loading
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE, groups
+
+    def describe(self, group_id: str) -> tuple[ErrorCode, Group | None]:
+        """Return the group; None if it does not exist or this broker is not its coordinator."""
+        error = self.table.status(group_id, allows_empty_id=True)
+        return error, self.table.groups.get(group_id) if error is ErrorCode.NONE else None
+
+    def run_due(self) -> None:
+        """Let every timeout that is over by `table.now` take effect."""
+        self.table.timers.run_due(self.table.now.steady_ms)

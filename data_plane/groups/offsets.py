@@ -1,0 +1,251 @@
+"""Committed offsets: committing, fetching, deleting and expiring them; deleting groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from data_plane.groups.group import (
+    CONSUMER,
+    NO_GENERATION,
+    NO_MEMBER_ID,
+    CommittedOffset,
+    Group,
+    State,
+    TopicPartition,
+)
+from data_plane.groups.membership import Membership, validate_member
+from data_plane.groups.records import NEVER, GroupKey, GroupRecord, OffsetKey, OffsetValue
+from data_plane.groups.table import NO_ACKS, GroupTable, group_error
+
+_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """An OffsetCommit request. Without a member its generation is -1."""
+
+    group_id: str
+    generation: int = NO_GENERATION
+    member_id: str = NO_MEMBER_ID
+    instance_id: str | None = None
+    offsets: Mapping[TopicPartition, CommittedOffset]
+
+
+Errors = dict[TopicPartition, ErrorCode]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The committed offset of a partition, None if there is none; or an error."""
+
+    committed: CommittedOffset | None
+    error: ErrorCode = ErrorCode.NONE
+
+
+class Offsets:
+    """Decides about the offsets of all groups of a table."""
+
+    def __init__(self, table: GroupTable, membership: Membership) -> None:
+        self._table = table
+        self._membership = membership
+        self.commits = 0
+        self.expired = 0
+        self.deleted = 0
+
+    # --- OffsetCommit ------------------------------------------------------------------------
+
+    def commit(self, ticket: object, request: Commit) -> None:
+        """Handle an OffsetCommit; the ticket is answered with an error for each partition."""
+        error = self._table.status(request.group_id, allows_empty_id=True)
+        group = self._table.groups.get(request.group_id)
+        if error is ErrorCode.NONE and group is None:
+            # A client without a member stores offsets under any group id.
+            stands_alone = request.generation < 0
+            error = ErrorCode.NONE if stands_alone else ErrorCode.ILLEGAL_GENERATION
+        if error is ErrorCode.NONE:
+            group = self._table.get_or_create(request.group_id)
+            error = _validate_commit(group, request)
+        if error is not ErrorCode.NONE:
+            self._table.answer(ticket, dict.fromkeys(request.offsets, error))
+            return
+        assert group is not None
+        if group.state is not State.EMPTY:
+            member = group.members.get(request.member_id)
+            if member is not None:
+                self._membership.expect(group, member)
+        self._store(group, ticket, request.offsets)
+
+    def _store(
+        self, group: Group, ticket: object, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> None:
+        limit = self._table.settings.offset_metadata_max_bytes
+        fitting = {k: each for k, each in offsets.items() if len(each.metadata) <= limit}
+        errors: Errors = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        if not fitting:
+            self._table.answer(ticket, errors)
+            return
+        group.prepare_commit(fitting)
+
+        def stored(error: ErrorCode, base_offset: int) -> None:
+            if error is ErrorCode.NONE:
+                group.complete_commit(fitting, base_offset)
+                self.commits += len(fitting)
+            else:
+                group.abandon_commit(fitting)
+            seen = _committed_error(error)
+            self._table.answer(ticket, {**errors, **dict.fromkeys(fitting, seen)})
+
+        records = [_record(group.group_id, key, each) for key, each in fitting.items()]
+        self._table.append(group.group_id, records, stored)
+
+    # --- OffsetFetch -------------------------------------------------------------------------
+
+    def fetch(
+        self, group_id: str, wanted: Iterable[TopicPartition] | None, *, stable: bool
+    ) -> tuple[ErrorCode, dict[TopicPartition, Fetched]]:
+        """Return the committed offsets of a group; `wanted` None: all of them.
+
+        With `stable`, an offset that is being written gets UNSTABLE_OFFSET_COMMIT (KIP-447).
+        """
+        error = self._table.status(group_id, allows_empty_id=True)
+        if error is not ErrorCode.NONE:
+            return error, {}
+        group = self._table.groups.get(group_id)
+        if group is None:
+            return error, dict.fromkeys(wanted or (), Fetched(None))
+        found = {}
+        for key in list(group.offsets) if wanted is None else wanted:
+            if stable and key in group.pending_offsets:
+                found[key] = Fetched(None, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+            else:
+                found[key] = Fetched(group.committed(key))
+        return error, found
+
+    # --- Deletion ----------------------------------------------------------------------------
+
+    def delete(self, group_id: str, keys: Sequence[TopicPartition]) -> tuple[ErrorCode, Errors]:
+        """Handle an OffsetDelete (KIP-496): topics that members consume are kept."""
+        error = self._table.status(group_id)
+        if error is not ErrorCode.NONE:
+            return error, {}
+        group = self._table.groups.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND, {}
+        if group.state is not State.EMPTY and group.protocol_type != CONSUMER:
+            return ErrorCode.NON_EMPTY_GROUP, {}
+        errors: Errors = {}
+        for key in keys:
+            consumed = group.state is not State.EMPTY and group.is_subscribed(key[0])
+            errors[key] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if consumed else ErrorCode.NONE
+        removed = group.remove_offsets([k for k, each in errors.items() if not each])
+        self.deleted += len(removed)
+        self._clean_up(group, removed)
+        return error, errors
+
+    def delete_groups(self, group_ids: Iterable[str]) -> dict[str, ErrorCode]:
+        """Handle a DeleteGroups: return an error for each group. Only empty ones are deleted."""
+        return {group_id: self._delete_group(group_id) for group_id in group_ids}
+
+    def _delete_group(self, group_id: str) -> ErrorCode:
+        error = self._table.status(group_id, allows_empty_id=True)
+        group = self._table.groups.get(group_id)
+        if error is not ErrorCode.NONE or group is None:
+            return error or ErrorCode.GROUP_ID_NOT_FOUND
+        if group.state is not State.EMPTY:
+            return ErrorCode.NON_EMPTY_GROUP
+        removed = group.remove_offsets({**group.offsets, **group.pending_offsets})
+        self.deleted += len(removed)
+        self._clean_up(group, removed)
+        return ErrorCode.NONE
+
+    def remove_partitions(self, keys: Sequence[TopicPartition]) -> None:
+        """Forget the offsets of deleted partitions, in all groups."""
+        for group in list(self._table.groups.values()):
+            removed = group.remove_offsets(keys)
+            if removed:
+                self._clean_up(group, removed)
+
+    def expire(self) -> None:
+        """Remove offsets whose retention has passed, and groups that have nothing left."""
+        for group in list(self._table.groups.values()):
+            expired = self._expired(group)
+            group.remove_offsets(expired)
+            self.expired += len(expired)
+            self._clean_up(group, expired)
+
+    def _expired(self, group: Group) -> list[TopicPartition]:
+        """KIP-211: a group's offsets expire when it has been empty for the retention time.
+
+        Of a consumer group with members, those of topics that none consumes expire. Without a
+        protocol type the client is no member, and each offset counts from its own commit.
+        """
+        since_empty = group.state_since_ms if group.state_since_ms != NEVER else None
+        kept: frozenset[str] = frozenset()
+        if group.protocol_type is None:
+            since_empty = None
+        elif group.state is not State.EMPTY:
+            topics = group.subscribed_topics
+            if group.protocol_type != CONSUMER or group.state is not State.STABLE or topics is None:
+                return []
+            since_empty, kept = None, topics
+        now_ms, retention_ms = self._table.now.wall_ms, self._table.settings.offsets_retention_ms
+        expired = []
+        for key, stored in group.offsets.items():
+            each = stored.committed
+            if key[0] in kept or key in group.pending_offsets:
+                continue
+            since_ms = each.commit_timestamp if since_empty is None else since_empty
+            has_own = each.expire_timestamp != NEVER
+            expires_ms = each.expire_timestamp if has_own else since_ms + retention_ms
+            if now_ms >= expires_ms:
+                expired.append(key)
+        return expired
+
+    def _clean_up(self, group: Group, removed: Sequence[TopicPartition]) -> None:
+        """Write tombstones for removed offsets, and for the group once it has nothing left.
+
+        No acknowledgement is awaited: a lost tombstone is written again when its record expires.
+        """
+        tombstones = [GroupRecord(OffsetKey(group.group_id, *key), None) for key in removed]
+        if group.state is State.EMPTY and not group.has_offsets:
+            self._membership.forget_timers(group)
+            group.enter(State.DEAD, self._table.now.wall_ms)
+            del self._table.groups[group.group_id]
+            if group.generation > 0:  # At 0 the group itself was never written.
+                tombstones.append(GroupRecord(GroupKey(group.group_id), None))
+        if tombstones:
+            self._table.append(group.group_id, tombstones, _ignore, NO_ACKS)
+
+
+def _ignore(_error: ErrorCode, _base_offset: int) -> None:
+    pass
+
+
+def _validate_commit(group: Group, request: Commit) -> ErrorCode:
+    if request.generation < 0 and group.state is State.EMPTY:
+        return ErrorCode.NONE
+    is_member = request.member_id != NO_MEMBER_ID or request.instance_id is not None
+    if request.generation < 0 and not is_member:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = validate_member(group, request.member_id, request.instance_id)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if group.state is State.COMPLETING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def _committed_error(error: ErrorCode) -> ErrorCode:
+    return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if error in _TOO_LARGE else group_error(error)
+
+
+def _record(group_id: str, key: TopicPartition, each: CommittedOffset) -> GroupRecord:
+    value = OffsetValue(
+        each.offset, each.leader_epoch, each.metadata, each.commit_timestamp, each.expire_timestamp
+    )
+    return GroupRecord(OffsetKey(group_id, *key), value)

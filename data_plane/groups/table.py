@@ -1,0 +1,148 @@
+"""The groups of one coordinator, and what it does with requests that cannot be answered at once.
+
+The core has no clock and no I/O. Its caller sets `now` before each call, and afterwards takes the
+effects: answers to waiting requests, and records to append to the log. It reports the result of an
+append with `appended`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from data_plane.groups.group import Group, State
+from data_plane.groups.records import GroupRecord
+from data_plane.groups.timers import Timers
+
+ALL_IN_SYNC: Final = -1
+NO_ACKS: Final = 0
+# The result of an append: its error and the offset of its first record (-1 with an error).
+Then = Callable[[ErrorCode, int], None]
+
+
+class Moment(NamedTuple):
+    """A time: `wall_ms` for timestamps, `steady_ms` for timeouts."""
+
+    wall_ms: int
+    steady_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    """The configurations of the coordinator, under Kafka's names."""
+
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3_000
+    max_size: int = 2_147_483_647
+    offset_metadata_max_bytes: int = 4_096
+    offsets_retention_ms: int = 7 * 24 * 3_600_000
+    commit_acks: int = ALL_IN_SYNC
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer the request with this ticket."""
+
+    ticket: object
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Append one batch to a partition of `__consumer_offsets`, then call `appended`."""
+
+    id: int
+    partition: int
+    records: Sequence[GroupRecord]
+    acks: int
+
+
+Effect = Answer | Append
+
+
+class GroupTable:
+    """All groups whose coordinator is this broker, timers, and effects to be taken."""
+
+    def __init__(
+        self, settings: GroupSettings, partition_of: Callable[[str], int], now: Moment
+    ) -> None:
+        self.settings = settings
+        self.partition_of = partition_of  # of `__consumer_offsets`, for a group id
+        self.now = now
+        self.timers = Timers()
+        self.groups: dict[str, Group] = {}
+        self.owned: set[int] = set()  # partitions whose groups are loaded
+        self.loading: dict[int, int] = {}  # partitions with the leader epoch of their load
+        self._effects: list[Effect] = []
+        self._waiting: dict[int, Then] = {}
+        self._ids = count()
+
+    def status(self, group_id: str, *, allows_empty_id: bool = False) -> ErrorCode:
+        """Return why this broker cannot answer for a group now; NONE when it can.
+
+        The empty group id stores offsets of clients that name no group; it has no members.
+        """
+        if not group_id and not allows_empty_id:
+            return ErrorCode.INVALID_GROUP_ID
+        partition = self.partition_of(group_id)
+        if partition in self.loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if partition not in self.owned:
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.NONE
+
+    def get_or_create(self, group_id: str) -> Group:
+        """Return the group; a new one is Empty."""
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self.groups[group_id] = Group(group_id, state_since_ms=self.now.wall_ms)
+        return group
+
+    def answer(self, ticket: object, result: Any) -> None:
+        """Answer a request."""
+        self._effects.append(Answer(ticket, result))
+
+    def append(
+        self, group_id: str, records: Sequence[GroupRecord], then: Then, acks: int | None = None
+    ) -> None:
+        """Append records about a group; `then` gets the result."""
+        partition = self.partition_of(group_id)
+        if partition not in self.owned:
+            then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+            return
+        append_id = next(self._ids)
+        self._waiting[append_id] = then
+        wanted = self.settings.commit_acks if acks is None else acks
+        self._effects.append(Append(append_id, partition, records, wanted))
+
+    def appended(self, append_id: int, error: ErrorCode, base_offset: int = -1) -> None:
+        """Report the result of an Append."""
+        self._waiting.pop(append_id)(error, base_offset)
+
+    def take_effects(self) -> list[Effect]:
+        """Return the effects since the last call, in the order in which they are to be done."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    def count(self, state: State) -> int:
+        """Return how many groups are in a state."""
+        return sum(group.state is state for group in self.groups.values())
+
+
+def group_error(error: ErrorCode) -> ErrorCode:
+    """Return what a client sees of a failed append: Kafka's translation for both record types."""
+    match error:
+        case (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            | ErrorCode.NOT_ENOUGH_REPLICAS
+            | ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        ):
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        case ErrorCode.NOT_LEADER_OR_FOLLOWER | ErrorCode.KAFKA_STORAGE_ERROR:
+            return ErrorCode.NOT_COORDINATOR
+        case _:
+            return error

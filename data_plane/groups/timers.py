@@ -1,0 +1,58 @@
+"""Deadlines by key, without a clock: the caller says what time it is."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from itertools import count
+
+Action = Callable[[], None]
+
+
+@dataclass(slots=True)
+class _Deadline:
+    at_ms: int
+    action: Action
+    queued_at_ms: int  # the entry in the heap; it may be earlier than `at_ms`
+
+
+class Timers:
+    """At most one deadline for each key; setting it again replaces it."""
+
+    def __init__(self) -> None:
+        self._deadlines: dict[Hashable, _Deadline] = {}
+        self._queue: list[tuple[int, int, Hashable]] = []
+        self._sequence = count()
+
+    def set(self, key: Hashable, at_ms: int, action: Action) -> None:
+        """Run `action` at `at_ms`, and not what was set for `key` before."""
+        known = self._deadlines.get(key)
+        if known is not None and known.queued_at_ms <= at_ms:
+            # Heartbeats only ever move a deadline back: no new entry for each of them.
+            known.at_ms, known.action = at_ms, action
+            return
+        self._deadlines[key] = _Deadline(at_ms, action, at_ms)
+        heapq.heappush(self._queue, (at_ms, next(self._sequence), key))
+
+    def cancel(self, key: Hashable) -> None:
+        """Forget the deadline of `key`, if there is one."""
+        self._deadlines.pop(key, None)
+
+    def next_at_ms(self) -> int | None:
+        """Return a time at which `run_due` should be called; None without deadlines."""
+        return self._queue[0][0] if self._queue else None
+
+    def run_due(self, now_ms: int) -> None:
+        """Run every action whose time has come, in the order of their deadlines."""
+        while self._queue and self._queue[0][0] <= now_ms:
+            queued_at_ms, _, key = heapq.heappop(self._queue)
+            deadline = self._deadlines.get(key)
+            if deadline is None or deadline.queued_at_ms != queued_at_ms:
+                continue
+            if deadline.at_ms > now_ms:
+                deadline.queued_at_ms = deadline.at_ms
+                heapq.heappush(self._queue, (deadline.at_ms, next(self._sequence), key))
+                continue
+            del self._deadlines[key]
+            deadline.action()

@@ -1,0 +1,311 @@
+"""Runs a script of requests against the group coordinator and writes down what happens.
+
+A script is a list of blocks: a command, `----`, and what the coordinator does. Commands name
+requests by what they ask for; a request that waits is answered in a later block, under its own
+name. `python -m tests.unit.data_plane.groups.group_scripts` rewrites the answers of every script:
+the difference is what gets reviewed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from data_plane.groups.coordinator import GroupCoordinator
+from data_plane.groups.group import NO_GENERATION, CommittedOffset, Group
+from data_plane.groups.loading import Replay
+from data_plane.groups.membership import Join, Joined, Leaving, Sync, Synced, Unanswered
+from data_plane.groups.offsets import Commit, Fetched
+from data_plane.groups.records import GroupKey, GroupRecord, GroupValue, OffsetValue
+from data_plane.groups.table import Append, GroupSettings, Moment
+
+SCRIPTS = Path(__file__).parent / "scripts"
+GROUP = "g"
+
+
+class Script:
+    """A coordinator of one partition, whose log takes records when the script says so."""
+
+    def __init__(self) -> None:
+        self._wall_ms = 1_000_000
+        self._start(GroupSettings())
+        self._lead()
+
+    def _start(self, settings: GroupSettings) -> None:
+        uuids = count(1)
+        self._core = GroupCoordinator(
+            settings,
+            partition_of=lambda _group_id: 0,
+            new_uuid=lambda: str(next(uuids)),
+            now=Moment(self._wall_ms, self._wall_ms),
+        )
+        self._appends: list[tuple[Append, int]] = []  # with offsets; not yet on all replicas
+        self._log: dict[int, Sequence[GroupRecord]] = {}
+        self._epoch = 0
+
+    def _lead(self) -> None:
+        self._core.ownership.begin_loading(0, self._epoch)
+        self._core.ownership.finish_loading(0, self._epoch, ())
+
+    def run(self, line: str) -> list[str]:
+        """Execute one command; return what happened."""
+        verb, *words = line.split()
+        plain = [word for word in words if "=" not in word]
+        named = dict(word.split("=", 1) for word in words if "=" in word)
+        ticket = named.pop("as", " ".join([verb, *plain]))
+        said = getattr(self, verb.replace("-", "_"))(ticket, plain, named)
+        return [*said, *self._effects()] or ["ok"]
+
+    def _effects(self) -> list[str]:
+        lines = []
+        for effect in self._core.table.take_effects():
+            if isinstance(effect, Append):
+                lines += [f"append {_record(each)}" for each in effect.records]
+                offset = len(self._log)
+                self._log[offset] = effect.records
+                if effect.acks:
+                    self._appends.append((effect, offset))
+                else:
+                    self._core.table.appended(effect.id, ErrorCode.NONE, offset)
+            else:
+                lines.append(f"{effect.ticket}: {_result(effect.result)}")
+        return lines
+
+    # --- Commands ----------------------------------------------------------------------------
+
+    def settings(self, _ticket, _plain, named):
+        self._start(GroupSettings(**{name: int(value) for name, value in named.items()}))
+        self._lead()
+        return []
+
+    def join(self, ticket, plain, named):
+        version = int(named.get("version", 9))
+        instance = named.get("instance")
+        protocols = named.get("protocols", "range").split(",")
+        self._core.membership.join(
+            ticket,
+            Join(
+                group_id=named.get("group", GROUP),
+                member_id=plain[0] if plain else "",
+                instance_id=instance,
+                needs_known_id=version >= 4 and instance is None,
+                may_skip_assignment=version >= 9,
+                client_id="c",
+                client_host="/127.0.0.1",
+                rebalance_timeout_ms=int(named.get("rebalance", 60_000)),
+                session_timeout_ms=int(named.get("session", 10_000)),
+                protocol_type=named.get("type", "consumer"),
+                protocols=tuple((name, _subscription(named)) for name in protocols if name),
+            ),
+        )
+        return []
+
+    def sync(self, ticket, plain, named):
+        pairs = (each.split(":") for each in named.get("assign", "").split(",") if each)
+        self._core.membership.sync(
+            ticket,
+            Sync(
+                group_id=named.get("group", GROUP),
+                generation=int(named.get("generation", 1)),
+                member_id=plain[0] if plain else "",
+                instance_id=named.get("instance"),
+                protocol_type=named.get("type"),
+                protocol=named.get("protocol"),
+                assignments={member: value.encode() for member, value in pairs},
+            ),
+        )
+        return []
+
+    def heartbeat(self, _ticket, plain, named):
+        generation = int(named.get("generation", 1))
+        group_id = named.get("group", GROUP)
+        error = self._core.membership.heartbeat(
+            group_id, generation, plain[0], named.get("instance")
+        )
+        return [error.name]
+
+    def leave(self, _ticket, plain, named):
+        leaving = [Leaving(member, named.get("instance")) for member in plain]
+        if not plain:
+            leaving = [Leaving("", named["instance"])]
+        error, members = self._core.membership.leave(named.get("group", GROUP), leaving)
+        return [error.name] if error else [f"{m.member_id}: {each.name}" for m, each in members]
+
+    def commit(self, ticket, plain, named):
+        now_ms = self._core.table.now.wall_ms
+        offsets = {}
+        for word in plain:
+            key, _, offset = word.partition(":")
+            expires = int(named["expires"]) if "expires" in named else -1
+            offsets[_key(key)] = CommittedOffset(
+                int(offset), -1, named.get("metadata", ""), now_ms, expires
+            )
+        self._core.offsets.commit(
+            ticket,
+            Commit(
+                group_id=named.get("group", GROUP),
+                generation=int(named.get("generation", NO_GENERATION)),
+                member_id=named.get("member", ""),
+                instance_id=named.get("instance"),
+                offsets=offsets,
+            ),
+        )
+        return []
+
+    def fetch(self, _ticket, plain, named):
+        wanted = [_key(word) for word in plain] if plain else None
+        error, found = self._core.offsets.fetch(
+            named.get("group", GROUP), wanted, stable="stable" in named
+        )
+        if error:
+            return [error.name]
+        return [f"{_name(key)} {_fetched(each)}" for key, each in found.items()] or ["nothing"]
+
+    def delete_offsets(self, _ticket, plain, _named):
+        error, errors = self._core.offsets.delete(GROUP, [_key(word) for word in plain])
+        return [error.name] if error else [f"{_name(k)}: {e.name}" for k, e in errors.items()]
+
+    def delete_groups(self, _ticket, plain, _named):
+        errors = self._core.offsets.delete_groups(plain)
+        return [f"{group}: {error.name}" for group, error in errors.items()]
+
+    def delete_topic(self, _ticket, plain, _named):
+        self._core.offsets.remove_partitions([_key(word) for word in plain])
+        return []
+
+    def expire(self, _ticket, _plain, _named):
+        self._core.offsets.expire()
+        return []
+
+    def describe(self, _ticket, plain, _named):
+        error, group = self._core.describe(plain[0] if plain else GROUP)
+        if error:
+            return [error.name]
+        return ["Dead" if group is None else _described(group)]
+
+    def list(self, _ticket, _plain, named):
+        split = {name: value.split(",") for name, value in named.items()}
+        error, groups = self._core.list_groups(split.get("states", []), split.get("types", []))
+        listed = [f"{each.group_id} {each.state.value}" for each in groups]
+        return [error.name, *listed] if error else listed or ["nothing"]
+
+    def wait(self, _ticket, plain, _named):
+        """Let time pass, one deadline after the other."""
+        end = self._core.table.now.steady_ms + int(plain[0])
+        lines = []
+        while True:
+            next_ms = self._core.table.timers.next_at_ms()
+            at = end if next_ms is None or next_ms > end else next_ms
+            self._core.table.now = Moment(at, at)
+            self._core.run_due()
+            lines += self._effects()
+            if at == end:
+                return lines
+
+    def written(self, _ticket, plain, _named):
+        """The replicas in sync have the oldest batch, or its append has failed."""
+        append, offset = self._appends.pop(0)
+        error = ErrorCode[plain[0]] if plain else ErrorCode.NONE
+        if error:
+            self._log[offset] = ()
+        self._core.table.appended(append.id, error, -1 if error else offset)
+        return []
+
+    def resign(self, _ticket, _plain, _named):
+        self._core.ownership.resign(0)
+        return []
+
+    def elected(self, _ticket, _plain, _named):
+        self._epoch += 1
+        self._core.ownership.begin_loading(0, self._epoch)
+        return []
+
+    def loaded(self, _ticket, _plain, named):
+        replay = Replay()
+        for offset, records in self._log.items():
+            for record in records:
+                replay.apply(record, offset)
+        epoch = int(named.get("epoch", self._epoch))
+        done = self._core.ownership.finish_loading(0, epoch, replay.groups())
+        return [] if done else ["too late"]
+
+
+def _subscription(named: dict[str, str]) -> bytes:
+    topics = [each for each in named.get("topics", "t").split(",") if each]
+    names = b"".join(len(each).to_bytes(2, "big") + each.encode() for each in topics)
+    return b"\0\1" + len(topics).to_bytes(4, "big") + names
+
+
+def _key(word: str) -> tuple[str, int]:
+    topic, _, partition = word.rpartition("-")
+    return topic, int(partition)
+
+
+def _name(key: tuple[str, int]) -> str:
+    return f"{key[0]}-{key[1]}"
+
+
+def _fetched(each: Fetched) -> str:
+    if each.error:
+        return each.error.name
+    return "none" if each.committed is None else str(each.committed.offset)
+
+
+def _described(group: Group) -> str:
+    members = " ".join(f"{m.member_id}:{m.assignment.decode()}" for m in group.members.values())
+    return f"{group.state.value} {group.protocol_type} {group.protocol} [{members}]"
+
+
+def _record(record: GroupRecord) -> str:
+    match record.key, record.value:
+        case GroupKey(group), GroupValue() as value:
+            members = " ".join(f"{m.member_id}:{m.assignment.decode()}" for m in value.members)
+            return f"group {group} generation {value.generation} [{members}]"
+        case GroupKey(group), _:
+            return f"tombstone of group {group}"
+        case key, OffsetValue() as value:
+            return f"offset {key.group} {key.topic}-{key.partition} {value.offset}"
+        case key, _:
+            return f"tombstone of offset {key.group} {key.topic}-{key.partition}"
+
+
+def _result(result: object) -> str:
+    match result:
+        case Unanswered():
+            return "never answered"
+        case Joined(error=error) if error:
+            return f"{error.name} member {result.member_id or 'none'}"
+        case Joined():
+            members = " ".join(each.member_id for each in result.members)
+            skips = ", skips the assignment" if result.skip_assignment else ""
+            return (
+                f"member {result.member_id} of generation {result.generation}, {result.protocol},"
+                f" leader {result.leader} [{members}]{skips}"
+            )
+        case Synced():
+            return result.error.name if result.error else f"assigned '{result.assignment.decode()}'"
+        case dict():
+            return ", ".join(f"{_name(key)} {error.name}" for key, error in result.items())
+    raise AssertionError(result)
+
+
+def run_script(path: Path) -> str:
+    """Return the script with its answers replaced by what really happens."""
+    script = Script()
+    blocks = []
+    for block in path.read_text().strip().split("\n\n"):
+        lines = block.splitlines()
+        comments = [line for line in lines if line.startswith("#")]
+        command = next((line for line in lines if not line.startswith("#")), None)
+        if command is None:
+            blocks.append(block)
+            continue
+        blocks.append("\n".join([*comments, command, "----", *script.run(command)]))
+    return "\n\n".join(blocks) + "\n"
+
+
+if __name__ == "__main__":
+    for each in sorted(SCRIPTS.glob("*.txt")):
+        each.write_text(run_script(each))
