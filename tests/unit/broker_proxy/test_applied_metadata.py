@@ -73,8 +73,8 @@ async def test_catching_up_is_retried_after_a_lost_connection() -> None:
 
 
 def test_membership_is_current_after_an_update_lists_the_registered_broker() -> None:
-    touch = [True]
-    membership = Membership(2, lambda: touch[0])
+    connected = [True]
+    membership = Membership(2, lambda: connected[0])
     assert not membership.is_current
     membership.update_applied({1, 2}, membership.generation)
     assert not membership.is_current  # not registered
@@ -83,9 +83,9 @@ def test_membership_is_current_after_an_update_lists_the_registered_broker() -> 
     before = membership.generation
     membership.update_applied({1, 2}, before)
     assert membership.is_current
-    touch[0] = False
+    connected[0] = False
     assert not membership.is_current
-    touch[0] = True
+    connected[0] = True
     membership.lost()
     assert not membership.is_current
     membership.registered()

@@ -227,7 +227,7 @@ async def test_internal_topics_are_created_as_the_broker_with_their_own_configs(
     ]
 
 
-async def test_metadata_creates_no_topic_without_create() -> None:
+async def test_metadata_creates_no_topic_without_the_right_create() -> None:
     may = authorize_every_client(lambda right, _type, name: right != "CREATE" or name == "allowed")
 
     setup, broker = Setup(waits=True), CoordinatingBroker()

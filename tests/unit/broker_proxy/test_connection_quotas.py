@@ -60,7 +60,7 @@ def test_an_address_override_raises_or_lowers_the_limit() -> None:
 
 
 def test_the_inter_broker_listener_is_exempt_from_max_connections() -> None:
-    """Its connections count, so others may have to close."""
+    """Its connections count, so connections of other listeners may have to close."""
     broker = Broker(max_connections="2")
     broker.connect(2)
     assert not broker.quotas.has_slot(OUTSIDE)

@@ -1,6 +1,7 @@
 """connection_creation_rate of an address.
 
-At 1 a second a live Kafka 3.9.1 admitted ten connections and held the others for a second.
+With a rate of 1 per second a live Kafka 3.9.1 accepted ten connections at once and delayed each
+further one by a second.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Broker:
         return [self.rates.delay_ms(address) for _ in range(count)]
 
 
-def test_connections_of_ten_seconds_are_admitted_at_once_and_the_others_held() -> None:
+def test_connections_of_ten_seconds_are_accepted_at_once_and_others_are_delayed() -> None:
     broker = Broker(**{"10.0.0.1": "1"})
     assert broker.connect(13) == [None] * 10 + [1000] * 3
 
@@ -55,7 +56,7 @@ def test_addresses_are_parsed_as_in_java_and_host_names_have_no_effect() -> None
     assert broker.connect(1, "::1") == [None]
 
 
-def test_the_number_of_held_connections_is_bounded() -> None:
+def test_the_number_of_delayed_connections_is_bounded() -> None:
     broker = Broker(**{"<default>": "0"})
     broker.rates.kept_waiting = 1_000
     assert broker.connect(1) == [0]

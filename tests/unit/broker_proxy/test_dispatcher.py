@@ -339,14 +339,14 @@ async def test_a_drafted_listener_wraps_the_whole_request() -> None:
     assert [each.request_data for each in broker.link.sent] == [sent.body]
 
 
-async def test_a_split_request_without_a_rest_is_not_forwarded() -> None:
+async def test_a_split_request_with_only_local_resources_is_not_forwarded() -> None:
     broker = Broker()
     assert await _altered(broker, "a") == [("a", 42)]
     assert broker.link.sent == []
     assert broker.counts()["num_messages_redirected_count"] == 0
 
 
-async def test_a_failed_rest_keeps_the_local_results() -> None:
+async def test_an_error_of_the_forwarded_part_keeps_the_local_results() -> None:
     assert await _altered(Broker(EnvelopeReply(31, None, 0)), "a", "b") == [("a", 42), ("b", -1)]
 
 

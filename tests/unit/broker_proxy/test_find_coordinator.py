@@ -58,7 +58,9 @@ def test_partition_of_a_key_is_the_absolute_java_hash(
 
 
 @pytest.mark.parametrize("version", range(7))
-async def test_find_coordinator_requests_a_missing_internal_topic(version: int) -> None:
+async def test_find_coordinator_requests_the_creation_of_a_missing_internal_topic(
+    version: int,
+) -> None:
     broker = CoordinatingBroker()
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key="g", coordinator_keys=["g", "h"])
@@ -78,7 +80,7 @@ async def test_find_coordinator_requests_a_missing_internal_topic(version: int) 
 async def test_find_coordinator_returns_the_leader_of_the_keys_partition(
     version: int, key_type: int, topic: str
 ) -> None:
-    """ "g" is in partition 3 of 4, "h" in partition 0."""
+    """The key "g" is in partition 3 of 4, the key "h" in partition 0."""
     broker = CoordinatingBroker()
     broker.create(topic, (2,), (1,), (1,), (3,))
     api, requested = an_api(broker)

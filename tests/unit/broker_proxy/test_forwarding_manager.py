@@ -108,7 +108,7 @@ async def test_an_envelope_has_every_field_of_the_request() -> None:
 
 
 async def test_a_resend_keeps_the_identity() -> None:
-    """A broken channel, then NOT_CONTROLLER, then the next controller's reply."""
+    """The channel breaks. The next controller replies NOT_CONTROLLER, then with the response."""
     broker = Broker()
     first, second = ScriptedLink(ChannelClosedError("gone")), ScriptedLink(MOVED, DONE)
     broker.target(first)

@@ -165,7 +165,7 @@ async def test_metadata_omits_a_leader_without_the_clients_listener(
     assert [b.node_id for b in answer.brokers] == ([2, 3, 1] if listener == "OUTER" else [2, 1])
 
 
-async def test_metadata_shows_dead_brokers_by_version() -> None:
+async def test_metadata_reports_dead_brokers_as_each_version_does_in_kafka() -> None:
     api = Metadata(view(an_image(live=(1, 2))))
     answer = await answered(api, request_for("led", "third"))
     led, third = (t.partitions[0] for t in answer.topics)
@@ -265,7 +265,7 @@ async def listed(ranges: Mapping[int, tuple[int, int]]) -> list[tuple[int, int, 
     return [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys]
 
 
-async def test_api_versions_lists_the_dialects_apis_and_notes_the_software() -> None:
+async def test_api_versions_lists_the_dialects_apis_and_records_the_software() -> None:
     api = ApiVersions(TABLES, lambda: 0)
     request = request_of(18, 3)
     await api.handle(request, ApiVersionsRequest("librdkafka", "2.14.0-rc1"))

@@ -201,7 +201,7 @@ def test_credentials_tokens_and_logins_are_hidden(key: int, request_: Any, respo
 def test_sensitive_config_values_are_hidden(
     api: Any, resource_type: int, name: str, hidden: bool
 ) -> None:
-    """So are values of unknown names, which may be mistyped."""
+    """Values of unknown configs are hidden too: the name may be a misspelled sensitive one."""
     config = api.AlterableConfig(name=name, value="v")
     resource = api.AlterConfigsResource(resource_type, "r", [config])
     request = (

@@ -58,7 +58,7 @@ def test_a_request_counts_until_its_response() -> None:
     assert memory.used == 8 * MB
 
 
-def test_nothing_large_is_read_while_whole_requests_take_all_memory() -> None:
+def test_no_large_frame_is_read_while_whole_requests_take_all_memory() -> None:
     memory = exhausted()
     memory.update("d", Held(whole=LIMIT))
     assert not memory.may_read("a")
@@ -74,7 +74,7 @@ def test_readers_wait_in_the_order_in_which_their_frames_began() -> None:
     assert memory.may_read("b")
 
 
-def test_as_many_are_released_as_there_is_room_for() -> None:
+def test_waiting_readers_are_released_as_far_as_there_is_room() -> None:
     memory = exhausted()
     memory.update("d", large(1))
     waiting = [name for name in ("b", "c", "d") if not memory.may_read(name)]

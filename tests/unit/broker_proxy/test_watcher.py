@@ -1,4 +1,4 @@
-"""The broker session follows the controller, also through changes between two reads."""
+"""The broker session follows the controller, even if it changes between two reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTROLLER = ControllerAddress(2, ADDRESS)
 
 
 class Session:
-    """Has /controller; the node's znode is created right after the first read of it."""
+    """/controller exists. The znode of its node is created right after its first read."""
 
     def __init__(self) -> None:
         self.znodes = {ControllerZnode.path: ControllerZnode.encode(2, 0)}

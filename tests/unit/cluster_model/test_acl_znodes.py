@@ -36,7 +36,7 @@ def recorded() -> dict[str, bytes | None]:
 
 
 def test_recorded_znodes_round_trip() -> None:
-    """ACLs of every resource type, and all notifications."""
+    """The recording has ACLs of every resource type, and notifications."""
     parents = {path: kind for *kind, path in AclZnode.parents()}
     rules = changes = 0
     for path, data in recorded().items():
@@ -130,7 +130,7 @@ def test_notifications_of_other_writers_are_decoded() -> None:
         ("😀", False),
     ],
 )
-def test_znode_names(name: str, valid: bool) -> None:
+def test_a_znode_name_is_valid_if_zookeeper_accepts_it(name: str, valid: bool) -> None:
     """ZooKeeper closes the session for some invalid names."""
     assert is_valid_znode_name(name) is valid
 

@@ -92,8 +92,8 @@ def test_broker_id_and_node_id_are_the_same() -> None:
         BrokerConfig.from_properties({"node.id": "4", "broker.id": "5"})
 
 
-def test_the_memory_for_requests_holds_the_largest_request() -> None:
-    """Kafka's text, recorded live."""
+def test_queued_max_request_bytes_is_not_below_socket_request_max_bytes() -> None:
+    """The text of the error is from a live Kafka."""
     properties = {"socket.request.max.bytes": "1000", "queued.max.request.bytes": "1000"}
     assert BrokerConfig.from_properties(properties).long("queued.max.request.bytes") == 1000
     with pytest.raises(InvalidBrokerConfigError) as rejected:
@@ -104,7 +104,7 @@ def test_the_memory_for_requests_holds_the_largest_request() -> None:
 
 
 def test_layers_have_precedence_and_hide_synonyms() -> None:
-    """Recorded live."""
+    """The expected values are from a live Kafka."""
     static = BrokerConfig.from_properties({"broker.id": "1", "log.retention.hours": "5"})
     config = EffectiveBrokerConfig.of(
         static, {"log.retention.ms": "456"}, {"log.retention.ms": "123"}
@@ -138,7 +138,7 @@ def test_custom_and_secret_values_are_hidden() -> None:
 
 
 def test_the_cluster_default_lists_only_its_own_configs() -> None:
-    """Recorded live."""
+    """The expected values are from a live Kafka."""
     config = EffectiveBrokerConfig.of(
         BrokerConfig.from_properties({"num.io.threads": "4"}),
         {"compression.type": "lz4", "my.default": "5"},
@@ -207,7 +207,7 @@ def test_bridgehead_configs_have_defaults_and_listener_values() -> None:
     assert configured.metadata_controller_id("PLAINTEXT") == "self"
 
 
-def test_own_configs_are_not_listed() -> None:
+def test_bridgeheads_own_configs_are_not_listed() -> None:
     """`bridgehead up` adds them to the properties file; a client sees a Kafka broker's list."""
     own = {
         "bridgehead.grpc.key": "/key.pem",

@@ -188,7 +188,7 @@ def test_the_image_equals_the_loaded_znodes(
 
 
 async def test_invalid_configs_count_as_none_and_can_be_replaced() -> None:
-    """As in Kafka. The znode exists, so the write sets it at its version."""
+    """As in Kafka. The znode exists, so the next write sets it at the znode's version."""
     resource = ConfigResource("topics", "t")
 
     async def read(reads: Sequence[Read]) -> list[ReadResult]:

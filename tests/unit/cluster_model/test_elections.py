@@ -41,7 +41,12 @@ REACTIONS = {
         False,
         (NO_LEADER, (1,), False),
     ),
-    "the same, unclean": (state(1, (1,)), {2, 3}, True, (2, (2,), True)),
+    "only replicas outside the ISR are live, unclean enabled": (
+        state(1, (1,)),
+        {2, 3},
+        True,
+        (2, (2,), True),
+    ),
     "offline, unclean enabled": (state(NO_LEADER, (1,)), {3}, True, (3, (3,), True)),
     "recovered from unclean": (state(3, (3,), recovering=True), {3}, True, (3, (3,), False)),
 }
@@ -68,7 +73,7 @@ def test_a_partition_reacts_to_the_live_brokers(name: str) -> None:
 def test_reactions_keep_the_invariants_and_converge(
     isr: set[int], live: set[int], led: bool, unclean: bool
 ) -> None:
-    """Leaders are live and in sync; unclean leaders need permission."""
+    """A leader is live and in the ISR. One from outside the ISR needs unclean election."""
     assignment = (4, 2, 1, 3)
     members = tuple(replica for replica in assignment if replica in isr)
     before = state(members[0] if led else NO_LEADER, members)

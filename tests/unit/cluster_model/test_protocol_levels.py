@@ -29,7 +29,7 @@ def test_levels_are_parsed_as_in_kafka(text: str, level: str | None) -> None:
     assert level_of(text) == level
 
 
-def test_levels_before_the_bridge() -> None:
+def test_the_levels_below_the_bridge_release_end_with_3_3() -> None:
     below = [level for level in LEVELS if is_below_the_bridge(level)]
     assert below == list(LEVELS[: LEVELS.index(BRIDGE)])
     assert below[-1] == "3.3-IV3"

@@ -69,7 +69,9 @@ def test_create_acls_writes_each_pattern_once_in_request_order() -> None:
     assert [decided.records for decided in again.elements] == [(), ()]
 
 
-def test_create_acls_fails_a_pattern_with_an_invalid_acl_and_everything_for_a_filter_type() -> None:
+def test_create_acls_fails_a_pattern_with_an_invalid_acl_and_all_for_a_filters_pattern_type() -> (
+    None
+):
     """A principal without a type and an impossible znode name are invalid. 1 and 2 are ANY and MATCH."""
     rows = ("orders", "User:alice"), ("orders", "alice"), ("a\nb", "User:x"), ("fine", "User:x")
     response, image, _ = executed(CreateAcls(True), creating(*rows), MetadataImage())

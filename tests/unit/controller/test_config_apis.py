@@ -93,7 +93,7 @@ def test_broker_configs_are_stored_by_id_or_default() -> None:
 
 
 def test_passwords_are_not_stored_in_clear_text() -> None:
-    """With a secret the error is ours, because encryption is not implemented."""
+    """With password.encoder.secret the error is not Kafka's: encryption is not implemented."""
     check("""
     > set 4:1 listener.name.plaintext.ssl.keystore.password=hush
     4:1: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=BROKER, name='1'): Password encoder secret not configured"

@@ -1,4 +1,4 @@
-"""With bridgehead.metadata.blocking=cluster a success waits until every live broker has it."""
+"""With bridgehead.metadata.blocking=cluster a success waits until all live brokers applied it."""
 
 from __future__ import annotations
 

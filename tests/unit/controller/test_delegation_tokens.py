@@ -240,7 +240,7 @@ def test_an_expired_token_can_only_be_removed() -> None:
 
 
 def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
-    """A period of 0 expires it now. It stays until the controller removes it."""
+    """A period of 0 expires the token now. It stays until the controller removes it."""
     cluster = Cluster()
     answer = cluster.issue()
     for period_ms, left_ms in ((1000, 1000), (30 * DAY, 7 * DAY), (0, 0)):

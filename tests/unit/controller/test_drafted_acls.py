@@ -79,7 +79,7 @@ async def test_list_acls_filters_by_principal_and_resource() -> None:
 
 @pytest.mark.parametrize("rights", NOT_ALL, ids=CLUSTER_OPERATIONS)
 async def test_list_acls_shows_a_client_its_own_allowing_acls(rights: Any) -> None:
-    """Other ACLs need All on the cluster, which is every operation on it."""
+    """To list other ACLs, the client needs every operation on the cluster (All)."""
     own = await listed(rights, principal="User:a")
     assert own == {(2, "orders", "User:a", READ), (3, "g", "User:a", READ)}
     nothing = everything_but(*(f"{operation} CLUSTER" for operation in CLUSTER_OPERATIONS))

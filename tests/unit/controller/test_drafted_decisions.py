@@ -148,7 +148,7 @@ def test_a_policys_rejection_is_a_violation_only_where_the_version_has_the_code(
 @pytest.mark.parametrize("verb", ["set", "replace"])
 @pytest.mark.parametrize("dry", ["", " dry"])
 def test_the_controller_alters_the_configs_of_any_registered_broker(verb: str, dry: str) -> None:
-    """KIP-590: the request arrives as the client sent it. In releases its broker has checked it."""
+    """KIP-590: the request arrives unchecked. In releases the receiving broker has checked it."""
     written = "" if dry else "\n      configs brokers/{} log.cleaner.threads=2"
     check(f"""
     > {verb} 4:1 log.cleaner.threads=2 / 4:2 log.cleaner.threads=2{dry} drafted

@@ -17,7 +17,7 @@ WRITTEN = {"log.cleaner.threads": "2"}
 
 
 async def test_caught_up_waits_until_the_image_has_the_change() -> None:
-    """The first read fails with its connection."""
+    """The first read fails, because its connection is lost."""
     term, znodes, broken = Term(), Znodes(**WRITTEN), [True]
 
     async def read(reads: Sequence[Read]) -> list[ReadResult]:

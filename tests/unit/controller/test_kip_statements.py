@@ -174,8 +174,8 @@ def test_one_request_is_a_batch_with_an_outcome_for_each_topic() -> None:
     """)
 
 
-def test_numbers_are_placed_over_all_brokers() -> None:
-    """KIP-4: as many partitions and replicas as requested, each broker at most once."""
+def test_partitions_and_replicas_are_placed_over_all_brokers() -> None:
+    """KIP-4: as many as requested. A partition has at most one replica on a broker."""
     cluster = check("> create t partitions=6 rf=2 dry\nt: NONE")
     (decided,) = cluster.decide("create t partitions=6 rf=2").elements
     record = decided.records[0]

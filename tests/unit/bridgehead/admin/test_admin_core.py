@@ -82,7 +82,7 @@ def answering(
 
 @pytest.fixture
 def world() -> World:
-    """Every broker creates topics only as the controller, as without forwarding."""
+    """Brokers without forwarding: each creates topics only while it is the controller."""
     world = World()
     for broker in world.brokers.values():
         broker.handlers[CREATE] = as_controller(world, broker.id)
@@ -173,7 +173,7 @@ def test_an_error_after_a_lost_response_is_marked_as_resent(world: World) -> Non
 
 
 def test_without_a_response_the_request_is_resent_on_another_connection(world: World) -> None:
-    """KIP-117's request.timeout.ms. The old connection is closed, as responses come in order."""
+    """KIP-117's request.timeout.ms. The old connection is closed, because responses keep order."""
     world.run(creation("a")).get()
     world.new_lines()
     answers = iter([None, answering()])
@@ -245,7 +245,7 @@ def test_elements_over_the_quota_are_resent_after_the_throttle_time(world: World
     assert world.now_ms == 900
 
 
-def test_a_quota_that_outlasts_the_call_is_the_elements_error(world: World) -> None:
+def test_an_element_fails_if_the_throttle_time_exceeds_the_calls_timeout(world: World) -> None:
     over = ErrorCode.THROTTLING_QUOTA_EXCEEDED
     world.everywhere(CREATE, answering(lambda _: over, 90_000))
     error = world.run(creation("a")).get()["a"]
@@ -329,7 +329,7 @@ def test_api_versions_is_resent_in_a_version_that_the_broker_has(world: World) -
         ({CREATE: (8, 9)}, topics.NO_CREATE_FLAGS, "in the versions 8 to 9; the client needs one"),
     ],
 )
-def test_an_unsupported_version_names_api_broker_and_range(
+def test_the_error_for_an_unsupported_version_names_api_broker_and_range(
     world: World, ranges: dict[int, tuple[int, int]], flags: CreateTopicsFlags, text: str
 ) -> None:
     basic = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
@@ -496,7 +496,7 @@ def test_a_topic_has_counts_or_assignments(world: World) -> None:
 
 
 def test_topics_are_deleted_with_and_without_waiting(world: World) -> None:
-    """KIP-4 §Delete Topics Request 7: with a timeout of 0, a timeout means that it has begun."""
+    """KIP-4 §Delete Topics Request 7: with timeout 0, REQUEST_TIMED_OUT means that it has begun."""
 
     def answer(request: Any, version: int) -> DeleteTopicsResponse:
         names = [each.name for each in request.topics]
@@ -525,7 +525,7 @@ def test_a_try_is_a_value_or_an_error() -> None:
 
 
 def described(world: World) -> None:
-    """Metadata with an external, an internal and a forbidden topic."""
+    """Answer Metadata with an external, an internal and a forbidden topic."""
     partition = MetadataResponsePartition(0, 0, 2, -1, [2, 9], [2])
 
     def answer(request: Any, version: int) -> Any:
@@ -555,7 +555,7 @@ def test_internal_topics_are_listed_with_their_flag(world: World) -> None:
     assert everything["orders"].get().topic_id == "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-def test_a_topic_that_may_not_be_described_is_an_error_beside_the_others(world: World) -> None:
+def test_a_topic_that_may_not_be_described_does_not_hide_the_others(world: World) -> None:
     described(world)
     found = world.run(topics.describe_topics(["orders", "secret", "missing"])).get()
     assert found["orders"].is_success
@@ -578,7 +578,7 @@ def test_every_brokers_versions_are_returned(world: World) -> None:
 
 
 def test_a_group_is_described_by_its_coordinator(world: World) -> None:
-    """Again after a pause while the coordinator is not available."""
+    """While the coordinator is not available, the client retries after a pause."""
     answers = iter([15, 0])
     world.everywhere(
         ApiKey.FIND_COORDINATOR,
@@ -594,7 +594,7 @@ def test_a_group_is_described_by_its_coordinator(world: World) -> None:
     assert [line for line in world.new_lines() if "Group" in line] == ["100 3 DescribeGroups v5"]
 
 
-def test_groups_that_are_not_served_are_an_unsupported_version(world: World) -> None:
+def test_a_broker_without_group_apis_is_an_unsupported_version(world: World) -> None:
     world.brokers[1].ranges = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 12)}
     error = world.run(groups.get_group_information("g")).error
     assert isinstance(error, UnsupportedVersionError)
@@ -602,7 +602,7 @@ def test_groups_that_are_not_served_are_an_unsupported_version(world: World) -> 
 
 
 def test_the_text_of_a_policy_is_documented_and_returned(world: World) -> None:
-    """KIP-201: POLICY_VIOLATION of a deletion."""
+    """KIP-201: the text comes with POLICY_VIOLATION of a deletion."""
 
     def answer(request: Any, version: int) -> DeleteTopicsResponse:
         result = DeletableTopicResult("a", error_code=44, error_message="a is kept")
@@ -617,7 +617,7 @@ def test_the_text_of_a_policy_is_documented_and_returned(world: World) -> None:
 
 
 def test_alter_config_returns_the_configuration_afterwards(world: World) -> None:
-    """KIP-4 alterConfig; the error of one entity stays beside the others."""
+    """KIP-4 alterConfig. The error of one entity does not hide the results of others."""
     stored = {"a": {"x": "1"}}
 
     def alter(request: Any, version: int) -> IncrementalAlterConfigsResponse:

@@ -35,7 +35,7 @@ def test_every_number_of_kip_117_is_a_property() -> None:
 
 @pytest.mark.parametrize("name", ["try.backoff.ms", "retry.backoff.ms"])
 def test_both_names_of_the_backoff_are_one_property(name: str) -> None:
-    """KIP-117 prints try.backoff.ms, Kafka's clients have retry.backoff.ms."""
+    """KIP-117 calls it try.backoff.ms, Kafka's clients call it retry.backoff.ms."""
     assert read_config({**SERVERS, name: 7}).numbers["retry.backoff.ms"] == 7
 
 
@@ -131,7 +131,7 @@ def test_without_identification_the_host_name_is_not_checked() -> None:
     assert checked is not None
     assert unchecked is not None
     assert (checked.check_hostname, unchecked.check_hostname) == (True, False)
-    assert checked.verify_mode == unchecked.verify_mode  # the certificate is, in both
+    assert checked.verify_mode == unchecked.verify_mode  # both check the certificate
 
 
 def test_a_properties_file_of_kafkas_tools_is_read(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_rejected_bearer_token_is_acknowledged() -> None:
 
 
 def test_an_unsecured_token_is_not_issued_in_the_future() -> None:
-    """The broker's clock counts milliseconds: a fraction that is rounded up is rejected."""
+    """The broker compares milliseconds. It would reject a time of issue that is rounded up."""
     now_s = 1_700_000_000.9996
     token = unsecured_token({"sub": "alice"}, now_s, 60)
     validate = UnsecuredJwsValidator({}, lambda: int(now_s * 1000))

@@ -80,7 +80,7 @@ def test_chosen_ports_are_distinct_and_free() -> None:
 
 
 def test_properties_of_one_broker_are_used_as_given() -> None:
-    """Its listeners take no port from the sequence."""
+    """Listeners of a single broker take no port from the sequence."""
     plans = plan(
         brokers=2, taken=(9093,), node_properties={2: {"listeners": "X://127.0.0.1:7", "a": "b"}}
     )

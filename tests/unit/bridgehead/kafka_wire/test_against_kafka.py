@@ -146,7 +146,7 @@ def schemas() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("api", schemas(), ids=lambda api: api["api"])
 def test_tables_equal_kafkas_schemas(api: dict[str, Any]) -> None:
-    """Names, types, order, nullability and tags of every field in every version; the headers."""
+    """Compares names, types, order, nullability and tags of fields, and the header versions."""
     spec = API_SPECS[api["key"]]
     assert (spec.min_version, spec.max_version) == (api["min"], api["max"])
     for row in api["versions"]:
@@ -179,7 +179,7 @@ def test_defaults_are_kafkas() -> None:
 
 
 def test_error_codes_are_kafkas() -> None:
-    """Codes, names, default texts and retriability."""
+    """Compares codes, names, default texts and retriability."""
     theirs = list(lines("errors.jsonl.gz"))
     assert [(code.value, code.name) for code in ErrorCode] == [
         (row["code"], row["name"]) for row in theirs
@@ -191,7 +191,7 @@ def test_error_codes_are_kafkas() -> None:
 
 
 def test_api_table_is_that_of_a_zookeeper_broker() -> None:
-    """Keys, both names, versions and forwardability of every API."""
+    """Compares keys, both names, versions and forwardability of every API."""
     theirs = {row["key"]: row for row in lines("apis.jsonl.gz") if "ZK_BROKER" in row["listeners"]}
     assert set(API_SPECS) == set(theirs)
     for key, row in theirs.items():

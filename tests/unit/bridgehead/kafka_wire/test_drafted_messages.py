@@ -133,7 +133,7 @@ def test_create_delegation_token_v3_has_no_owner() -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 6])
 def test_a_shipped_request_of_a_flexible_version_is_a_drafted_one(version: int) -> None:
-    """Clients that do not know the drafted fields still can use these versions."""
+    """Clients that do not know the drafted fields can still use these versions."""
     topics = {"topics": []} if version == 6 else {"topicNames": ["t"]}
     body = {**topics, "timeoutMs": 5}
     shipped = encode_body(20, "request", version, body)

@@ -19,7 +19,7 @@ EVERY_VERSION = [(spec.key, version) for spec in API_SPECS.values() for version 
 
 @pytest.mark.parametrize("client_id", [None, "", "rdkafka", "Ünïcødé"])
 def test_request_header_round_trips_in_every_version(client_id: str | None) -> None:
-    """The offset is that of the body."""
+    """The decoder also returns the offset of the body."""
     for key, version in EVERY_VERSION:
         header = RequestHeader(key, version, 7, client_id)
         data = encode_request_header(header)
@@ -37,13 +37,13 @@ def test_response_header_round_trips_in_every_version() -> None:
 
 
 def test_api_versions_response_header_has_no_tags_in_any_version() -> None:
-    """Its reader does not know the broker's versions yet (docs/kafka/wire.md#headers)."""
+    """The client does not know the broker's versions yet (docs/kafka/wire.md#headers)."""
     for version in API_SPECS[18].versions:
         assert encode_response_header(18, version, 1) == b"\x00\x00\x00\x01"
 
 
 def test_controlled_shutdown_0_has_no_client_id() -> None:
-    """The only request with header version 0."""
+    """It is the only request with header version 0."""
     assert encode_request_header(RequestHeader(7, 0, 1, "ignored")).hex() == "0007000000000001"
 
 
@@ -78,7 +78,7 @@ def test_unknown_tags_in_a_header_are_skipped() -> None:
         "00130005000000010001700100ffffffff7f",  # its size is wrong
         "0013000500000001000170ffffffffff01",  # a varint without end
         "001200630000000100ff70",  # ApiVersions 99, cut
-        "0012006300000001000170",  # ApiVersions 99 in header 1, as recorded: closed
+        "0012006300000001000170",  # ApiVersions 99 in header version 1: Kafka closes
     ],
 )
 def test_invalid_header_raises_wire_error(data: str) -> None:

@@ -207,7 +207,7 @@ def with_topic(**changed: Any) -> dict[str, Any]:
     ],
 )
 def test_invalid_dict_is_rejected(body: Any, version: int) -> None:
-    """Missing and unknown keys, wrong types, numbers and texts out of range."""
+    """The dicts have missing and unknown keys, wrong types, and numbers and texts out of range."""
     assert encode_body(CREATE_TOPICS, "request", version, GOOD)
     with pytest.raises(WireError):
         encode_body(CREATE_TOPICS, "request", version, body)

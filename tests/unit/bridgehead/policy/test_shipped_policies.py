@@ -83,8 +83,8 @@ def test_limits_accept_a_topic_at_the_limit_and_internal_topics() -> None:
     create(policy, RequestedTopicState(50, 1, internal=True), other=TopicState(1, 1))
 
 
-def test_limits_accept_an_old_topic_unless_it_exceeds_them_further() -> None:
-    """Its other configs can be altered."""
+def test_limits_accept_changes_of_a_topic_above_them_unless_it_exceeds_them_further() -> None:
+    """The other configs of such a topic can be altered."""
     policy = limits(partitions_max=4, retention_ms_max=10, cluster_partitions_max=8)
     before = TopicState(8, 3, configs={"retention.ms": "20"})
     alter(policy, wanted(8, 3, retention_ms="20", segment_ms="5"), before)
@@ -110,7 +110,7 @@ def test_names_match_the_whole_pattern() -> None:
     policy.validate_create_topic(CreateTopicRequest("__consumer_offsets", None, internal), cluster)
 
 
-def test_names_begin_with_their_creator() -> None:
+def test_topic_names_begin_with_the_user_that_creates_them() -> None:
     """A client without authentication cannot create topics."""
     policy, cluster = naming(owner_prefix="true"), FixedClusterState()
     policy.validate_create_topic(CreateTopicRequest("alice.orders", ALICE, wanted()), cluster)

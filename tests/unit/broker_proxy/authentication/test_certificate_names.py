@@ -92,7 +92,7 @@ def test_certificate_names_equal_those_of_java(names: Names, text: str) -> None:
 
 
 def test_a_long_value_is_encoded() -> None:
-    """ASN.1 lengths of more than one byte."""
+    """Its ASN.1 length takes more than one byte."""
     oid = ObjectIdentifier("1.3.6.1.4.1.99.1")
     name = certificate_name(certificate([[(oid, "x" * 300)]]))
     assert name == f"1.3.6.1.4.1.99.1=#0c82012c{'78' * 300}"
@@ -117,7 +117,7 @@ NAME = "CN=kafka-1,OU=ServiceUsers,O=Org,C=DE"
     ],
 )
 def test_the_first_matching_rule_names_the_principal(rules: str, name: str, mapped: str) -> None:
-    """KIP-371; the whole name must match."""
+    """KIP-371: a rule must match the whole name."""
     assert SslPrincipalMapper(rules).map(name) == mapped
 
 

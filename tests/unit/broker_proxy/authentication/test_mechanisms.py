@@ -152,7 +152,7 @@ def test_scram_rejects_a_wrong_first_message(message: bytes) -> None:
 
 
 def test_scram_iterations_cost_the_server_nothing() -> None:
-    """The client computes them; the server only rejects too few."""
+    """Only the client computes them. The server rejects a count that is too low."""
     huge = Credentials({"alice": _with_iterations(2**31 - 1)})
     assert scram_server(huge).evaluate(b"n,,n=alice,r=x").endswith(b",i=2147483647")
     with pytest.raises(SaslError, match="too few iterations"):

@@ -86,7 +86,7 @@ def test_every_api_closed_here_is_a_documented_difference() -> None:
 
 
 def test_many_names_keep_the_order_of_the_request() -> None:
-    """Sorting by Java hash would cost too much; see docs/differences.md."""
+    """Up to 64 names are in the order of Java's hash. More would cost too much (differences.md)."""
     topics = [OffsetFetchRequestTopic(f"t{number}", [0]) for number in range(65)]
     request = OffsetFetchRequest(group_id="g", topics=topics)
     results = error_response(9, request, 1, ErrorCode.ILLEGAL_SASL_STATE, None)
