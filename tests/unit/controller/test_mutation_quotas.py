@@ -169,7 +169,7 @@ def entity(text: str) -> ConfigResource:
         ({"a%20b/c%2Fd": 9}, "a b", "c/d", ("a%20b", "c%2Fd"), 9),
     ],
 )
-def test_the_most_specific_entity_governs(
+def test_the_quota_of_the_most_specific_entity_applies(
     rates: dict[str, float],
     user: str,
     client_id: str | None,

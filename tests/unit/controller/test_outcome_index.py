@@ -162,7 +162,7 @@ def test_prunable_returns_the_oldest_commits_up_to_a_multi() -> None:
 
 
 def test_an_incarnation_is_gone_after_the_whole_grace_period() -> None:
-    """A registration in between restarts it."""
+    """A registration in between restarts the grace period."""
     pruner = OutcomePruner(grace_ms=1000)
     known = {ME, OTHER}
     assert pruner.gone(known, {OTHER}, 10.0) == NONE

@@ -1,7 +1,7 @@
 """CreatePartitions, ElectLeaders and reassignments: cases that no recording covers.
 
-They are about the progress of reassignments, dead brokers, resends after a failover, limits and
-rights.
+The cases are about the progress of reassignments, dead brokers, resends after a failover, limits
+and rights.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def test_a_preferred_leader_must_be_live_and_in_sync() -> None:
 
 
 def test_an_unclean_election_takes_any_live_replica() -> None:
-    """It does so only without a live leader. The new leader is the whole ISR."""
+    """It takes place only if there is no live leader. The new ISR is the new leader alone."""
     check("""
     > topic t 1,2,3 1,2,3
     > state t-0 -1 1
@@ -212,8 +212,9 @@ def test_elect_leaders_times_out_if_the_election_does_not_finish() -> None:
 
 
 def test_a_reassignment_is_listed_until_the_old_replicas_are_removed() -> None:
-    """All replicas are assigned, then get in sync, then only the target replicas are left. The
-    leader epoch changes at the beginning and at the end.
+    """All replicas are assigned and get in sync. Then only the target replicas are left.
+
+    The leader epoch changes at the beginning and at the end.
     """
     check("""
     > topic t 1,2
@@ -348,7 +349,7 @@ def test_a_cancelled_reassignment_restores_the_old_replicas() -> None:
 
 
 def test_a_reassignment_replaces_a_running_one() -> None:
-    """It keeps the original replicas and drops the added ones that it does not need."""
+    """The new one keeps the original replicas and drops added ones that it does not need."""
     check("""
     > topic t 1,9
     > brokers 1 2 3
@@ -368,7 +369,7 @@ def test_a_reassignment_replaces_a_running_one() -> None:
     """)
 
 
-def test_the_last_entry_of_a_partition_wins() -> None:
+def test_only_the_last_entry_of_a_partition_applies() -> None:
     check("""
     > topic t 1
     > reassign t 0:2 0:cancel response
@@ -389,8 +390,9 @@ def test_many_reassigned_partitions_write_the_topic_once() -> None:
 
 
 def test_a_reassignment_continues_after_a_failover() -> None:
-    """The first partition is committed with the topic. The resend or the new controller alone
-    completes the second.
+    """The first partition is committed together with the assignment of the topic.
+
+    A resend, or the new controller alone, completes the second partition.
     """
     for resend in (True, False):
         cluster = check("> topic t 1 1")

@@ -101,7 +101,7 @@ async def test_a_dry_run_is_checked_and_writes_nothing() -> None:
 
 
 async def test_without_a_policy_no_check_is_built() -> None:
-    """A topic may have many partitions."""
+    """Building a check takes time if a topic has many partitions."""
     decision = create_topics().decide(context(7), created("a"), image(), {})
     (decided,) = decision.elements
     term = Term()
@@ -161,7 +161,7 @@ async def test_topics_are_checked_in_sequence_on_the_cluster_before_the_request(
 async def test_a_slow_policy_delays_its_own_request_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its request loses its turn. Requests without checks never wait."""
+    """The next request is evaluated meanwhile. Requests without checks never wait."""
     monkeypatch.setattr(policy_evaluation, "TURN_S", 0.01)
     slow = RecordingPolicies()
     go = asyncio.Event()
@@ -183,7 +183,7 @@ async def test_a_slow_policy_delays_its_own_request_only(
     assert set(term.loop.image.topics) == {"quick", "slow"}
 
 
-async def test_requests_that_wait_for_a_policy_are_answered_not_controller_at_the_end() -> None:
+async def test_requests_that_wait_for_a_policy_get_not_controller_when_the_term_ends() -> None:
     policies = rejecting()
     policies.go.clear()
     term = Term(policies=policies)
@@ -318,7 +318,7 @@ async def test_a_reassignment_is_one_check_per_topic() -> None:
 async def test_a_rejected_deletion_has_an_error_code_of_its_version(
     version: int, expected: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Versions before error messages lack POLICY_VIOLATION; the log has it."""
+    """Versions before 5 lack POLICY_VIOLATION. Then the log names the policy's rejection."""
     caplog.set_level("INFO")
     term = Term(before=with_topic("t"), policies=rejecting("t"))
     request = DeleteTopicsRequest(topics=[DeleteTopicState("t")], topic_names=["t"])
@@ -329,7 +329,7 @@ async def test_a_rejected_deletion_has_an_error_code_of_its_version(
     assert explained is (expected != VIOLATION)
 
 
-async def test_a_topic_deleted_by_name_and_by_id_is_rejected_in_both() -> None:
+async def test_a_topic_deleted_by_name_and_by_id_is_rejected_in_both_entries() -> None:
     term = Term(before=with_topic("t"), policies=rejecting("t"))
     request = DeleteTopicsRequest([DeleteTopicState("t"), DeleteTopicState(None, ID)], [], 0)
     api = DeleteTopics(config())

@@ -75,7 +75,7 @@ def test_every_quirk_is_documented_and_used_once() -> None:
 
 
 async def test_describing_all_credentials_without_the_right_is_not_answered() -> None:
-    """Only if no user is named."""
+    """The quirk applies only if the request names no user."""
     all_users = DescribeUserScramCredentialsRequest(users=None)
     named_users = DescribeUserScramCredentialsRequest(users=[UserName("alice")])
     denied: Any = (object(), authorize_every_client(False))
@@ -133,7 +133,7 @@ def test_a_deletion_by_id_reveals_which_ids_exist() -> None:
 
 
 def test_a_denial_has_kafkas_text() -> None:
-    """The texts of two recordings without numbers and hashes: direct and forwarded."""
+    """Compares texts of a direct and of a forwarded recording, without numbers and hashes."""
     here = DumpedRequest("127.0.0.1:1-127.0.0.1:2-3", "SASL_PLAINTEXT", "SASL_PLAINTEXT", "0a", 43)
     texts = {denial_text(here, None), denial_text(here, here)}
     not_forwarded = denial_text(replace(here, size=None), None)
@@ -153,7 +153,7 @@ def _plain(text: str) -> str:
 
 
 def test_a_denial_sets_the_same_messages_as_in_kafka() -> None:
-    """Some APIs set it, only for code 31, in the response or in each element."""
+    """Some APIs set a message, for code 31 only, in the response or in each element."""
     whole = AlterPartitionReassignmentsResponse(error_code=31, error_message="x", responses=[])
     set_denial_message(45, whole, "dump")
     assert whole.error_message == "dump"

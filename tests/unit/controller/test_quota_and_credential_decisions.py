@@ -160,7 +160,7 @@ def test_quotas_and_credentials_share_a_znode() -> None:
 
 
 def test_unknown_keys_can_only_be_removed() -> None:
-    """They are a credential given as a quota, and a key that was written by hand."""
+    """Examples are a credential sent as a quota, and a key written to ZooKeeper by hand."""
     check("""
     > quota user:u SCRAM-SHA-256=1
     0:user=u: UNKNOWN_SERVER_ERROR

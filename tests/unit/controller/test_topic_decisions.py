@@ -51,7 +51,7 @@ def test_create_topics_rejects_topics_too_large_for_a_znode() -> None:
 
 
 def test_create_topics_checks_assignments_in_kafkas_order_and_then_for_usability() -> None:
-    """The order is Kafka's checks of the assignment, the configs, assignments that break Kafka."""
+    """The order is: Kafka's checks of the assignment, configs, assignments that Kafka cannot use."""
     check("""
     > create t assign=-1:1 retention.ms=long
     t: INVALID_CONFIG "Invalid value long for configuration retention.ms: Not a number of type LONG"
@@ -195,7 +195,7 @@ def test_topic_ids_are_not_reserved_and_have_no_leading_dash() -> None:
 
 
 def test_conflicts_of_topics_are_reported_as_in_kafka() -> None:
-    """A topic that ZooKeeper already has, and a marker that is already there."""
+    """The conflicts are an existing topic znode and an existing deletion marker."""
     exists = Outcome(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 't' already exists.")
     assert create_topics().conflict("t") == exists
     assert DeleteTopics(config()).conflict("t") == DONE

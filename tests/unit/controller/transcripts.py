@@ -65,7 +65,7 @@ from node.config import read_config
 from tests.unit.controller.request_contexts import a_context
 
 Words = Sequence[str]
-_SHOWN: Final = 8  # records of an element; of more, their number
+_SHOWN: Final = 8  # of an element with more records only their number is printed
 _OPTIONS: Final = ("v", "timeout", "deny", "committed", "resolvable")
 _FLAGS: Final = ("dry", "drafted", "late", "response")
 

@@ -103,7 +103,7 @@ def test_an_audit_without_a_database_is_not_a_pass(
 
 
 @pytest.mark.parametrize("text", ["", "ERROR: no connection"])
-def test_output_that_is_no_report_is_not_tested(
+def test_output_that_is_not_a_report_counts_as_not_tested(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = subprocess.CompletedProcess((), 1, text, "")
@@ -112,5 +112,5 @@ def test_output_that_is_no_report_is_not_tested(
     assert "NOT TESTED" in report(None)[1]
 
 
-def test_a_missing_pip_audit_is_not_tested(tmp_path: Path) -> None:
+def test_a_missing_pip_audit_counts_as_not_tested(tmp_path: Path) -> None:
     assert audit(str(tmp_path / "nothing"), [tmp_path / "a.lock"]) is None

@@ -16,7 +16,7 @@ from docs.generate import pages, possible_errors
 from docs.reachable_code import ROOT, rights_and_errors
 
 SERVED = [spec for spec in DRAFTED_SPECS.values() if spec.route is not None]
-EVERY_RIGHT = ("ALL", "CLUSTER")  # the code checks each operation of a list
+EVERY_RIGHT = ("ALL", "CLUSTER")  # the code checks each operation that ALL stands for
 
 
 @pytest.mark.parametrize("spec", SERVED, ids=lambda spec: spec.name)

@@ -32,7 +32,7 @@ def test_free_values_are_masked() -> None:
 
 
 def test_first_line_of_a_stack_trace_is_kept_for_its_reason() -> None:
-    """Unless the line before it has the reason; the table of options is dropped."""
+    """It is dropped if the line before has the reason. The table of options is dropped, too."""
     assert without_java(
         ["It failed", "java.lang.A$BException: org.apache.CError: why", "\tat x", "Caused by: y"]
     ) == ["It failed", "java.lang.A$BException: org.apache.CError: why"]

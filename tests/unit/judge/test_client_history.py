@@ -67,5 +67,5 @@ def test_no_event_is_written_after_stopped(tmp_path: Path) -> None:
 
 
 def test_public_package_has_the_schema_version_of_the_events() -> None:
-    """It cannot import the application tree, so the number is repeated there."""
+    """The package cannot import the application tree, so it repeats the number."""
     assert SCHEMA_VERSION == events.SCHEMA_VERSION

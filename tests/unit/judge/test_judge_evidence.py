@@ -182,8 +182,8 @@ def test_transactions_of_a_majority_are_committed() -> None:
     assert merged.gaps == ()
 
 
-def test_tail_of_a_deposed_leader_is_denied() -> None:
-    """Other members continue with the next epoch."""
+def test_transactions_that_only_a_deposed_leader_logged_are_dropped() -> None:
+    """The logs of the other members continue with the next epoch."""
     members = [_member(A + 1, A + 2, A + 3, B + 1), _member(A + 1, B + 1), _member(A + 1, B + 1)]
     merged = merge(members, first_zxid=0)
     assert [t.zxid for t in merged.transactions] == [A + 1, B + 1]
@@ -191,6 +191,7 @@ def test_tail_of_a_deposed_leader_is_denied() -> None:
 
 
 def test_minority_proposal_is_a_gap_if_no_member_denies_it() -> None:
+    """No other log goes past the proposal, so it may have been committed."""
     merged = merge([_member(A + 1, A + 2), _member(A + 1), _member(A + 1)], first_zxid=0)
     assert [t.zxid for t in merged.transactions] == [A + 1]
     assert merged.gaps == (f"the logs do not show whether zxid {A + 2} was committed",)

@@ -47,7 +47,7 @@ def test_rights_depend_on_the_element() -> None:
 
 
 @pytest.mark.parametrize("entry", ['"x"', "7", "null", "[]"])
-def test_an_acl_that_is_no_object_grants_nothing(entry: str) -> None:
+def test_an_acl_that_is_not_an_object_grants_nothing(entry: str) -> None:
     """Such an entry was written by hand. The other entries of its znode still apply."""
     access = Access("User:a", "h", "Read", "Topic", "t")
     good = {"principal": "User:a", "host": "*", "operation": "Read", "permissionType": "Allow"}

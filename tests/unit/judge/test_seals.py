@@ -183,7 +183,7 @@ def test_changed_evidence_passes_only_without_a_seal_or_key(
 
 
 def test_no_property_of_an_unsealed_run_passes(tmp_path: Path) -> None:
-    """Neither do properties without witnesses, nor those that allow gaps."""
+    """This includes properties without witnesses and those that allow gaps."""
     run = failing_run(tmp_path, None)
     remove_manifest(run)
     rows = [each.row for each in judge(History(read_run(run)))]

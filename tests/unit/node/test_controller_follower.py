@@ -1,4 +1,4 @@
-"""A report about /controller that arrives while ZooKeeper decides this node's election."""
+"""Reports about /controller that arrive while ZooKeeper decides this node's election."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_a_forwarding_broker_needs_a_builder_that_serializes_principals(
     [
         ("principal.builder.class={}SerializesBoth", CustomPrincipalSerde),
         ("", DefaultPrincipalSerde),
-        # They forward no principals of this builder.
+        # These brokers forward no principals that this builder has built.
         (
             "principal.builder.class={}NamesOnly\nbridgehead.forwarding.principals=fake",
             FakePrincipalSerde,

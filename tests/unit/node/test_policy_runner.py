@@ -123,7 +123,7 @@ async def test_close_calls_the_policy_once_and_ends_idle_threads() -> None:
     await PolicyRunner("p", 1000).close(violate)
 
 
-async def test_close_calls_the_policy_although_every_call_is_stuck() -> None:
+async def test_close_calls_the_policy_even_if_every_call_hangs() -> None:
     """KIP-201: on shutdown the policy releases its resources."""
     runner, over, closed = PolicyRunner("p", 1), threading.Event(), []
     for _ in range(CALLS_MAX):

@@ -44,6 +44,6 @@ def test_java_without_an_archive_of_its_own_gets_no_option(java: Path, tmp_path:
     assert class_archive(java, tmp_path) == ""
 
 
-def test_folder_that_cannot_be_created_is_no_error(java: Path, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_not_an_error(java: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert class_archive(java, tmp_path / "file" / "archives") == ""

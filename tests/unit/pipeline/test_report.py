@@ -31,7 +31,7 @@ def content(
 
 
 def test_run_of_a_real_kafka_has_its_own_sections() -> None:
-    """It has no events, so the sections about events are left out."""
+    """The run has no events, so the page omits the sections about events."""
     html = page(
         [
             content(

@@ -24,7 +24,7 @@ def test_kind_has_the_fields_of_its_dataclass(event: Any) -> None:
     ]
 
 
-def test_schemas_in_full() -> None:
+def test_ddl_of_a_schema_has_every_field_and_type() -> None:
     """The DDL that Spark reads, for one of each shape."""
     assert schemas.ddl(schemas.OUTCOME) == (
         "`broker_id` BIGINT, `incarnation` STRING, `sequence` BIGINT, `request_id` STRING, "
