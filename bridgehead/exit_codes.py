@@ -20,13 +20,13 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final = {
     ExitCode.OK: "Success. After `judge` and `pipeline run`: every expected property holds.",
-    ExitCode.FAILED: "An expected property is violated, or a demo had an unexpected outcome. Any "
-    "error of the commands that are named after Kafka's tools, wrong usage too.",
+    ExitCode.FAILED: "An expected property is violated, or a demo had an unexpected outcome. The "
+    "commands that correspond to Kafka's tools return 1 for every error, also for wrong usage.",
     ExitCode.USAGE: "The command line is wrong: an unknown option, a missing or invalid argument.",
-    ExitCode.UNDECIDED: "Undecided: the evidence does not suffice for a verdict, or "
+    ExitCode.UNDECIDED: "Undecided: the evidence is not sufficient for a verdict, or "
     "`controller show` found no active controller.",
-    ExitCode.CANNOT_RUN: "The command cannot be carried out here: no cluster is running, a port is "
-    "taken, a file or a program is missing. The message names the next step.",
+    ExitCode.CANNOT_RUN: "The command cannot run: no cluster is running, a port is in use, a file "
+    "or a program is missing. The message names the next step.",
     ExitCode.INTERRUPTED: "Ctrl-C.",
     ExitCode.OUTPUT_CLOSED: "The reader of the output has closed it, as `| head` does.",
 }

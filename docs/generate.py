@@ -27,29 +27,31 @@ _APIS_INTRODUCTION: Final = """\
 The APIs that a broker serves and advertises in ApiVersions. The table is derived from
 `bridgehead/kafka_wire/apis.py`; rights and errors are collected from the code of each API.
 
-- LOCAL: the receiving broker answers. FORWARD: the active controller decides, whichever broker
-  receives the request; with `bridgehead.forwarding.enable=false` any other broker answers
+- LOCAL: the receiving broker answers. FORWARD: the active controller decides, and a broker that is
+  not the controller forwards the request; with `bridgehead.forwarding.enable=false` it answers
   NOT_CONTROLLER. AlterConfigs and IncrementalAlterConfigs of a broker or its loggers are answered
   by that broker.
 - A listener with `bridgehead.dialect=drafted` forwards only KIP-590's eight APIs, and only below
   these versions: {bumps}.
-  Other FORWARD APIs are answered with NOT_CONTROLLER unless this broker is the active controller.
+  A broker that is not the active controller answers all other FORWARD requests with
+  NOT_CONTROLLER.
   [kips](kips.md) lists the other differences.
 - Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
   controller answers within `request.timeout.ms`. An API that waits for the cluster also
-  returns it when the request's own timeout has passed.
+  returns REQUEST_TIMED_OUT when the timeout in the request has passed.
 - A malformed request or an unlisted version closes the connection; only ApiVersions returns
   UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
-  Older versions are throttled instead. Of the other client quotas only
-  `connection_creation_rate` is enforced; [differences](differences.md) has the reason.
-- Without an authorizer everything is allowed. Authorization errors are in the column *without the
-  rights* only.\
+  Requests of older versions are executed, and the client is throttled afterwards. Of the other
+  client quotas only `connection_creation_rate` is enforced; [differences](differences.md) has the
+  reason.
+- Without an authorizer everything is allowed. Only the column *without the rights* has the
+  authorization errors.\
 """
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",
     "",
-    "APIs of Kafka 3.9 that no broker here serves. A request closes the connection.",
+    "Bridgehead does not serve these APIs of Kafka 3.9. A request for one closes the connection.",
 )
 # Errors that any API of a route can return.
 ALWAYS: Final[Mapping[Route, Set[str]]] = {
@@ -90,25 +92,26 @@ _PER_RESOURCE: Final = "{CLUSTER} for a broker and its loggers, {TOPIC} for a to
 _OWN_TOKENS: Final = "allowed only for the owner and the renewers of the token"
 # APIs that need more explanation than the error of the resource's type.
 _WITHOUT_RIGHT: Final[Mapping[int, str]] = {
-    ApiKey.METADATA: "{TOPIC}; the topic is omitted from a request for all topics. CREATE is "
-    "needed for a missing topic that would be created, DESCRIBE on CLUSTER for its authorized "
-    "operations",
-    ApiKey.OFFSET_FETCH: "{GROUP}, {TOPIC}; the topic is omitted from a request for all topics",
+    ApiKey.METADATA: "{TOPIC}; the response to a request for all topics omits the topic. CREATE is "
+    "needed only to create a missing topic, DESCRIBE on CLUSTER only for the authorized operations "
+    "of the cluster",
+    ApiKey.OFFSET_FETCH: "{GROUP}, {TOPIC}; the response to a request for all topics omits the "
+    "topic",
     ApiKey.CREATE_TOPICS: "{TOPIC}; CREATE on either suffices; without DESCRIBE_CONFIGS the "
     "response has no configs and no id; drafted: {CLUSTER}, only CREATE on CLUSTER suffices",
     ApiKey.DELETE_TOPICS: "{TOPIC}, whether the topic exists or not; without DESCRIBE a deletion "
-    "by id does not show the name; drafted: without DESCRIBE, as if there were no such topic",
+    "by id does not show the name; drafted: without DESCRIBE, the error of a missing topic",
     ApiKey.DESCRIBE_CONFIGS: _PER_RESOURCE,
     ApiKey.ALTER_CONFIGS: _PER_RESOURCE,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _PER_RESOURCE,
-    ApiKey.CREATE_DELEGATION_TOKEN: "{USER}; needed for another owner only",
+    ApiKey.CREATE_DELEGATION_TOKEN: "{USER}; the right is needed only for another owner",
     ApiKey.RENEW_DELEGATION_TOKEN: _OWN_TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: _OWN_TOKENS,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: "the token is omitted; needed for tokens of others only, "
-    "and either right suffices",
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: "the token is omitted; a right is needed only for tokens of "
+    "others, and either right suffices",
     ApiKey.DESCRIBE_CLUSTER: "only the authorized operations are omitted",
-    ApiKey.ENVELOPE: "{CLUSTER} on the listener between brokers, a closed connection on others; "
-    "drafted: {CLUSTER} everywhere",
+    ApiKey.ENVELOPE: "{CLUSTER} on the inter-broker listener, a closed connection on other "
+    "listeners; drafted: {CLUSTER} on all listeners",
     ApiKey.LIST_ACLS: "{CLUSTER}, except for the principal's own Allow rules",
 }
 
@@ -239,11 +242,11 @@ def metrics_page() -> str:
     """Return the page about metrics."""
     page = ["# Metrics", "", MARK, "", *_sentences(names.__doc__), ""]
     page += [
-        "Every node serves them over HTTP as Prometheus text; `bridgehead status --json` and",
-        "`cluster.json` name each node's `metrics_url`. A metric of kind *quantiles* has one gauge",
-        "for each value of its label `quantile`. Two dialects are in use for Kafka's own counters:",
-        "`bridgehead.metrics.dialect` chooses `confluent`, `strimzi` or `both`; where a row has",
-        "two names, the first one is Confluent's and the second one Strimzi's.",
+        "Every node serves its metrics over HTTP as Prometheus text; `bridgehead status --json`",
+        "and `cluster.json` name each node's `metrics_url`. A metric of kind *quantiles* has one",
+        "gauge for each value of its label `quantile`. Kafka dashboards use two spellings for",
+        "Kafka's own counters; `bridgehead.metrics.dialect` chooses `confluent`, `strimzi` or",
+        "`both`. If a row has two names, the first is Confluent's and the second is Strimzi's.",
         "",
         "| name | original name | kind | labels | meaning |",
         "|---|---|---|---|---|",

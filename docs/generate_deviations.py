@@ -10,20 +10,20 @@ from docs.kip_rows import Row, rows
 _MARK: Final = "<!-- Generated from kips.md (`make docs`); edit that page instead. -->"
 _INTRODUCTION: Final = """\
 This page lists where Bridgehead differs from the five KIPs that it implements, and why. The row
-numbers are those of [kips](kips.md), which also has the statements that are followed and the tests.
+numbers are those of [kips](kips.md), which has all statements with their tests.
 [differences](differences.md) lists the differences from Kafka 3.9.1.\
 """
-_IN_PART: Final = "A part of the statement is not followed."
-_NOT_FOLLOWED: Final = "No part of the statement is followed."
+_IN_PART: Final = "Bridgehead follows only a part of these statements."
+_NOT_FOLLOWED: Final = "Bridgehead follows no part of these statements."
 _REPLACED: Final = "The KIPs themselves dropped or superseded these statements."
 _DRAFTED: Final = """\
-These statements hold on a listener with `bridgehead.dialect=drafted`. A shipped listener behaves
-as Kafka 3.9.1, because that is what real clients expect. Kafka implemented them differently, or
-never.\
+These statements hold only on a listener with `bridgehead.dialect=drafted`. Kafka implemented them
+differently, or never. A shipped listener behaves like Kafka 3.9.1, because real clients expect
+that.\
 """
 _SHIPPED: Final = """\
-In these rows Kafka 3.9.1 differs from the KIP. A shipped listener behaves as Kafka 3.9.1, a drafted
-listener follows the KIP.\
+In these rows Kafka 3.9.1 differs from the KIP. A shipped listener behaves like Kafka 3.9.1, a
+drafted listener follows the KIP.\
 """
 _UNBUILT: Final = "No code implements these statements yet."
 

@@ -49,14 +49,14 @@ Every property that a broker accepts.
 
 Properties are set
 
-- in Kafka's `server.properties` or the `properties:` and `nodes:` of a `cluster.yaml`: `bridgehead
-  up --config FILE`,
+- in a file that you pass with `bridgehead up --config FILE`: Kafka's `server.properties`, or the
+  sections `properties:` and `nodes:` of a `cluster.yaml`,
 - on the command line: `bridgehead up --override [ID:]KEY=VALUE`,
 - in containers by environment variables: `KAFKA_` and the name in capitals, with `_` for each dot.
 
-`listener.name.<listener>.` before a name sets it for one listener, where Kafka allows that. An
-unknown `bridgehead.*` name, an invalid value and a missing class are errors at start; other
-unknown names are kept for plug-ins, as in Kafka.
+The prefix `listener.name.<listener>.` sets a property for one listener, if Kafka allows that. A
+node does not start with an unknown `bridgehead.*` name, an invalid value or a missing class. It
+keeps other unknown names for plug-ins, as Kafka does.
 
 ## Most useful
 
@@ -86,9 +86,10 @@ The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all o
 DescribeConfigs returns them, and AlterConfigs changes those whose update mode allows it. Configs
 about data, such as `log.flush.*`, have no effect, because there is no data plane.
 
-A null default is shown as `null`. The update mode says where a config can be set: *read-only* only
-in the properties file, *per-broker* also dynamically for one broker, *cluster-wide* also
-dynamically for all brokers, *dynamic-only* not in the file.
+A null default is shown as `null`. The update mode says where a config can be set. *read-only*: only
+in the properties file. *per-broker*: in the file, and dynamically for one broker. *cluster-wide*:
+in the file, and dynamically for one broker or for all. *dynamic-only*: dynamically, not in the
+file.
 """
 _TOPIC_INTRODUCTION: Final = """\
 ## Topic configs
@@ -96,7 +97,8 @@ _TOPIC_INTRODUCTION: Final = """\
 The default of a topic config is the value of its broker config.
 """
 _API_INTRODUCTION: Final = """\
-Programs may import what this page lists. Everything else is internal and can change in any release.
+Programs may import the names on this page. Everything else is internal and can change in any
+release.
 """
 _WIDTH_MAX: Final = 80
 _SECTION: Final = re.compile(r"(Args|Returns|Raises|Yields):")

@@ -1,7 +1,7 @@
 """Every metric: the exposed name, the name in the KIP or in Kafka, and its meaning.
 
-KIP-590's draft names five (§Monitoring Metrics), which Kafka never shipped. Its spelling is kept in
-a column beside the Prometheus name.
+KIP-590's draft names five metrics (§Monitoring Metrics), which Kafka never shipped. For these the
+column "original name" has the KIP's spelling.
 """
 
 from __future__ import annotations

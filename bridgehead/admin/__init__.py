@@ -1,4 +1,4 @@
-"""An admin client for Kafka clusters (KIP-117, KIP-590's new admin client).
+"""An admin client for Kafka clusters: KIP-117's AdminClient, with KIP-590's changes.
 
     from bridgehead.admin import AdminClient, NewTopicWithReplication
 
@@ -6,9 +6,9 @@
         errors = admin.create_topics([NewTopicWithReplication("orders", 3, 3)])
         assert errors["orders"] is None  # success
 
-`AdminClient` blocks; `AsyncAdminClient` has the same methods as coroutines. A call about several
-elements returns the error of each, None for success; a call that reads returns a `Try` for each. So
-one failure does not hide the other results.
+`AdminClient` blocks; `AsyncAdminClient` has the same methods as coroutines. A call that changes
+several topics or other resources returns the error of each one, or None for success. A call that
+reads several of them returns a `Try` for each. So one failure does not hide the other results.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class AsyncAdminClient:
         async with AsyncAdminClient({"bootstrap.servers": "127.0.0.1:9092"}) as admin:
             await admin.create_topic(NewTopicWithReplication("orders", 3, 3))
 
-    It belongs to the event loop in which it is used first; any number of tasks can share it. If a
-    task is cancelled, its call ends, but a request that was sent may still have an effect.
+    The client belongs to the event loop in which it is first used; any number of tasks can share
+    it. If a task is cancelled, its call ends, but a request that was sent may still have an effect.
 
     Args:
         properties: Kafka's client properties, such as `bootstrap.servers`.

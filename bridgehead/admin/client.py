@@ -37,7 +37,7 @@ def blocking(call: Callable[P, Plan[T]]) -> Callable[Concatenate[AdminClient, P]
 
 
 def in_background(call: Callable[P, Plan[T]]) -> Callable[Concatenate[AdminClient, P], Future[T]]:
-    """Make a method of a call: it begins the call and returns a future."""
+    """Turn a call into a method that starts it and returns a future."""
 
     def method(self: AdminClient, /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         return self._start(call(*args, **kwargs))
@@ -53,7 +53,7 @@ class AdminClient:
             admin.create_topic(NewTopicWithReplication("orders", 3, 3))
 
     Requests go to the controller, to a named broker, or to any broker, as each API needs. The
-    client finds the controller again when it moves, and repeats requests that got no response,
+    client finds the new controller after a failover, and resends requests that got no response,
     until `default.api.timeout.ms` (60 s) ends the call.
 
     Args:
@@ -74,13 +74,14 @@ class AdminClient:
         self._broker: int | None = None
 
     def close(self) -> None:
-        """End every call with ClientClosedError, close the connections, end the thread."""
+        """End every call with ClientClosedError, close the connections, stop the I/O thread."""
         self._io.close()
 
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
 
-        NOT_CONTROLLER is then an error of the call. `close` closes both clients.
+        A call then raises NOT_CONTROLLER instead of finding the controller. `close` closes both
+        clients.
         """
         return self._variant(_broker=broker_id)
 

@@ -1,7 +1,7 @@
 """The client's properties, by Kafka's names (KIP-117 §Configuration).
 
-Every value may be text, as in a properties file. As in Kafka, a name that the client does not know
-is ignored with a warning, because the file may also be for another client.
+Every value may be text, as in a properties file. As in Kafka, the client ignores an unknown name
+and logs a warning, because other clients may use the same file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One connection to a broker: version negotiation, login, responses by correlation id. No I/O.
 
-ApiVersions comes first, in version 3 and, if the broker rejects that, in a version that it names
-(KIP-511). A login follows on a SASL listener. Then requests may be sent.
+ApiVersions comes first, in version 3. If the broker rejects that version, the client uses one that
+the broker supports (KIP-511). A login follows on a SASL listener. Then requests may be sent.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class BrokerConnection:
         """Return the newest version that both sides have, and the dialect.
 
         Raises:
-            UnsupportedVersionError: there is none; the text names API, broker and ranges.
+            UnsupportedVersionError: there is none; the text names the API, the broker and the
+                version ranges.
         """
         spec = SPECS[self.dialect].get(request.key)
         served = self._ranges.get(request.key)

@@ -1,11 +1,11 @@
 """The admin client without I/O. Its inputs are bytes, times and calls; its outputs are effects.
 
-Times are milliseconds of any monotonic clock, given by the caller. After each input the caller
-takes `effects()` and carries them out, and calls `tick` at the time `wakeup_ms()`.
+The caller passes times in milliseconds of any monotonic clock. After each input the caller takes
+`effects()` and carries them out, and calls `tick` at the time `wakeup_ms()`.
 
-A request goes to the broker that its API's row names: the controller, a named broker, or any. It is
-sent again, after a pause, when the connection ends, when `request.timeout.ms` passes without a
-response, or when the broker is no longer the controller, until the call's time ends.
+The row of the API says where a request goes: to the controller, a named broker, or any broker. The
+request is resent, after a pause, when the connection ends, when `request.timeout.ms` passes without
+a response, or when the broker is not the controller, until the call times out.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class AdminCore:
     def __init__(
         self, config: AdminConfig, new_login: NewLogin | None, choose: Callable[[int], int]
     ) -> None:
-        """`choose(n)` returns a number from 0 to n - 1: which of n equal brokers to use."""
+        """`choose(n)` returns a number from 0 to n - 1; it selects one of n equal brokers."""
         self._config, self._numbers = config, config.numbers
         self._effects: list[Effect] = []
         self._links: Links[_Exchange] = Links(config, new_login, choose, self._effects)
@@ -168,7 +168,7 @@ class AdminCore:
         self._pump()
 
     def tick(self, now_ms: float) -> None:
-        """Handle the deadlines and pauses that have ended."""
+        """Handle the deadlines that have passed and the pauses that have ended."""
         self._now_ms = now_ms
         for exchange, error in list(self._links.tick(now_ms)):
             self._lose(exchange, error)
@@ -247,7 +247,7 @@ class AdminCore:
         if in_time:
             self._advance(call, lambda: call.plan.send([]))
         else:
-            error = KafkaTimeoutError("The call's time ended during a pause.", sent=True)
+            error = KafkaTimeoutError("The call timed out during a pause.", sent=True)
             self._advance(call, lambda: call.plan.throw(error))
 
     def _end(self, call: _Call, outcome: Try[Any]) -> None:
@@ -260,7 +260,7 @@ class AdminCore:
             self._effects.append(Complete(call.id, outcome))
 
     def _resolve(self, exchange: _Exchange, outcome: Try[Answer]) -> None:
-        """Give a request its outcome; resume the plan after the last one."""
+        """Store the outcome of a request; after the last outcome resume the plan."""
         call = exchange.call
         if call.id not in self._calls:
             return
@@ -325,13 +325,13 @@ class AdminCore:
         self._resolve(exchange, Try.new_value(answer))
 
     def _has_moved(self, exchange: _Exchange, response: Response) -> bool:
-        """Return whether the broker is not the controller; then the request is sent again."""
+        """Return whether the broker is not the controller; if so, resend the request."""
         codes = set(error_codes(response.message)) if exchange.is_for_controller else set()
         if ErrorCode.NOT_CONTROLLER not in codes:
             return False
         self._forget_cluster()
         if codes != {ErrorCode.NOT_CONTROLLER}:
-            return False  # some elements are done: the plan sends the others again
+            return False  # Some elements are done; the plan sends the others again.
         self._again(exchange, KafkaError(ErrorCode.NOT_CONTROLLER))
         return True
 
@@ -347,7 +347,7 @@ class AdminCore:
         self._again(exchange, error)
 
     def _again(self, exchange: _Exchange, error: AdminError) -> None:
-        """Send a request once more, after a pause. It may have had an effect already."""
+        """Resend a request after a pause. An earlier attempt may have had an effect."""
         if exchange.attempts > self._numbers["retries"]:
             self._resolve(exchange, Try.new_error(error))
             return
@@ -406,7 +406,7 @@ class AdminCore:
         return list(dict.fromkeys([*known, *self._config.bootstrap]))
 
     def _forget_cluster(self) -> None:
-        """Fetch metadata before the next request that needs it; the addresses stay known."""
+        """Fetch metadata before the next request that needs it; keep the addresses."""
         if self._cluster is not None:
             self._cluster = replace(self._cluster, fetched_ms=-FOREVER)
 

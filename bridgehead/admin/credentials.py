@@ -73,8 +73,8 @@ def _token_source(config: AdminConfig, options: Mapping[str, str]) -> Callable[[
 
 
 def unsecured_token(claims: Mapping[str, str], now_s: float, lifetime_s: int) -> str:
-    """Return an unsigned token, which anyone can forge: for development, as in Kafka."""
-    issued_s = int(now_s)  # rounded up, the token would be rejected as issued in the future
+    """Return an unsigned token. Anyone can forge it, so it is for development only, as in Kafka."""
+    issued_s = int(now_s)  # rounded down: a broker rejects a token that is issued in the future
     body = {**claims, "iat": issued_s, "exp": issued_s + lifetime_s}
     parts = (json.dumps(part).encode() for part in ({"alg": "none"}, body))
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts) + "."

@@ -46,7 +46,7 @@ class Driver:
     def submit(
         self, plan: Plan[Any], on_end: OnEnd, timeout_ms: int | None, broker: int | None
     ) -> int:
-        """Begin a call; `on_end` is called with its outcome, never before this returns."""
+        """Begin a call; `on_end` is called with its outcome, but not before this method returns."""
         number = self._core.submit(plan, _now_ms(), timeout_ms=timeout_ms, broker=broker)
         self._on_end[number] = on_end
         self._carry_out()
@@ -132,7 +132,7 @@ class Driver:
 
     def _tick(self) -> None:
         self._timer = None
-        # A timer may fire up to the clock's resolution early.
+        # A timer may fire early, by at most the clock's resolution.
         self._core.tick(_now_ms() + 1)
         self._carry_out()
 

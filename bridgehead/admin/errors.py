@@ -12,9 +12,10 @@ class AdminError(Exception):
 class KafkaError(AdminError):
     """A broker answered with an error code.
 
-    `code` is Kafka's code. `message` is the broker's reason, such as the text of a policy; None
-    where the response has none. `resent` is true if an earlier attempt of the same request got no
-    definite response; TOPIC_ALREADY_EXISTS may then mean that this attempt created the topic.
+    `code` is Kafka's code. `message` is the broker's reason, such as the text of a policy; None if
+    the response has none. `resent` is true if an earlier attempt of the same request got no
+    definite response; TOPIC_ALREADY_EXISTS may then mean that the earlier attempt created the
+    topic.
     """
 
     def __init__(
@@ -43,11 +44,11 @@ class KafkaTimeoutError(AdminError, TimeoutError):
 
 
 class UnsupportedVersionError(AdminError):
-    """A broker does not serve the API, or not in a version that the call needs (KIP-97)."""
+    """The broker does not support the API, or no version that the call needs (KIP-97)."""
 
 
 class AuthenticationError(AdminError):
-    """The login failed, or the broker's certificate is not trusted. It is not retried."""
+    """The login failed, or the broker's certificate is not trusted. The client does not retry."""
 
 
 class ConnectionFailedError(AdminError):

@@ -25,7 +25,7 @@ class IoThread:
         self._closed = False
 
     def start(self, plan: Plan[Any], timeout_ms: int | None, broker: int | None) -> Future[Any]:
-        """Begin a call; return the future of its result. Thread-safe. It cannot be cancelled."""
+        """Begin a call; return a future of its result, which cannot be cancelled. Thread-safe."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 
@@ -45,7 +45,7 @@ class IoThread:
         return future
 
     def close(self) -> None:
-        """End every call, close the sockets, end the thread. May be called twice."""
+        """End every call, close the sockets and stop the thread. May be called twice."""
         with self._lock:
             self._closed = True
             loop, thread = self._loop, self._thread

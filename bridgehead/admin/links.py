@@ -1,8 +1,8 @@
-"""The connections of a client: which are open, which requests are on them, when to reconnect.
+"""The connections of a client: which are open, which requests they carry, when to reconnect.
 
-A link is one connection. It is retired when its login is about to expire, when it is idle for too
-long, or when a request on it got no response in time. A retired link gets no further request and is
-closed after its last response.
+A link is one connection. It is retired when its login is about to expire, when it has been idle for
+too long, or when a request on it got no response in time. A retired link gets no further requests
+and is closed after its last response.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SESSION_USED: Final = 0.85  # after this share of a login's lifetime the connec
 
 @dataclass(slots=True, eq=False)
 class Flight(Generic[X]):
-    """A request on a link. An abandoned one was sent again: its response is ignored."""
+    """A request on a link. An abandoned request was sent again, so its response is ignored."""
 
     exchange: X
     deadline_ms: float
@@ -69,7 +69,7 @@ class Trouble:
 
     @property
     def is_final(self) -> bool:
-        """True when trying again cannot help."""
+        """True if another attempt would also fail."""
         return isinstance(self.error, AuthenticationError | UnsupportedVersionError)
 
 
@@ -95,7 +95,7 @@ class Links(Generic[X]):
         """Return a link that can take a request now; None while there is none.
 
         Raises:
-            AdminError: since `began_ms`, the login or the negotiation failed at this address.
+            AdminError: the login or the negotiation at this address has failed after `began_ms`.
         """
         for link in self._links.values():
             if link.address == address and not link.retired:
@@ -133,7 +133,7 @@ class Links(Generic[X]):
         return "" if latest is None else str(latest.error)
 
     def opened(self, number: int) -> None:
-        """Begin to negotiate."""
+        """Begin to negotiate versions."""
         if (link := self._links.get(number)) is not None:
             link.protocol.opened()
             self.flush(link)
@@ -178,7 +178,7 @@ class Links(Generic[X]):
         return [each.exchange for each in link.in_flight.values() if not each.abandoned]
 
     def tick(self, now_ms: float) -> Iterator[tuple[X, AdminError]]:
-        """Close and retire links; yield the requests whose time is over, or whose link is lost."""
+        """Close and retire links; yield the requests that timed out or whose link is lost."""
         for link in list(self._links.values()):
             if not link.is_ready and now_ms >= link.setup_deadline_ms:
                 limit = self._numbers["socket.connection.setup.timeout.ms"]
@@ -203,7 +203,7 @@ class Links(Generic[X]):
             self._close_if_done(link)
 
     def due(self, now_ms: float, *, waiting: bool) -> Iterator[float]:
-        """Yield every time at which something changes. `waiting`: requests wait for a link."""
+        """Yield every time at which `tick` has work. `waiting`: requests wait for a link."""
         for link in self._links.values():
             if not link.is_ready:
                 yield link.setup_deadline_ms
@@ -255,6 +255,6 @@ class Links(Generic[X]):
         self._troubles[address] = Trouble(error, failures, now_ms, now_ms + pause)
 
     def _rank(self, address: Address, now_ms: float) -> tuple[float, int]:
-        """Return when an address can be tried, and how often it has failed: less is better."""
+        """Return when an address can be tried and how often it has failed; the lowest is best."""
         trouble = self._troubles.get(address)
         return (now_ms, 0) if trouble is None else (max(trouble.until_ms, now_ms), trouble.failures)

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from bridgehead.admin.errors import AuthenticationError
 
 HASH_NAMES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-_ITERATIONS_MAX: Final = 1_000_000  # bounds what a malicious broker can make a client compute
+_ITERATIONS_MAX: Final = 1_000_000  # limits the work that a malicious broker can cause
 
 
 class Login(Protocol):
@@ -25,7 +25,7 @@ class Login(Protocol):
         ...
 
     def answer(self, challenge: bytes) -> bytes | None:
-        """Return the next message; None at the end. Raises AuthenticationError."""
+        """Return the next message; None if the login is complete. Raises AuthenticationError."""
         ...
 
 

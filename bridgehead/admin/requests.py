@@ -1,8 +1,8 @@
 """A call as a generator of requests and waits, which the core executes.
 
-A plan yields a tuple of requests, which are sent at the same time, and is resumed with one `Try`
-for each; or it yields a `Wait`. Its return value is the result of the call. Plans do no I/O and
-know no time, so a call that needs several requests reads like a function.
+A plan yields a tuple of requests, which are sent at the same time, and gets one `Try` for each; or
+it yields a `Wait`. Its return value is the result of the call. Plans do no I/O and have no clock,
+so a call that needs several requests reads like a function.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Attempt(NamedTuple):
 class Request:
     """A request before its broker and version are known.
 
-    `build` returns the message for the version that was negotiated. The route is the one of the
-    API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. `dialect` is the one
-    that the listener must have. `because` is for the error: the option that needs the dialect or
-    the versions.
+    `build` returns the message for the version that was negotiated. The request takes the route of
+    the API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. `dialect` is the
+    dialect that the listener must have. `because` is the option that needs the dialect or the
+    versions; the error names it.
     """
 
     key: ApiKey
@@ -59,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A pause within a call. If the call's time ends first, KafkaTimeoutError is raised there."""
+    """A pause within a call. If the call times out first, `yield` raises KafkaTimeoutError."""
 
     ms: int
 
@@ -73,17 +73,17 @@ class Answer:
     resent: bool = False
 
     def error(self, code: int, message: str | None = None) -> KafkaError | None:
-        """Return the error of a code; None for NONE."""
+        """Return the error with this code; None for the code NONE."""
         known = error_code(code)
         return KafkaError(known, message, resent=self.resent) if known else None
 
     def check(self, code: int, message: str | None = None) -> None:
-        """Raise the error of a code, if it is one."""
+        """Raise the error with this code, unless the code is NONE."""
         if error := self.error(code, message):
             raise error
 
     def result(self, element: Any, read: Callable[[Any], T]) -> Try[T]:
-        """Return the error of an element of the response, or else what `read` makes of it."""
+        """Return an element's error, or the result of `read` if there is none."""
         error = self.error(element.error_code, getattr(element, "error_message", None))
         return Try.new_error(error) if error is not None else Try.new_value(read(element))
 
@@ -100,7 +100,7 @@ _BACKOFF_MS: Final = 100
 
 
 def error_code(code: int) -> ErrorCode:
-    """Return the ErrorCode of a number; UNKNOWN_SERVER_ERROR if Kafka does not define it."""
+    """Return the ErrorCode with this number; UNKNOWN_SERVER_ERROR if Kafka does not define it."""
     try:
         return ErrorCode(code)
     except ValueError:
@@ -108,7 +108,7 @@ def error_code(code: int) -> ErrorCode:
 
 
 def error_codes(message: Any) -> list[ErrorCode]:
-    """Return the codes of a response's elements; without elements, that of the response."""
+    """Return the codes of a response's elements; if it has none, the code of the response."""
     nested = [
         code
         for field in fields(message)
@@ -132,7 +132,7 @@ class Batch(Generic[K, E, T]):
     """A request about several elements, each with a result of its own.
 
     Elements that failed with NOT_CONTROLLER or THROTTLING_QUOTA_EXCEEDED are sent again, without
-    the others, until the call's time ends.
+    the others, until the call times out.
     """
 
     def __init__(
@@ -144,10 +144,10 @@ class Batch(Generic[K, E, T]):
         self._elements, self._request, self._results = elements, request, results
 
     def run(self) -> Plan[dict[K, Try[T]]]:
-        """Return the result of every element, in their order.
+        """Return the results, in the order of the elements.
 
-        A timeout after the request was sent is the error of each element without a result. An
-        error before the first response is raised.
+        If the call times out after the request was sent, each element without a result gets that
+        error. An error before the first response is raised.
         """
         done: dict[K, Try[T]] = {}
         left = dict(self._elements)

@@ -8,9 +8,9 @@ from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
 def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Upgrade to forwarding by two rolling restarts.
 
-    The first makes the brokers support Envelopes, the second makes them forward. For a cluster
-    started with inter.broker.protocol.version below 3.4 (and, to act as the previous release,
-    bridgehead.envelope.supported=false).
+    After the first restart the brokers support Envelopes, after the second they forward. Start the
+    cluster with inter.broker.protocol.version below 3.4 and, to simulate the release before the
+    bridge, with bridgehead.envelope.supported=false.
     """
     from bridgehead.cluster.client import ClusterClient
     from bridgehead.cluster.upgrade import BRIDGE, LEVEL
@@ -20,6 +20,6 @@ def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
         say("Nothing to do: every broker forwards already.")
         return
     say(
-        f"Every broker forwards now. `bridgehead up` does not remember this: give it\n"
-        f"{LEVEL}={BRIDGE} too, or omit the old level."
+        f"Every broker forwards now. `bridgehead up` does not store this: at the next start\n"
+        f"set {LEVEL}={BRIDGE}, or omit the old version."
     )

@@ -1,6 +1,6 @@
 """Start, control and stop a cluster of node processes and the embedded ZooKeeper.
 
-`Cluster` does all of this. A workload records its operations with `ClientHistory`, so that the
+The class for this is `Cluster`. A workload records its operations with `ClientHistory`, so that the
 judge can check them.
 """
 

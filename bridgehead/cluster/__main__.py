@@ -1,9 +1,9 @@
 """A supervisor in the background: `python -m bridgehead.cluster`, started by `launch`.
 
-The first line of standard input holds the settings, which keeps secrets out of process lists. The
-supervisor answers with one line on standard output, `{"ready": cluster.json}` or `{"error": ...}`,
-and from then on writes to `supervisor.log` only. Unless `"detached"` is true it stops at the end of
-standard input, that is, when its parent exits.
+The first line of standard input contains the settings, so that secrets are not in the process list.
+The supervisor answers with one line on standard output, `{"ready": cluster.json}` or
+`{"error": ...}`. After that it writes only to `supervisor.log`. Unless `"detached"` is true, it
+stops at the end of standard input, that is, when its parent exits.
 """
 
 from __future__ import annotations

@@ -37,7 +37,10 @@ class PlannedAcl:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AccessPlan:
-    """What to create once the cluster serves. `certificates` names users who get a certificate."""
+    """The users and ACLs to create once the cluster serves.
+
+    `certificates` are the names of the users who get a certificate.
+    """
 
     users: tuple[PlannedUser, ...] = ()
     acls: tuple[PlannedAcl, ...] = ()

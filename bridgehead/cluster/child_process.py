@@ -1,8 +1,8 @@
 """Child processes, each in its own session.
 
-A terminal sends Ctrl-C to its whole foreground group; the children are not in it, so the supervisor
-stops them in its own order. A pid file alone proves nothing because pids are reused: `pid_is_ours`
-checks the command line.
+A terminal sends the SIGINT of Ctrl-C to its whole foreground process group. The children are not in
+that group, so the supervisor stops them in its own order. A pid file alone proves nothing, because
+pids are reused; `pid_is_ours` also checks the command line.
 """
 
 from __future__ import annotations

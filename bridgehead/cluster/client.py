@@ -28,7 +28,7 @@ class ClusterClient:
         return self._command({"command": "status"})
 
     def down(self) -> bool:
-        """Stop the cluster; return when it has stopped. False: none was running."""
+        """Stop the cluster and wait until it has stopped; return False if none was running."""
         if not self.directory.is_claimed():
             return False
         self._command({"command": "down"})

@@ -48,7 +48,7 @@ class ClientHistory:
     """The history of one workload; a thread-safe context manager."""
 
     def __init__(self, evidence_dir: Path, name: str) -> None:
-        """`evidence_dir` is the cluster's; `name` is unique among the workloads of a run.
+        """Create the history in the cluster's `evidence_dir`. No other workload may have `name`.
 
         Raises:
             OSError: the folder cannot be written.

@@ -65,12 +65,12 @@ class StartStop(abc.ABC):
 
 
 class Cluster(StartStop):
-    """A cluster of real processes over a real ZooKeeper; a context manager.
+    """A cluster of real broker processes with a real ZooKeeper; a context manager.
 
     Args:
-        brokers: their number; the ids are 1 to `brokers`.
-        data_dir: the cluster's folder; None: a temporary one, removed at the end.
-        properties: Kafka's `server.properties` for every broker.
+        brokers: the number of brokers; their ids are 1 to `brokers`.
+        data_dir: the cluster's folder; None: a temporary folder, which is removed at the end.
+        properties: properties of every broker, as in Kafka's `server.properties`.
         node_properties: properties of single brokers, by id.
         listeners, users, acls: as in cluster.yaml (docs/security.md).
         policies: classes that implement interfaces of bridgehead.policy.
@@ -131,7 +131,7 @@ class Cluster(StartStop):
         """Start the cluster; return when every broker serves and a controller is active.
 
         Raises:
-            ClusterError: it could not be started.
+            ClusterError: the cluster could not be started.
         """
         check_settings(self._settings)
         self._supervisor, self._document = launch(
@@ -203,7 +203,7 @@ class Cluster(StartStop):
         """Block until a controller is active and every running broker knows it.
 
         Raises:
-            ClusterError: there was none within `timeout_s`.
+            ClusterError: no controller was active within `timeout_s`.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -240,12 +240,13 @@ class Cluster(StartStop):
     def heal(self, *, reset: bool = False) -> None:
         """Undo faults: start what is down, resume what is frozen, move a pinned controller back.
 
-        Returns when every broker serves and knows all others. After the controller's death that
+        Returns when every broker serves and knows all others. If the controller was killed, this
         takes up to its session timeout. With `reset`, also removes topics, dynamic broker configs,
         client quotas, and SCRAM users and ACLs that are not in the cluster's settings.
 
         Raises:
-            ClusterError: it cannot be done, for example after an upgrade: start a new cluster.
+            ClusterError: the cluster cannot be healed, for example after an upgrade: start a new
+                cluster.
         """
         self._client.heal(reset=reset)
 

@@ -26,7 +26,7 @@ async def execute(cluster: RunningCluster, message: Message) -> Message:
     """Execute one command.
 
     Raises:
-        ClusterError: it cannot be done; the message says why.
+        ClusterError: the command cannot be executed; the message says why.
         ControlError: a node answered with an error, or not at all.
     """
     command = COMMANDS.get(str(message.get("command")))
@@ -213,10 +213,10 @@ async def _controller_expire(cluster: RunningCluster, _: Message) -> Message:
 
 
 async def _controller_move(cluster: RunningCluster, message: Message) -> Message:
-    """Pin every node to the target, have the active controller resign, wait, then unpin.
+    """Pin every node to the target, make the active controller resign, wait, then unpin.
 
-    In a cluster with a pinned controller the pin moves to the target. Otherwise the controller
-    would move back immediately.
+    If the cluster has a pinned controller, the target becomes the pinned controller. Otherwise the
+    controller would move back immediately.
     """
     target = _running_node(cluster, message)
     current = await _controller_node(cluster)
@@ -256,7 +256,7 @@ async def _pin(nodes: list[NodeProcess], controller_id: int | None) -> None:
 
 
 async def _controller_node(cluster: RunningCluster) -> NodeProcess:
-    """Return the active controller's node; if several claim to be it, that of the highest epoch."""
+    """Return the node of the active controller: of those that say so, the one of the last epoch."""
     states = await cluster.node_states()
     active = [
         state

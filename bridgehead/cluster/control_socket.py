@@ -41,7 +41,7 @@ def short_address(path: Path) -> Iterator[str]:
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a listening socket at `path`, mode 0600; replace one of a dead process.
+    """Return a listening socket at `path`, mode 0600; replace the socket of a dead process.
 
     Raises:
         OSError: the folder cannot be written.

@@ -75,7 +75,7 @@ class DataDirectory:
         return descriptor
 
     def _make_private(self) -> None:
-        """Make the files of earlier runs private; the folder too if it has no other entries."""
+        """Make the files of earlier runs private; the folder too, if it has only our files."""
         own = [self.root / name for name in _ENTRIES]
         make_private(own)
         if set(self.root.iterdir()) <= set(own):

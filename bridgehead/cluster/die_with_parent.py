@@ -1,8 +1,8 @@
 """Runs a program that dies with its parent: `die_with_parent.py PARENT_PID COMMAND...`.
 
 It asks Linux to send SIGKILL when the parent dies, because a Java server cannot request this
-itself. Then it replaces itself by COMMAND, under the same pid. On other systems it only runs
-COMMAND, and the next `up` stops the processes that a killed supervisor left. Uses the standard
+itself. Then it replaces itself with COMMAND, under the same pid. On other systems it only runs
+COMMAND; if the supervisor is killed there, the next `up` stops its processes. Uses the standard
 library only.
 """
 

@@ -1,8 +1,9 @@
 """Creates users and ACLs in a cluster that has just started, through its own APIs.
 
-The requests use the principal of a super user and a node's control socket, which only the owner of
-the data directory can open; so the first user needs no password. Returns when every broker knows
-all of them: a user can log in anywhere once the cluster is ready.
+The requests use the principal of a super user and are sent to a node's control socket. Only the
+owner of the data directory can open that socket, so the first user needs no password. The functions
+return when every broker knows all users and ACLs, so that users can log in at every broker once the
+cluster is ready.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ async def read_acls(node: CommandedNode, principal: str) -> set[PlannedAcl]:
 async def request(
     node: CommandedNode, api: tuple[int, int], body: Mapping[str, Any], principal: str
 ) -> dict[str, Any]:
-    """Have a node execute a request as `principal`; return the response. Raises ControlError."""
+    """Make a node execute a request for `principal`; return the response. Raises ControlError."""
     from bridgehead.kafka_wire import decode_body, encode_body  # most clusters create no users
 
     key, version = api

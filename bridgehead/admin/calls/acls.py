@@ -34,7 +34,7 @@ class ResourceType(IntEnum):
 class PatternType(IntEnum):
     """How the resource name of an ACL matches. ANY and MATCH are for filters only.
 
-    MATCH finds every ACL that applies to a resource of the name (KIP-290).
+    MATCH finds every ACL that applies to the resource with the name in the filter (KIP-290).
     """
 
     UNKNOWN = 0
@@ -86,7 +86,7 @@ class AclBindingFilter(NamedTuple):
 
     @property
     def needs_patterns(self) -> bool:
-        """True if version 0 of the API, which has only literal names, cannot express it."""
+        """True if version 0 of the API cannot express the filter: it has only literal names."""
         return self.pattern_type not in (PatternType.ANY, PatternType.LITERAL)
 
 
@@ -131,7 +131,7 @@ def describe_acls(filter: AclBindingFilter = EVERY_ACL) -> Plan[list[AclBinding]
 
 
 def create_acls(bindings: Collection[AclBinding]) -> Plan[dict[AclBinding, AdminError | None]]:
-    """Create ACLs; return the error of each. An ACL that exists already is a success."""
+    """Create ACLs; return the error of each ACL. Creating an ACL that exists is a success."""
     from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
 
     def request(left: Mapping[AclBinding, AclBinding]) -> Request:
@@ -146,14 +146,14 @@ def create_acls(bindings: Collection[AclBinding]) -> Plan[dict[AclBinding, Admin
         for binding, each in zip(sent, answer.message.results, strict=False):
             yield binding, answer.done(each)
 
-    sent: list[AclBinding] = []  # results have no keys: they are in the order of the request
+    sent: list[AclBinding] = []  # The results have no keys; they are in the order of the request.
     return (yield from Batch({each: each for each in bindings}, request, results).errors())
 
 
 def delete_acls(
     filters: Collection[AclBindingFilter],
 ) -> Plan[dict[AclBindingFilter, Try[list[Try[AclBinding]]]]]:
-    """Delete the ACLs that match; return the ACLs that each filter deleted."""
+    """Delete the ACLs that match a filter; return the deleted ACLs of each filter."""
     from bridgehead.kafka_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 
     def request(left: Mapping[AclBindingFilter, AclBindingFilter]) -> Request:

@@ -30,7 +30,7 @@ class ClusterDescription(NamedTuple):
 
 
 class ApiVersionRange(NamedTuple):
-    """The versions of an API on a broker. `usable` is the newest that this client supports."""
+    """The versions of an API on a broker. `usable` is the newest one that this client supports."""
 
     api_key: int
     name: str
@@ -40,7 +40,7 @@ class ApiVersionRange(NamedTuple):
 
 
 class FeatureMetadata(NamedTuple):
-    """Feature levels as (lowest, highest), by name. `epoch` is None without finalized features."""
+    """The (lowest, highest) level of each feature. `epoch` is None without finalized features."""
 
     supported: dict[str, tuple[int, int]]
     finalized: dict[str, tuple[int, int]]
@@ -103,7 +103,7 @@ def describe_features() -> Plan[FeatureMetadata]:
 def update_features(
     updates: Mapping[str, FeatureUpdate], validate_only: bool = False
 ) -> Plan[dict[str, AdminError | None]]:
-    """Change finalized feature levels; return the error of each (KIP-584)."""
+    """Change finalized feature levels; return the error of each feature (KIP-584)."""
     from bridgehead.kafka_wire.messages.update_features import (
         FeatureUpdateKey,
         UpdateFeaturesRequest,

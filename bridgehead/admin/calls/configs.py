@@ -36,7 +36,7 @@ class ConfigResource(NamedTuple):
 
     @property
     def broker(self) -> int | None:
-        """The broker that must answer; None if any can."""
+        """The broker that must answer; None if any broker can."""
         if self.type is ConfigResourceType.TOPIC or not self.name:
             return None
         if not self.name.isdigit():
@@ -94,10 +94,12 @@ def describe_configs(
     include_synonyms: bool = False,
     include_documentation: bool = False,
 ) -> Plan[dict[ConfigResource, Try[Configs]]]:
-    """Return the configs of topics and brokers; a named broker describes its own (KIP-133).
+    """Return the configs of topics and brokers (KIP-133).
+
+    The configs of a named broker are requested from that broker.
 
     Args:
-        resources: what to describe.
+        resources: the topics and brokers to describe.
         keys: the configs to return; None for all.
         include_synonyms: also the values of the other sources (KIP-226).
         include_documentation: also what each config means (KIP-569).
@@ -133,9 +135,9 @@ def describe_configs(
 def alter_configs(
     configs: Mapping[ConfigResource, Mapping[str, str | None]], validate_only: bool = False
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
-    """Replace all configs of resources; return the error of each (KIP-133 AlterConfigs).
+    """Replace all configs of resources; return the error of each resource (KIP-133 AlterConfigs).
 
-    A config that is not named is reset to its default; `incremental_alter_configs` keeps it.
+    Configs that are not named are reset to their defaults; `incremental_alter_configs` keeps them.
     """
     from bridgehead.kafka_wire.messages.alter_configs import (
         AlterableConfig,
@@ -226,7 +228,7 @@ def alter_config(
 def _alter(
     key: ApiKey, changes: Mapping[ConfigResource, Any], message: Callable[[Any], Any]
 ) -> Plan[dict[ConfigResource, AdminError | None]]:
-    """Alter each named broker's resources in a request to it, and the others in one request."""
+    """Send each named broker one request with its resources, and all others in one request."""
 
     def results(answer: Answer) -> Iterator[tuple[ConfigResource, Try[None]]]:
         for each in answer.message.responses:
@@ -276,7 +278,7 @@ def _entries(kind: ConfigResourceType, result: DescribeConfigsResult) -> Configs
 def _entry(config: DescribeConfigsResourceResult, kind: ConfigResourceType) -> ConfigEntry:
     source = ConfigSource(config.config_source)
     if source is ConfigSource.UNKNOWN and config.is_default:
-        source = ConfigSource.DEFAULT_CONFIG  # version 0 says only whether it is a default
+        source = ConfigSource.DEFAULT_CONFIG  # version 0 has `is_default` instead of a source
     elif config.config_source == -1:
         own = kind is ConfigResourceType.TOPIC
         source = ConfigSource.TOPIC_CONFIG if own else ConfigSource.STATIC_BROKER_CONFIG

@@ -18,7 +18,7 @@ class TopicAlteration(NamedTuple):
         name: the topic.
         partitions: the new number of partitions; None keeps it.
         replication_factor: the new number of replicas of every partition; None keeps it.
-        assignment: broker ids by partition, of partitions to move and to add.
+        assignment: the broker ids of each partition that is to be moved or added.
     """
 
     name: str

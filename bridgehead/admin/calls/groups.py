@@ -24,7 +24,7 @@ _PAUSE_MS = 100
 
 
 class GroupOverview(NamedTuple):
-    """A group. `state` and `group_type` are empty where the broker is too old to send them."""
+    """A group. `state` and `group_type` are empty if the broker is too old to send them."""
 
     group_id: str
     protocol_type: str
@@ -99,7 +99,7 @@ def describe_groups(groups: Collection[str]) -> Plan[dict[str, Try[GroupDescript
 
 
 def delete_groups(groups: Collection[str]) -> Plan[dict[str, AdminError | None]]:
-    """Delete groups without members; return the error of each."""
+    """Delete groups that have no members; return the error of each group."""
     from bridgehead.kafka_wire.messages.delete_groups import DeleteGroupsRequest
 
     errors: dict[str, AdminError | None] = {}
@@ -139,7 +139,7 @@ def _describe(name: str) -> Plan[GroupDescription]:
 def _at_coordinator(name: str, key: ApiKey, request: Any, elements: Any) -> Plan[tuple[int, Any]]:
     """Send a request about one group to its coordinator; return the broker and the element.
 
-    While the coordinator moves or loads, the request is repeated until the call's time ends.
+    While the coordinator moves or loads, the request is resent until the call times out.
     """
     while True:
         try:

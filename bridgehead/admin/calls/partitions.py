@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 
 class NewPartitions(NamedTuple):
-    """How many partitions a topic gets in total. `assignments` has the broker ids of the new ones.
+    """The total number of partitions that a topic is to have.
 
-    Without assignments the controller chooses the brokers.
+    `assignments` has the broker ids of each new partition. Without it the controller chooses them.
     """
 
     total_count: int
@@ -52,7 +52,7 @@ class PartitionReassignment(NamedTuple):
 def create_partitions(
     new_partitions: Mapping[str, NewPartitions], validate_only: bool = False
 ) -> Plan[dict[str, AdminError | None]]:
-    """Increase the number of partitions of topics; return the error of each (KIP-195)."""
+    """Increase the number of partitions of topics; return the error of each topic (KIP-195)."""
     from bridgehead.kafka_wire.messages.create_partitions import (
         CreatePartitionsAssignment,
         CreatePartitionsRequest,
@@ -88,8 +88,8 @@ def elect_leaders(
 ) -> Plan[dict[TopicPartition, AdminError | None]]:
     """Elect leaders; return the error of each partition (KIP-460).
 
-    ELECTION_NOT_NEEDED: the partition has that leader already. None means all partitions; the
-    result then has only those that needed an election.
+    ELECTION_NOT_NEEDED means that the partition already has that leader. If `partitions` is None,
+    leaders of all partitions are elected, and the result has only those that needed an election.
 
     Raises:
         KafkaError: the whole request is rejected.
@@ -121,9 +121,10 @@ def elect_leaders(
 def alter_partition_reassignments(
     reassignments: Mapping[TopicPartition, Sequence[int] | None],
 ) -> Plan[dict[TopicPartition, AdminError | None]]:
-    """Begin to move partitions to broker ids; None cancels. Return the error of each (KIP-455).
+    """Begin to reassign partitions; return the error of each partition (KIP-455).
 
-    The first broker id becomes the preferred leader. `list_partition_reassignments` shows progress.
+    The values are broker ids; the first becomes the preferred leader. None cancels a reassignment.
+    `list_partition_reassignments` shows progress.
     """
     from bridgehead.kafka_wire.messages.alter_partition_reassignments import (
         AlterPartitionReassignmentsRequest,
@@ -162,7 +163,7 @@ def alter_partition_reassignments(
 def list_partition_reassignments(
     partitions: Collection[TopicPartition] | None = None,
 ) -> Plan[dict[TopicPartition, PartitionReassignment]]:
-    """Return the reassignments in progress; of all partitions for None (KIP-455)."""
+    """Return the reassignments in progress; None means those of all partitions (KIP-455)."""
     from bridgehead.kafka_wire.messages.list_partition_reassignments import (
         ListPartitionReassignmentsRequest,
         ListPartitionReassignmentsTopics,

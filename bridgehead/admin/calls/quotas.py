@@ -16,7 +16,7 @@ ClientQuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class QuotaMatch(IntEnum):
-    """Which entities a filter selects: those of the name, the default, or every named one."""
+    """The entities that a filter selects: the one with the name, the default, or any named one."""
 
     EXACT = 0
     DEFAULT = 1
@@ -24,7 +24,7 @@ class QuotaMatch(IntEnum):
 
 
 class ClientQuotaFilterComponent(NamedTuple):
-    """A condition on one type of entity. `name` is for EXACT."""
+    """A condition on one type of entity. Only EXACT uses `name`."""
 
     entity_type: str
     match: QuotaMatch = QuotaMatch.ANY
@@ -45,7 +45,7 @@ def describe_client_quotas(
 ) -> Plan[dict[ClientQuotaEntity, dict[str, float]]]:
     """Return the quotas of the entities that match all components.
 
-    With `strict`, entities that have other types too are excluded.
+    With `strict`, entities that also have other types are excluded.
     """
     from bridgehead.kafka_wire.messages.describe_client_quotas import (
         ComponentData,

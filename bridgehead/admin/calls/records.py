@@ -59,7 +59,7 @@ class LogDirDescription(NamedTuple):
 def delete_records(
     offsets: Mapping[TopicPartition, int], validate_only: bool = False
 ) -> Plan[dict[TopicPartition, Try[int]]]:
-    """Delete the records before an offset, at each leader; return the new low watermarks.
+    """Delete the records of each partition before an offset; return the new low watermarks.
 
     -1 deletes all records. POLICY_VIOLATION: a policy rejects the deletion (KIP-201).
     `validate_only` deletes nothing; it needs a listener with the dialect `drafted`.
@@ -88,9 +88,10 @@ def delete_records(
 def list_offsets(
     timestamps: Mapping[TopicPartition, int],
 ) -> Plan[dict[TopicPartition, Try[OffsetInfo]]]:
-    """Return offsets, from each leader: LATEST, EARLIEST, or the first since a time (KIP-396).
+    """Return the offset of each partition for LATEST, EARLIEST or a timestamp (KIP-396).
 
-    A time is in milliseconds since 1970. The offset is -1 if there is no such record.
+    A timestamp is in milliseconds since 1970; it selects the first record that is not older. The
+    offset is -1 if there is no such record.
     """
     from bridgehead.kafka_wire.messages.list_offsets import (
         ListOffsetsPartition,
@@ -119,7 +120,7 @@ def list_offsets(
 def describe_log_dirs(
     brokers: Collection[int] | None = None,
 ) -> Plan[dict[int, Try[dict[str, Try[LogDirDescription]]]]]:
-    """Return the log directories of brokers by path; of all live brokers for None (KIP-113)."""
+    """Return the log directories of brokers by path; None means all live brokers (KIP-113)."""
     from bridgehead.kafka_wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
     if brokers is None:
@@ -136,7 +137,7 @@ def describe_log_dirs(
 def alter_replica_log_dirs(
     replicas: Mapping[TopicPartitionReplica, str],
 ) -> Plan[dict[TopicPartitionReplica, AdminError | None]]:
-    """Move replicas to other directories of their brokers; return the error of each (KIP-113)."""
+    """Move replicas to other log directories of their brokers; return each error (KIP-113)."""
     from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
         AlterReplicaLogDir,
         AlterReplicaLogDirsRequest,
@@ -173,7 +174,7 @@ def _at_leaders(
     request: Callable[[Mapping[TopicPartition, int], int], Request],
     result: Callable[[Any], T],
 ) -> Plan[dict[TopicPartition, Try[T]]]:
-    """Send the request to each partition's leader, and again to a new leader after a move."""
+    """Send the request to the leader of each partition; if the leader moves, to the new one."""
     done: dict[TopicPartition, Try[T]] = {}
     left = dict(values)
     while left:

@@ -61,7 +61,7 @@ class ScramDeletion(NamedTuple):
 def describe_user_scram_credentials(
     users: Collection[str] | None = None,
 ) -> Plan[dict[str, Try[list[ScramCredentialInfo]]]]:
-    """Return the credentials of users; of all users for None."""
+    """Return the credentials of users; None means all users."""
     from bridgehead.kafka_wire.messages.describe_user_scram_credentials import (
         DescribeUserScramCredentialsRequest,
         UserName,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class DelegationToken(NamedTuple):
     """A token. `hmac` is its secret: a client that knows it can log in as the token's owner.
 
-    Times are milliseconds since 1970. `requester` is None from brokers without KIP-373.
+    Times are milliseconds since 1970. `requester` is None if the broker does not have KIP-373.
     """
 
     token_id: str
@@ -37,14 +37,16 @@ class DelegationToken(NamedTuple):
 def create_delegation_token(
     renewers: Collection[str] = (), owner: str | None = None, max_lifetime_ms: int = -1
 ) -> Plan[DelegationToken]:
-    """Create a token for the principal or another owner (KIP-373). -1 is the broker's maximum.
+    """Create a token for the client's principal or another owner (KIP-48, KIP-373).
+
+    A lifetime of -1 means the broker's maximum.
 
     The response does not name the renewers: the result has those of the request, as in Kafka's
     client.
 
     Raises:
-        KafkaError: DELEGATION_TOKEN_AUTH_DISABLED or DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the
-            brokers have no secret key, or the listener is not secured.
+        KafkaError: DELEGATION_TOKEN_AUTH_DISABLED if the brokers have no secret key,
+            DELEGATION_TOKEN_REQUEST_NOT_ALLOWED if the listener is not secured.
     """
     from bridgehead.kafka_wire.messages.create_delegation_token import CreatableRenewers
     from bridgehead.kafka_wire.messages.drafted.create_delegation_token import (
@@ -78,7 +80,10 @@ def create_delegation_token(
 
 
 def renew_delegation_token(hmac: bytes, renew_period_ms: int = -1) -> Plan[int]:
-    """Renew a token; return its expiry in milliseconds since 1970. -1 is the broker's default."""
+    """Renew a token; return its new expiry time in milliseconds since 1970.
+
+    A period of -1 means the broker's default.
+    """
     from bridgehead.kafka_wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 
     message = RenewDelegationTokenRequest(hmac, renew_period_ms)
@@ -87,7 +92,10 @@ def renew_delegation_token(hmac: bytes, renew_period_ms: int = -1) -> Plan[int]:
 
 
 def expire_delegation_token(hmac: bytes, expiry_time_period_ms: int = -1) -> Plan[int]:
-    """Let a token expire after a period; return its new expiry. A negative period deletes it."""
+    """Make a token expire after a period; return its new expiry time in milliseconds since 1970.
+
+    A negative period deletes the token immediately.
+    """
     from bridgehead.kafka_wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 
     message = ExpireDelegationTokenRequest(hmac, expiry_time_period_ms)
@@ -98,7 +106,7 @@ def expire_delegation_token(hmac: bytes, expiry_time_period_ms: int = -1) -> Pla
 def describe_delegation_tokens(
     owners: Collection[str] | None = None,
 ) -> Plan[list[DelegationToken]]:
-    """Return the tokens of these owners that the principal can see; None means all owners."""
+    """Return the tokens of these owners that the client's principal may see; None: all owners."""
     from bridgehead.kafka_wire.messages.describe_delegation_token import (
         DescribeDelegationTokenOwner,
         DescribeDelegationTokenRequest,

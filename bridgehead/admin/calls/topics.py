@@ -44,7 +44,7 @@ class DeleteTopicsFlags(Flag):
 
 
 class ListTopicsFlags(Flag):
-    """Flags of `list_topics` (KIP-117). External topics are listed with and without their flag."""
+    """Flags of `list_topics` (KIP-117). External topics are listed even without their flag."""
 
     INCLUDE_INTERNAL = auto()  # also Kafka's own topics, such as __consumer_offsets
     INCLUDE_EXTERNAL = auto()  # the topics of users
@@ -98,7 +98,7 @@ class TopicInfo(NamedTuple):
 def create_topics(
     new_topics: Collection[NewTopic], flags: CreateTopicsFlags = NO_CREATE_FLAGS
 ) -> Plan[dict[str, AdminError | None]]:
-    """Create topics; return the error of each, None for success (KIP-117 createTopics).
+    """Create topics; return the error of each topic, None for success (KIP-117 createTopics).
 
     A success means that the controller has the topic; another broker may learn of it later.
     POLICY_VIOLATION has the policy's text. A topic with REQUEST_TIMED_OUT may still be created
@@ -141,7 +141,7 @@ def create_topic(new_topic: NewTopic, flags: CreateTopicsFlags = NO_CREATE_FLAGS
 def delete_topics(
     topics: Collection[str], flags: DeleteTopicsFlags = NO_DELETE_FLAGS
 ) -> Plan[dict[str, AdminError | None]]:
-    """Delete topics; return the error of each, None for success (KIP-117 deleteTopics).
+    """Delete topics; return the error of each topic, None for success (KIP-117 deleteTopics).
 
     POLICY_VIOLATION: a policy rejects the deletion (KIP-201); the text is the policy's.
 
@@ -178,7 +178,7 @@ def delete_topic(name: str, flags: DeleteTopicsFlags = NO_DELETE_FLAGS) -> Plan[
 
 
 def delete_topics_by_id(topic_ids: Collection[str]) -> Plan[dict[str, AdminError | None]]:
-    """Delete topics by their ids (KIP-516), of 22 characters; return the error of each."""
+    """Delete topics by their ids of 22 characters; return the error of each id (KIP-516)."""
     from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicState
     from bridgehead.kafka_wire.messages.drafted.delete_topics import DeleteTopicsRequest
 
@@ -206,7 +206,7 @@ def list_topics(
 ) -> Plan[dict[str, Try[TopicInfo]]]:
     """Return all topics that the principal may describe (KIP-117 listTopics).
 
-    Each error concerns one topic.
+    If a topic cannot be described, its `Try` has the error.
     """
     message = yield from metadata(None)
     wanted = ListTopicsFlags.INCLUDE_INTERNAL in flags
@@ -229,7 +229,7 @@ def describe_topics(
 
 
 def metadata(names: Collection[str] | None, with_operations: bool = False) -> Plan[Answer]:
-    """Return the metadata of topics; of all topics for None."""
+    """Return the metadata of topics; None means all topics."""
     from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
     request = MetadataRequest(
@@ -317,7 +317,7 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 
 def _needs_defaults(topic: NewTopic) -> bool:
-    """Return whether the broker must fill in a count, which version 4 introduced (KIP-464)."""
+    """Return whether the broker must use its default for a count: from version 4 on (KIP-464)."""
     return isinstance(topic, NewTopicWithReplication) and -1 in (
         topic.num_partitions,
         topic.replication_factor,
