@@ -91,6 +91,11 @@ else
 	@$(BIN)/python -m pytest tests/integration/test_fidelity.py tests/integration/test_znodes_equal_kafkas.py $(ARGS)
 endif
 
+.PHONY: chaos
+SEED ?= 1
+chaos: setup ## run scenarios under faults (SCENARIO=NAME or all, SEED=N, ARGS="--seeds N")
+	@$(BIN)/bridgehead chaos run $(or $(SCENARIO),all) --seed $(SEED) $(ARGS)
+
 read-after-write: setup ## count stale reads during failovers (ARGS="--pairs N --blocking controller")
 	@PYTHONPATH=. $(BIN)/python -m chaos.read_after_write $(ARGS)
 

@@ -19,9 +19,11 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: Final = {
-    ExitCode.OK: "Success. After `judge` and `pipeline run`: every expected property holds.",
-    ExitCode.FAILED: "An expected property is violated, or a demo had an unexpected outcome. The "
-    "commands that correspond to Kafka's tools return 1 for every error, also for wrong usage.",
+    ExitCode.OK: "Success. After `judge` and `pipeline run`: every expected property holds; after "
+    "`chaos run`: every run passed.",
+    ExitCode.FAILED: "An expected property is violated, a run of `chaos` failed or hung, or a demo "
+    "had an unexpected outcome. The commands that correspond to Kafka's tools return 1 for every "
+    "error, also for wrong usage.",
     ExitCode.USAGE: "The command line is wrong: an unknown option, a missing or invalid argument.",
     ExitCode.UNDECIDED: "Undecided: the evidence is not sufficient for a verdict, or "
     "`controller show` found no active controller.",

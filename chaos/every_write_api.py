@@ -437,6 +437,12 @@ async def run(cluster: Cluster, objects: int, kills: int, seed: int = 1) -> Repo
             tasks.append(asyncio.create_task(worker.work(numbers)))
         await _kill(cluster, kills, report, lambda: all(task.done() for task in tasks))
         await asyncio.gather(*tasks)
+    await compare(addresses, objects, report)
+    return report
+
+
+async def compare(addresses: Mapping[int, str], objects: int, report: Report) -> None:
+    """Add to `report.wrong` what brokers describe differently from the clients' history."""
     names = [f"object-{number}" for number in range(objects)]
     for broker, address in addresses.items():
         client, deadline = Client(address), time.monotonic() + _AGREED_WITHIN_S
@@ -448,7 +454,6 @@ async def run(cluster: Cluster, objects: int, kills: int, seed: int = 1) -> Repo
             await asyncio.sleep(0.1)
         report.wrong += wrong
         client.close()
-    return report
 
 
 def settings(seed: int) -> RunSettings:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import judge.__main__ as judge_command
-from bridgehead.cluster import Cluster
+from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -34,6 +34,7 @@ from bridgehead.kafka_wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from chaos.recorded_client import RecordedClient
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from raw_client.asynchronous import ClusterClient, PlainLogin
@@ -140,7 +141,7 @@ class User:
 
     def __init__(self, name: str, addresses: Mapping[int, str], source: random.Random) -> None:
         self.name = name
-        self.client = ClusterClient(
+        self.client: ClusterClient | RecordedClient = ClusterClient(
             addresses,
             name,
             login=PlainLogin(name, password_of(name)),
@@ -150,6 +151,11 @@ class User:
         self._source = source
         self._numbers = itertools.count()
         self._topics: deque[str] = deque()
+
+    def record(self, history: ClientHistory) -> None:
+        """Record the creations and deletions of topics from now on."""
+        assert isinstance(self.client, ClusterClient)
+        self.client = RecordedClient(self.client, history)
 
     def next_trial(self) -> Trial:
         """Return the next request."""

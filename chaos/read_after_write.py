@@ -20,9 +20,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bridgehead.cluster import Cluster
+from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from chaos.recorded_client import RecordedClient
 from raw_client.asynchronous import ClusterClient
 
 METADATA, METADATA_VERSION = 3, 12
@@ -53,10 +54,15 @@ class Counts:
 
 
 async def pairs(
-    addresses: Mapping[int, str], numbers: Iterator[int], counts: Counts, source: random.Random
+    addresses: Mapping[int, str],
+    numbers: Iterator[int],
+    counts: Counts,
+    source: random.Random,
+    history: ClientHistory | None = None,
 ) -> None:
     """Run one worker: write and read pairs until there are no numbers left."""
-    client = ClusterClient(addresses, "read-after-write")
+    plain = ClusterClient(addresses, "read-after-write")
+    client = plain if history is None else RecordedClient(plain, history)
     for number in numbers:
         writer, reader = source.sample(sorted(addresses), 2)
         name = f"pair-{number}"
@@ -79,7 +85,9 @@ async def pairs(
     client.close()
 
 
-async def _read(client: ClusterClient, name: str, brokers: list[int], counts: Counts) -> None:
+async def _read(
+    client: ClusterClient | RecordedClient, name: str, brokers: list[int], counts: Counts
+) -> None:
     """Read from one broker, or from the next one if it is down."""
     topic = MetadataRequestTopic(name=name)
     message = MetadataRequest(topics=[topic], allow_auto_topic_creation=False)

@@ -16,6 +16,7 @@ from typing import Final
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS, DRAFTED_SPECS, UNSERVED, ApiSpec, Route
 from cluster_model import quirks
+from docs.generate_chaos import chaos_page
 from docs.generate_deviations import deviations_page
 from docs.generate_reference import MARK, reference_pages
 from docs.reachable_code import rights_and_errors
@@ -120,6 +121,7 @@ def pages() -> dict[str, str]:
     """Return each generated page's text by its file name."""
     return {
         "apis.md": apis_page(),
+        "chaos.md": chaos_page(),
         "deviations.md": deviations_page(),
         "events.md": events_page(),
         "metrics.md": metrics_page(),

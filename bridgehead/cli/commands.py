@@ -37,6 +37,7 @@ GROUPS = (
     ("evidence", modules.evidence_app),
     ("demo", modules.demo_app),
     ("pipeline", modules.pipeline_app),
+    ("chaos", modules.chaos_app),
 )
 
 

@@ -24,6 +24,7 @@ DataDir = Annotated[
         metavar="DIR", help="The folder of the cluster; replaces that of an earlier demo."
     ),
 ]
+chaos_app = typer.Typer(no_args_is_help=True, help="Run scenarios under faults, and judge them.")
 pipeline_app = typer.Typer(
     no_args_is_help=True, help="Compute tables, verdicts and a report with Spark."
 )
@@ -169,4 +170,33 @@ def run(
         *seal_options(seal_key, unsealed=unsealed),
         *(["--tables"] if tables else []),
         *(["--debug"] if debug else []),
+    )
+
+
+@chaos_app.command("list")
+def list_scenarios() -> None:
+    """List the scenarios."""
+    run_module("chaos", "list")
+
+
+@chaos_app.command("run")
+def run_scenarios(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Scenarios, or `all`.")],
+    *,
+    seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="How many seeds.")] = 1,
+    tier: Annotated[
+        str, typer.Option(metavar="TIER", help="`local`: real processes and ZooKeeper.")
+    ] = "local",
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder for evidence and results.")
+    ] = Path(".chaos"),
+) -> None:
+    """Run scenarios and judge each run.
+
+    Exit code 0: every run passed; 1: one failed or hung; 3: undecided.
+    """
+    run_module(
+        *("chaos", "run", *names, "--seed", str(seed), "--seeds", str(seeds)),
+        *("--tier", tier, "--out", str(out)),
     )

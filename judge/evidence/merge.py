@@ -50,7 +50,7 @@ def merge(
             if each.zxid <= first_zxid:
                 continue
             known = content.setdefault(each.zxid, each)
-            if known != each:
+            if not _agree(known, each):
                 gaps.append(f"the members' logs disagree about zxid {each.zxid}")
             holders[each.zxid] += 1
     committed: list[Transaction] = []
@@ -64,6 +64,22 @@ def merge(
             gaps.append(f"the logs do not show whether zxid {zxid} was committed")
     gaps += _jumps(committed, first_zxid)
     return Merged(tuple(committed), denied, tuple(gaps))
+
+
+def _agree(one: Transaction, other: Transaction) -> bool:
+    """Return whether two members logged the same transaction.
+
+    A leader that rejects a multi turns its operations into errors while it writes them to its own
+    log. There the operation before the failed one can have the type of an error and the data of
+    the operation, so of rejected multis only the headers are compared. They change nothing.
+    """
+    if one.failed and other.failed:
+        return one.kind == other.kind and _header(one) == _header(other)
+    return one == other
+
+
+def _header(transaction: Transaction) -> tuple[int, int, int, int]:
+    return transaction.zxid, transaction.session, transaction.cxid, transaction.time_ms
 
 
 def _is_in(final: Mapping[str, tuple[int, int]] | None, transaction: Transaction) -> bool:

@@ -66,6 +66,30 @@ def _zookeeper_elected(history: History, fault: Event, healed: Event | None) -> 
     return bool(before) and max(during, default=0) > max(before)
 
 
+def _event_of_target(kind: str) -> Callable[[History, Event, Event | None], bool]:
+    """Return a check that the target has an event of this kind during the fault."""
+
+    def check_kind(history: History, fault: Event, healed: Event | None) -> bool:
+        return any(
+            e["node"] == fault["target"] and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"]
+            for e in history.of_kind[kind]
+            if healed is not None
+        )
+
+    return check_kind
+
+
+def _envelopes_broke_off(history: History, fault: Event, healed: Event | None) -> bool:
+    """An Envelope of another broker ended without a reply during the fault."""
+    return any(
+        e["node"] != fault["target"]
+        and e["error"] is None
+        and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"]
+        for e in history.of_kind["forward_answered"]
+        if healed is not None
+    )
+
+
 EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill": _was_killed,
     "stop": _was_stopped,
@@ -76,6 +100,9 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill_zookeeper_leader": _zookeeper_elected,
     "freeze_zookeeper_leader": _zookeeper_elected,
     "disconnect_zookeeper_leader": _zookeeper_elected,
+    "delete_controller_znode": _event_of_target("resigned"),
+    "lose_commit": _event_of_target("commit_unknown"),
+    "cut_from_peers": _envelopes_broke_off,
 }
 
 

@@ -13,6 +13,8 @@ LEADER_FAULTS: Final = (
     "freeze_zookeeper_leader",
     "disconnect_zookeeper_leader",
 )
+# Faults whose effect is an event of a node between injection and healing.
+EVENT_FAULTS: Final = ("delete_controller_znode", "lose_commit", "cut_from_peers")
 
 _FAULTS: Final = f"""
 WITH scenario AS (SELECT run, greatest(operations_min, 1) AS required FROM runs
@@ -63,6 +65,16 @@ epochs AS (
       THEN shiftright(c.zxid, 32) END) AS during
   FROM led l JOIN commits c ON l.run = c.run JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid
   WHERE NOT c.failed GROUP BY l.run, l.node, l.boot, l.seq),
+shown AS (
+  SELECT /*+ BROADCAST(w) */ DISTINCT w.run, w.node, w.boot, w.seq
+  FROM (SELECT f.run, f.node, f.boot, f.seq, f.action, f.target, f.mono_ns, m.healed_ns
+    FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+      AND f.seq = m.seq WHERE f.action IN {EVENT_FAULTS}) w
+  JOIN events e ON e.run = w.run AND e.mono_ns > w.mono_ns AND e.mono_ns < w.healed_ns
+    AND CASE w.action
+      WHEN 'delete_controller_znode' THEN e.kind = 'resigned' AND e.node = w.target
+      WHEN 'lose_commit' THEN e.kind = 'commit_unknown' AND e.node = w.target
+      ELSE e.kind = 'forward_answered' AND e.error IS NULL AND e.node != w.target END),
 judged AS (
   SELECT f.*, concat(f.action, ' of ', f.target) AS name, m.healed_ns,
     CASE f.action WHEN 'kill' THEN k.run IS NOT NULL WHEN 'stop' THEN s.run IS NOT NULL
@@ -70,6 +82,9 @@ judged AS (
       WHEN 'disconnect' THEN x.run IS NOT NULL
       WHEN 'freeze' THEN m.run IS NOT NULL AND p.run IS NULL
       WHEN 'freeze_zookeeper' THEN m.run IS NOT NULL AND q.run IS NULL
+      WHEN 'delete_controller_znode' THEN v.run IS NOT NULL
+      WHEN 'lose_commit' THEN v.run IS NOT NULL
+      WHEN 'cut_from_peers' THEN v.run IS NOT NULL
       ELSE if(f.action IN {LEADER_FAULTS}, coalesce(l.during > l.before, false), NULL)
     END AS has_effect
   FROM faults f
@@ -79,6 +94,7 @@ judged AS (
   LEFT JOIN expired x ON f.run = x.run AND f.target = x.target
   LEFT JOIN wrote p ON f.run = p.run AND f.node = p.node AND f.boot = p.boot AND f.seq = p.seq
   LEFT JOIN committed q ON f.run = q.run AND f.node = q.node AND f.boot = q.boot AND f.seq = q.seq
+  LEFT JOIN shown v ON f.run = v.run AND f.node = v.node AND f.boot = v.boot AND f.seq = v.seq
   LEFT JOIN epochs l ON f.run = l.run AND f.node = l.node AND f.boot = l.boot AND f.seq = l.seq),
 effects AS (
   SELECT run, {place_of("judged")} AS place, {row_of("judged")} AS row, CASE

@@ -1,15 +1,10 @@
-"""A node with the seeded bugs named on its command line, `--mutants fence_off,...`."""
+"""A node with the seeded bugs named on its command line; see chaos/mutant_node.py."""
 
 from __future__ import annotations
 
 import sys
-from functools import partial
 
-from node.__main__ import main
-from node.seeded_bugs import faulty_parts
+from chaos.mutant_node import main
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    at = arguments.index("--mutants")
-    bugs = frozenset(arguments[at + 1].split(","))
-    sys.exit(main(arguments[:at] + arguments[at + 2 :], partial(faulty_parts, bugs=bugs)))
+    sys.exit(main(sys.argv[1:]))

@@ -6,7 +6,7 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +207,19 @@ def test_minority_proposal_is_committed_if_the_final_dump_has_it() -> None:
 def test_different_content_of_one_zxid_is_a_gap() -> None:
     other = [Transaction(A + 1, 2, 0, 0, "create", (LoggedOperation("create", "/y"),))]
     assert "disagree" in merge([_member(A + 1), other, other], first_zxid=0).gaps[0]
+
+
+def test_rejected_multis_with_other_operations_in_the_leaders_log_agree() -> None:
+    """ZooKeeper 3.9.5: the leader changes the types of the operations while it logs them."""
+    check = LoggedOperation("check", "/controller_epoch", version=1)
+    rejected = LoggedOperation("error", error=-103)
+    follower = Transaction(A, 7, 1, 1, "multi", (check, rejected), failed=True)
+    leader = replace(follower, operations=(LoggedOperation("error", error=17), rejected))
+    assert merge([[leader], [follower], [follower]], first_zxid=A - 1).gaps == ()
+    applied = replace(leader, failed=False)
+    assert "disagree" in merge([[applied], [follower], [follower]], first_zxid=A - 1).gaps[0]
+    other = replace(leader, cxid=2)
+    assert "disagree" in merge([[other], [follower], [follower]], first_zxid=A - 1).gaps[0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""`python -m chaos list | run`: the command behind `bridgehead chaos`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from chaos.local.run import run as run_locally
+from chaos.result import Result, write_files
+from chaos.scenario import LOCAL, Scenario
+from chaos.scenarios import SCENARIOS
+from event_log.verdicts import exit_code
+
+_WIDTH: Final = 80
+_USAGE: Final = 2
+_ALL: Final = "all"
+_WRONG_SHOWN_MAX: Final = 5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Execute one command; return the exit code."""
+    parser = argparse.ArgumentParser(prog="bridgehead chaos", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="list the scenarios")
+    runs = commands.add_parser("run", help="run scenarios")
+    runs.add_argument("names", nargs="+", metavar="NAME", help=f"a scenario, or `{_ALL}`")
+    runs.add_argument("--seed", type=int, default=1)
+    runs.add_argument("--seeds", type=int, default=1)
+    runs.add_argument("--tier", choices=[LOCAL], default=LOCAL)
+    runs.add_argument("--out", type=Path, default=Path(".chaos"))
+    options = parser.parse_args(arguments)
+    if options.command == "list":
+        _list()
+        return 0
+    scenarios = {scenario.name: scenario for scenario in SCENARIOS}
+    names = list(scenarios) if _ALL in options.names else options.names
+    unknown = [name for name in names if name not in scenarios]
+    if unknown or options.seeds < 1:
+        problem = f"There is no scenario {unknown[0]!r}" if unknown else "--seeds is less than 1"
+        print(f"{problem}: `bridgehead chaos list` shows all scenarios.", file=sys.stderr)
+        return _USAGE
+    seeds = range(options.seed, options.seed + options.seeds)
+    return _run([scenarios[name] for name in names], seeds, options.out)
+
+
+def _list() -> None:
+    for scenario in SCENARIOS:
+        print(f"{scenario.name}  ({', '.join(scenario.tiers)})")
+        print(textwrap.indent(textwrap.fill(scenario.aim, _WIDTH - 4), "    "))
+
+
+def _run(scenarios: Sequence[Scenario], seeds: range, out: Path) -> int:
+    """Run every scenario with every seed; write the files after each run."""
+    out.mkdir(parents=True, exist_ok=True)
+    results: list[Result] = []
+    for scenario in scenarios:
+        for seed in seeds:
+            folder = out / f"{scenario.name}-{seed}"
+            shutil.rmtree(folder, ignore_errors=True)
+            print(f"{scenario.name}, seed {seed}", flush=True)
+            result = asyncio.run(run_locally(scenario, seed, folder.resolve(), _say))
+            results.append(result)
+            _show(result)
+            write_files(out, results)
+    verdicts = [result.verdict for result in results]
+    passed = sum(verdict == "PASS" for verdict in verdicts)
+    print(f"{passed} of {len(results)} runs passed; {out}/junit.xml, {out}/results.json")
+    return exit_code(*verdicts)
+
+
+def _say(sentence: str) -> None:
+    print(f"  {sentence}"[:_WIDTH], flush=True)
+
+
+def _show(result: Result) -> None:
+    print(
+        f"  {result.verdict}: {result.acknowledged} acknowledged, {result.open} open, "
+        f"{result.elections} elections, {result.seconds:.0f} s"
+    )
+    if result.verdict == "PASS":
+        return
+    for sentence in result.wrong[:_WRONG_SHOWN_MAX]:
+        print(textwrap.fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
+    print(f"  replay: {result.replay}")
+    print(f"  evidence: bridgehead judge {result.folder}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

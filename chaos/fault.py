@@ -1,0 +1,110 @@
+"""A fault as a value, and the cluster as faults see it.
+
+A fault is an asynchronous context manager: it is injected on entering and healed on leaving.
+Faults know only `Target`, so that they do not depend on how a tier runs the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Ensemble(Protocol):
+    """The members of ZooKeeper, by their ids."""
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """All ids."""
+
+    async def leader(self) -> int:
+        """Return the leader; wait until there is one."""
+
+    async def kill(self, member: int) -> None:
+        """End a member's process without warning."""
+
+    async def start(self, member: int) -> None:
+        """Start a killed member; return when it serves."""
+
+    async def erase(self, member: int) -> None:
+        """Delete the data of a killed member."""
+
+    async def pause(self, member: int) -> None:
+        """Stop a member's process without ending it."""
+
+    async def resume(self, member: int) -> None:
+        """Resume a paused member."""
+
+
+class Network(Protocol):
+    """The links that a fault can break. They heal when the context is left."""
+
+    def cut_from_zookeeper(self, broker: int) -> AbstractContextManager[None]:
+        """Deliver nothing between a broker's process and ZooKeeper."""
+
+    def cut_from_peers(
+        self, broker: int, *, requests: bool, replies: bool
+    ) -> AbstractContextManager[None]:
+        """Deliver nothing between other brokers and a broker's controller, in either direction."""
+
+    def reset_peers(self, broker: int) -> None:
+        """Reset the connections of other brokers to a broker's controller."""
+
+    async def lose_commit(self, broker: int, *, reply: bool) -> None:
+        """Lose a broker's next write to ZooKeeper, or its reply; return when it is lost."""
+
+
+class Target(Protocol):
+    """A running cluster."""
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """All ids."""
+
+    @property
+    def zookeeper(self) -> Ensemble:
+        """The ensemble."""
+
+    @property
+    def network(self) -> Network:
+        """The network; only for faults with `breaks_links`."""
+
+    async def controller(self) -> int:
+        """Return the active controller; wait until all running brokers agree on it."""
+
+    async def kill(self, broker: int) -> None:
+        """End a broker's process without warning."""
+
+    async def stop(self, broker: int) -> None:
+        """Stop a broker, which closes its sessions first."""
+
+    async def start(self, broker: int) -> None:
+        """Start a broker; return when it serves."""
+
+    async def pause(self, broker: int) -> None:
+        """Stop a broker's process without ending it."""
+
+    async def resume(self, broker: int) -> None:
+        """Resume a paused broker."""
+
+    async def expire(self, broker: int) -> None:
+        """Close the controller's ZooKeeper session through another connection."""
+
+    async def delete_znode(self, path: str) -> None:
+        """Delete a znode as an operator could."""
+
+    def recorded(self, action: str, target: int | str) -> AbstractContextManager[None]:
+        """Record in the evidence that a fault is injected on entering and healed on leaving."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One kind of fault."""
+
+    name: str
+    does: str  # one sentence
+    inject: Callable[[Target], AbstractAsyncContextManager[None]]
+    breaks_links: bool = False
+    """Whether the tier must put the cluster's connections under its control."""

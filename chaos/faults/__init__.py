@@ -1,0 +1,46 @@
+"""Every fault. To add one: a file here, and a line in FAULTS."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from chaos.fault import Fault
+from chaos.faults.cut_broker_from_zookeeper import CUT_BROKER_FROM_ZOOKEEPER
+from chaos.faults.cut_controller_from_peers import CUT_CONTROLLER_FROM_PEERS
+from chaos.faults.cut_controller_from_zookeeper import CUT_CONTROLLER_FROM_ZOOKEEPER
+from chaos.faults.delete_controller_znode import DELETE_CONTROLLER_ZNODE
+from chaos.faults.empty_zookeeper_leader import EMPTY_ZOOKEEPER_LEADER
+from chaos.faults.expire_controller import EXPIRE_CONTROLLER
+from chaos.faults.kill_broker import KILL_BROKER
+from chaos.faults.kill_controller import KILL_CONTROLLER
+from chaos.faults.kill_zookeeper_leader import KILL_ZOOKEEPER_LEADER
+from chaos.faults.lose_replies_of_controller import LOSE_REPLIES_OF_CONTROLLER
+from chaos.faults.lose_reply_of_commit import LOSE_REPLY_OF_COMMIT
+from chaos.faults.lose_request_of_commit import LOSE_REQUEST_OF_COMMIT
+from chaos.faults.lose_requests_to_controller import LOSE_REQUESTS_TO_CONTROLLER
+from chaos.faults.pause_controller import PAUSE_CONTROLLER
+from chaos.faults.pause_quorum import PAUSE_QUORUM
+from chaos.faults.pause_zookeeper_leader import PAUSE_ZOOKEEPER_LEADER
+from chaos.faults.reset_peers_of_controller import RESET_PEERS_OF_CONTROLLER
+from chaos.faults.stop_controller import STOP_CONTROLLER
+
+FAULTS: Final[tuple[Fault, ...]] = (
+    KILL_CONTROLLER,
+    STOP_CONTROLLER,
+    PAUSE_CONTROLLER,
+    EXPIRE_CONTROLLER,
+    DELETE_CONTROLLER_ZNODE,
+    KILL_BROKER,
+    CUT_CONTROLLER_FROM_PEERS,
+    LOSE_REQUESTS_TO_CONTROLLER,
+    LOSE_REPLIES_OF_CONTROLLER,
+    RESET_PEERS_OF_CONTROLLER,
+    CUT_CONTROLLER_FROM_ZOOKEEPER,
+    CUT_BROKER_FROM_ZOOKEEPER,
+    LOSE_REPLY_OF_COMMIT,
+    LOSE_REQUEST_OF_COMMIT,
+    KILL_ZOOKEEPER_LEADER,
+    PAUSE_ZOOKEEPER_LEADER,
+    EMPTY_ZOOKEEPER_LEADER,
+    PAUSE_QUORUM,
+)

@@ -1,0 +1,26 @@
+"""SIGSTOP pauses the active controller's process until SIGCONT."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from chaos.fault import Fault, Target
+
+
+@asynccontextmanager
+async def _inject(target: Target) -> AsyncIterator[None]:
+    broker = await target.controller()
+    with target.recorded("freeze", broker):
+        await target.pause(broker)
+        try:
+            yield
+        finally:
+            await target.resume(broker)
+
+
+PAUSE_CONTROLLER = Fault(
+    name="pause_controller",
+    does="SIGSTOP pauses the active controller's process until SIGCONT.",
+    inject=_inject,
+)

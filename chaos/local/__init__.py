@@ -1,0 +1,1 @@
+"""The tier `local`: real processes and a real ZooKeeper on this machine."""

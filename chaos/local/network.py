@@ -1,0 +1,239 @@
+"""Proxies of ours between nodes, and between nodes and ZooKeeper.
+
+Each broker reaches each member of ZooKeeper through a proxy of its own, and other brokers reach a
+broker's gRPC listener through another. A cut holds the bytes back, as lost packets do: when it
+heals, what was held arrives late, unless one of the ends has given the connection up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from bridgehead.cluster.node_plan import LOOPBACK, Ports
+
+_CHUNK_BYTES: Final = 1 << 16
+_MULTI: Final = 14
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
+_CLIENT_PORT: Final = re.compile(r"^clientPort=(\d+)$", re.MULTILINE)
+
+
+class Proxy:
+    """A TCP proxy on a free port of loopback.
+
+    `upstream` returns the server's port when a client connects, because the server may start after
+    the proxy.
+    """
+
+    def __init__(self, upstream: Callable[[], int]) -> None:
+        self._upstream = upstream
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.requests, self.replies = asyncio.Event(), asyncio.Event()
+        self.requests.set()
+        self.replies.set()
+
+    async def start(self) -> int:
+        """Listen; return the port."""
+        self._server = await asyncio.start_server(self._accepted, LOOPBACK, 0)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def stop(self) -> None:
+        """Close the listener and all connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+
+    @contextlib.contextmanager
+    def cut(self, *, requests: bool = True, replies: bool = True) -> Iterator[None]:
+        """Hold back what clients send, what the server sends, or both."""
+        gates = [gate for gate, on in ((self.requests, requests), (self.replies, replies)) if on]
+        for gate in gates:
+            gate.clear()
+        try:
+            yield
+        finally:
+            for gate in gates:
+                gate.set()
+
+    def reset(self) -> None:
+        """Reset every connection."""
+        for writer in list(self._writers):
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            writer.transport.abort()
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with contextlib.suppress(OSError, EOFError, asyncio.CancelledError):
+                await self._serve(reader, writer)
+        finally:
+            self._tasks.discard(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers = {writer}
+        self._writers.add(writer)
+        try:
+            server = await asyncio.open_connection(LOOPBACK, self._upstream())
+            writers.add(server[1])
+            self._writers.add(server[1])
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._pump(reader, server[1], self.requests, True))
+                group.create_task(self._pump(server[0], writer, self.replies, False))
+        except* (OSError, EOFError):
+            pass
+        finally:
+            self._writers -= writers
+            for each in writers:
+                each.transport.abort()
+
+    async def _pump(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        gate: asyncio.Event,
+        is_request: bool,
+    ) -> None:
+        """Pass bytes on until one end closes. Raises EOFError or OSError then."""
+        while True:
+            data = await self._read(reader, is_request)
+            await gate.wait()
+            writer.write(data)
+            await writer.drain()
+
+    async def _read(self, reader: asyncio.StreamReader, _is_request: bool) -> bytes:
+        data = await reader.read(_CHUNK_BYTES)
+        if not data:
+            raise EOFError
+        return data
+
+
+class ZooKeeperProxy(Proxy):
+    """A proxy that reads ZooKeeper's frames, and can lose one transaction or its reply."""
+
+    def __init__(self, upstream: Callable[[], int]) -> None:
+        super().__init__(upstream)
+        self._loses: str | None = None
+        self._lost: asyncio.Event | None = None
+        self._lost_xid: int | None = None
+        self._first: set[asyncio.StreamReader] = set()
+
+    async def lose(self, what: str, lost: asyncio.Event) -> None:
+        """Lose the next `request` that is a transaction, or its `reply`, and disconnect."""
+        self._loses, self._lost = what, lost
+        await lost.wait()
+
+    def disarm(self) -> None:
+        """Lose nothing more."""
+        self._loses = None
+
+    async def _read(self, reader: asyncio.StreamReader, is_request: bool) -> bytes:
+        size = await reader.readexactly(4)
+        data = await reader.readexactly(int.from_bytes(size, "big"))
+        if reader in self._first:  # The first frame, of the session, has no header.
+            (xid,) = struct.unpack_from(">i", data)
+            if is_request:
+                self._lose_request(xid, data)
+            elif xid == self._lost_xid:
+                self._lost_xid = None
+                self._disconnect()
+        self._first.add(reader)
+        return size + data
+
+    def _lose_request(self, xid: int, data: bytes) -> None:
+        (kind,) = struct.unpack_from(">i", data, 4)
+        if self._loses is None or kind != _MULTI:
+            return
+        is_reply, self._loses = self._loses == "reply", None
+        if is_reply:
+            self._lost_xid = xid
+        else:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        assert self._lost is not None
+        self._lost.set()
+        raise ConnectionResetError
+
+
+class ProxiedNetwork:
+    """The proxies of one cluster, and the faults of its links."""
+
+    def __init__(self, data_dir: Path, brokers: tuple[int, ...], members: tuple[int, ...]) -> None:
+        self._data_dir = data_dir
+        self._members = members
+        self._ports = Ports()
+        self._grpc = {broker: self._ports.choose() for broker in brokers}
+        self._peers = {
+            broker: Proxy(lambda port=port: port)  # type: ignore[misc]
+            for broker, port in self._grpc.items()
+        }
+        self._zookeeper = {
+            broker: [ZooKeeperProxy(lambda m=member: self._client_port(m)) for member in members]  # type: ignore[misc]
+            for broker in brokers
+        }
+
+    async def start(self) -> dict[int, dict[str, str]]:
+        """Listen; return the properties with which the nodes use the proxies."""
+        properties = {}
+        for broker, proxy in self._peers.items():
+            ports = [await each.start() for each in self._zookeeper[broker]]
+            properties[broker] = {
+                "bridgehead.grpc.listener": f"{LOOPBACK}:{self._grpc[broker]}",
+                "bridgehead.grpc.advertised.listener": f"{LOOPBACK}:{await proxy.start()}",
+                "zookeeper.connect": ",".join(f"{LOOPBACK}:{port}" for port in ports),
+            }
+        return properties
+
+    def stop(self) -> None:
+        """Close everything."""
+        for proxy in (*self._peers.values(), *chain.from_iterable(self._zookeeper.values())):
+            proxy.stop()
+
+    def _client_port(self, member: int) -> int:
+        folder = self._data_dir / "zookeeper"
+        if len(self._members) > 1:
+            folder /= str(member)
+        found = _CLIENT_PORT.search((folder / "zoo.cfg").read_text())
+        assert found is not None
+        return int(found[1])
+
+    @contextlib.contextmanager
+    def cut_from_zookeeper(self, broker: int) -> Iterator[None]:
+        """See chaos.fault.Network."""
+        with contextlib.ExitStack() as cuts:
+            for proxy in self._zookeeper[broker]:
+                cuts.enter_context(proxy.cut())
+            yield
+
+    def cut_from_peers(
+        self, broker: int, *, requests: bool, replies: bool
+    ) -> contextlib.AbstractContextManager[None]:
+        """See chaos.fault.Network."""
+        return self._peers[broker].cut(requests=requests, replies=replies)
+
+    def reset_peers(self, broker: int) -> None:
+        """See chaos.fault.Network."""
+        self._peers[broker].reset()
+
+    async def lose_commit(self, broker: int, *, reply: bool) -> None:
+        """See chaos.fault.Network."""
+        lost = asyncio.Event()
+        waits = [
+            asyncio.create_task(each.lose("reply" if reply else "request", lost))
+            for each in self._zookeeper[broker]
+        ]
+        await asyncio.gather(*waits)
+        for each in self._zookeeper[broker]:
+            each.disarm()

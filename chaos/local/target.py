@@ -1,0 +1,150 @@
+"""A cluster of real processes as faults see it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from bridgehead.cluster import Cluster
+from bridgehead.cluster.client import ClusterClient
+from bridgehead.cluster.event_lines import EventLines
+from bridgehead.cluster.zookeeper import server_mode
+from chaos.local.network import ProxiedNetwork
+from cluster_model.znode_operations import Delete
+from zookeeper_client.session import ZooKeeperSession
+
+_POLL_S: Final = 0.02
+_SESSION_TIMEOUT_MS: Final = 10_000
+
+
+class LocalEnsemble:
+    """The members of the embedded ZooKeeper."""
+
+    def __init__(self, cluster: Cluster, members: int) -> None:
+        self._cluster = cluster
+        self.members = tuple(range(1, members + 1))
+
+    async def leader(self) -> int:
+        """See chaos.fault.Ensemble."""
+        servers = self._cluster.zookeeper_connect.partition("/")[0].split(",")
+        ports = [int(server.rpartition(":")[2]) for server in servers]
+        while True:
+            modes = [await asyncio.to_thread(server_mode, "127.0.0.1", port) for port in ports]
+            for member, mode in zip(self.members, modes, strict=True):
+                if mode in ("leader", "standalone"):
+                    return member
+            await asyncio.sleep(_POLL_S)
+
+    async def kill(self, member: int) -> None:
+        """See chaos.fault.Ensemble."""
+        self._signal(member, signal.SIGKILL)
+
+    async def start(self, member: int) -> None:
+        """See chaos.fault.Ensemble."""
+        client = ClusterClient(self._cluster.data_dir)
+        while client.status()["zookeeper_problem"] is None:  # until its end is seen
+            await asyncio.sleep(_POLL_S)
+        await asyncio.to_thread(client.start_zookeeper)
+
+    async def erase(self, member: int) -> None:
+        """See chaos.fault.Ensemble."""
+        shutil.rmtree(self._folder(member) / "version-2")
+
+    async def pause(self, member: int) -> None:
+        """See chaos.fault.Ensemble."""
+        self._signal(member, signal.SIGSTOP)
+
+    async def resume(self, member: int) -> None:
+        """See chaos.fault.Ensemble."""
+        self._signal(member, signal.SIGCONT)
+
+    def _signal(self, member: int, number: signal.Signals) -> None:
+        os.kill(int((self._folder(member) / "zookeeper.pid").read_text()), number)
+
+    def _folder(self, member: int) -> Path:
+        document = json.loads((self._cluster.data_dir / "cluster.json").read_text())
+        found = document["zookeeper"].get("members", [document["zookeeper"]])
+        return Path(found[member - 1]["data_dir"])
+
+
+class LocalTarget:
+    """One running cluster; implements chaos.fault.Target."""
+
+    def __init__(
+        self, cluster: Cluster, members: int, network: ProxiedNetwork | None, lines: EventLines
+    ) -> None:
+        """`lines` are the events of the harness."""
+        self._cluster = cluster
+        self._network = network
+        self._lines = lines
+        self.brokers = tuple(cluster.brokers)
+        self.zookeeper = LocalEnsemble(cluster, members)
+
+    @property
+    def network(self) -> ProxiedNetwork:
+        """See chaos.fault.Target."""
+        assert self._network is not None, "the fault must set breaks_links"
+        return self._network
+
+    async def controller(self) -> int:
+        """See chaos.fault.Target."""
+        return await asyncio.to_thread(self._cluster.wait_for_controller)
+
+    async def another_controller(self, before: int) -> int:
+        """Wait until a broker other than `before` is the active controller, and return it."""
+        return await asyncio.to_thread(self._cluster.wait_for_controller, other_than=before)
+
+    async def kill(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        await asyncio.to_thread(self._cluster.kill_node, broker)
+
+    async def stop(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        await asyncio.to_thread(self._cluster.stop_node, broker)
+
+    async def start(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        await asyncio.to_thread(self._cluster.start_node, broker)
+
+    async def pause(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        os.kill(self._cluster.brokers[broker].pid, signal.SIGSTOP)
+
+    async def resume(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        os.kill(self._cluster.brokers[broker].pid, signal.SIGCONT)
+
+    async def expire(self, broker: int) -> None:
+        """See chaos.fault.Target."""
+        expired = await asyncio.to_thread(self._cluster.expire_controller)
+        assert expired == broker, "the controller changed before its session ended"
+
+    async def delete_znode(self, path: str) -> None:
+        """See chaos.fault.Target."""
+        session = ZooKeeperSession(
+            self._cluster.zookeeper_connect,
+            session_timeout_ms=_SESSION_TIMEOUT_MS,
+            on_state=lambda _state: None,
+        )
+        await session.open(_SESSION_TIMEOUT_MS / 1000)
+        try:
+            await session.multi([session.encode(Delete(path))])
+        finally:
+            await session.close()
+
+    @contextlib.contextmanager
+    def recorded(self, action: str, target: int | str) -> Iterator[None]:
+        """See chaos.fault.Target."""
+        fields = {"action": action, "target": str(target)}
+        self._lines.append("fault_injected", **fields)
+        try:
+            yield
+        finally:
+            self._lines.append("fault_healed", **fields)

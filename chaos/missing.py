@@ -1,0 +1,44 @@
+"""Scenarios that do not exist, each with the reason. docs/chaos.md lists them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_FAILPOINT: Final = "needs failpoints in the node, which do not exist"
+_SIMULATED: Final = "needs the tier `simulated`, which does not exist"
+_HOSTILE: Final = "`make attack` and tests/hostile do it"
+
+MISSING: Final[tuple[tuple[str, str], ...]] = (
+    ("kill between commit and answer, kill while loading", _FAILPOINT),
+    ("a replaced controller that fails in its event handler", _FAILPOINT),
+    ("a controller whose event loop is blocked for ever", "the node has no watchdog"),
+    ("all controllers down", "here every broker is a candidate: nothing would be left to judge"),
+    ("a lost notification to a broker", "the proxy does not lose notifications yet"),
+    ("a reply lost and the controller deposed before it repeats the write", _FAILPOINT),
+    ("the reply of an election lost", "the proxy loses writes of an active controller only"),
+    ("a transaction above jute.maxbuffer", "tests/unit/controller covers the limit"),
+    ("ZooKeeper's leader killed inside a large transaction", _FAILPOINT),
+    ("a broker that learns of a new controller too late", "the proxy does not delay watches yet"),
+    ("packets dropped while the process is also killed", "needs rights to change the firewall"),
+    ("slow and lossy links", "the proxy has no delay yet; no witness would show its effect"),
+    ("replayed, late and reordered Envelopes", _SIMULATED),
+    ("a large request before many small ones", "`make bench` measures it"),
+    ("another cluster at the controller's address", "tests/integration covers the refusal"),
+    ("the member of ZooKeeper that serves the controller killed", "no witness shows its effect"),
+    ("slow fsync, power loss of ZooKeeper", "needs strace or lazyfs"),
+    ("a follower of ZooKeeper that lags", "the links between members have no proxy"),
+    ("credentials that ZooKeeper rejects at a reconnect", "not built"),
+    ("a path that ZooKeeper forbids", "tests/integration/test_zookeeper_access.py covers it"),
+    ("a rolling upgrade, with and without failover", "tests/integration/test_upgrade.py does it"),
+    ("a broker that restarts within its session", "tests/integration/test_broker_session.py"),
+    ("brokers of different versions", "there is one version"),
+    ("many clients that name unknown topics", "not built"),
+    ("malformed Envelopes, Envelopes from clients, a forged principal", _HOSTILE),
+    ("configs of another broker, difficult names", "tests/integration/conformance covers them"),
+    ("rights revoked in flight, a broker without CLUSTER_ACTION", "not built"),
+    ("a policy that hangs or throws", "tests/integration/test_policies.py covers it"),
+    ("tokens at the edge of their lifetime", "not built"),
+    ("wall clocks that jump", "tests/integration/test_clock_jumps.py does it"),
+    ("a full disk, damaged event logs", "tests/integration and tests/golden cover them"),
+    ("no free file descriptors", "tests/integration/test_connection_limits.py covers it"),
+)

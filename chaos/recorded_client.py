@@ -1,0 +1,37 @@
+"""A client whose creations and deletions of topics are recorded as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bridgehead.cluster import ClientHistory
+from bridgehead.kafka_wire.api_key import ApiKey
+from raw_client.asynchronous import ClusterClient
+
+
+class RecordedClient:
+    """Calls brokers through another client. Use each topic's name once for each API."""
+
+    def __init__(self, client: ClusterClient, history: ClientHistory) -> None:
+        self._client = client
+        self._history = history
+
+    async def call(self, broker: int, key: int, version: int, message: Any) -> Any:
+        """Return the response's message. Raises OSError or EOFError if there was none."""
+        if key not in (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS):
+            return await self._client.call(broker, key, version, message)
+        names = [str(topic.name) for topic in message.topics]
+        with self._history.operation(key, names) as operation:
+            answer = await self._client.call(broker, key, version, message)
+            operation.completed(_codes(key, answer))
+        return answer
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._client.close()
+
+
+def _codes(key: int, answer: Any) -> dict[str, int]:
+    results: Iterable[Any] = answer.topics if key == ApiKey.CREATE_TOPICS else answer.responses
+    return {str(each.name): int(each.error_code) for each in results}

@@ -1,0 +1,105 @@
+"""The result of one run of one scenario, and the result files for programs."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from chaos.scenario import Expectation
+from event_log.verdicts import Verdict
+
+SCHEMA_VERSION: Final = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """One run. `wrong` are sentences: why it did not pass."""
+
+    scenario: str
+    seed: int
+    tier: str
+    folder: str
+    verdict: Verdict = Verdict.CRASHED
+    wrong: list[str] = field(default_factory=list)
+    violated: tuple[str, ...] = ()
+    acknowledged: int = 0
+    open: int = 0  # operations without a definite result
+    elections: int = 0  # after the first fault
+    longest_gap_s: float = 0.0  # between two successes, from the first to the last one
+    seconds: float = 0.0
+
+    @property
+    def replay(self) -> str:
+        """The command that runs it again."""
+        return f"bridgehead chaos run {self.scenario} --seed {self.seed}"
+
+
+def decide(
+    expects: Expectation, *, judged: Verdict, violated: Sequence[str], wrong: Sequence[str]
+) -> Verdict:
+    """Return the verdict on a run.
+
+    `judged` is the verdict of the judge and `violated` the properties that it found violated;
+    `wrong` are the differences from the scenario's other expectations.
+    """
+    if expects.violates:  # With a seeded bug the clients may notice it, too.
+        return Verdict.PASS if set(expects.violates) <= set(violated) else Verdict.FAIL
+    return Verdict.FAIL if wrong else judged
+
+
+def differences(expects: Expectation, *, elections: int, open_operations: int) -> list[str]:
+    """Return in sentences what differs from the expectation."""
+    least, most = expects.elections
+    found = []
+    if elections < least or (most is not None and elections > most):
+        bound = f"at least {least}" if most is None else f"{least} to {most}"
+        found.append(f"{elections} elections after the first fault; expected {bound}")
+    if expects.open_max is not None and open_operations > expects.open_max:
+        found.append(
+            f"{open_operations} operations without a definite result; expected at most "
+            f"{expects.open_max}"
+        )
+    return found
+
+
+def write_files(folder: Path, results: Sequence[Result]) -> None:
+    """Write results.json and junit.xml."""
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "runs": [{**asdict(result), "replay": result.replay} for result in results],
+    }
+    (folder / "results.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    ElementTree.ElementTree(_junit(results)).write(
+        folder / "junit.xml", encoding="utf-8", xml_declaration=True
+    )
+
+
+def _junit(results: Sequence[Result]) -> ElementTree.Element:
+    failed = sum(result.verdict in (Verdict.FAIL, Verdict.HANG) for result in results)
+    passed = sum(result.verdict is Verdict.PASS for result in results)
+    suite = ElementTree.Element(
+        "testsuite",
+        name="bridgehead chaos",
+        tests=str(len(results)),
+        failures=str(failed),
+        errors=str(len(results) - failed - passed),
+        time=f"{sum(result.seconds for result in results):.3f}",
+    )
+    for result in results:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=f"chaos.{result.tier}",
+            name=f"{result.scenario}[{result.seed}]",
+            time=f"{result.seconds:.3f}",
+        )
+        if result.verdict is not Verdict.PASS:
+            is_failure = result.verdict in (Verdict.FAIL, Verdict.HANG)
+            problem = ElementTree.SubElement(case, "failure" if is_failure else "error")
+            problem.set("message", f"{result.verdict}: {'; '.join(result.wrong[:1])}")
+            problem.text = "\n".join([*result.wrong, f"replay: {result.replay}"])
+    return suite

@@ -1,0 +1,74 @@
+"""Every scenario. To add one: a file here, and a line in SCENARIOS."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from chaos.scenario import Scenario
+from chaos.scenarios.answers_lost import ANSWERS_LOST
+from chaos.scenarios.broker_controller_cut import BROKER_CONTROLLER_CUT
+from chaos.scenarios.broker_killed import BROKER_KILLED
+from chaos.scenarios.broker_zookeeper_cut import BROKER_ZOOKEEPER_CUT
+from chaos.scenarios.canary import CANARY
+from chaos.scenarios.cascade import CASCADE
+from chaos.scenarios.controller_killed import CONTROLLER_KILLED
+from chaos.scenarios.controller_pause_at_the_edge import CONTROLLER_PAUSE_AT_THE_EDGE
+from chaos.scenarios.controller_pause_past_session import CONTROLLER_PAUSE_PAST_SESSION
+from chaos.scenarios.controller_pause_within_session import CONTROLLER_PAUSE_WITHIN_SESSION
+from chaos.scenarios.controller_znode_deleted import CONTROLLER_ZNODE_DELETED
+from chaos.scenarios.controller_zookeeper_cut import CONTROLLER_ZOOKEEPER_CUT
+from chaos.scenarios.ensemble_rolling_restart import ENSEMBLE_ROLLING_RESTART
+from chaos.scenarios.hundred_kills import HUNDRED_KILLS
+from chaos.scenarios.kill_in_large_request import KILL_IN_LARGE_REQUEST
+from chaos.scenarios.member_returns_empty import MEMBER_RETURNS_EMPTY
+from chaos.scenarios.polite_stop import POLITE_STOP
+from chaos.scenarios.principals_in_failover import PRINCIPALS_IN_FAILOVER
+from chaos.scenarios.quiet_sea import QUIET_SEA
+from chaos.scenarios.quorum_lost import QUORUM_LOST
+from chaos.scenarios.reads_in_failover import READS_IN_FAILOVER
+from chaos.scenarios.reply_of_commit_lost import REPLY_OF_COMMIT_LOST
+from chaos.scenarios.request_of_commit_lost import REQUEST_OF_COMMIT_LOST
+from chaos.scenarios.requests_lost import REQUESTS_LOST
+from chaos.scenarios.resets import RESETS
+from chaos.scenarios.same_name_three_brokers import SAME_NAME_THREE_BROKERS
+from chaos.scenarios.session_stolen_in_large_request import SESSION_STOLEN_IN_LARGE_REQUEST
+from chaos.scenarios.sessions_flap import SESSIONS_FLAP
+from chaos.scenarios.starved_controller import STARVED_CONTROLLER
+from chaos.scenarios.there_and_back import THERE_AND_BACK
+from chaos.scenarios.zookeeper_leader_killed import ZOOKEEPER_LEADER_KILLED
+from chaos.scenarios.zookeeper_leader_paused import ZOOKEEPER_LEADER_PAUSED
+
+SCENARIOS: Final[tuple[Scenario, ...]] = (
+    CONTROLLER_PAUSE_PAST_SESSION,
+    CONTROLLER_PAUSE_WITHIN_SESSION,
+    CONTROLLER_PAUSE_AT_THE_EDGE,
+    KILL_IN_LARGE_REQUEST,
+    CONTROLLER_KILLED,
+    SESSION_STOLEN_IN_LARGE_REQUEST,
+    SESSIONS_FLAP,
+    THERE_AND_BACK,
+    POLITE_STOP,
+    STARVED_CONTROLLER,
+    REPLY_OF_COMMIT_LOST,
+    REQUEST_OF_COMMIT_LOST,
+    BROKER_CONTROLLER_CUT,
+    ANSWERS_LOST,
+    REQUESTS_LOST,
+    CONTROLLER_ZOOKEEPER_CUT,
+    BROKER_ZOOKEEPER_CUT,
+    RESETS,
+    ZOOKEEPER_LEADER_KILLED,
+    ZOOKEEPER_LEADER_PAUSED,
+    QUORUM_LOST,
+    MEMBER_RETURNS_EMPTY,
+    ENSEMBLE_ROLLING_RESTART,
+    CONTROLLER_ZNODE_DELETED,
+    BROKER_KILLED,
+    SAME_NAME_THREE_BROKERS,
+    PRINCIPALS_IN_FAILOVER,
+    READS_IN_FAILOVER,
+    CASCADE,
+    HUNDRED_KILLS,
+    QUIET_SEA,
+    CANARY,
+)

@@ -1,0 +1,16 @@
+"""Requests whose Envelopes were executed and not answered act once."""
+
+from __future__ import annotations
+
+from chaos.faults.lose_replies_of_controller import LOSE_REPLIES_OF_CONTROLLER
+from chaos.scenario import Expectation, Scenario, Sessions, Step
+from chaos.workloads.topics import TOPICS
+
+ANSWERS_LOST = Scenario(
+    name="answers_lost",
+    aim="Requests whose Envelopes were executed and not answered act once.",
+    bug="KIP-590's resend without an identity: a second effect",
+    workload=TOPICS,
+    steps=(Step(fault=LOSE_REPLIES_OF_CONTROLLER, hold=Sessions(5)),),
+    expects=Expectation(elections=(0, 0)),
+)

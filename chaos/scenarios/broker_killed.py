@@ -1,0 +1,16 @@
+"""Requests in flight at a killed broker act once or not at all."""
+
+from __future__ import annotations
+
+from chaos.faults.kill_broker import KILL_BROKER
+from chaos.scenario import Acknowledged, Expectation, Scenario, Step
+from chaos.workloads.topics import TOPICS
+
+BROKER_KILLED = Scenario(
+    name="broker_killed",
+    aim="Requests in flight at a killed broker act once or not at all.",
+    bug="an effect without a recorded outcome: D3",
+    workload=TOPICS,
+    steps=(Step(fault=KILL_BROKER, hold=Acknowledged(20), times=3),),
+    expects=Expectation(elections=(0, 0)),
+)

@@ -1,0 +1,16 @@
+"""A broker that has lost ZooKeeper past its session registers again and catches up."""
+
+from __future__ import annotations
+
+from chaos.faults.cut_broker_from_zookeeper import CUT_BROKER_FROM_ZOOKEEPER
+from chaos.scenario import Expectation, Scenario, Sessions, Step
+from chaos.workloads.topics import TOPICS
+
+BROKER_ZOOKEEPER_CUT = Scenario(
+    name="broker_zookeeper_cut",
+    aim="A broker that has lost ZooKeeper past its session registers again and catches up.",
+    bug="KAFKA-5473",
+    workload=TOPICS,
+    steps=(Step(fault=CUT_BROKER_FROM_ZOOKEEPER, hold=Sessions(3)),),
+    expects=Expectation(elections=(0, 0)),
+)

@@ -1,0 +1,18 @@
+"""Without the fence the judge finds the writes of the paused controller."""
+
+from __future__ import annotations
+
+from chaos.faults.pause_controller import PAUSE_CONTROLLER
+from chaos.scenario import AnotherController, Expectation, Scenario, Step, Topology
+from chaos.workloads.many_topics import MANY_TOPICS
+
+CANARY = Scenario(
+    name="canary",
+    aim="Without the fence the judge finds the writes of the paused controller.",
+    bug="the seeded bugs fence_off and retry_across_sessions",
+    workload=MANY_TOPICS,
+    topology=Topology(seeded_bugs=("fence_off", "retry_across_sessions")),
+    steps=(Step(fault=PAUSE_CONTROLLER, after=200, hold=AnotherController()),),
+    after=200,
+    expects=Expectation(elections=(1, None), violates=("W1", "W2")),
+)

@@ -1,0 +1,16 @@
+"""A pause shorter than the session causes no election and no open result."""
+
+from __future__ import annotations
+
+from chaos.faults.pause_controller import PAUSE_CONTROLLER
+from chaos.scenario import Expectation, Scenario, Sessions, Step
+from chaos.workloads.topics import TOPICS
+
+CONTROLLER_PAUSE_WITHIN_SESSION = Scenario(
+    name="controller_pause_within_session",
+    aim="A pause shorter than the session causes no election and no open result.",
+    bug="false failovers: a controller that resigns although its session lives",
+    workload=TOPICS,
+    steps=(Step(fault=PAUSE_CONTROLLER, hold=Sessions(0.4)),),
+    expects=Expectation(elections=(0, 0), open_max=0),
+)

@@ -1,0 +1,17 @@
+"""ZooKeeper's members restart one after another, each as the leader."""
+
+from __future__ import annotations
+
+from chaos.faults.kill_zookeeper_leader import KILL_ZOOKEEPER_LEADER
+from chaos.scenario import Acknowledged, Expectation, Scenario, Step, Topology
+from chaos.workloads.topics import TOPICS
+
+ENSEMBLE_ROLLING_RESTART = Scenario(
+    name="ensemble_rolling_restart",
+    aim="ZooKeeper's members restart one after another, each as the leader.",
+    bug="sessions that do not move to another member",
+    workload=TOPICS,
+    topology=Topology(zookeeper_members=3),
+    steps=(Step(fault=KILL_ZOOKEEPER_LEADER, hold=Acknowledged(10), times=3),),
+    expects=Expectation(elections=(0, 3)),
+)

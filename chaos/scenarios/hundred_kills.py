@@ -1,0 +1,16 @@
+"""A hundred kills of the controller lose no acknowledged write and repeat none."""
+
+from __future__ import annotations
+
+from chaos.faults.kill_controller import KILL_CONTROLLER
+from chaos.scenario import AnotherController, Expectation, Scenario, Step
+from chaos.workloads.topics import TOPICS
+
+HUNDRED_KILLS = Scenario(
+    name="hundred_kills",
+    aim="A hundred kills of the controller lose no acknowledged write and repeat none.",
+    bug="whatever happens once in fifty failovers",
+    workload=TOPICS,
+    steps=(Step(fault=KILL_CONTROLLER, hold=AnotherController(), times=100),),
+    expects=Expectation(elections=(100, None)),
+)

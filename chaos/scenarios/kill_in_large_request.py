@@ -1,0 +1,17 @@
+"""Requests for 250 topics survive the kill of the controller, each topic once."""
+
+from __future__ import annotations
+
+from chaos.faults.kill_controller import KILL_CONTROLLER
+from chaos.scenario import AnotherController, Expectation, Scenario, Step
+from chaos.workloads.large_requests import LARGE_REQUESTS
+
+KILL_IN_LARGE_REQUEST = Scenario(
+    name="kill_in_large_request",
+    aim="Requests for 250 topics survive the kill of the controller, each topic once.",
+    bug="topics without configs, and TOPIC_ALREADY_EXISTS for a client's own topic",
+    workload=LARGE_REQUESTS,
+    steps=(Step(fault=KILL_CONTROLLER, after=4, hold=AnotherController()),),
+    after=4,
+    expects=Expectation(elections=(1, 1)),
+)

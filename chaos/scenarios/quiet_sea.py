@@ -1,0 +1,16 @@
+"""Without a fault there is no election, no open result and no violation."""
+
+from __future__ import annotations
+
+from chaos.scenario import Expectation, Scenario
+from chaos.workloads.topics import TOPICS
+
+QUIET_SEA = Scenario(
+    name="quiet_sea",
+    aim="Without a fault there is no election, no open result and no violation.",
+    bug="false alarms of the judge, and elections without a cause",
+    workload=TOPICS,
+    steps=(),
+    after=1000,
+    expects=Expectation(elections=(0, 0), open_max=0),
+)

@@ -1,0 +1,17 @@
+"""Without a quorum nothing is acknowledged; afterwards the clients go on."""
+
+from __future__ import annotations
+
+from chaos.faults.pause_quorum import PAUSE_QUORUM
+from chaos.scenario import Expectation, Scenario, Sessions, Step, Topology
+from chaos.workloads.topics import TOPICS
+
+QUORUM_LOST = Scenario(
+    name="quorum_lost",
+    aim="Without a quorum nothing is acknowledged; afterwards the clients go on.",
+    bug="an acknowledgement without a commit: D1",
+    workload=TOPICS,
+    topology=Topology(zookeeper_members=3),
+    steps=(Step(fault=PAUSE_QUORUM, hold=Sessions(2)),),
+    expects=Expectation(elections=(0, 2)),
+)

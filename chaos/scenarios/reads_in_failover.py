@@ -1,0 +1,16 @@
+"""A broker never reads less than a client was told, while brokers are slow and fail over."""
+
+from __future__ import annotations
+
+from chaos.faults.kill_controller import KILL_CONTROLLER
+from chaos.scenario import AnotherController, Expectation, Scenario, Step
+from chaos.workloads.read_after_write import READ_AFTER_WRITE
+
+READS_IN_FAILOVER = Scenario(
+    name="reads_in_failover",
+    aim="A broker never reads less than a client was told, while brokers are slow and fail over.",
+    bug="read after write: KAFKA-4385 and its kin",
+    workload=READ_AFTER_WRITE,
+    steps=(Step(fault=KILL_CONTROLLER, after=200, hold=AnotherController(), times=2),),
+    expects=Expectation(elections=(2, 2)),
+)

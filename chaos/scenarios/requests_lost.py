@@ -1,0 +1,16 @@
+"""Envelopes that did not arrive have no effect until they are resent."""
+
+from __future__ import annotations
+
+from chaos.faults.lose_requests_to_controller import LOSE_REQUESTS_TO_CONTROLLER
+from chaos.scenario import Expectation, Scenario, Sessions, Step
+from chaos.workloads.topics import TOPICS
+
+REQUESTS_LOST = Scenario(
+    name="requests_lost",
+    aim="Envelopes that did not arrive have no effect until they are resent.",
+    bug="a late Envelope that acts beside its resend",
+    workload=TOPICS,
+    steps=(Step(fault=LOSE_REQUESTS_TO_CONTROLLER, hold=Sessions(5)),),
+    expects=Expectation(elections=(0, 0)),
+)

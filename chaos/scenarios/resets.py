@@ -1,0 +1,16 @@
+"""Connections to the controller that are reset ten times lose and repeat nothing."""
+
+from __future__ import annotations
+
+from chaos.faults.reset_peers_of_controller import RESET_PEERS_OF_CONTROLLER
+from chaos.scenario import Acknowledged, Expectation, Scenario, Step
+from chaos.workloads.topics import TOPICS
+
+RESETS = Scenario(
+    name="resets",
+    aim="Connections to the controller that are reset ten times lose and repeat nothing.",
+    bug="a resend that acts twice",
+    workload=TOPICS,
+    steps=(Step(fault=RESET_PEERS_OF_CONTROLLER, after=8, hold=Acknowledged(8), times=10),),
+    expects=Expectation(elections=(0, 0), open_max=0),
+)

@@ -1,0 +1,16 @@
+"""A controller that is stopped again and again for a moment stays the controller."""
+
+from __future__ import annotations
+
+from chaos.faults.pause_controller import PAUSE_CONTROLLER
+from chaos.scenario import Expectation, Scenario, Sessions, Step
+from chaos.workloads.topics import TOPICS
+
+STARVED_CONTROLLER = Scenario(
+    name="starved_controller",
+    aim="A controller that is stopped again and again for a moment stays the controller.",
+    bug="elections without a cause; HANG",
+    workload=TOPICS,
+    steps=(Step(fault=PAUSE_CONTROLLER, after=8, hold=Sessions(0.1), times=20),),
+    expects=Expectation(elections=(0, 0), open_max=0),
+)

@@ -1,0 +1,20 @@
+"""Deletions that the second controller acknowledged stay when the first is elected again."""
+
+from __future__ import annotations
+
+from chaos.faults.kill_controller import KILL_CONTROLLER
+from chaos.faults.pause_controller import PAUSE_CONTROLLER
+from chaos.scenario import AnotherController, Expectation, Scenario, Step
+from chaos.workloads.topics import TOPICS
+
+THERE_AND_BACK = Scenario(
+    name="there_and_back",
+    aim="Deletions that the second controller acknowledged stay when the first is elected again.",
+    bug="KAFKA-5310, KAFKA-2300, KAFKA-12315: state of an earlier term is used again",
+    workload=TOPICS,
+    steps=(
+        Step(fault=PAUSE_CONTROLLER, hold=AnotherController()),
+        Step(fault=KILL_CONTROLLER, hold=AnotherController()),
+    ),
+    expects=Expectation(elections=(2, 2)),
+)

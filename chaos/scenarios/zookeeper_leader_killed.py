@@ -1,0 +1,17 @@
+"""The loss of ZooKeeper's leader loses no write and causes no election of a controller."""
+
+from __future__ import annotations
+
+from chaos.faults.kill_zookeeper_leader import KILL_ZOOKEEPER_LEADER
+from chaos.scenario import Acknowledged, Expectation, Scenario, Step, Topology
+from chaos.workloads.topics import TOPICS
+
+ZOOKEEPER_LEADER_KILLED = Scenario(
+    name="zookeeper_leader_killed",
+    aim="The loss of ZooKeeper's leader loses no write and causes no election of a controller.",
+    bug="KAFKA-4442; writes that are acknowledged before the quorum has them",
+    workload=TOPICS,
+    topology=Topology(zookeeper_members=3),
+    steps=(Step(fault=KILL_ZOOKEEPER_LEADER, hold=Acknowledged(20)),),
+    expects=Expectation(elections=(0, 1)),
+)

@@ -1,0 +1,17 @@
+"""A paused leader of ZooKeeper that returns has lost its tail, and no acknowledged write."""
+
+from __future__ import annotations
+
+from chaos.faults.pause_zookeeper_leader import PAUSE_ZOOKEEPER_LEADER
+from chaos.scenario import Acknowledged, Expectation, Scenario, Step, Topology
+from chaos.workloads.topics import TOPICS
+
+ZOOKEEPER_LEADER_PAUSED = Scenario(
+    name="zookeeper_leader_paused",
+    aim="A paused leader of ZooKeeper that returns has lost its tail, and no acknowledged write.",
+    bug="one member's log taken for the truth",
+    workload=TOPICS,
+    topology=Topology(zookeeper_members=3),
+    steps=(Step(fault=PAUSE_ZOOKEEPER_LEADER, hold=Acknowledged(20)),),
+    expects=Expectation(elections=(0, 2)),
+)

@@ -1,0 +1,50 @@
+"""A workload as a value, and the running load."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bridgehead.cluster import ClientHistory
+
+
+class Load(Protocol):
+    """Clients at work."""
+
+    @property
+    def acknowledged(self) -> int:
+        """Operations that succeeded so far."""
+
+    async def run(self) -> None:
+        """Work until `stop` is called and all operations have ended."""
+
+    def stop(self) -> None:
+        """Begin no other operation."""
+
+    async def wrong(self) -> list[str]:
+        """Compare what every broker now describes with the clients' results, in sentences."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a load works: the brokers' addresses, the seed, and the evidence of the clients."""
+
+    address: Callable[[int, str | None], str]  # of a broker's listener, None: the first
+    brokers: tuple[int, ...]
+    source: random.Random
+    history: ClientHistory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One kind of load."""
+
+    name: str
+    does: str  # one sentence
+    start: Callable[[Place], Load]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Properties that every broker needs for it."""
+    node_properties: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """Properties of single brokers."""

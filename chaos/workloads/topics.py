@@ -1,0 +1,152 @@
+"""Clients that create topics, and delete half of them; each request is sent once."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from bridgehead.kafka_wire.messages.metadata import MetadataRequest
+from chaos.recorded_client import RecordedClient
+from chaos.workload import Place, Workload
+from raw_client.asynchronous import ClusterClient
+
+_CLIENTS: Final = 8
+_AGREED_WITHIN_S: Final = 60.0
+_RETRY_S: Final = 0.05
+_NONE: Final = 0
+# UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, NOT_CONTROLLER leave the outcome open.
+_OPEN: Final = frozenset({-1, 7, 41})
+
+
+def addresses(place: Place, listener: str | None = None) -> dict[int, str]:
+    """Return the address of each broker."""
+    return {broker: place.address(broker, listener) for broker in place.brokers}
+
+
+class Topics:
+    """The load. `topics_each` topics are created by one request."""
+
+    def __init__(self, place: Place, *, clients: int = _CLIENTS, topics_each: int = 1) -> None:
+        self._place = place
+        self._addresses = addresses(place)
+        self._clients = clients
+        self._each = topics_each
+        self._numbers = itertools.count()
+        self._stopped = False
+        self._expected: dict[str, set[bool]] = {}  # by topic: whether it may exist at the end
+        self._surprises: list[str] = []
+        self.acknowledged = 0
+
+    def stop(self) -> None:
+        """See chaos.workload.Load."""
+        self._stopped = True
+
+    async def run(self) -> None:
+        """See chaos.workload.Load."""
+        seeds = [self._place.source.random() for _ in range(self._clients)]
+        await asyncio.gather(*(self._work(random.Random(seed)) for seed in seeds))
+
+    async def _work(self, source: random.Random) -> None:
+        plain = ClusterClient(self._addresses, "topics")
+        client = RecordedClient(plain, self._place.history)
+        while not self._stopped:
+            numbers = [next(self._numbers) for _ in range(self._each)]
+            names = [f"topic-{number}" for number in numbers]
+            broker = source.choice(self._place.brokers)
+            is_created = await self._send(client, broker, ApiKey.CREATE_TOPICS, names)
+            if is_created and source.random() < 0.5:
+                await self._send(
+                    client, source.choice(self._place.brokers), ApiKey.DELETE_TOPICS, names
+                )
+        client.close()
+
+    async def _send(
+        self, client: RecordedClient, broker: int, key: ApiKey, names: Sequence[str]
+    ) -> bool:
+        """Send one request; return whether all its topics were acknowledged."""
+        creates = key is ApiKey.CREATE_TOPICS
+        codes: Mapping[str, int] = dict.fromkeys(names, -1)
+        try:
+            if creates:
+                answer = await client.call(broker, key, 4, creation(names))
+                codes = {each.name: each.error_code for each in answer.topics}
+            else:
+                answer = await client.call(broker, key, 6, deletion(names))
+                codes = {each.name: each.error_code for each in answer.responses}
+        except (OSError, EOFError):  # The broker is gone, and the outcome is open.
+            await asyncio.sleep(_RETRY_S)
+        for name, code in codes.items():
+            self._note(name, code, creates=creates)
+        done = all(code == _NONE for code in codes.values())
+        self.acknowledged += done
+        return done
+
+    def _note(self, name: str, code: int, *, creates: bool) -> None:
+        possible = self._expected.setdefault(name, {False})
+        if code == _NONE:
+            self._expected[name] = {creates}
+        elif code in _OPEN:
+            possible.add(creates)
+        else:
+            verb = "creation" if creates else "deletion"
+            self._surprises.append(f"the {verb} of {name} was rejected with {code}")
+
+    async def wrong(self) -> list[str]:
+        """See chaos.workload.Load."""
+        found = [
+            sentence
+            for broker in self._place.brokers
+            for sentence in await _differences(broker, self._addresses, self._expected)
+        ]
+        return [*self._surprises, *found]
+
+
+def creation(names: Iterable[str], configs: Any = ()) -> CreateTopicsRequest:
+    """Return a request that creates topics with one partition and two replicas."""
+    topics = [
+        CreatableTopic(name=name, num_partitions=1, replication_factor=2, configs=list(configs))
+        for name in names
+    ]
+    return CreateTopicsRequest(topics=topics, timeout_ms=30_000)
+
+
+def deletion(names: Iterable[str]) -> DeleteTopicsRequest:
+    """Return a request that deletes topics."""
+    topics = [DeleteTopicState(name=name) for name in names]
+    return DeleteTopicsRequest(topics=topics, timeout_ms=30_000)
+
+
+async def _differences(
+    broker: int, at: Mapping[int, str], expected: Mapping[str, set[bool]]
+) -> list[str]:
+    """Wait until a broker's topics are as expected; return what still differs, in sentences."""
+    client = ClusterClient(at, "final-read")
+    deadline = time.monotonic() + _AGREED_WITHIN_S
+    try:
+        while True:
+            answer = await client.call(broker, ApiKey.METADATA, 4, MetadataRequest(topics=None))
+            known = {topic.name for topic in answer.topics}
+            wrong = [
+                f"broker {broker} {'knows' if name in known else 'does not know'} {name}"
+                for name, possible in expected.items()
+                if (name in known) not in possible
+            ]
+            if not wrong or time.monotonic() > deadline:
+                return wrong
+            await asyncio.sleep(_RETRY_S)
+    finally:
+        client.close()
+
+
+TOPICS = Workload(
+    name="topics",
+    does="Eight clients create topics through all brokers and delete half of them.",
+    start=Topics,
+)

@@ -1,0 +1,57 @@
+"""`bridgehead chaos` runs scenarios on real processes, and its judge can fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from chaos.scenarios import SCENARIOS
+
+COMMAND = [sys.executable, "-m", "bridgehead.cli.main", "chaos"]
+ROOT = Path(__file__).parents[2]
+
+
+def chaos(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_list_names_every_scenario_in_80_columns() -> None:
+    listed = chaos("list")
+    assert listed.returncode == 0
+    lines = listed.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names == [each.name for each in SCENARIOS]
+
+
+def test_an_unknown_scenario_is_wrong_usage() -> None:
+    refused = chaos("run", "no_such_scenario")
+    assert refused.returncode == 2
+    assert "no_such_scenario" in refused.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["controller_pause_past_session", "reply_of_commit_lost"])
+def test_scenario_passes_and_leaves_result_files(name: str, tmp_path: Path) -> None:
+    finished = chaos("run", name, "--out", str(tmp_path))
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert (run["scenario"], run["verdict"]) == (name, "PASS")
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "0", "0")
+    assert max(map(len, finished.stdout.splitlines())) <= max(80, len(str(tmp_path)) + 60)
+
+
+@pytest.mark.long
+def test_without_the_fence_the_same_pause_violates_the_single_writer(tmp_path: Path) -> None:
+    finished = chaos("run", "canary", "--out", str(tmp_path))
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert {"W1", "W2"} <= set(run["violated"])

@@ -1,0 +1,62 @@
+"""When a run passes, and what the result files say."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from chaos.result import Result, decide, differences, write_files
+from chaos.scenario import Expectation
+from event_log.verdicts import Verdict
+
+ONE_ELECTION = Expectation(elections=(1, 1), open_max=2)
+BROKEN = Expectation(elections=(0, None), violates=("W1", "W2"))
+
+
+@pytest.mark.parametrize(
+    ("expects", "judged", "violated", "wrong", "verdict"),
+    [
+        (ONE_ELECTION, Verdict.PASS, (), (), Verdict.PASS),
+        (ONE_ELECTION, Verdict.PASS, (), ("a client saw it",), Verdict.FAIL),
+        (ONE_ELECTION, Verdict.FAIL, ("W1",), (), Verdict.FAIL),
+        (ONE_ELECTION, Verdict.NODATA, (), (), Verdict.NODATA),
+        (BROKEN, Verdict.FAIL, ("W1", "W2", "D1"), ("a client saw it",), Verdict.PASS),
+        (BROKEN, Verdict.FAIL, ("W2",), (), Verdict.FAIL),
+        (BROKEN, Verdict.PASS, (), (), Verdict.FAIL),
+    ],
+)
+def test_a_run_passes_only_as_expected(
+    expects: Expectation,
+    judged: Verdict,
+    violated: tuple[str, ...],
+    wrong: tuple[str, ...],
+    verdict: Verdict,
+) -> None:
+    assert decide(expects, judged=judged, violated=violated, wrong=wrong) is verdict
+
+
+def test_too_few_or_too_many_elections_and_open_operations_are_differences() -> None:
+    assert differences(ONE_ELECTION, elections=1, open_operations=2) == []
+    assert len(differences(ONE_ELECTION, elections=0, open_operations=2)) == 1
+    assert len(differences(ONE_ELECTION, elections=2, open_operations=3)) == 2
+    assert differences(BROKEN, elections=99, open_operations=99) == []
+
+
+def test_result_files_name_the_failed_run_and_its_replay_command(tmp_path: Path) -> None:
+    passed = Result(scenario="a", seed=1, tier="local", folder="f", verdict=Verdict.PASS)
+    failed = Result(
+        scenario="b", seed=7, tier="local", folder="g", verdict=Verdict.HANG, wrong=["it hung"]
+    )
+    undecided = Result(scenario="c", seed=1, tier="local", folder="h", verdict=Verdict.NODATA)
+    write_files(tmp_path, [passed, failed, undecided])
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    failure = suite.find("testcase[@name='b[7]']/failure")
+    assert failure is not None
+    assert failure.text is not None
+    assert "bridgehead chaos run b --seed 7" in failure.text
+    runs = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert [run["verdict"] for run in runs] == ["PASS", "HANG", "NODATA"]
