@@ -10,7 +10,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.client import ClusterClient
@@ -49,8 +49,8 @@ class LocalEnsemble:
     async def start(self, member: int) -> None:
         """See chaos.fault.Ensemble."""
         client = ClusterClient(self._cluster.data_dir)
-        while client.status()["zookeeper_problem"] is None:  # until its end is seen
-            await asyncio.sleep(_POLL_S)
+        while (await asyncio.to_thread(client.status))["zookeeper_problem"] is None:
+            await asyncio.sleep(_POLL_S)  # until its end is seen
         await asyncio.to_thread(client.start_zookeeper)
 
     async def erase(self, member: int) -> None:
@@ -69,9 +69,14 @@ class LocalEnsemble:
         os.kill(int((self._folder(member) / "zookeeper.pid").read_text()), number)
 
     def _folder(self, member: int) -> Path:
-        document = json.loads((self._cluster.data_dir / "cluster.json").read_text())
+        document = _document(self._cluster)
         found = document["zookeeper"].get("members", [document["zookeeper"]])
         return Path(found[member - 1]["data_dir"])
+
+
+def _document(cluster: Cluster) -> dict[str, Any]:
+    """Return cluster.json. Unlike a status, it does not wait for nodes that do not answer."""
+    return dict(json.loads((cluster.data_dir / "cluster.json").read_text()))
 
 
 class LocalTarget:
@@ -115,11 +120,15 @@ class LocalTarget:
 
     async def pause(self, broker: int) -> None:
         """See chaos.fault.Target."""
-        os.kill(self._cluster.brokers[broker].pid, signal.SIGSTOP)
+        os.kill(self._pid(broker), signal.SIGSTOP)
 
     async def resume(self, broker: int) -> None:
         """See chaos.fault.Target."""
-        os.kill(self._cluster.brokers[broker].pid, signal.SIGCONT)
+        os.kill(self._pid(broker), signal.SIGCONT)
+
+    def _pid(self, broker: int) -> int:
+        brokers = _document(self._cluster)["brokers"]
+        return next(int(each["pid"]) for each in brokers if each["id"] == broker)
 
     async def expire(self, broker: int) -> None:
         """See chaos.fault.Target."""
