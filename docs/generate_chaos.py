@@ -33,7 +33,7 @@ properties hold ([properties](properties.md)), and there were as many elections 
 requires that each fault had an effect which a second witness shows: a scenario without effect is
 undecided. A run hangs if no operation is acknowledged for 90 s.
 
-To add a scenario, write `chaos/scenarios/NAME.py` and add a line to `chaos/scenarios/__init__.py`;
+To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`;
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same
 way.\
 """
