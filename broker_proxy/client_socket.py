@@ -42,6 +42,7 @@ RESPONSES_JOINED_MAX: Final = 64
 # Time limits of a TLS handshake, and of the TLS shutdown by the client.
 HANDSHAKE_S: Final = 30.0
 _TLS_SHUTDOWN_S: Final = 2.0
+_NO_RESPONSE: Final = b""
 # No mechanism here needs more, and two thousand unauthenticated clients may send that much
 # each. A lower sasl.server.max.receive.size wins.
 LOGIN_FRAME_BYTES_MAX: Final = 96 * 1024
@@ -239,6 +240,11 @@ class ClientSocket(asyncio.Protocol):
         try:
             while (data := connection.next_frame()) is not None and not transport.is_closing():
                 result, throttle_ms = await self._answer(connection, data, answers)
+                if result == _NO_RESPONSE:
+                    if throttle_ms > 0:
+                        await self._mute(throttle_ms)
+                    self.read_on()
+                    continue
                 if result is None:
                     self._write(answers, transport)
                     self.close()
@@ -329,6 +335,8 @@ class ClientSocket(asyncio.Protocol):
         if request.progress.is_never_answered:  # until the idle timeout
             await self._mute(services.limits.idle_ms_max)
         self._completed.append(request)
+        if request.progress.needs_no_response:
+            return _NO_RESPONSE, request.progress.throttle_ms
         return answer, request.progress.throttle_ms
 
     async def _mute(self, throttle_ms: int) -> None:

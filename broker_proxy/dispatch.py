@@ -30,6 +30,7 @@ from broker_proxy.apis.base import (
     ClosedUnansweredError,
     LocalApi,
     NeverAnsweredError,
+    NoResponseError,
     SplitApi,
 )
 from broker_proxy.applied_metadata import ReadGate
@@ -131,7 +132,8 @@ class Dispatcher:
     def may_take_long(self, request: ClientRequest) -> bool:
         """True when earlier responses should be written before this request is executed."""
         way = self._routes[request.client.dialect].get(request.header.api_key)
-        return way is Route.FORWARD or self._read_gate is not None
+        waits = DRAFTED_SPECS[request.header.api_key].data_plane_route is not None
+        return way is Route.FORWARD or waits or self._read_gate is not None
 
     def handle_unsupported(self, request: ClientRequest) -> bytes | None:
         """Answer an unsupported version of ApiVersions in version 0; close on any other API."""
@@ -183,7 +185,7 @@ class Dispatcher:
                 api_version=header.api_version,
                 route=way.name if way else "CLOSE",
                 error=done.error,
-                closed=done.body is None,
+                closed=done.body is None and not request.progress.needs_no_response,
                 zxid=done.zxid,
             )
         )
@@ -210,6 +212,9 @@ class Dispatcher:
             return self._error(request, message, ErrorCode.NOT_CONTROLLER, None)
         except NeverAnsweredError:
             request.progress.is_never_answered = True
+            return _CLOSE
+        except NoResponseError:
+            request.progress.needs_no_response = True
             return _CLOSE
         except ClosedUnansweredError as closed:
             _log.info("%s: %s", request.request_id, closed)
@@ -242,6 +247,8 @@ class Dispatcher:
         key, version = request.header.api_key, request.header.api_version
         response = error_response(key, message, version, error, text)
         request.progress.response = response
+        if response is None:
+            return _CLOSE
         body = encode_response(key, version, response, request.client.dialect)
         return _Done(body, self._image_zxid(), int(error))
 

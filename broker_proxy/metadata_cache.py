@@ -76,11 +76,14 @@ class MetadataCache:
         self._on_change = on_change
         self._content = _Content()
         self._arriving: _Content | None = None
+        self._names_arriving: frozenset[str] = frozenset()
         self._answers: dict[Any, bytes] = {}
         self._epoch_seen = 0  # also of images that are not complete yet
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
         self.zxid = 0
+        # The topics of the last update; None after a full image.
+        self.changed: frozenset[str] | None = None
 
     def apply(self, update: MetadataUpdate) -> bool:
         """Apply an update; return False for one from an older controller.
@@ -96,8 +99,11 @@ class MetadataCache:
             self._arriving = None  # The rest of an older controller's image will not arrive.
         self._epoch_seen = update.controller_epoch
         target = self._arriving if self._arriving is not None else self._content
+        self._names_arriving |= frozenset(each.topic_name for each in message.topic_states)
         _merge(target, message)
         if update.complete:
+            self.changed = None if self._arriving is not None else self._names_arriving
+            self._names_arriving = frozenset()
             self._content, self._arriving = target, None
             self.controller_epoch = update.controller_epoch
             self.controller_id = update.controller_id

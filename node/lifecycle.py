@@ -75,6 +75,8 @@ class Node:
         configs.store(
             {name: await watcher.read_config("brokers", name) for name in configs.entities}
         )
+        if parts.broker.data_plane is not None:
+            await parts.broker.data_plane.open()
         server = self._server = build_server(parts)
         configs.limits_changed.subscribe(server.limits_changed)
         self._listeners = tuple(
@@ -135,6 +137,8 @@ class Node:
             timer.cancel()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
+        if parts.broker.data_plane is not None:
+            await parts.broker.data_plane.close()
         if parts.direct is not None:
             await parts.direct.close()
         await parts.follower.stop()

@@ -50,6 +50,7 @@ from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_tex
 from envelope.messages import RequestIdentity
 from event_log.events import EnvelopeRefused
 from node.config import NodeConfig
+from node.data_plane import build_data_plane_apis
 from node.parts import Parts
 
 Answer = Callable[[ClientRequest], Awaitable[bytes | None]]
@@ -61,11 +62,7 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
     cache, watcher, current = broker.cache, broker.watcher, broker.configs.current
     authorization = parts.security.authorization
     authorize_for = authorization.for_client
-    log_dirs = LogDirs(
-        log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir")),
-        cache,
-        config.broker_id,
-    )
+    log_dirs = _log_dirs(parts)
     view = _cluster_view(config, cache, broker.state.cluster_id)
     coordinators = Coordinators(cache, config.broker_id)
     quirks = quirks_of(config.broker.originals)
@@ -111,7 +108,17 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         DescribeUserScramCredentials(watcher, authorize_for, quirks),
         DescribeDelegationToken(parts.security.tokens, authorize_for),
     )
-    return {api.api_key: api for api in apis}
+    stored = build_data_plane_apis(broker.data_plane, config, cache, authorize_for)
+    return {api.api_key: api for api in (*apis, *stored)}
+
+
+def _log_dirs(parts: Parts) -> LogDirs:
+    config, plane = parts.config, parts.broker.data_plane
+    if plane is not None:
+        paths = tuple(map(str, plane.directories.paths))
+    else:
+        paths = log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir"))
+    return LogDirs(paths, parts.broker.cache, config.broker_id)
 
 
 def build_split_apis(parts: Parts) -> Mapping[int, SplitApi]:

@@ -39,6 +39,7 @@ from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
 from node.controller_follower import ControllerFollower
 from node.current_state import ActiveImage, BrokerConfigs, BrokerState
+from node.data_plane import DataPlane, build_data_plane
 from node.direct_writes import DirectWrites
 from node.instruments import Instruments, build_instruments
 from node.policies import NodePolicies, load_policies, load_record_policies
@@ -62,6 +63,7 @@ class BrokerParts:
     forwarding: ForwardingManager
     consistency: ReadConsistency
     updates: MetadataUpdates
+    data_plane: DataPlane | None  # None with bridgehead.data.plane=false
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def build_parts(
     security = build_security(config, instruments, signals, active_image, learned_acls)
     named, limit_ms = config.broker.originals, config.own.policy_timeout_ms
     policies = load_policies(named, limit_ms)
-    broker = _build_broker(config, state, instruments, security, signals)
+    broker = _build_broker(config, data_dir, state, instruments, security, signals)
     paths = _start_up_paths(config, security)
     controller = collaborators.controller(
         _controller_settings(config, paths),
@@ -152,12 +154,16 @@ def _connect(
     )
     signals.controller_changed.subscribe(follower.controller_changed)
     signals.metadata_changed.subscribe(follower.resign_for_pinned)
+    if broker.data_plane is not None:
+        signals.metadata_changed.subscribe(broker.data_plane.metadata_changed)
 
     def config_changed(resource: ConfigResource, configs: Mapping[str, str]) -> None:
         if resource.entity_type == "ips":
             broker.rates.update(resource.entity_name, configs)
         if resource.entity_type == "users":
             security.users.update(resource.entity_name, configs)
+        if resource.entity_type == "topics" and broker.data_plane is not None:
+            broker.data_plane.settings.changed(resource.entity_name, configs)
 
     external = controller.external_writes
     signals.config_changed.subscribe(
@@ -180,21 +186,13 @@ def _start_up_paths(config: NodeConfig, security: Security) -> tuple[str, ...]:
 
 def _build_broker(
     config: NodeConfig,
+    data_dir: Path,
     state: BrokerState,
     instruments: Instruments,
     security: Security,
     signals: Signals,
 ) -> BrokerParts:
-    samples = config.broker.int("quota.window.num")
-    window_s = config.broker.int("quota.window.size.seconds")
-    rates = ConnectionRates(samples, window_s, time.monotonic)
-    quotas = ConnectionQuotas(
-        [listener.name for listener in config.listeners],
-        config.inter_broker_listener,
-        samples=samples,
-        window_s=window_s,
-        now_s=time.monotonic,
-    )
+    rates, quotas = _build_connection_limits(config)
     cache = MetadataCache(signals.metadata_changed)
     watcher = ZooKeeperWatcher(
         config.zookeeper_connect,
@@ -228,8 +226,31 @@ def _build_broker(
     updates = MetadataUpdates(config.own.metadata_delay_ms, cache, consistency, instruments.log)
     configs = BrokerConfigs(config.broker, quotas)
     return BrokerParts(
-        state, configs, quotas, rates, cache, watcher, forwarding, consistency, updates
+        state,
+        configs,
+        quotas,
+        rates,
+        cache,
+        watcher,
+        forwarding,
+        consistency,
+        updates,
+        build_data_plane(config, data_dir, configs, cache, watcher, instruments),
     )
+
+
+def _build_connection_limits(config: NodeConfig) -> tuple[ConnectionRates, ConnectionQuotas]:
+    samples = config.broker.int("quota.window.num")
+    window_s = config.broker.int("quota.window.size.seconds")
+    rates = ConnectionRates(samples, window_s, time.monotonic)
+    quotas = ConnectionQuotas(
+        [listener.name for listener in config.listeners],
+        config.inter_broker_listener,
+        samples=samples,
+        window_s=window_s,
+        now_s=time.monotonic,
+    )
+    return rates, quotas
 
 
 def _controller_settings(config: NodeConfig, paths: tuple[str, ...]) -> Settings:

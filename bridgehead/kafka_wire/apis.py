@@ -35,6 +35,7 @@ from bridgehead.kafka_wire.error_shapes import (
     per,
     scram_users,
     since,
+    unless_no_acks,
     whole,
 )
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -177,6 +178,14 @@ def _unserved(
     return _spec(key, last, flexible, unserved_because=reason, error_shape=shape, **facts)
 
 
+def _stored(
+    key: ApiKey, last: int, flexible: int | None, shape: ErrorShape, rights: str, reason: str
+) -> ApiSpec:
+    """Build the row of an API that only brokers with a data plane serve."""
+    facts = {"data_plane_route": Route.LOCAL, "rights": rights}
+    return _unserved(key, last, flexible, reason, shape, **facts)
+
+
 def _drafted(key: ApiKey, route: Route, shape: ErrorShape, rights: str) -> ApiSpec:
     """Build the row of an API that Kafka never had: one version, not flexible."""
     return _spec(key, 0, None, _DRAFTS, route=route, error_shape=shape, rights=rights)
@@ -221,8 +230,13 @@ K = ApiKey
 # Key, highest version, first flexible version; then the shape of errors, or why it is not served.
 # fmt: off
 _ROWS: Final = (
-    _unserved(K.PRODUCE, 11, 9, _NO_RECORDS),
-    _unserved(K.FETCH, 17, 12, _NO_RECORDS, whole()),
+    _stored(K.PRODUCE, 11, 9,
+            unless_no_acks(
+                per("topic_data", "name", into="responses", text=no_text,
+                    nested=per("partition_data", "index", into="partition_responses",
+                               text=no_text, base_offset=-1))),
+            "WRITE TOPIC", _NO_RECORDS),
+    _stored(K.FETCH, 17, 12, whole(), "READ TOPIC, CLUSTER_ACTION CLUSTER", _NO_RECORDS),
     _local(K.LIST_OFFSETS, 9, 6, per("topics", "name", nested=_PARTITIONS),
            rights="DESCRIBE TOPIC"),
     _local(K.METADATA, 12, 9, per(metadata_topics, "name topic_id", into="topics"),

@@ -251,3 +251,12 @@ def fetched_topics(request: Any) -> Iterable[FetchedTopic]:
         by_topic.setdefault(name, []).append(partition)
     names = hash_map_order({name: hashes[name] for name in by_topic})
     return [FetchedTopic(name, by_topic[name]) for name in names]
+
+
+def unless_no_acks(shape: ErrorShape) -> ErrorShape:
+    """Return no response to Produce with acks=0, whose producer reads none."""
+
+    def shaped(response: type[Any], request: Any, failure: Failure) -> Any:
+        return shape(response, request, failure) if request.acks else None
+
+    return shaped

@@ -25,6 +25,10 @@ class NeverAnsweredError(Exception):
     """Raised for a quirk: the request gets no response and its connection stays open."""
 
 
+class NoResponseError(Exception):
+    """Raised after a request that gets no response: Produce with acks=0."""
+
+
 class ClosedUnansweredError(Exception):
     """Raised where Kafka closes the connection without a response. The text is logged."""
 
@@ -38,6 +42,7 @@ class Progress:
     throttle_ms: int = 0  # how long the connection is muted after the response
     controller_throttle_ms: int = 0  # the part of it that the controller in this process set
     is_never_answered: bool = False  # for a quirk
+    needs_no_response: bool = False  # Produce with acks=0
     executed_ns: int = 0
     forwarded_ns: int = 0  # 0: not forwarded
     answered_ns: int = 0

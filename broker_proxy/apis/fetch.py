@@ -1,0 +1,290 @@
+"""Fetch, key 1, versions 0 to 17: records for consumers and followers (docs/kafka).
+
+The order of checks is that of `KafkaApis.handleFetchRequest`. A response waits until it has
+`min_bytes`, an error, or until `max_wait_ms` is over.
+
+Version notes:
+    0 to 3: format 2 is converted. 3: a limit for the whole response; the first batch is returned
+    whole. 4: isolation level. 9: the client's leader epoch. 10: zstd. 12: diverging epochs.
+    13: topic ids. 16: the current leader's address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NamedTuple
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.current_leaders import current_leader
+from broker_proxy.metadata_cache import MetadataCache
+from data_plane.partition import Partition
+from data_plane.partitions import Partitions
+from data_plane.records.batch import PREFIX_BYTES, parse_prefix
+from data_plane.records.down_conversion import for_version
+
+_SINGLE_LIMIT_THROUGH: Final = 2  # these versions return an incomplete first batch
+_FORMAT_2_FROM: Final = 4
+_FOLLOWERS_SERVE_FROM: Final = 11
+_IDS_FROM: Final = 13
+_REPLICA_STATE_FROM: Final = 15
+_LEADERS_FROM: Final = 16
+_READ_COMMITTED: Final = 1
+_NO_EPOCH: Final = -1
+_NO_TOPIC: Final = bytes(16)
+
+
+class _Wanted(NamedTuple):
+    """One partition of the request; `name` is None for an unknown topic id."""
+
+    topic_id: bytes
+    name: str | None
+    partition: FetchPartition
+
+
+class _Result(NamedTuple):
+    answers: list[PartitionData]
+    size: int
+    is_final: bool  # an error or a diverging epoch: there is nothing to wait for
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Answers Fetch requests. `bytes_max` is fetch.max.bytes."""
+
+    cache: MetadataCache
+    partitions: Partitions
+    authorize_for: AuthorizeFor
+    bytes_max: int
+    api_key: ClassVar[ApiKey] = ApiKey.FETCH
+
+    async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
+        """Return a result per partition, in the order of the request. There are no sessions."""
+        version = request.header.api_version
+        wanted = self._wanted(version, message)
+        replica = message.replica_id
+        if version >= _REPLICA_STATE_FROM:
+            replica = message.replica_state.replica_id
+        refusals = self._refusals(request, wanted, is_follower=replica >= 0)
+        read = _Read(self, message, version, replica, wanted, refusals)
+        result = await read.when_ready()
+        response = FetchResponse(responses=_by_topic(wanted, result.answers))
+        if version >= _LEADERS_FROM:
+            self._name_leaders(request, wanted, result.answers, response)
+        return response
+
+    def _wanted(self, version: int, message: FetchRequest) -> list[_Wanted]:
+        found = []
+        for topic in message.topics:
+            if version >= _IDS_FROM:
+                topic_id, name = topic.topic_id, self.cache.topic_name(topic.topic_id)
+            else:
+                topic_id, name = _NO_TOPIC, topic.topic
+            found += [_Wanted(topic_id, name, each) for each in topic.partitions]
+        return found
+
+    def _refusals(
+        self, request: ClientRequest, wanted: Sequence[_Wanted], *, is_follower: bool
+    ) -> dict[int, ErrorCode]:
+        """Return the errors that need no log, by position."""
+        authorize, refusals = self.authorize_for(request), {}
+        is_broker = is_follower and authorize("CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
+        for number, (_, name, partition) in enumerate(wanted):
+            if name is None:
+                refusals[number] = ErrorCode.UNKNOWN_TOPIC_ID
+                continue
+            allowed = is_broker if is_follower else authorize("READ", "TOPIC", name)
+            known = self.cache.topics.get(name)
+            if not allowed:
+                refusals[number] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif known is None or partition.partition not in known.partitions:
+                refusals[number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return refusals
+
+    def _name_leaders(
+        self,
+        request: ClientRequest,
+        wanted: Sequence[_Wanted],
+        answers: Sequence[PartitionData],
+        response: FetchResponse,
+    ) -> None:
+        """Add the leaders of partitions that this broker does not lead (KIP-951)."""
+        moved = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+        endpoints: dict[int, NodeEndpoint] = {}
+        for (_, name, _), answer in zip(wanted, answers, strict=True):
+            if answer.error_code not in moved:
+                continue
+            found = current_leader(
+                self.cache, request.client.listener_name, name or "", answer.partition_index
+            )
+            if found is None:
+                continue
+            leader = found.state.leader
+            answer.current_leader = LeaderIdAndEpoch(leader, found.state.leader_epoch)
+            if found.endpoint is not None:
+                endpoints[leader] = NodeEndpoint(
+                    leader, found.endpoint.host, found.endpoint.port, found.rack
+                )
+        response.node_endpoints = list(endpoints.values())
+
+
+class _Read:
+    """Reads the partitions of one request, again after each change until there is enough."""
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        message: FetchRequest,
+        version: int,
+        replica: int,
+        wanted: Sequence[_Wanted],
+        refusals: dict[int, ErrorCode],
+    ) -> None:
+        self._partitions = fetch.partitions
+        self._bytes_max = min(message.max_bytes, fetch.bytes_max)
+        self._message = message
+        self._version = version
+        self._replica = replica
+        self._wanted = wanted
+        self._refusals = refusals
+
+    async def when_ready(self) -> _Result:
+        """Return what is there once it is enough, or the time is over."""
+        message = self._message
+        result = self._read_all()
+        if self._is_enough(result) or message.max_wait_ms <= 0 or not self._wanted:
+            return result
+        deadline = time.monotonic() + message.max_wait_ms / 1000
+        changed = asyncio.Event()
+        watched = list(self._watched())
+        for partition in watched:
+            partition.watch(changed.set)
+        try:
+            while not self._is_enough(result):
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    break
+                try:
+                    async with asyncio.timeout(remaining):
+                        await changed.wait()
+                except TimeoutError:
+                    pass
+                changed.clear()
+                result = self._read_all()
+            return result
+        finally:
+            for partition in watched:
+                partition.unwatch(changed.set)
+
+    def _is_enough(self, result: _Result) -> bool:
+        return result.is_final or result.size >= self._message.min_bytes
+
+    def _watched(self) -> Iterable[Partition]:
+        for number, (_, name, partition) in enumerate(self._wanted):
+            found = self._partitions.by_name.get((name or "", partition.partition))
+            if found is not None and number not in self._refusals:
+                yield found
+
+    def _read_all(self) -> _Result:
+        answers, size, is_final = [], 0, False
+        whole_first = self._version > _SINGLE_LIMIT_THROUGH
+        for number, (_, name, wanted) in enumerate(self._wanted):
+            answer = PartitionData(
+                partition_index=wanted.partition, high_watermark=-1, records=b"",
+                aborted_transactions=None,
+            )  # fmt: skip
+            answers.append(answer)
+            error = self._refusals.get(number, ErrorCode.NONE)
+            try:
+                if error is not ErrorCode.NONE:
+                    raise ApiError(error)
+                assert name is not None
+                limit = min(wanted.partition_max_bytes, self._bytes_max - size)
+                self._read(name, wanted, answer, max(limit, 0), whole_first=whole_first)
+            except ApiError as refusal:
+                answer.error_code = refusal.error
+            count = len(answer.records or b"")
+            whole_first = whole_first and not count
+            size += count
+            diverges = answer.diverging_epoch.end_offset >= 0
+            is_final = is_final or diverges or answer.error_code != ErrorCode.NONE
+        return _Result(answers, size, is_final)
+
+    def _read(
+        self,
+        name: str,
+        wanted: FetchPartition,
+        answer: PartitionData,
+        limit: int,
+        *,
+        whole_first: bool,
+    ) -> None:
+        partition = self._partitions.get(name, wanted.partition)
+        is_follower = self._replica >= 0
+        if is_follower or self._version < _FOLLOWERS_SERVE_FROM:
+            partition.require_leader(wanted.current_leader_epoch)
+        else:
+            partition.check_epoch(wanted.current_leader_epoch)
+        log = partition.log
+        offset, mark = wanted.fetch_offset, partition.high_watermark
+        if wanted.last_fetched_epoch != _NO_EPOCH:
+            epoch, end = log.epochs.end_offset(wanted.last_fetched_epoch, log.end_offset)
+            if epoch != wanted.last_fetched_epoch or end < offset:
+                if end < 0:
+                    raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+                answer.diverging_epoch = EpochEndOffset(epoch, end)
+                self._describe(answer, partition)
+                return
+        records = log.read(
+            offset, limit, log.end_offset if is_follower else mark, whole_first=whole_first
+        )
+        if is_follower:
+            partition.follower_fetched(self._replica, offset)
+        if self._version > _SINGLE_LIMIT_THROUGH and _is_cut(records):
+            records = b""
+        self._describe(answer, partition)
+        converts = self._version < _FORMAT_2_FROM and records
+        if converts and not log.settings().values["message.downconversion.enable"]:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        answer.records = for_version(self._version, records, offset)
+
+    def _describe(self, answer: PartitionData, partition: Partition) -> None:
+        answer.high_watermark = partition.high_watermark
+        answer.last_stable_offset = partition.high_watermark  # There are no transactions.
+        answer.log_start_offset = partition.log.start_offset
+        if self._message.isolation_level == _READ_COMMITTED and self._replica < 0:
+            answer.aborted_transactions = []
+
+
+def _is_cut(records: bytes) -> bool:
+    """Return whether the first batch is incomplete."""
+    if not records:
+        return False
+    return len(records) < PREFIX_BYTES or len(records) < parse_prefix(records)[1]
+
+
+def _by_topic(
+    wanted: Sequence[_Wanted], answers: Sequence[PartitionData]
+) -> list[FetchableTopicResponse]:
+    topics: dict[tuple[bytes, str | None], FetchableTopicResponse] = {}
+    for (topic_id, name, _), answer in zip(wanted, answers, strict=True):
+        topic = topics.get((topic_id, name))
+        if topic is None:
+            topic = FetchableTopicResponse(topic_id=topic_id, topic=name or "", partitions=[])
+            topics[topic_id, name] = topic
+        topic.partitions.append(answer)
+    return list(topics.values())

@@ -1,0 +1,193 @@
+"""Produce, key 0, versions 0 to 11: answered by the leader of each partition.
+
+The order of checks is that of `KafkaApis.handleProduceRequest`. As in Kafka, only records that are
+rejected one by one come with an error message.
+
+Version notes:
+    3: only format 2, exactly one batch per partition. 7: zstd. 8: errors of single records.
+    10: the current leader after NOT_LEADER_OR_FOLLOWER.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from broker_proxy.apis.base import (
+    AuthorizeFor,
+    ClientRequest,
+    ClosedUnansweredError,
+    NoResponseError,
+)
+from broker_proxy.apis.current_leaders import current_leader
+from broker_proxy.metadata_cache import MetadataCache
+from cluster_model.topic_names import INTERNAL_TOPICS
+from data_plane.log.partition_log import AppendInfo
+from data_plane.partition import ALL, Partition
+from data_plane.partitions import Partitions
+from data_plane.records.batch import HEADER_BYTES, MAGIC_AT, MAGIC_V2, parse_header
+from data_plane.records.validation import RecordsRejectedError, check_for_version
+
+_log = logging.getLogger(__name__)
+_NONE: Final = 0
+_LEADER: Final = 1
+_ADMIN_CLIENT_ID: Final = "__admin_client"  # may append to internal topics
+_LEADER_FROM: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A partition whose records are appended, and its answer, which waits for the replicas."""
+
+    partition: Partition
+    info: AppendInfo
+    answer: PartitionProduceResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Produce:
+    """Answers Produce requests."""
+
+    cache: MetadataCache
+    partitions: Partitions
+    authorize_for: AuthorizeFor
+    api_key: ClassVar[ApiKey] = ApiKey.PRODUCE
+
+    async def handle(self, request: ClientRequest, message: ProduceRequest) -> ProduceResponse:
+        """Append to every partition, then wait for the replicas if the producer does.
+
+        Raises:
+            NoResponseError: acks=0 and everything was appended.
+            ClosedUnansweredError: acks=0 and an append failed; the producer learns it in this way.
+        """
+        authorize = self.authorize_for(request)
+        if message.transactional_id is not None and not authorize(
+            "WRITE", "TRANSACTIONAL_ID", message.transactional_id
+        ):
+            raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        response = ProduceResponse(responses=[])
+        waiting: list[_Waiting] = []
+        for topic in message.topic_data:
+            allowed = authorize("WRITE", "TOPIC", topic.name)
+            if allowed and self.cache.has_topic(topic.name):
+                await self.partitions.settings.read(topic.name)
+            answers = []
+            for data in topic.partition_data:
+                answer = PartitionProduceResponse(index=data.index, base_offset=-1)
+                answers.append(answer)
+                try:
+                    if not allowed:
+                        raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    waiting += self._append(request, message.acks, topic.name, data, answer)
+                except ApiError as error:
+                    _refuse(answer, error)
+            response.responses.append(TopicProduceResponse(topic.name, answers))
+        if message.acks == ALL and waiting:
+            await _wait_for_replicas(waiting, message.timeout_ms / 1000)
+        if message.acks == _NONE:
+            _end_without_response(response)
+        if request.header.api_version >= _LEADER_FROM:
+            self._name_leaders(request, response)
+        return response
+
+    def _append(
+        self,
+        request: ClientRequest,
+        acks: int,
+        topic: str,
+        data: PartitionProduceData,
+        answer: PartitionProduceResponse,
+    ) -> Iterable[_Waiting]:
+        """Append the records of one partition and fill its answer."""
+        known = self.cache.topics.get(topic)
+        if known is None or data.index not in known.partitions:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        records = data.records or b""
+        check_for_version(request.header.api_version, records)
+        if acks not in (ALL, _NONE, _LEADER):
+            raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+        if topic in INTERNAL_TOPICS and request.client.client_id != _ADMIN_CLIENT_ID:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if _is_transactional(records):
+            raise ApiError(ErrorCode.INVALID_TXN_STATE)  # There are no transactions here.
+        partition = self.partitions.get(topic, data.index)
+        try:
+            info = partition.append(records, acks, self.partitions.now_ms())
+        except RecordsRejectedError:
+            answer.log_start_offset = partition.log.start_offset
+            raise
+        answer.base_offset, answer.log_append_time_ms = info.base_offset, info.append_time
+        answer.log_start_offset = partition.log.start_offset
+        return (_Waiting(partition, info, answer),) if info.last_offset >= 0 else ()
+
+    def _name_leaders(self, request: ClientRequest, response: ProduceResponse) -> None:
+        """Add the leaders of partitions that this broker does not lead (KIP-951)."""
+        endpoints: dict[int, NodeEndpoint] = {}
+        for topic in response.responses:
+            for answer in topic.partition_responses:
+                if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    continue
+                found = current_leader(
+                    self.cache, request.client.listener_name, topic.name, answer.index
+                )
+                if found is None:
+                    continue
+                leader = found.state.leader
+                answer.current_leader = LeaderIdAndEpoch(leader, found.state.leader_epoch)
+                if found.endpoint is not None:
+                    endpoints[leader] = NodeEndpoint(
+                        leader, found.endpoint.host, found.endpoint.port, found.rack
+                    )
+        response.node_endpoints = list(endpoints.values())
+
+
+def _is_transactional(records: bytes) -> bool:
+    if len(records) < HEADER_BYTES or records[MAGIC_AT] != MAGIC_V2:
+        return False
+    return parse_header(records).is_transactional
+
+
+def _refuse(answer: PartitionProduceResponse, refusal: ApiError) -> None:
+    answer.error_code, answer.base_offset = refusal.error, -1
+    if isinstance(refusal, RecordsRejectedError):
+        answer.error_message = refusal.message
+        answer.record_errors = [BatchIndexAndErrorMessage(*each) for each in refusal.records]
+
+
+async def _wait_for_replicas(waiting: list[_Waiting], timeout_s: float) -> None:
+    """Wait until all in-sync replicas have the records, at most `timeout_s` in all."""
+    futures = [each.partition.committed(each.info.last_offset) for each in waiting]
+    if not all(future.done() for future in futures):
+        await asyncio.wait(futures, timeout=max(timeout_s, 0))
+    for each, future in zip(waiting, futures, strict=True):
+        error = future.result() if future.done() else ErrorCode.REQUEST_TIMED_OUT
+        future.cancel()
+        if error is not ErrorCode.NONE:
+            each.answer.error_code, each.answer.base_offset = error, -1
+
+
+def _end_without_response(response: ProduceResponse) -> None:
+    failed = [
+        f"{topic.name}-{answer.index} {ErrorCode(answer.error_code).name}"
+        for topic in response.responses
+        for answer in topic.partition_responses
+        if answer.error_code != ErrorCode.NONE
+    ]
+    if failed:
+        raise ClosedUnansweredError(f"Produce with acks=0 failed: {', '.join(failed)}")
+    raise NoResponseError

@@ -1,0 +1,156 @@
+"""All logs of one broker, in its log directories.
+
+The first directory of `log.dirs` holds new logs. Checkpoints are written at intervals and on a
+clean stop; the file `.kafka_cleanshutdown` tells the next start that the logs need no recovery.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from data_plane.log.checkpoints import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    LogName,
+    read_offsets,
+    write_offsets,
+)
+from data_plane.log.open_files import OpenFiles, replace_file
+from data_plane.log.partition_log import PartitionLog
+from data_plane.log.recovery import log_name_of, open_log
+from data_plane.settings import TopicSettings
+
+_log = logging.getLogger(__name__)
+_CLEAN_STOP: Final = ".kafka_cleanshutdown"
+_DELETED: Final = "-delete"
+SettingsOf = Callable[[str], TopicSettings]
+
+
+class LogDirectories:
+    """Opens, creates and deletes logs. `settings_of` returns a topic's current configs."""
+
+    def __init__(self, paths: Sequence[str], settings_of: SettingsOf) -> None:
+        self.paths = tuple(Path(path) for path in paths)
+        self.logs: dict[LogName, PartitionLog] = {}
+        self._numbers: dict[str, set[int]] = {}  # of the partitions of each topic
+        # High watermarks of the last run; a partition takes its own when it gets a role.
+        self.high_watermarks: dict[LogName, int] = {}
+        self._settings_of = settings_of
+        self._files = OpenFiles()
+
+    def load(self) -> None:
+        """Open every log on disk.
+
+        Raises:
+            OSError: a directory cannot be used.
+        """
+        for path in self.paths:
+            path.mkdir(parents=True, exist_ok=True)
+            marker = path / _CLEAN_STOP
+            is_clean = marker.exists()
+            marker.unlink(missing_ok=True)
+            self.high_watermarks |= read_offsets(path / HIGH_WATERMARKS)
+            starts, points = read_offsets(path / LOG_STARTS), read_offsets(path / RECOVERY_POINTS)
+            for folder in sorted(each for each in path.iterdir() if each.is_dir()):
+                name = log_name_of(folder)
+                if folder.name.endswith(_DELETED):
+                    shutil.rmtree(folder, ignore_errors=True)
+                elif name is not None:
+                    log = open_log(
+                        folder,
+                        name,
+                        self._files,
+                        self._settings(name[0]),
+                        start_offset=starts.get(name, 0),
+                        recovery_point=points.get(name, 0),
+                        is_clean=is_clean,
+                    )
+                    self._add(log)
+
+    def _add(self, log: PartitionLog) -> None:
+        topic, number = log.name
+        self.logs[log.name] = log
+        self._numbers.setdefault(topic, set()).add(number)
+
+    def numbers(self, topic: str) -> frozenset[int]:
+        """Return the partitions of a topic that have a log here."""
+        return frozenset(self._numbers.get(topic, ()))
+
+    def _settings(self, topic: str) -> Callable[[], TopicSettings]:
+        return lambda: self._settings_of(topic)
+
+    def get_or_create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
+        """Return the log of a partition. One of a deleted topic with the same name is removed."""
+        name = (topic, number)
+        log = self.logs.get(name)
+        if log is not None and log.topic_id not in (topic_id, bytes(16)):
+            _log.warning("%s belongs to a deleted topic with the same name", log)
+            self.delete([name])
+            log = None
+        if log is None:
+            folder = self.paths[0] / f"{topic}-{number}"
+            log = PartitionLog(folder, name, topic_id, self._files, self._settings(topic))
+            self._add(log)
+        return log
+
+    def delete(self, names: Iterable[LogName]) -> None:
+        """Delete logs. They are renamed first, so that a new log may take the name at once."""
+        for name in names:
+            log = self.logs.pop(name, None)
+            numbers = self._numbers.get(name[0], set())
+            numbers.discard(name[1])
+            if not numbers:
+                self._numbers.pop(name[0], None)
+            self.high_watermarks.pop(name, None)
+            if log is None or not log.on_disk:
+                continue
+            for segment in log.segments:
+                for path in (segment.path, segment.index_path, segment.time_index_path):
+                    self._files.close(path)
+            # Kafka's name of a deleted log; topic names may be long.
+            stem = f"{name[0][:200]}-{name[1]}"
+            doomed = log.folder.with_name(f"{stem}.{uuid.uuid4().hex}{_DELETED}")
+            log.folder.rename(doomed)
+            shutil.rmtree(doomed, ignore_errors=True)
+
+    def write_checkpoints(self, high_watermarks: Mapping[LogName, int]) -> None:
+        """Write the offsets that a start needs, of logs that are on disk."""
+        for path in self.paths:
+            logs = {
+                name: log
+                for name, log in self.logs.items()
+                if log.on_disk and log.folder.parent == path
+            }
+            write_offsets(
+                path / HIGH_WATERMARKS,
+                {name: high_watermarks[name] for name in logs if name in high_watermarks},
+            )
+            write_offsets(path / LOG_STARTS, {name: log.start_offset for name, log in logs.items()})
+            write_offsets(
+                path / RECOVERY_POINTS, {name: log.recovery_point for name, log in logs.items()}
+            )
+
+    def close(self, high_watermarks: Mapping[LogName, int]) -> None:
+        """Stop cleanly."""
+        for log in self.logs.values():
+            log.close()
+            log.recovery_point = log.end_offset
+        self.write_checkpoints(high_watermarks)
+        for path in self.paths:
+            replace_file(path / _CLEAN_STOP, b'{"version":0}')
+        self._files.close_all()
+
+    def used_share(self) -> dict[Path, float]:
+        """Return which share of each directory's disk is used."""
+        shares = {}
+        for path in self.paths:
+            stat = os.statvfs(path)
+            shares[path] = 1 - stat.f_bavail / stat.f_blocks if stat.f_blocks else 0.0
+        return shares

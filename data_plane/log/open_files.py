@@ -1,0 +1,60 @@
+"""Keeps a bounded number of log files open. Used from one thread."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from pathlib import Path
+from typing import Final
+
+OPEN_FILES_MAX: Final = 2_000
+
+
+class OpenFiles:
+    """File descriptors for reading and appending, by path; the least recently used is closed."""
+
+    def __init__(self, limit: int = OPEN_FILES_MAX) -> None:
+        self._limit = limit
+        self._descriptors: OrderedDict[Path, int] = OrderedDict()
+
+    def descriptor(self, path: Path) -> int:
+        """Return a descriptor for the file, which is created if it does not exist."""
+        known = self._descriptors.get(path)
+        if known is not None:
+            self._descriptors.move_to_end(path)
+            return known
+        if len(self._descriptors) >= self._limit:
+            _, oldest = self._descriptors.popitem(last=False)
+            os.close(oldest)
+        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._descriptors[path] = opened
+        return opened
+
+    def close(self, path: Path) -> None:
+        """Close a file, if it is open."""
+        known = self._descriptors.pop(path, None)
+        if known is not None:
+            os.close(known)
+
+    def close_all(self) -> None:
+        """Close every file."""
+        for path in list(self._descriptors):
+            self.close(path)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Append all of `data`; one call may write less on a full disk.
+
+    Raises:
+        OSError: the disk is full or broken.
+    """
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a file's content at once."""
+    new = path.with_name(path.name + ".tmp")
+    new.write_bytes(data)
+    os.replace(new, path)

@@ -1,0 +1,401 @@
+"""The log of one replica: segments, leader epochs, producers. Source: `UnifiedLog` of Kafka 3.9.
+
+Nothing is on disk before the first record, so a cluster may have many partitions that are never
+used. Used from one thread. An append is in the operating system when it returns; it is not
+written to the disk itself, as in Kafka.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from cluster_model.znodes import encode_uuid
+from data_plane.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, LogName, write_epochs
+from data_plane.log.epochs import LeaderEpochs
+from data_plane.log.open_files import OpenFiles, replace_file
+from data_plane.log.segment import RELATIVE_OFFSET_MAX, Placed, Segment
+from data_plane.producers import AppendedBatch, Producers
+from data_plane.records.batch import parse_header, records_of, split_batches
+from data_plane.records.validation import Batch, validate
+from data_plane.settings import TopicSettings
+
+_log = logging.getLogger(__name__)
+_INDEX_ENTRY_BYTES: Final = 8
+_SNAPSHOTS_KEPT: Final = 2
+
+
+class AppendInfo(NamedTuple):
+    """The result of an append. `append_time` is -1 unless the topic uses the broker's time."""
+
+    base_offset: int
+    last_offset: int
+    append_time: int
+    is_duplicate: bool = False
+
+
+class TimedOffset(NamedTuple):
+    """An offset with the timestamp of its record."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class PartitionLog:
+    """One replica's records. `settings` returns the topic's current configs."""
+
+    def __init__(
+        self,
+        folder: Path,
+        name: LogName,
+        topic_id: bytes,
+        files: OpenFiles,
+        settings: Callable[[], TopicSettings],
+    ) -> None:
+        self.folder = folder
+        self.name = name
+        self.topic_id = topic_id
+        self.settings = settings
+        self.files = files
+        self.segments = [Segment(folder, 0, files)]
+        self.epochs = LeaderEpochs()
+        self.producers = Producers()
+        self.start_offset = 0
+        self.end_offset = 0
+        self.recovery_point = 0
+        self.on_disk = False
+        # Called with a segment to which no more is appended.
+        self.rolled: Callable[[PartitionLog, Segment], None] = lambda _log, _segment: None
+
+    def __str__(self) -> str:
+        return f"{self.name[0]}-{self.name[1]}"
+
+    @property
+    def size(self) -> int:
+        """The bytes of all segments."""
+        return sum(segment.size for segment in self.segments)
+
+    # --- Appending -----------------------------------------------------------------------
+
+    def append(self, records: bytes, leader_epoch: int, now_ms: int) -> AppendInfo:
+        """Validate, assign offsets and append, as the leader.
+
+        A batch that was appended before returns its first offsets.
+
+        Raises:
+            ApiError: the records are rejected, or KAFKA_STORAGE_ERROR; nothing was appended.
+        """
+        settings = self.settings()
+        rules = settings.rules(str(self))
+        batches = validate(
+            records, rules, next_offset=self.end_offset, leader_epoch=leader_epoch, now_ms=now_ms
+        )
+        append_time = now_ms if rules.uses_append_time else -1
+        if not batches:
+            return AppendInfo(-1, -1, append_time)
+        total = sum(len(batch.data) for batch in batches)
+        segment_bytes = settings.number("segment.bytes")
+        if total > segment_bytes:
+            raise ApiError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"Message batch size is {total} bytes in append to partition {self}, which "
+                f"exceeds the maximum configured segment size of {segment_bytes}.",
+            )
+        for batch in batches:
+            earlier = self.producers.duplicate_of(batch.header)
+            if earlier is not None:
+                return _as_before(earlier, rules.uses_append_time)
+            self.producers.check(batch.header, str(self))
+        self._store(batches, settings, now_ms)
+        return AppendInfo(
+            batches[0].header.base_offset, batches[-1].header.last_offset, append_time
+        )
+
+    def append_as_follower(self, records: bytes, now_ms: int) -> None:
+        """Append batches of the leader as they are; those that the log has are skipped.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE or KAFKA_STORAGE_ERROR.
+        """
+        batches = []
+        for data in split_batches(records):
+            header = parse_header(data)
+            if header.base_offset >= self.end_offset:
+                batches.append(Batch(header, data))
+        if batches and not self.on_disk and self.end_offset == 0:
+            self.start_at(batches[0].header.base_offset)
+        self._store(batches, self.settings(), now_ms)
+
+    def _store(self, batches: list[Batch], settings: TopicSettings, now_ms: int) -> None:
+        interval = settings.number("index.interval.bytes")
+        for header, data in batches:
+            try:
+                self._prepare()
+                self._roll_if_needed(settings, len(data), header.max_timestamp, now_ms)
+                self.segments[-1].append(header, data, interval)
+            except OSError as error:
+                _log.exception("%s: an append failed", self)
+                with suppress(OSError):
+                    self.segments[-1].truncate(self.segments[-1].size, interval)
+                raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR) from error
+            if self.epochs.assign(header.leader_epoch, header.base_offset):
+                self.write_epochs()
+            self.producers.appended(header)
+            self.end_offset = header.next_offset
+
+    def _prepare(self) -> None:
+        """Create the folder before the first record."""
+        if self.on_disk:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = f"version: 0\ntopic_id: {encode_uuid(self.topic_id)}\n"
+        replace_file(self.folder / PARTITION_METADATA, text.encode())
+        self.segments[-1].created_ms = time.time_ns() // 1_000_000
+        self.on_disk = True
+        self.write_epochs()
+
+    def _roll_if_needed(
+        self, settings: TopicSettings, size: int, timestamp: int, now_ms: int
+    ) -> None:
+        active = self.segments[-1]
+        if active.size == 0:
+            return
+        entries_max = settings.number("segment.index.bytes") // _INDEX_ENTRY_BYTES
+        interval = max(1, settings.number("index.interval.bytes"))
+        began, reached = active.first_timestamp, max(timestamp, -1)
+        if began is None:
+            began, reached = active.created_ms, now_ms
+        if (
+            active.size + size > settings.number("segment.bytes")
+            or reached - began > settings.number("segment.ms")
+            or self.end_offset - active.base_offset >= RELATIVE_OFFSET_MAX
+            or active.size // interval >= entries_max
+        ):
+            self.roll(now_ms)
+
+    def roll(self, now_ms: int) -> None:
+        """Begin a new segment, if the active one has records."""
+        active = self.segments[-1]
+        if active.size == 0:
+            return
+        active.index_time()
+        new = Segment(self.folder, self.end_offset, self.files)
+        new.created_ms = now_ms
+        self.files.descriptor(new.path)  # The file's name is the log's end after a restart.
+        self.segments.append(new)
+        self.write_snapshot()
+        self.rolled(self, active)
+
+    def assign_epoch(self, epoch: int) -> None:
+        """Begin a leader epoch at the end of the log, as a new leader."""
+        if self.epochs.assign(epoch, self.end_offset):
+            self.write_epochs()
+
+    def write_epochs(self) -> None:
+        """Store the leader epochs."""
+        if self.on_disk:
+            write_epochs(self.folder / LEADER_EPOCHS, self.epochs.entries)
+
+    def write_snapshot(self) -> None:
+        """Store the producers' state at the end of the log; keep the last few."""
+        if not self.on_disk:
+            return
+        path = self.folder / f"{self.end_offset:020d}.snapshot"
+        replace_file(path, self.producers.snapshot())
+        for old in sorted(self.folder.glob("*.snapshot"))[:-_SNAPSHOTS_KEPT]:
+            old.unlink(missing_ok=True)
+
+    # --- Reading -------------------------------------------------------------------------
+
+    def read(
+        self, offset: int, max_bytes: int, end_offset: int, *, whole_first: bool = True
+    ) -> bytes:
+        """Return bytes from the batch with `offset` on, up to `end_offset`, as Kafka does.
+
+        The last batch may be incomplete. `whole_first`: the first batch is returned whole even if
+        it is larger than `max_bytes`.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE.
+        """
+        if not self.start_offset <= offset <= self.end_offset:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if offset >= end_offset:
+            return b""
+        at = self._segment_at(offset)
+        for number in range(at, len(self.segments)):
+            segment = self.segments[number]
+            first = segment.find(offset)
+            if first is None or first.header.base_offset >= end_offset:
+                continue
+            limit = segment.size
+            is_last = number + 1 == len(self.segments)
+            following = self.end_offset if is_last else self.segments[number + 1].base_offset
+            if end_offset < following:
+                beyond = segment.find(end_offset)
+                limit = segment.size if beyond is None else beyond.position
+            size = max(max_bytes, first.header.size) if whole_first else max_bytes
+            return segment.read(first.position, min(size, limit - first.position))
+        return b""
+
+    def _segment_at(self, offset: int) -> int:
+        after = bisect_right(self.segments, offset, key=lambda each: each.base_offset)
+        return max(0, after - 1)
+
+    def offset_of_time(self, timestamp: int) -> TimedOffset | None:
+        """Return the first record at or after `timestamp`; None if there is none."""
+        for segment in self.segments:
+            if segment.max_timestamp < timestamp:
+                continue
+            for placed in segment.find_time(timestamp):
+                for record in records_of(segment.read(placed.position, placed.header.size)):
+                    if record.timestamp >= timestamp and record.offset >= self.start_offset:
+                        epoch = placed.header.leader_epoch
+                        return TimedOffset(record.timestamp, record.offset, epoch)
+        return None
+
+    def newest_timestamp(self) -> TimedOffset | None:
+        """Return the first record with the largest timestamp; None without timestamps."""
+        newest = max((segment.max_timestamp for segment in self.segments), default=-1)
+        return self.offset_of_time(newest) if newest >= 0 else None
+
+    # --- Truncating and deleting ---------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove the records from `offset` on; a batch is removed whole."""
+        if offset >= self.end_offset:
+            return
+        interval = self.settings().number("index.interval.bytes")
+        while len(self.segments) > 1 and self.segments[-1].base_offset > offset:
+            self.segments.pop().delete()
+        active = self.segments[-1]
+        placed = active.find(offset)
+        if placed is not None:
+            active.truncate(placed.position, interval)
+        self.end_offset = self._scan_end(active)
+        self.start_offset = min(self.start_offset, self.end_offset)
+        self.recovery_point = min(self.recovery_point, self.end_offset)
+        if self.epochs.truncate_end(self.end_offset):
+            self.write_epochs()
+        for snapshot in self.folder.glob("*.snapshot"):
+            if int(snapshot.stem) > self.end_offset:
+                snapshot.unlink()
+        self.reload_producers()
+
+    def _scan_end(self, active: Segment) -> int:
+        end = active.base_offset
+        for placed in active.batches(0):
+            end = placed.header.next_offset
+        return end
+
+    def start_at(self, offset: int) -> None:
+        """Delete everything and begin again at `offset`; for a follower that is too far behind."""
+        for segment in self.segments:
+            segment.delete()
+        for snapshot in self.folder.glob("*.snapshot"):
+            snapshot.unlink()
+        self.segments = [Segment(self.folder, offset, self.files)]
+        self.start_offset = self.end_offset = self.recovery_point = offset
+        self.epochs, self.producers = LeaderEpochs(), Producers()
+        self.write_epochs()
+
+    def advance_start(self, offset: int) -> bool:
+        """Move the log start offset forward; return whether it moved. Segments stay for now."""
+        if offset <= self.start_offset:
+            return False
+        self.start_offset = min(offset, self.end_offset)
+        if self.epochs.truncate_start(self.start_offset):
+            self.write_epochs()
+        return True
+
+    def delete_old_segments(self, now_ms: int, high_watermark: int) -> int:
+        """Apply retention; return how many segments were deleted."""
+        settings = self.settings()
+        total = 0
+        if settings.deletes:
+            total += self._delete_while(self._is_expired(settings, now_ms), high_watermark, now_ms)
+            total += self._delete_while(self._is_excess(settings), high_watermark, now_ms)
+        return total + self._delete_while(self._is_before_start(), high_watermark, now_ms)
+
+    def _is_expired(self, settings: TopicSettings, now_ms: int) -> Callable[[int], bool]:
+        retention_ms = settings.number("retention.ms")
+
+        def is_expired(number: int) -> bool:
+            segment = self.segments[number]
+            newest = segment.max_timestamp
+            if newest < 0:
+                newest = int(os.path.getmtime(segment.path) * 1000)
+            return retention_ms >= 0 and now_ms - newest > retention_ms
+
+        return is_expired
+
+    def _is_excess(self, settings: TopicSettings) -> Callable[[int], bool]:
+        limit = settings.number("retention.bytes")
+        return lambda number: limit >= 0 and self.size - self.segments[number].size >= limit
+
+    def _is_before_start(self) -> Callable[[int], bool]:
+        def is_before(number: int) -> bool:
+            following = number + 1
+            if following == len(self.segments):
+                return False
+            return self.segments[following].base_offset <= self.start_offset
+
+        return is_before
+
+    def _delete_while(
+        self, is_deletable: Callable[[int], bool], high_watermark: int, now_ms: int
+    ) -> int:
+        """Delete segments from the oldest on; none with records above the high watermark."""
+        count = 0
+        while self.on_disk and self.segments[0].size and is_deletable(0):
+            end = self.segments[1].base_offset if len(self.segments) > 1 else self.end_offset
+            if end > high_watermark:
+                break
+            if len(self.segments) == 1:
+                self.roll(now_ms)
+            self.segments.pop(0).delete()
+            self.advance_start(self.segments[0].base_offset)
+            count += 1
+        return count
+
+    # --- Opening and closing -------------------------------------------------------------
+
+    def reload_producers(self) -> None:
+        """Read the newest valid snapshot and the batches after it."""
+        producers, at = Producers(), self.start_offset
+        for path in sorted(self.folder.glob("*.snapshot"), reverse=True):
+            if int(path.stem) > self.end_offset:
+                continue
+            found = Producers.from_snapshot(path.read_bytes())
+            if found is not None:
+                producers, at = found, int(path.stem)
+                break
+        for placed in self.placed_from(at):
+            producers.appended(placed.header)
+        self.producers = producers
+
+    def placed_from(self, offset: int) -> Iterator[Placed]:
+        """Yield the headers of all batches from `offset` on."""
+        for segment in self.segments[self._segment_at(offset) :]:
+            first = segment.find(offset)
+            if first is not None:
+                yield from segment.batches(first.position)
+
+    def close(self) -> None:
+        """Store what makes the next start quick."""
+        if self.on_disk:
+            self.segments[-1].index_time()
+            self.write_snapshot()
+
+
+def _as_before(earlier: AppendedBatch, uses_append_time: bool) -> AppendInfo:
+    time_ms = earlier.timestamp if uses_append_time else -1
+    return AppendInfo(earlier.first_offset, earlier.last_offset, time_ms, is_duplicate=True)

@@ -1,0 +1,231 @@
+"""One segment of a log: `.log` with its `.index` and `.timeindex`, as `LogSegment` of Kafka 3.9.
+
+An index entry is added for every `index.interval.bytes` of records. Offsets in the indexes are
+relative to the segment's. Indexes are searched on disk; only sizes are in memory.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from data_plane.log.open_files import OpenFiles, write_all
+from data_plane.records.batch import HEADER_BYTES, MAGIC_V2, PREFIX_BYTES, BatchHeader, parse_header
+
+_INDEX_ENTRY: Final = struct.Struct(">ii")  # relative last offset, position of its batch
+_TIME_ENTRY: Final = struct.Struct(">qi")  # largest timestamp so far, relative offset
+_SCAN_BYTES: Final = 64 * 1024
+_SMALLEST_LENGTH: Final = HEADER_BYTES - PREFIX_BYTES
+RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+
+
+class Placed(NamedTuple):
+    """A batch's header and its position in the segment."""
+
+    position: int
+    header: BatchHeader
+
+
+class Segment:
+    """A part of a log. `size` is in bytes; `base_offset` is part of the files' names."""
+
+    def __init__(self, folder: Path, base_offset: int, files: OpenFiles) -> None:
+        self.base_offset = base_offset
+        self.size = 0
+        self.max_timestamp = -1
+        self.offset_of_max_timestamp = -1
+        self.first_timestamp: int | None = None  # of the first batch; used to roll by time
+        self.created_ms = 0
+        self._files = files
+        self._stem = folder / f"{base_offset:020d}"
+        self._since_index = 0
+        self._last_time = -1  # of the last entry of the time index
+
+    @property
+    def path(self) -> Path:
+        """The `.log` file."""
+        return self._stem.with_suffix(".log")
+
+    @property
+    def index_path(self) -> Path:
+        """The `.index` file."""
+        return self._stem.with_suffix(".index")
+
+    @property
+    def time_index_path(self) -> Path:
+        """The `.timeindex` file."""
+        return self._stem.with_suffix(".timeindex")
+
+    @property
+    def snapshot_path(self) -> Path:
+        """The producers' state before this segment."""
+        return self._stem.with_suffix(".snapshot")
+
+    def append(self, header: BatchHeader, data: bytes, index_interval: int) -> None:
+        """Append one batch. All of it is in the operating system when this returns.
+
+        Raises:
+            OSError: the disk is full or broken; the caller must truncate the segment to `size`.
+        """
+        write_all(self._files.descriptor(self.path), data)
+        self._index(Placed(self.size, header), index_interval)
+        self.size += len(data)
+
+    def _index(self, placed: Placed, index_interval: int) -> None:
+        position, header = placed
+        if self.first_timestamp is None and header.max_timestamp >= 0:
+            self.first_timestamp = header.max_timestamp
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.offset_of_max_timestamp = header.last_offset
+        if self._since_index > index_interval:
+            relative = header.last_offset - self.base_offset
+            entry = _INDEX_ENTRY.pack(relative, position)
+            write_all(self._files.descriptor(self.index_path), entry)
+            self.index_time()
+            self._since_index = 0
+        self._since_index += header.size
+
+    def index_time(self) -> None:
+        """Add the largest timestamp to the time index, if it is not there yet."""
+        if self.max_timestamp > self._last_time:
+            relative = self.offset_of_max_timestamp - self.base_offset
+            entry = _TIME_ENTRY.pack(self.max_timestamp, relative)
+            write_all(self._files.descriptor(self.time_index_path), entry)
+            self._last_time = self.max_timestamp
+
+    # --- Reading -------------------------------------------------------------------------
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return up to `size` bytes."""
+        return os.pread(self._files.descriptor(self.path), size, position)
+
+    def batches(self, position: int, end: int | None = None) -> Iterator[Placed]:
+        """Yield headers from a batch's position on, until `end` or the first incomplete one."""
+        end = self.size if end is None else end
+        chunk, chunk_at = b"", position
+        while position + HEADER_BYTES <= end:
+            if not chunk_at <= position <= chunk_at + len(chunk) - HEADER_BYTES:
+                chunk, chunk_at = self.read(position, _SCAN_BYTES), position
+                if len(chunk) < HEADER_BYTES:
+                    return
+            header = parse_header(chunk, position - chunk_at)
+            if header.length < _SMALLEST_LENGTH or position + header.size > end:
+                return
+            yield Placed(position, header)
+            position += header.size
+
+    def find(self, offset: int) -> Placed | None:
+        """Return the first batch whose last offset is at least `offset`."""
+        start = self._look_up(offset - self.base_offset)
+        return next(
+            (each for each in self.batches(start) if each.header.last_offset >= offset), None
+        )
+
+    def find_time(self, timestamp: int) -> Iterator[Placed]:
+        """Yield the batches that may have a record at or after `timestamp`, in order."""
+        entries = os.path.getsize(self.time_index_path) if self.time_index_path.exists() else 0
+        low, high = 0, entries // _TIME_ENTRY.size
+        start = 0
+        descriptor = self._files.descriptor(self.time_index_path) if entries else -1
+        while low < high:  # the last entry with an earlier timestamp
+            middle = (low + high) // 2
+            raw = os.pread(descriptor, _TIME_ENTRY.size, middle * _TIME_ENTRY.size)
+            time, relative = _TIME_ENTRY.unpack(raw)
+            if time < timestamp:
+                start, low = relative, middle + 1
+            else:
+                high = middle
+        position = self._look_up(start)
+        return (each for each in self.batches(position) if each.header.max_timestamp >= timestamp)
+
+    def _look_up(self, relative_offset: int) -> int:
+        """Return the position of the last indexed batch that ends at or before the offset."""
+        if self._index_entries == 0:
+            return 0
+        descriptor = self._files.descriptor(self.index_path)
+        low, high, position = 0, self._index_entries, 0
+        while low < high:
+            middle = (low + high) // 2
+            raw = os.pread(descriptor, _INDEX_ENTRY.size, middle * _INDEX_ENTRY.size)
+            indexed, at = _INDEX_ENTRY.unpack(raw)
+            if indexed <= relative_offset:
+                position, low = at, middle + 1
+            else:
+                high = middle
+        return position
+
+    @property
+    def last_indexed_position(self) -> int:
+        """The position of the last batch in the index; 0 without entries."""
+        return self._look_up(RELATIVE_OFFSET_MAX)
+
+    @property
+    def _index_entries(self) -> int:
+        if not self.index_path.exists():
+            return 0
+        return os.path.getsize(self.index_path) // _INDEX_ENTRY.size
+
+    # --- Changing ------------------------------------------------------------------------
+
+    def load(self, created_ms: int) -> None:
+        """Take size and times from the files of a segment that was closed cleanly."""
+        self.size = os.path.getsize(self.path)
+        self.created_ms = created_ms
+        first = next(self.batches(0), None)
+        if first is not None and first.header.max_timestamp >= 0:
+            self.first_timestamp = first.header.max_timestamp
+        size = os.path.getsize(self.time_index_path) if self.time_index_path.exists() else 0
+        if size >= _TIME_ENTRY.size:
+            at = (size // _TIME_ENTRY.size - 1) * _TIME_ENTRY.size
+            raw = os.pread(self._files.descriptor(self.time_index_path), _TIME_ENTRY.size, at)
+            self.max_timestamp, relative = _TIME_ENTRY.unpack(raw)
+            self.offset_of_max_timestamp = self.base_offset + relative
+            self._last_time = self.max_timestamp
+
+    def rebuild(self, index_interval: int) -> Generator[Placed, None, None]:
+        """Recreate the indexes from the batches, which are yielded; cut off an incomplete end.
+
+        The caller checks each batch and may stop with `close()`: the rest is not indexed, and the
+        caller truncates it.
+        """
+        total = os.path.getsize(self.path)
+        for path in (self.index_path, self.time_index_path):
+            self._files.close(path)
+            path.unlink(missing_ok=True)
+        self.max_timestamp = self._last_time = self.offset_of_max_timestamp = -1
+        self.first_timestamp, self._since_index, self.size = None, 0, 0
+        for placed in self.batches(0, total):
+            yield placed
+            self._index(placed, index_interval)
+            self.size += placed.header.size
+
+    def truncate(self, position: int, index_interval: int) -> None:
+        """Remove everything from `position` on, which is the position of a batch or the end."""
+        os.ftruncate(self._files.descriptor(self.path), position)
+        for _ in self.rebuild(index_interval):
+            pass
+
+    def cut(self) -> None:
+        """Remove everything after `size` bytes."""
+        os.ftruncate(self._files.descriptor(self.path), self.size)
+
+    def flush(self) -> None:
+        """Write everything to the disk itself."""
+        for path in (self.path, self.index_path, self.time_index_path):
+            if path.exists():
+                os.fsync(self._files.descriptor(path))
+
+    def delete(self) -> None:
+        """Delete the files."""
+        for path in (self.path, self.index_path, self.time_index_path, self.snapshot_path):
+            self._files.close(path)
+            path.unlink(missing_ok=True)
+
+
+def is_readable(header: BatchHeader) -> bool:
+    """Return whether the header is one that this log writes."""
+    return header.magic == MAGIC_V2 and header.last_offset_delta >= 0

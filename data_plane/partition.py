@@ -1,0 +1,228 @@
+"""One replica of a partition: its role, its log, its high watermark and who waits for them.
+
+The role follows the metadata image. The leader appends; its high watermark is the smallest log end
+offset of the in-sync replicas and never goes back. Used from the event loop only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from cluster_model.records import Replicas
+from data_plane.log.partition_log import AppendInfo, PartitionLog
+
+ALL: Final = -1  # acks of all in-sync replicas
+_ANY_EPOCH: Final = -1
+_NO_LEADER: Final = -1
+
+
+class PartitionView(Protocol):
+    """One partition in the metadata image."""
+
+    @property
+    def leader(self) -> int:
+        """A broker id; -1 for none."""
+
+    @property
+    def leader_epoch(self) -> int:
+        """Increases with every leader."""
+
+    @property
+    def partition_epoch(self) -> int:
+        """Increases with every change of the state: the version of its znode."""
+
+    @property
+    def replicas(self) -> Replicas:
+        """The assigned brokers."""
+
+    @property
+    def isr(self) -> Replicas:
+        """The in-sync replicas."""
+
+
+class Committed(NamedTuple):
+    """An offset that must be below the high watermark, and the future that reports it."""
+
+    offset: int
+    done: asyncio.Future[ErrorCode]
+
+
+class Partition:
+    """This broker's replica of one partition."""
+
+    def __init__(self, broker_id: int, log: PartitionLog, high_watermark: int) -> None:
+        self.broker_id = broker_id
+        self.log = log
+        self.topic, self.number = log.name
+        self.leader = _NO_LEADER
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.replicas: Replicas = ()
+        self.isr: Replicas = ()
+        self.high_watermark = min(max(high_watermark, log.start_offset), log.end_offset)
+        # The log end offsets that followers reported by fetching, while this broker leads.
+        self.follower_ends: dict[int, int] = {}
+        self._committed: list[Committed] = []
+        self._watchers: dict[Callable[[], None], None] = {}  # in the order of registration
+
+    def __str__(self) -> str:
+        return str(self.log)
+
+    @property
+    def is_leader(self) -> bool:
+        """True while this broker is the leader."""
+        return self.leader == self.broker_id
+
+    # --- Role ----------------------------------------------------------------------------
+
+    def apply(self, view: PartitionView) -> bool:
+        """Take the role of the image; return whether the leader or its epoch changed.
+
+        An older leader epoch or partition epoch is ignored.
+        """
+        if (view.leader_epoch, view.partition_epoch) < (self.leader_epoch, self.partition_epoch):
+            return False
+        changed = (view.leader, view.leader_epoch) != (self.leader, self.leader_epoch)
+        self.leader, self.leader_epoch = view.leader, view.leader_epoch
+        self.partition_epoch = view.partition_epoch
+        self.replicas, self.isr = view.replicas, view.isr
+        if changed:
+            self.follower_ends.clear()
+            if self.is_leader:
+                self.log.assign_epoch(self.leader_epoch)
+            else:
+                self._release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.advance_high_watermark()
+        if changed:
+            self.notify()
+        return changed
+
+    def require_leader(self, epoch: int = _ANY_EPOCH) -> None:
+        """Check that this broker leads, in the client's leader epoch if it names one.
+
+        Raises:
+            ApiError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER.
+        """
+        self.check_epoch(epoch)
+        if not self.is_leader:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def check_epoch(self, epoch: int) -> None:
+        """Compare the client's leader epoch with this one (KIP-320).
+
+        Raises:
+            ApiError: FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+        """
+        if epoch != _ANY_EPOCH and epoch < self.leader_epoch:
+            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
+        if epoch > self.leader_epoch:
+            raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+    # --- Appending -----------------------------------------------------------------------
+
+    def append(self, records: bytes, acks: int, now_ms: int) -> AppendInfo:
+        """Append as the leader.
+
+        Raises:
+            ApiError: nothing was appended.
+        """
+        self.require_leader()
+        if acks == ALL and not self.has_enough_replicas:
+            isr = ", ".join(map(str, self.isr))
+            raise ApiError(
+                ErrorCode.NOT_ENOUGH_REPLICAS,
+                f"The size of the current ISR Set({isr}) is insufficient to satisfy the min.isr "
+                f"requirement of {self._min_insync_replicas} for partition {self}",
+            )
+        info = self.log.append(records, self.leader_epoch, now_ms)
+        self.advance_high_watermark()
+        self.notify()
+        return info
+
+    @property
+    def _min_insync_replicas(self) -> int:
+        return self.log.settings().number("min.insync.replicas")
+
+    @property
+    def has_enough_replicas(self) -> bool:
+        """Whether the in-sync replicas satisfy min.insync.replicas."""
+        return len(self.isr) >= self._min_insync_replicas
+
+    def committed(self, last_offset: int) -> asyncio.Future[ErrorCode]:
+        """Return a future with the error of a produce request with acks=all.
+
+        NONE once the high watermark is above `last_offset`, NOT_ENOUGH_REPLICAS_AFTER_APPEND if the
+        in-sync replicas are too few then, NOT_LEADER_OR_FOLLOWER if this broker stops leading.
+        """
+        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        if last_offset < self.high_watermark:
+            done.set_result(self._committed_error)
+        else:
+            self._committed.append(Committed(last_offset, done))
+            done.add_done_callback(lambda _done: self._drop_finished())
+        return done
+
+    @property
+    def _committed_error(self) -> ErrorCode:
+        if self.has_enough_replicas:
+            return ErrorCode.NONE
+        return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    def _drop_finished(self) -> None:
+        self._committed = [each for each in self._committed if not each.done.done()]
+
+    def _release(self, error: ErrorCode) -> None:
+        for each in self._committed:
+            if not each.done.done():
+                each.done.set_result(error)
+
+    # --- The high watermark --------------------------------------------------------------
+
+    def follower_fetched(self, broker_id: int, offset: int) -> None:
+        """Record that a follower has everything before `offset`."""
+        self.follower_ends[broker_id] = offset
+        self.advance_high_watermark()
+
+    def advance_high_watermark(self) -> None:
+        """Move the leader's high watermark forward if all in-sync replicas have more."""
+        if not self.is_leader:
+            return
+        ends = (
+            self.log.end_offset if each == self.broker_id else self.follower_ends.get(each, -1)
+            for each in self.isr
+        )
+        lowest = min(ends, default=-1)
+        if lowest > self.high_watermark:
+            self.set_high_watermark(lowest)
+
+    def set_high_watermark(self, offset: int) -> None:
+        """Move the high watermark: the leader forward, a follower as its leader reports."""
+        self.high_watermark = min(max(offset, self.log.start_offset), self.log.end_offset)
+        for each in self._committed:
+            if each.offset < self.high_watermark and not each.done.done():
+                each.done.set_result(self._committed_error)
+        self.notify()
+
+    # --- Waiting -------------------------------------------------------------------------
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Call `changed` after every append and every change of role or high watermark."""
+        self._watchers[changed] = None
+
+    def unwatch(self, changed: Callable[[], None]) -> None:
+        """Stop calling `changed`."""
+        self._watchers.pop(changed, None)
+
+    def notify(self) -> None:
+        """Call the watchers."""
+        for changed in list(self._watchers):
+            changed()
+
+    def stop(self) -> None:
+        """End the role: the replica is deleted or the broker stops."""
+        self.leader = _NO_LEADER
+        self._release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.notify()

@@ -1,0 +1,232 @@
+"""All replicas of this broker: roles from the metadata image, appends and reads by name."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum, auto
+from typing import NamedTuple, Protocol
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from cluster_model.topic_names import INTERNAL_TOPICS
+from data_plane.log.checkpoints import LogName
+from data_plane.log.log_directories import LogDirectories
+from data_plane.partition import ALL, Partition, PartitionView
+from data_plane.records.batch import split_batches
+from data_plane.settings import SettingsCache
+
+_log = logging.getLogger(__name__)
+
+
+class TopicView(Protocol):
+    """One topic in the metadata image."""
+
+    @property
+    def topic_id(self) -> bytes:
+        """16 bytes."""
+
+    @property
+    def partitions(self) -> Mapping[int, PartitionView]:
+        """By number; partitions without state are omitted."""
+
+
+class Limit(Enum):
+    """How far a read goes."""
+
+    HIGH_WATERMARK = auto()
+    LOG_END = auto()
+
+
+class Appended(NamedTuple):
+    """The answer to an append; `log_append_time_ms` is -1 unless the topic uses broker time."""
+
+    base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+
+
+class Listener(Protocol):
+    """Hears about the roles of this broker's replicas, on the event loop."""
+
+    def became_leader(self, topic: str, partition: int, leader_epoch: int) -> None:
+        """This broker leads from now on, or leads in a new epoch."""
+
+    def resigned(self, topic: str, partition: int) -> None:
+        """This broker leads no more; the replica may be deleted."""
+
+
+class Partitions:
+    """This broker's replicas, by topic and partition."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        directories: LogDirectories,
+        settings: SettingsCache,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.broker_id = broker_id
+        self.directories = directories
+        self.settings = settings
+        self.now_ms = now_ms
+        self.by_name: dict[LogName, Partition] = {}
+        self._known: Callable[[str, int], bool] = lambda _topic, _number: False
+        self._listeners: list[Listener] = []
+
+    def add_listener(self, listener: Listener) -> None:
+        """Report later changes of roles to `listener`, and the present leaders at once."""
+        self._listeners.append(listener)
+        for partition in list(self.by_name.values()):
+            if partition.is_leader:
+                listener.became_leader(partition.topic, partition.number, partition.leader_epoch)
+
+    # --- Roles ---------------------------------------------------------------------------
+
+    def apply(self, topics: Mapping[str, TopicView], changed: Iterable[str] | None) -> None:
+        """Follow a metadata image. `changed`: the names that changed; None: compare everything."""
+        self._known = lambda topic, number: topic in topics and number in topics[topic].partitions
+        if changed is None:
+            names = {*topics, *(topic for topic, _ in self.directories.logs)}
+        else:
+            names = set(changed)
+        for name in sorted(names):
+            try:
+                self._apply_topic(name, topics.get(name))
+            except OSError:
+                _log.exception("the replicas of %s cannot follow the metadata", name)
+
+    def _apply_topic(self, name: str, topic: TopicView | None) -> None:
+        here = {
+            number: view
+            for number, view in (topic.partitions.items() if topic is not None else ())
+            if self.broker_id in view.replicas
+        }
+        gone = [(name, number) for number in self.directories.numbers(name) - here.keys()]
+        self._drop(gone)
+        if topic is None:
+            self.settings.forget(name)
+            return
+        for number, view in here.items():
+            self._apply_partition((name, number), topic.topic_id, view)
+
+    def _apply_partition(self, name: LogName, topic_id: bytes, view: PartitionView) -> None:
+        partition = self.by_name.get(name)
+        if partition is not None and partition.log.topic_id not in (topic_id, bytes(16)):
+            self._drop([name])
+            partition = None
+        if partition is None:
+            log = self.directories.get_or_create(*name, topic_id)
+            mark = self.directories.high_watermarks.get(name, 0)
+            partition = self.by_name[name] = Partition(self.broker_id, log, mark)
+        led = partition.is_leader
+        if not partition.apply(view):
+            return
+        for listener in self._listeners:
+            if partition.is_leader:
+                listener.became_leader(*name, partition.leader_epoch)
+            elif led:
+                listener.resigned(*name)
+
+    def _drop(self, names: Iterable[LogName]) -> None:
+        for name in names:
+            partition = self.by_name.pop(name, None)
+            if partition is not None:
+                led = partition.is_leader
+                partition.stop()
+                for listener in self._listeners if led else ():
+                    listener.resigned(*name)
+            self.directories.delete([name])
+
+    # --- Access --------------------------------------------------------------------------
+
+    def get(self, topic: str, partition: int) -> Partition:
+        """Return this broker's replica.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER for a partition of other
+                brokers.
+        """
+        found = self.by_name.get((topic, partition))
+        if found is not None:
+            return found
+        if self._known(topic, partition):
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    async def append(
+        self,
+        topic: str,
+        partition: int,
+        records: bytes,
+        *,
+        acks: int,
+        timeout_s: float,
+        internal: bool = False,
+    ) -> Appended:
+        """Append to a partition that this broker leads; with acks=-1 wait for the others.
+
+        `internal`: the broker itself appends, so that an internal topic is permitted.
+
+        Raises:
+            ApiError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, ... if nothing
+                was appended; NOT_ENOUGH_REPLICAS_AFTER_APPEND or REQUEST_TIMED_OUT if it was.
+        """
+        if topic in INTERNAL_TOPICS and not internal:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        await self.settings.read(topic)
+        replica = self.get(topic, partition)
+        info = replica.append(records, acks, self.now_ms())
+        if acks == ALL and info.last_offset >= 0:
+            error = ErrorCode.REQUEST_TIMED_OUT
+            done = replica.committed(info.last_offset)
+            finished, _ = await asyncio.wait([done], timeout=timeout_s)
+            error = done.result() if finished else ErrorCode.REQUEST_TIMED_OUT
+            done.cancel()
+            if error is not ErrorCode.NONE:
+                raise ApiError(error)
+        return Appended(info.base_offset, info.append_time, replica.log.start_offset)
+
+    def read(
+        self, topic: str, partition: int, offset: int, max_bytes: int, *, up_to: Limit
+    ) -> bytes:
+        """Return whole batches from the one with `offset` on; at least one if there is one.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE or an error of `get`.
+        """
+        replica = self.get(topic, partition)
+        log = replica.log
+        end = replica.high_watermark if up_to is Limit.HIGH_WATERMARK else log.end_offset
+        data = log.read(offset, max_bytes, end)
+        return data[: sum(len(batch) for batch in split_batches(data))]
+
+    # --- Upkeep --------------------------------------------------------------------------
+
+    def high_watermarks(self) -> dict[LogName, int]:
+        """Return the high watermark of every log; of those without a role, the last known."""
+        known = dict(self.directories.high_watermarks)
+        known |= {name: each.high_watermark for name, each in self.by_name.items()}
+        return known
+
+    def write_checkpoints(self) -> None:
+        """Write high watermarks, log start offsets and recovery points."""
+        self.directories.write_checkpoints(self.high_watermarks())
+
+    async def apply_retention(self) -> int:
+        """Delete old segments of all logs; return how many."""
+        count = 0
+        for name, partition in list(self.by_name.items()):
+            if not partition.log.on_disk:
+                continue
+            await self.settings.read(name[0])
+            if self.by_name.get(name) is partition:
+                count += partition.log.delete_old_segments(self.now_ms(), partition.high_watermark)
+                await asyncio.sleep(0)
+        return count
+
+    def close(self) -> None:
+        """Stop cleanly: nothing is appended after this."""
+        for partition in self.by_name.values():
+            partition.stop()
+        self.directories.close(self.high_watermarks())

@@ -1,0 +1,307 @@
+"""Validates what a producer sends and assigns offsets, as Kafka's leader does.
+
+Source: `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` of Kafka 3.9, observed on a live
+broker. The result is always format 2: formats 0 and 1 are converted. A batch of format 2 keeps the
+producer's bytes unless the topic's `compression.type` names another codec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from data_plane.records.batch import (
+    HEADER_BYTES,
+    LOG_APPEND_TIME_FLAG,
+    MAGIC_AT,
+    MAGIC_V2,
+    NO_PRODUCER_ID,
+    BatchHeader,
+    assemble,
+    checksum_of,
+    encode_batch,
+    parse_header,
+    place,
+    records_of,
+    split_batches,
+)
+from data_plane.records.compression import Codec, compress
+from data_plane.records.message_sets import Message, codec_of, messages_of, parse_message
+from data_plane.records.record import NO_TIMESTAMP, NewRecord, Record, encode_record
+
+_CODECS: Final = {each.name.lower(): each for each in Codec} | {"uncompressed": Codec.NONE}
+_PRODUCERS_CODEC: Final = "producer"
+_ERRORS_SHOWN_MAX: Final = 3
+# The first version of Produce that accepts only format 2, and the first that accepts zstd.
+_FORMAT_2_FROM: Final = 3
+_ZSTD_FROM: Final = 7
+
+
+class RecordError(NamedTuple):
+    """One rejected record: its position in the batch, and why."""
+
+    batch_index: int
+    text: str
+
+
+class RecordsRejectedError(ApiError):
+    """A batch is rejected for some of its records (KIP-467)."""
+
+    def __init__(self, error: ErrorCode, message: str, records: Sequence[RecordError]) -> None:
+        super().__init__(error, message)
+        self.records = tuple(records)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a topic's configs demand."""
+
+    partition: str  # topic-0, for texts
+    max_message_bytes: int
+    is_compacted: bool = False
+    uses_append_time: bool = False
+    before_max_ms: int = 2**63 - 1
+    after_max_ms: int = 2**63 - 1
+    compression_type: str = _PRODUCERS_CODEC
+
+
+class Batch(NamedTuple):
+    """A validated batch of format 2 as it is stored."""
+
+    header: BatchHeader
+    data: bytes
+
+
+def check_for_version(version: int, records: bytes) -> None:
+    """Check what a version of Produce permits; `ProduceRequest.validateRecords`.
+
+    Raises:
+        ApiError: INVALID_RECORD or UNSUPPORTED_COMPRESSION_TYPE.
+    """
+    if version < _FORMAT_2_FROM:
+        return
+    request = f"Produce requests with version {version}"
+    batches = split_batches(records)
+    first = next(batches, None)
+    if first is None:
+        raise _invalid(f"{request} must have at least one record batch per partition")
+    if first[MAGIC_AT] != MAGIC_V2:
+        raise _invalid(f"{request} are only allowed to contain record batches with magic version 2")
+    if len(first) < HEADER_BYTES:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE)
+    if version < _ZSTD_FROM and parse_header(first).codec_number == Codec.ZSTD:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"{request} are not allowed to use ZStandard compression",
+        )
+    if next(batches, None) is not None:
+        raise _invalid(f"{request} are only allowed to contain exactly one record batch per "
+                       "partition")  # fmt: skip
+
+
+def validate(
+    records: bytes, rules: Rules, *, next_offset: int, leader_epoch: int, now_ms: int
+) -> list[Batch]:
+    """Return the batches to append, with offsets from `next_offset` on.
+
+    Raises:
+        ApiError: the records are rejected as a whole.
+    """
+    sources = list(split_batches(records))
+    for source in sources:
+        _check_source(source, rules)
+    if not sources:
+        return []
+    magics = {source[MAGIC_AT] for source in sources}
+    if len(magics) > 1:
+        raise _invalid("The records have different formats.")
+    if magics == {MAGIC_V2}:
+        result = []
+        for source in sources:
+            batch = _validate_batch(source, rules, next_offset, leader_epoch, now_ms)
+            result.append(batch)
+            next_offset = batch.header.next_offset
+    else:
+        result = [_convert(sources, rules, next_offset, leader_epoch, now_ms)]
+    for batch in result:
+        _check_size(len(batch.data), rules)
+    return result
+
+
+def _check_source(source: bytes, rules: Rules) -> None:
+    magic = source[MAGIC_AT]
+    if magic > MAGIC_V2:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"The records have the unknown format {magic}.")
+    if magic < MAGIC_V2:
+        _check_size(len(source), rules)
+        if not parse_message(source).is_intact:
+            raise _corrupt(rules)
+        return
+    if len(source) < HEADER_BYTES:
+        raise _corrupt(rules)
+    header = parse_header(source)
+    if header.base_offset != 0:
+        raise _invalid(
+            f"The baseOffset of the record batch in the append to {rules.partition} should be 0, "
+            f"but it is {header.base_offset}"
+        )
+    _check_size(len(source), rules)
+    if header.crc != checksum_of(source):
+        raise _corrupt(rules)
+
+
+def _check_size(size: int, rules: Rules) -> None:
+    if size > rules.max_message_bytes:
+        raise ApiError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"The record batch size in the append to {rules.partition} is {size} bytes which "
+            f"exceeds the maximum configured value of {rules.max_message_bytes}.",
+        )
+
+
+def _validate_batch(
+    data: bytes, rules: Rules, next_offset: int, leader_epoch: int, now_ms: int
+) -> Batch:
+    header = parse_header(data)
+    _check_header(header, rules)
+    found = list(records_of(data, header._replace(attributes=header.attributes & ~0x08)))
+    for index, record in enumerate(found):
+        if record.offset != index:
+            raise _invalid(f"Record {index} has the offset {record.offset} in its batch.")
+    _check_records(found, rules, now_ms)
+    attributes, newest = header.attributes & ~LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
+    if rules.uses_append_time:
+        attributes, newest = attributes | LOG_APPEND_TIME_FLAG, now_ms
+    else:
+        newest = max((record.timestamp for record in found), default=NO_TIMESTAMP)
+    target = _target_codec(rules, header.codec)
+    if target is not header.codec:
+        data, header = _recompressed(header, found, target)
+        attributes = (attributes & ~0x07) | int(target)
+    stored = place(
+        data, header, base_offset=next_offset, leader_epoch=leader_epoch, max_timestamp=newest,
+        attributes=attributes,
+    )  # fmt: skip
+    return Batch(parse_header(stored), stored)
+
+
+def _check_header(header: BatchHeader, rules: Rules) -> None:
+    spanned, last = header.last_offset_delta + 1, header.last_offset
+    where = f"in topic partition {rules.partition}."
+    if spanned <= 0:
+        raise _invalid(f"Batch has an invalid offset range: [{header.base_offset}, {last}] {where}")
+    if header.record_count <= 0:
+        raise _invalid(f"Invalid reported count for record batch: {header.record_count} {where}")
+    if spanned != header.record_count:
+        raise _invalid(
+            f"Inconsistent batch offset range [{header.base_offset}, {last}] and count of records "
+            f"{header.record_count} {where}"
+        )
+    if header.is_control:
+        raise _invalid(f"Clients are not allowed to write control records {where}")
+    if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
+        raise _invalid(
+            f"Invalid sequence number {header.base_sequence} in record batch with producerId "
+            f"{header.producer_id} {where}"
+        )
+    if header.codec_number not in Codec.__members__.values():
+        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+
+def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
+    """Check keys and timestamps; report the position of every bad record."""
+    errors: list[RecordError] = []
+    has_bad_time = False
+    oldest, newest = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
+    for index, record in enumerate(found):
+        if rules.is_compacted and record.key is None:
+            errors.append(
+                RecordError(
+                    index,
+                    "Compacted topic cannot accept message without key in topic partition "
+                    f"{rules.partition}.",
+                )
+            )
+        elif (
+            not rules.uses_append_time
+            and record.timestamp != NO_TIMESTAMP
+            and not oldest <= record.timestamp <= newest
+        ):
+            has_bad_time = True
+            errors.append(
+                RecordError(
+                    index,
+                    f"Timestamp {record.timestamp} of message with offset {record.offset} is out "
+                    f"of range. The timestamp should be within [{oldest}, {newest}]",
+                )
+            )
+    if has_bad_time:
+        text = "One or more records have been rejected due to invalid timestamp"
+        raise RecordsRejectedError(ErrorCode.INVALID_TIMESTAMP, text, errors)
+    if errors:
+        shown = ", ".join(
+            f"RecordError(batchIndex={each.batch_index}, message='{each.text}')"
+            for each in errors[:_ERRORS_SHOWN_MAX]
+        )
+        raise RecordsRejectedError(
+            ErrorCode.INVALID_RECORD,
+            f"One or more records have been rejected due to {len(errors)} record errors in total, "
+            f"and only showing the first three errors at most: [{shown}]",
+            errors,
+        )
+
+
+def _target_codec(rules: Rules, source: Codec) -> Codec:
+    if rules.compression_type == _PRODUCERS_CODEC:
+        return source
+    return _CODECS[rules.compression_type]
+
+
+def _recompressed(
+    header: BatchHeader, found: Sequence[Record], codec: Codec
+) -> tuple[bytes, BatchHeader]:
+    body = b"".join(
+        encode_record(NewRecord(*each[1:]), delta, each.timestamp - header.base_timestamp)
+        for delta, each in enumerate(found)
+    )
+    attributes = (header.attributes & ~0x07) | int(codec)
+    data = assemble(header._replace(attributes=attributes), compress(codec, body))
+    return data, parse_header(data)
+
+
+def _convert(
+    sources: Sequence[bytes], rules: Rules, next_offset: int, leader_epoch: int, now_ms: int
+) -> Batch:
+    """Return one batch of format 2 with all messages of formats 0 and 1."""
+    messages = [parse_message(source) for source in sources]
+    codec = _source_codec(messages)
+    if codec is not Codec.NONE and len(messages) > 1:
+        raise _invalid("Compressed outer record has more than one batch")
+    found = [record for message in messages for record in messages_of(message)]
+    _check_records(found, rules, now_ms)
+    data = encode_batch(
+        [NewRecord(each.timestamp, each.key, each.value) for each in found],
+        base_offset=next_offset,
+        leader_epoch=leader_epoch,
+        codec=_target_codec(rules, codec),
+        log_append_time=now_ms if rules.uses_append_time else None,
+    )
+    return Batch(parse_header(data), data)
+
+
+def _source_codec(messages: Sequence[Message]) -> Codec:
+    """The codec of the last compressed message; none if there is none."""
+    codecs = [codec_of(message) for message in messages]
+    return next((each for each in reversed(codecs) if each is not Codec.NONE), Codec.NONE)
+
+
+def _invalid(text: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_RECORD, text)
+
+
+def _corrupt(rules: Rules) -> ApiError:
+    return ApiError(
+        ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt in topic partition {rules.partition}."
+    )

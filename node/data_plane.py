@@ -1,0 +1,159 @@
+"""The data plane of a node with `bridgehead.data.plane=true`: logs, partitions, their APIs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Final
+
+from broker_proxy.apis.base import AuthorizeFor, LocalApi
+from broker_proxy.apis.fetch import Fetch
+from broker_proxy.apis.produce import Produce
+from broker_proxy.log_dirs import log_dirs_of
+from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.watcher import ZooKeeperWatcher
+from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.topic_configs import TopicDefaults
+from data_plane.log.log_directories import LogDirectories
+from data_plane.partitions import Partitions
+from data_plane.settings import SettingsCache
+from node.config import NodeConfig
+from node.current_state import BrokerConfigs
+from node.instruments import Instruments
+
+_log = logging.getLogger(__name__)
+_DISK_SHARE_MAX: Final = 0.9
+
+
+class DataPlane:
+    """The replicas of one broker and their upkeep."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        cache: MetadataCache,
+        settings: SettingsCache,
+        directories: LogDirectories,
+        partitions: Partitions,
+    ) -> None:
+        self.settings = settings
+        self.directories = directories
+        self.partitions = partitions
+        self._cache = cache
+        self._checkpoint_s = (
+            config.broker.long("replica.high.watermark.checkpoint.interval.ms") / 1000
+        )
+        self._retention_s = config.broker.long("log.retention.check.interval.ms") / 1000
+        self._tasks: list[asyncio.Task[None]] = []
+        self._is_loaded = False
+
+    async def open(self) -> None:
+        """Load all logs; recover them after a kill.
+
+        Raises:
+            OSError: a log directory cannot be used.
+        """
+        await asyncio.get_running_loop().run_in_executor(None, self.directories.load)
+        self._is_loaded = True
+        self.partitions.apply(self._cache.topics, None) if self._cache.zxid else None
+        self._tasks = [
+            asyncio.create_task(self._checkpoint()),
+            asyncio.create_task(self._apply_retention()),
+        ]
+
+    def metadata_changed(self) -> None:
+        """Give the replicas their roles after an update of the metadata cache."""
+        if self._is_loaded:
+            self.partitions.apply(self._cache.topics, self._cache.changed)
+
+    async def close(self) -> None:
+        """Stop cleanly."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._is_loaded:
+            self.partitions.close()
+            self._is_loaded = False
+
+    async def _checkpoint(self) -> None:
+        while True:
+            await asyncio.sleep(self._checkpoint_s)
+            try:
+                self.partitions.write_checkpoints()
+            except OSError:
+                _log.exception("the checkpoints cannot be written")
+
+    async def _apply_retention(self) -> None:
+        while True:
+            await asyncio.sleep(self._retention_s)
+            try:
+                await self.partitions.apply_retention()
+                self._warn_of_full_disks()
+            except Exception:
+                _log.exception("retention failed; it is tried again at the next interval")
+
+    def _warn_of_full_disks(self) -> None:
+        for path, share in self.directories.used_share().items():
+            if share >= _DISK_SHARE_MAX:
+                _log.warning(
+                    "the disk of %s is %d %% full: delete topics, or lower retention.bytes or "
+                    "retention.ms",
+                    path,
+                    share * 100,
+                )
+
+
+class _Defaults:
+    """The topic defaults of the current broker configs, computed once per change."""
+
+    def __init__(self, configs: BrokerConfigs) -> None:
+        self._configs = configs
+        self._of: EffectiveBrokerConfig | None = None
+        self._defaults: TopicDefaults | None = None
+
+    def __call__(self) -> TopicDefaults:
+        current = self._configs.current()
+        if self._defaults is None or self._of is not current:
+            self._of, self._defaults = current, TopicDefaults.of(current)
+        return self._defaults
+
+
+def build_data_plane(
+    config: NodeConfig,
+    data_dir: Path,
+    configs: BrokerConfigs,
+    cache: MetadataCache,
+    watcher: ZooKeeperWatcher,
+    instruments: Instruments,
+) -> DataPlane | None:
+    """Return the data plane; None if this broker has none.
+
+    Without `log.dirs` and `log.dir` the logs are in `data_dir`/logs.
+    """
+    if not config.own.data_plane_enabled:
+        return None
+    settings = SettingsCache(watcher, _Defaults(configs))
+    paths: tuple[str, ...] = (str(data_dir / "logs"),)
+    if config.broker.originals.keys() & {"log.dirs", "log.dir"}:
+        paths = log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir"))
+    directories = LogDirectories(paths, settings.of)
+    partitions = Partitions(config.broker_id, directories, settings, instruments.clock.wall_ms)
+    return DataPlane(config, cache, settings, directories, partitions)
+
+
+def build_data_plane_apis(
+    plane: DataPlane | None, config: NodeConfig, cache: MetadataCache, authorize_for: AuthorizeFor
+) -> tuple[LocalApi, ...]:
+    """Return the APIs that need a data plane; none if this broker has none."""
+    if plane is None:
+        return ()
+    return (
+        Produce(cache, plane.partitions, authorize_for),
+        Fetch(
+            cache,
+            plane.partitions,
+            authorize_for,
+            config.broker.int("fetch.max.bytes"),
+        ),
+    )

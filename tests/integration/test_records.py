@@ -1,0 +1,107 @@
+"""Released Kafka clients produce and consume on brokers with a data plane."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import confluent_kafka
+import kafka
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bridgehead.cluster import Cluster
+
+PROPERTIES = {"bridgehead.data.plane": "true"}
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_names = (f"records-{number}" for number in itertools.count(1))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(brokers=2, properties=PROPERTIES) as cluster:
+        yield cluster
+
+
+def create_topic(cluster: Cluster, partitions: int = 1, **configs: str) -> str:
+    """Create a topic with one replica per partition; return its name."""
+    name = next(_names)
+    named = {key.replace("_", "."): value for key, value in configs.items()}
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([NewTopic(name, partitions, 1, config=named)])[name].result(30)
+    return name
+
+
+def produce(cluster: Cluster, topic: str, values: list[bytes], **options: object) -> list[int]:
+    """Produce to partition 0 with confluent-kafka; return the offsets."""
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": cluster.bootstrap_servers, "message.timeout.ms": 30_000, **options}
+    )
+    offsets: list[int] = []
+
+    def delivered(error: object, message: confluent_kafka.Message) -> None:
+        assert error is None, error
+        offsets.append(message.offset())
+
+    for value in values:
+        producer.produce(topic, value, partition=0, on_delivery=delivered)
+    assert producer.flush(30) == 0
+    return offsets
+
+
+def consume(cluster: Cluster, topic: str, count: int, offset: int = 0) -> list[bytes]:
+    """Consume from partition 0 with confluent-kafka, without a group."""
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, offset)])
+    try:
+        found: list[bytes] = []
+        while len(found) < count:
+            messages = consumer.consume(count - len(found), timeout=30)
+            assert messages, f"{len(found)} of {count} messages"
+            for message in messages:
+                assert message.error() is None, message.error()
+                found.append(message.value())
+        return found
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_records_of_confluent_kafka_come_back_with_their_offsets(
+    cluster: Cluster, codec: str
+) -> None:
+    topic = create_topic(cluster)
+    values = [b"value-%d" % number * 20 for number in range(500)]
+    offsets = produce(cluster, topic, values, **{"compression.type": codec})
+    assert sorted(offsets) == list(range(500))
+    assert consume(cluster, topic, 500) == values
+    assert consume(cluster, topic, 100, offset=400) == values[400:]
+
+
+@pytest.mark.parametrize("acks", [0, 1, "all"])
+def test_records_of_kafka_python_come_back_with_every_kind_of_acks(
+    cluster: Cluster, acks: int | str
+) -> None:
+    topic = create_topic(cluster)
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=cluster.bootstrap_servers, acks=acks, enable_idempotence=False
+    )
+    for number in range(20):
+        producer.send(topic, b"%d" % number, partition=0)
+    producer.flush(30)
+    producer.close()
+    consumer = kafka.KafkaConsumer(
+        bootstrap_servers=cluster.bootstrap_servers, consumer_timeout_ms=30_000
+    )
+    partition = kafka.TopicPartition(topic, 0)
+    consumer.assign([partition])
+    consumer.seek(partition, 0)
+    found = [message.value for message in itertools.islice(consumer, 20)]
+    consumer.close()
+    assert found == [b"%d" % number for number in range(20)]

@@ -1,0 +1,203 @@
+"""The log of a replica on disk: appending, reading, recovery, retention."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from data_plane.log.epochs import EpochStart, LeaderEpochs
+from data_plane.log.open_files import OpenFiles
+from data_plane.log.partition_log import PartitionLog
+from data_plane.records.batch import decode_batches
+from tests.unit.data_plane.logs import NOW, TOPIC_ID, batch, directories
+
+
+def values(log: PartitionLog, offset: int = 0, size: int = 10**9) -> list[bytes | None]:
+    """Return the values from a batch on."""
+    data = log.read(offset, size, log.end_offset)
+    return [record.value for _, records in decode_batches(data) for record in records]
+
+
+def filled(folder: Path, count: int, **configs: object) -> PartitionLog:
+    """Return a log with `count` batches of two records."""
+    log = directories(folder, **configs).get_or_create("topic", 0, TOPIC_ID)
+    for number in range(count):
+        log.append(batch(b"a%d" % number, b"b%d" % number), 3, NOW + number)
+    return log
+
+
+def test_an_unused_log_has_nothing_on_disk(tmp_path: Path) -> None:
+    log = filled(tmp_path, 0)
+    assert log.read(0, 100, 0) == b""
+    assert not log.folder.exists()
+
+
+def test_reads_begin_at_the_batch_of_the_offset(tmp_path: Path) -> None:
+    log = filled(tmp_path, 300, segment_bytes=4000, index_interval_bytes=200)
+    assert len(log.segments) > 5
+    for offset in range(600):
+        first = log.read(offset, 1, log.end_offset)
+        (header, _), *rest = decode_batches(first)
+        assert not rest
+        assert header.base_offset <= offset <= header.last_offset
+
+
+def test_reads_stop_at_the_high_watermark_and_reject_offsets_outside(tmp_path: Path) -> None:
+    log = filled(tmp_path, 5)
+    headers = [header for header, _ in decode_batches(log.read(0, 10**6, 6))]
+    assert [header.last_offset for header in headers] == [1, 3, 5]
+    assert log.read(10, 100, 10) == b""
+    for offset in (-1, 11):
+        with pytest.raises(ApiError) as refused:
+            log.read(offset, 100, 10)
+        assert refused.value.error is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize("cut", [1, 10, 70])
+def test_a_torn_end_is_cut_off_after_a_kill(tmp_path: Path, cut: int) -> None:
+    log = filled(tmp_path, 50, segment_bytes=1500, index_interval_bytes=100)
+    path = log.segments[-1].path
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - cut)
+    again = directories(tmp_path, segment_bytes=1500).get_or_create("topic", 0, TOPIC_ID)
+    assert again.end_offset == 98
+    assert values(again, 96) == [b"a48", b"b48"]
+    assert again.append(batch(b"new"), 4, NOW).base_offset == 98
+    assert values(again, 96) == [b"a48", b"b48", b"new"]
+
+
+def test_damage_in_the_middle_ends_the_log_there(tmp_path: Path) -> None:
+    log = filled(tmp_path, 50, segment_bytes=1500)
+    damaged = log.segments[2]
+    with damaged.path.open("r+b") as file:
+        file.seek(70)
+        file.write(b"\xff\xff")
+    again = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
+    assert again.end_offset == damaged.base_offset
+    assert not any(int(each.stem) > damaged.base_offset for each in tmp_path.glob("*/*.log"))
+
+
+def test_a_clean_stop_keeps_everything(tmp_path: Path) -> None:
+    before = directories(tmp_path, segment_bytes=1500)
+    log = before.get_or_create("topic", 0, TOPIC_ID)
+    for number in range(50):
+        log.append(batch(b"%d" % number, producer=(9, 0, number)), 3, NOW)
+    log.advance_start(7)
+    before.close({("topic", 0): 33})
+    after = directories(tmp_path)
+    again = after.logs["topic", 0]
+    assert (again.start_offset, again.end_offset, again.topic_id) == (7, 50, TOPIC_ID)
+    assert after.high_watermarks == {("topic", 0): 33}
+    assert again.epochs.entries == [EpochStart(3, 7)]
+    assert again.producers.by_id[9].last_sequence == 49
+
+
+def test_a_log_of_a_deleted_topic_with_the_same_name_is_removed(tmp_path: Path) -> None:
+    filled(tmp_path, 3)
+    again = directories(tmp_path).get_or_create("topic", 0, bytes(15) + b"\x01")
+    assert again.end_offset == 0
+
+
+def test_truncation_removes_whole_batches(tmp_path: Path) -> None:
+    log = filled(tmp_path, 50, segment_bytes=1500, index_interval_bytes=100)
+    log.truncate_to(31)
+    assert log.end_offset == 30
+    assert values(log, 28) == [b"a14", b"b14"]
+    log.append(batch(b"new"), 5, NOW)
+    assert log.epochs.entries == [EpochStart(3, 0), EpochStart(5, 30)]
+
+
+def test_old_segments_are_deleted_by_size_but_not_above_the_high_watermark(tmp_path: Path) -> None:
+    log = filled(tmp_path, 200, segment_bytes=2000, retention_bytes=5000, retention_ms=-1)
+    total = log.size
+    assert log.delete_old_segments(NOW, high_watermark=0) == 0
+    assert log.delete_old_segments(NOW, high_watermark=400) > 0
+    assert 5000 <= log.size < 5000 + 2000 < total
+    assert log.start_offset == log.segments[0].base_offset > 0
+    with pytest.raises(ApiError):
+        log.read(0, 100, 400)
+
+
+def test_old_segments_are_deleted_by_time(tmp_path: Path) -> None:
+    log = filled(tmp_path, 20, retention_ms=60_000)
+    assert log.delete_old_segments(NOW + 60_000, high_watermark=40) == 0
+    assert log.delete_old_segments(NOW + 61_000, high_watermark=40) == 1
+    assert (log.start_offset, log.end_offset, log.size) == (40, 40, 0)
+    assert log.append(batch(b"new"), 3, NOW).base_offset == 40
+
+
+def test_an_empty_log_keeps_its_end_after_a_restart(tmp_path: Path) -> None:
+    log = filled(tmp_path, 20, retention_ms=1)
+    log.delete_old_segments(NOW + 61_000, high_watermark=40)
+    assert directories(tmp_path).logs["topic", 0].end_offset == 40
+
+
+def test_the_offset_of_a_time_is_that_of_the_first_record_at_or_after_it(tmp_path: Path) -> None:
+    log = directories(tmp_path, segment_bytes=1500, index_interval_bytes=100).get_or_create(
+        "topic", 0, TOPIC_ID
+    )
+    for number in range(100):
+        log.append(batch(b"x", timestamp=NOW + 10 * number), 2, NOW)
+    for number in range(100):
+        found = log.offset_of_time(NOW + 10 * number - 9)
+        assert found == (NOW + 10 * number, number, 2)
+    assert log.offset_of_time(NOW + 991) is None
+    assert log.newest_timestamp() == (NOW + 990, 99, 2)
+
+
+def test_a_batch_sent_again_is_stored_once(tmp_path: Path) -> None:
+    log = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
+    sent = [batch(b"a", b"b", producer=(5, 0, 2 * number)) for number in range(7)]
+    first = [log.append(each, 0, NOW).base_offset for each in sent]
+    for number in range(2, 7):
+        info = log.append(sent[number], 0, NOW)
+        assert (info.base_offset, info.is_duplicate) == (first[number], True)
+    assert log.end_offset == 14
+    with pytest.raises(ApiError) as refused:
+        log.append(sent[0], 0, NOW)
+    assert refused.value.error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+@pytest.mark.parametrize(
+    ("producer", "error"),
+    [
+        ((5, 1, 1), ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+        ((5, 1, 3), ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+        ((5, 0, 2), ErrorCode.INVALID_PRODUCER_EPOCH),
+        ((5, 2, 1), ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+    ],
+)
+def test_a_gap_or_an_old_epoch_of_a_producer_is_rejected_after_a_kill(
+    tmp_path: Path, producer: tuple[int, int, int], error: ErrorCode
+) -> None:
+    log = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
+    log.append(batch(b"a", b"b", producer=(5, 1, 0)), 0, NOW)
+    again = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
+    with pytest.raises(ApiError) as refused:
+        again.append(batch(b"c", producer=producer), 0, NOW)
+    assert refused.value.error is error
+    assert again.append(batch(b"c", producer=(5, 1, 2)), 0, NOW).base_offset == 2
+    assert again.append(batch(b"d", producer=(5, 2, 0)), 0, NOW).base_offset == 3
+
+
+def test_the_end_of_an_epoch_is_the_start_of_the_next() -> None:
+    epochs = LeaderEpochs([EpochStart(2, 0), EpochStart(5, 10), EpochStart(6, 30)])
+    assert [epochs.end_offset(epoch, 99) for epoch in (-1, 1, 2, 4, 5, 6, 7)] == [
+        (-1, -1),
+        (1, 0),
+        (2, 10),
+        (2, 10),
+        (5, 30),
+        (6, 99),
+        (-1, -1),
+    ]
+    assert [epochs.epoch_of(offset) for offset in (0, 9, 10, 30, 98)] == [2, 2, 5, 6, 6]
+
+
+def test_only_a_limited_number_of_files_is_open(tmp_path: Path) -> None:
+    files = OpenFiles(limit=3)
+    opened = {files.descriptor(tmp_path / str(number)) for number in range(20)}
+    assert len(opened) <= 4
+    files.close_all()

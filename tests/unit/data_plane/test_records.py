@@ -1,0 +1,227 @@
+"""Record batches and message sets: what is accepted, and what is stored."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from data_plane.records.batch import (
+    NewRecord,
+    Record,
+    decode_batches,
+    encode_batch,
+    parse_header,
+    records_of,
+)
+from data_plane.records.compression import (
+    Codec,
+    DecompressionError,
+    compress,
+    decompress,
+    with_correct_lz4_checksum,
+)
+from data_plane.records.down_conversion import for_version
+from data_plane.records.message_sets import encode_message_set, messages_of, parse_message
+from data_plane.records.validation import (
+    RecordsRejectedError,
+    Rules,
+    check_for_version,
+    validate,
+)
+
+NOW = 1_700_000_000_000
+RULES = Rules("topic-0", max_message_bytes=1_000_000)
+RECORDS = [
+    NewRecord(NOW, b"key", b"value", ((b"header", b"content"), (b"empty", None))),
+    NewRecord(NOW - 5, None, None),
+    NewRecord(NOW + 70_000, b"", b"x" * 300),
+]
+
+
+def validated(data: bytes, rules: Rules = RULES, next_offset: int = 100) -> list[Record]:
+    batches = validate(data, rules, next_offset=next_offset, leader_epoch=7, now_ms=NOW)
+    return [record for batch in batches for record in records_of(batch.data)]
+
+
+def refusal(data: bytes, rules: Rules = RULES) -> ErrorCode:
+    with pytest.raises(ApiError) as refused:
+        validated(data, rules)
+    return refused.value.error
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_batch_keeps_its_records_with_every_codec(codec: Codec) -> None:
+    data = encode_batch(RECORDS, codec=codec)
+    assert validated(data) == [
+        Record(100 + number, *record) for number, record in enumerate(RECORDS)
+    ]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_the_leader_keeps_the_producers_bytes_and_changes_only_offset_and_epoch(
+    codec: Codec,
+) -> None:
+    data = encode_batch(RECORDS, codec=codec)
+    (stored,) = validate(data, RULES, next_offset=100, leader_epoch=7, now_ms=NOW)
+    assert stored.data[:8] == struct.pack(">q", 100)
+    assert stored.data[8:12] + stored.data[16:] == data[8:12] + data[16:]
+    assert stored.header.leader_epoch == 7
+
+
+def test_a_damaged_byte_anywhere_after_the_checksum_is_detected() -> None:
+    data = encode_batch(RECORDS)
+    for at in range(21, len(data)):
+        damaged = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+        assert refusal(damaged) is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_decompression_stops_at_its_limit(codec: Codec) -> None:
+    data = compress(codec, bytes(10_000_000))
+    assert len(data) < 500_000
+    with pytest.raises(DecompressionError):
+        decompress(codec, data, 9_999_999)
+    assert decompress(codec, data, 10_000_000) == bytes(10_000_000)
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_damaged_compressed_bytes_are_an_error(codec: Codec) -> None:
+    data = compress(codec, os.urandom(1000))
+    for damaged in (b"", b"\xff", data[:-10], data[: len(data) // 2]):
+        with pytest.raises(DecompressionError):
+            decompress(codec, damaged)
+
+
+def test_append_time_replaces_the_producers_timestamps() -> None:
+    rules = Rules("topic-0", 1_000_000, uses_append_time=True)
+    assert {record.timestamp for record in validated(encode_batch(RECORDS), rules)} == {NOW}
+
+
+def test_a_compacted_topic_rejects_records_without_a_key_one_by_one() -> None:
+    rules = Rules("topic-0", 1_000_000, is_compacted=True)
+    with pytest.raises(RecordsRejectedError) as refused:
+        validated(encode_batch(RECORDS), rules)
+    assert refused.value.error is ErrorCode.INVALID_RECORD
+    assert [each.batch_index for each in refused.value.records] == [1]
+
+
+def test_timestamps_outside_the_topics_limits_are_rejected_one_by_one() -> None:
+    rules = Rules("topic-0", 1_000_000, before_max_ms=4, after_max_ms=60_000)
+    with pytest.raises(RecordsRejectedError) as refused:
+        validated(encode_batch(RECORDS), rules)
+    assert refused.value.error is ErrorCode.INVALID_TIMESTAMP
+    assert [each.batch_index for each in refused.value.records] == [1, 2]
+
+
+def test_a_batch_above_the_limit_is_too_large() -> None:
+    data = encode_batch(RECORDS)
+    assert refusal(data, Rules("topic-0", len(data) - 1)) is ErrorCode.MESSAGE_TOO_LARGE
+    assert len(validated(data, Rules("topic-0", len(data)))) == 3
+
+
+def test_headers_that_contradict_the_records_are_invalid() -> None:
+    header = parse_header(encode_batch(RECORDS))
+    for wrong in (
+        header._replace(base_offset=1),
+        header._replace(record_count=2),
+        header._replace(record_count=0),
+        header._replace(last_offset_delta=-1),
+        header._replace(record_count=4, last_offset_delta=3),
+        header._replace(attributes=0x20),
+        header._replace(producer_id=5, base_sequence=-1),
+    ):
+        from data_plane.records.batch import assemble
+
+        body = encode_batch(RECORDS)[61:]
+        assert refusal(assemble(wrong, body)) is ErrorCode.INVALID_RECORD
+
+
+def test_a_topics_codec_replaces_the_producers() -> None:
+    rules = Rules("topic-0", 1_000_000, compression_type="zstd")
+    (stored,) = validate(
+        encode_batch(RECORDS, codec=Codec.GZIP), rules, next_offset=5, leader_epoch=0, now_ms=NOW
+    )
+    assert stored.header.codec is Codec.ZSTD
+    assert [record[1:] for record in records_of(stored.data)] == [tuple(r) for r in RECORDS]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+def test_message_sets_are_stored_as_batches(magic: int, codec: Codec) -> None:
+    records = [Record(n, NOW if magic else -1, b"k", b"v%d" % n) for n in range(3)]
+    data = encode_message_set(records, magic, codec)
+    assert validated(data) == [record._replace(offset=100 + record.offset) for record in records]
+    (stored,) = validate(data, RULES, next_offset=0, leader_epoch=0, now_ms=NOW)
+    assert stored.header.codec is codec
+
+
+def test_a_message_with_a_wrong_checksum_is_corrupt() -> None:
+    data = encode_message_set([Record(0, NOW, b"k", b"v")], 1, Codec.NONE)
+    assert refusal(data[:-1] + b"w") is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1)])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.LZ4])
+def test_old_consumers_get_message_sets(version: int, magic: int, codec: Codec) -> None:
+    data = encode_batch(RECORDS, base_offset=50, codec=codec)
+    converted = for_version(version, data, 50)
+    message = parse_message(converted) if codec is not Codec.NONE else None
+    if message is not None:
+        found = list(messages_of(message))
+        assert [record.offset for record in found] == [50, 51, 52]
+        assert [record.value for record in found] == [record.value for record in RECORDS]
+    assert converted[16] == magic
+
+
+def test_old_consumers_get_an_error_for_zstd() -> None:
+    data = encode_batch(RECORDS, codec=Codec.ZSTD)
+    assert for_version(10, data, 0) == data
+    for version in (0, 3, 4, 9):
+        with pytest.raises(ApiError) as refused:
+            for_version(version, data, 0)
+        assert refused.value.error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+def test_a_version_of_produce_permits_what_kafka_permits() -> None:
+    batch = encode_batch(RECORDS)
+    zstd = encode_batch(RECORDS, codec=Codec.ZSTD)
+    old = encode_message_set([Record(0, NOW, b"k", b"v")], 1, Codec.NONE)
+    check_for_version(2, old + old)
+    check_for_version(3, batch)
+    check_for_version(7, zstd)
+    for version, data, error in (
+        (3, b"", ErrorCode.INVALID_RECORD),
+        (3, old, ErrorCode.INVALID_RECORD),
+        (3, batch + batch, ErrorCode.INVALID_RECORD),
+        (6, zstd, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+    ):
+        with pytest.raises(ApiError) as refused:
+            check_for_version(version, data)
+        assert refused.value.error is error
+
+
+def test_an_lz4_header_checksum_over_the_magic_is_corrected() -> None:
+    frame = compress(Codec.LZ4, b"content" * 10)
+    end = 14 if frame[4] & 8 else 6
+    wrong = frame[:end] + bytes([frame[end] ^ 0xFF]) + frame[end + 1 :]
+    with pytest.raises(DecompressionError):
+        decompress(Codec.LZ4, wrong)
+    assert decompress(Codec.LZ4, with_correct_lz4_checksum(wrong)) == b"content" * 10
+
+
+def test_random_bytes_are_rejected_and_never_crash() -> None:
+    batch = encode_batch(RECORDS, codec=Codec.GZIP)
+    for _ in range(300):
+        for data in (os.urandom(200), batch[:61] + os.urandom(100), os.urandom(21) + batch[21:]):
+            try:
+                validated(data)
+            except ApiError:
+                continue
+
+
+def test_decoding_yields_every_whole_batch() -> None:
+    data = encode_batch(RECORDS) + encode_batch(RECORDS, base_offset=3)
+    assert [header.base_offset for header, _ in decode_batches(data + data[:50])] == [0, 3]
