@@ -39,7 +39,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
 
 def main() -> None:
     """Run the selected benchmarks."""
-    parser = argparse.ArgumentParser(prog="bench", description="Ratios from one run.")
+    parser = argparse.ArgumentParser(prog="bench", description="Runs the benchmarks.")
     parser.add_argument(
         "--only", choices=BENCHMARKS, action="append", help="one benchmark; repeatable"
     )

@@ -1,4 +1,4 @@
-"""CreateTopics of one topic, one after another: our admin client beside released clients.
+"""Creates topics one after another: our admin client compared with released clients.
 
 The clients take turns at every create, in the same cluster and with their default settings. A
 create's time includes the client's own processor time. A ratio is that of the median times.

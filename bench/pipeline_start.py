@@ -1,4 +1,4 @@
-"""Time of `pipeline run` on small evidence, beside a bare Spark start with one small job.
+"""Time of `pipeline run` on small evidence, compared with starting Spark for one small job.
 
 Why: most runs are small, and nearly all of their time is fixed cost. Each measurement starts a new
 process, including Java, and the two alternate. At the end, one application judges ten runs.

@@ -241,7 +241,7 @@ def _rules(user: str) -> tuple[AclCreation, AclCreation]:
 
 
 def _fail_over(cluster: Cluster, number: int) -> None:
-    """Change the controller: by `number` in turn, kill it, expire its session, or move it."""
+    """Change the controller. `number` selects how: kill it, expire its session, or move it."""
     before = cluster.wait_for_controller()
     match number % 3:
         case 0:

@@ -118,7 +118,7 @@ class MetadataImage:
     acls: AclSet = NO_ACLS
     tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id
     acl_versions: Map[ResourcePattern, int] = field(default_factory=Map)  # znode versions
-    producer_ids: ProducerIds | None = FIRST_PRODUCER_IDS  # None: the znode has invalid content
+    producer_ids: ProducerIds | None = FIRST_PRODUCER_IDS  # None: its znode is missing or invalid
     # The known znode versions of `configs`, to detect writes by brokers below the bridge release.
     config_versions: Map[ConfigResource, int] = field(default_factory=Map)
 

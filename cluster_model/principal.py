@@ -1,6 +1,6 @@
 """Kafka's principal: a type and a name.
 
-`token_authenticated` is not part of its identity. It tells the controller to reject requests for
+`token_authenticated` is not part of its identity. The controller needs it to reject requests for
 delegation tokens on connections that a token authenticated (KIP-590 §KafkaPrincipal Serialization).
 """
 

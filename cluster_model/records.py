@@ -36,7 +36,7 @@ class PartitionState(NamedTuple):
 
 
 class ProducerIds(NamedTuple):
-    """The first producer id that no broker has, and the version of the blocks' znode."""
+    """The first unallocated producer id, and the version of the znode of the last block."""
 
     next_id: int
     version: int

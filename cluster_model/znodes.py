@@ -404,7 +404,7 @@ class DeletionMarkerZnode:
 
 
 class ProducerIdBlockZnode:
-    """/latest_producer_id_block: the block of producer ids that a broker got last; empty: none."""
+    """/latest_producer_id_block: the last allocated block of producer ids, or empty."""
 
     path: Final = "/latest_producer_id_block"
 

@@ -42,7 +42,7 @@ _TOKENS_PER_MULTI: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Elections:
-    """How leaders are elected. `unclean`: whether a topic allows unclean elections.
+    """The rules of elections. `unclean`: whether a topic allows unclean elections.
 
     `stores_records`: bridgehead.data.plane. `restarted`: live brokers that are treated as stopped,
     because they have restarted since (KIP-380).
@@ -145,7 +145,7 @@ def complete_reassignments(
 
     First the new replicas join the ISR, then another multi removes the old ones. A reassignment
     to a dead broker continues when the brokers change. With `stores_records` only the leader
-    extends the ISR; the reassignment continues when it has.
+    extends the ISR, and the reassignment continues after that.
     """
     for name in names:
         topic = image_now().topics.get(name)

@@ -161,7 +161,7 @@ class Term:
         loop.start_job(delete_topics(lambda: loop.image, sorted(loop.image.deletions)))
 
     def _stop_restarted(self, names: Sequence[str], elections: Elections) -> Job:
-        """Treat brokers that have restarted as stopped: what they led gets another leader."""
+        """Treat restarted brokers as stopped, so that their partitions get other leaders."""
         if restarted := frozenset(self._restarted):
             stopped = replace(elections, restarted=restarted)
             yield from elect_leaders(lambda: self.loop.image, names, stopped)

@@ -1,4 +1,4 @@
-"""`bridgehead demo dialects`: the KIPs as drafted, beside Kafka as it shipped, on one cluster.
+"""`bridgehead demo dialects`: the KIPs as drafted, compared with Kafka as it shipped.
 
 Exit 0 only if every response is the expected one.
 """

@@ -153,7 +153,7 @@ def load_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicie
     names = {key: properties.get(key, "").strip() for key in _METHODS}
     for older in (CREATE, ALTER):
         if names[older] and names[MANAGEMENT]:
-            raise NodeConfigError(f"{older} and {MANAGEMENT} are both set: remove the former.")
+            raise NodeConfigError(f"{older} and {MANAGEMENT} are both set: remove {older}.")
     named = ", ".join(name for name in names.values() if name)
     if not named:
         return None

@@ -182,7 +182,7 @@ class FaultyController(Controller):
         super().__init__(settings, replace(services, apis=apis))
 
     async def superseded(self) -> None:
-        """See Controller. never_superseded: stays active beside the controller in ZooKeeper."""
+        """See Controller. never_superseded: stays active if /controller names another broker."""
         if not self._stays_active:
             await super().superseded()
 

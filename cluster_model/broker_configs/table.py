@@ -58,7 +58,7 @@ MECHANISM_CONFIGS: Final = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
-# Names for one value; the first that is set wins.
+# Different names of the same value; the first one that is set is used.
 _TIME_SYNONYMS: Final = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),

@@ -35,7 +35,7 @@ class AllocateProducerIds(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The sender of a broker's own request has been authorized."""
+        """See AdminApi.decide. The broker that sends its own request is already authorized."""
         if committed:
             return Decision([])
         if not (
@@ -63,7 +63,7 @@ class AllocateProducerIds(AdminApi):
         if rejected is not None:
             return rejected
         outcome = results.outcomes[_BLOCK]
-        if not outcome.succeeded:  # another process wrote the znode
+        if not outcome.succeeded:  # a conflict: another process wrote the znode
             return AllocateProducerIdsResponse(error_code=outcome.error)
         (first_id,) = outcome.numbers
         return AllocateProducerIdsResponse(

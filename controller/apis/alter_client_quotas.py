@@ -88,7 +88,7 @@ class AlterClientQuotas(AdminApi):
 
 
 def _parts(entry: EntryData) -> list[tuple[str, str | None]]:
-    """Return the parts of an entity in Kafka's order; the last part of a type wins."""
+    """Return the parts of an entity in Kafka's order; of two parts of a type, the last is used."""
     entity = {part.entity_type: part.entity_name for part in entry.entity}
     return in_hash_order(entity, len(entry.entity))
 

@@ -1,11 +1,11 @@
 """AlterPartition, key 56, versions 0 to 3: a leader changes the ISR (docs/kafka/partitions.md).
 
 KIP-497, KIP-841. Served only with bridgehead.data.plane=true. Kafka with ZooKeeper does not check
-that the sender leads the partition and that the ISR has only replicas of it; like KRaft, this
-controller rejects such requests with INVALID_REQUEST.
+that the sender leads the partition, nor that the ISR has only replicas of the partition. Like
+KRaft, this controller rejects a request that violates either, with INVALID_REQUEST.
 
 Version notes:
-    1: the leader names its recovery state.
+    1: the request has the leader's recovery state.
     2: topics are named by id; INELIGIBLE_REPLICA instead of OPERATION_NOT_ATTEMPTED.
     3: the ISR has broker epochs, which only KRaft uses.
 """
@@ -49,7 +49,7 @@ class AlterPartition(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The sender of a broker's own request has been authorized."""
+        """See AdminApi.decide. The broker that sends its own request is already authorized."""
         if not (
             context.made_by_broker or context.authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
         ):
@@ -68,7 +68,7 @@ class AlterPartition(AdminApi):
         )
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict: the leader waits for the state that was written meanwhile."""
+        """See AdminApi.conflict: the leader waits for the state that another process wrote."""
         return Outcome(ErrorCode.INVALID_UPDATE_VERSION)
 
     def response(
@@ -131,7 +131,7 @@ def _name(topic: TopicData, version: int, image: MetadataImage) -> str | None:
 
 
 def _unknown(topic: TopicData) -> str:
-    """Return the name of an unknown topic id in elements."""
+    """Return what replaces the topic name in an element whose topic id is unknown."""
     return f"id:{encode_uuid(topic.topic_id)}"
 
 
@@ -161,7 +161,7 @@ def _decide(element: str, proposal: _Proposal, version: int, image: MetadataImag
 
 
 def _is_reached(proposal: _Proposal, state: PartitionState) -> bool:
-    """Return whether the state is as proposed: a retry of a request that was executed."""
+    """Return whether the state is as proposed, as for a retry of an executed request."""
     return (proposal.leader, proposal.isr, proposal.recovering) == (
         state.leader,
         state.isr,
@@ -179,7 +179,7 @@ def _error(
     """Kafka's checks in Kafka's order."""
     epochs, known = proposal.leader_epoch, state.leader_epoch
     if proposal.partition_epoch > state.partition_epoch or epochs > known:
-        return ErrorCode.NOT_CONTROLLER  # A newer controller has told the leader more.
+        return ErrorCode.NOT_CONTROLLER  # The leader has a state from a newer controller.
     if epochs < known:
         return ErrorCode.FENCED_LEADER_EPOCH
     if _is_reached(proposal, state):
@@ -197,7 +197,7 @@ def _error(
 
 
 def _is_valid(proposal: _Proposal, assignment: Replicas) -> bool:
-    """Return whether the ISR has the leader, and each replica of it once."""
+    """Return whether the ISR has the leader, and only replicas of the partition, each once."""
     isr = proposal.isr
     return (
         proposal.leader in isr

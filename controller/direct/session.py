@@ -162,7 +162,7 @@ class DirectSession:
         # multi was applied.
         stat = await self._own_stat(session)
         if not sent_before or stat is None or stat[0] != self._version + 1:
-            self._session = None  # Someone else changed or deleted the znode.
+            self._session = None  # Another process changed or deleted the znode.
             await session.close()
             raise UnknownOutcomeError(self._znode)
         self._version += 1
