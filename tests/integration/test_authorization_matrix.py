@@ -84,7 +84,10 @@ def creation(binding: AclBinding) -> dict[str, Any]:
 
 
 def bindings() -> Iterator[AclBinding]:
-    """Yield two ACLs per row for this host: its right for its user, DESCRIBE for `describe`."""
+    """Yield two ACLs per row, for this host only.
+
+    One gives the row's right to the row's user, the other gives DESCRIBE to the user `describe`.
+    """
     for row in ROWS:
         pattern = ResourcePattern(row.resource_type, "PREFIXED", f"m{ROWS.index(row)}-")
         if row.resource_type == "CLUSTER":

@@ -43,7 +43,7 @@ from tests.integration.conformance.case import (
     COORDINATORS,
     CaseRequest,
     comparable_bytes,
-    lacking,
+    first_difference,
 )
 from tests.integration.conformance.tables import CASES
 from tests.integration.drafted_listeners import BOTH_DIALECTS, error_codes
@@ -271,7 +271,9 @@ def comparable_response(brokers: Brokers, request: CaseRequest) -> tuple[int, by
         assert answer == expected
         return CLOSED
     body = decode_json(request.key, request.version, answer)
-    assert lacking(expected, body) is None, f"broker {request.broker}: {lacking(expected, body)}"
+    assert first_difference(expected, body) is None, (
+        f"broker {request.broker}: {first_difference(expected, body)}"
+    )
     return comparable_bytes(request, answer)
 
 
@@ -347,8 +349,10 @@ def test_differing_response_is_detected() -> None:
     """The response has a wrong code or text, too many or too few elements, or another name."""
     expected = {"topics": [{"errorCode": 0, "errorMessage": "Topic name…"}]}
     right = {"topics": [{"errorCode": 0, "errorMessage": "Topic name is invalid", "name": "t"}]}
-    assert lacking(expected, right) is None
-    assert lacking(expected, {"topics": [{"errorCode": 0}]}) is None  # this version has no message
+    assert first_difference(expected, right) is None
+    assert (
+        first_difference(expected, {"topics": [{"errorCode": 0}]}) is None
+    )  # this version has no message
     for wrong in (
         {"topics": [{"errorCode": 3, "errorMessage": "Topic name"}]},
         {"topics": [{"errorCode": 0, "errorMessage": "Another"}]},
@@ -356,7 +360,7 @@ def test_differing_response_is_detected() -> None:
         {"topics": []},
         {"topics": None},
     ):
-        assert lacking(expected, wrong) is not None
+        assert first_difference(expected, wrong) is not None
     request = next(a for a, _ in REQUESTS if (a.key, a.version) == (20, 5))
 
     def bytes_of(name: str, code: int) -> tuple[int, bytes]:

@@ -245,7 +245,7 @@ class Damage:
     path: str
     content: bytes | None
     stops_elections: bool = False
-    has_higher_epoch: bool = True  # if False, brokers reject the next one, as in Kafka
+    has_higher_epoch: bool = True  # False: brokers reject the next controller, as in Kafka
 
     @property
     def is_repaired_by_hand(self) -> bool:

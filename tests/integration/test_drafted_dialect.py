@@ -345,7 +345,7 @@ def create_kept(drafted: Listener) -> None:
 def test_kip_201s_delete_topics_has_validate_only_and_error_messages(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """From version 2 of the draft on. Older versions and shipped v2 have no code for policies."""
+    """The draft has both from v2 on. Older versions, and shipped v2, have no code for policies."""
     create_kept(drafted)
     assert drafted.codes(1, CREATE, 0, creation("dry")) == [NONE]
     for version in (2, 3, 4, 5):

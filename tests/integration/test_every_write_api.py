@@ -77,7 +77,7 @@ def test_every_forwarded_api_is_among_the_writes() -> None:
     [(2, False), (None, True), (3, True)],
     ids=["as acknowledged", "lost", "another value"],
 )
-def test_a_lost_or_doubled_write_is_wrong(found: object, is_wrong: bool) -> None:
+def test_a_lost_or_wrong_value_is_reported(found: object, is_wrong: bool) -> None:
     report = Report()
     report.facts["token", "object-1"].note(2, "ok")
     seen = {("token", "object-1"): found} if found is not None else {}

@@ -184,7 +184,10 @@ def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
 
 
 def test_run_is_signed_with_a_key_that_nothing_else_contains(tmp_path: Path) -> None:
-    """No file of the cluster has the key, and no command line, not even that of the seal."""
+    """Neither a file of the cluster nor a command line contains the key.
+
+    This includes the command line of the program that seals the run.
+    """
     key = tmp_path / "key"
     key.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")
     key.chmod(0o600)

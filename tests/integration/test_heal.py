@@ -142,7 +142,7 @@ def contents(cluster: Cluster, broker: int) -> dict[str, Any]:
 
 
 def test_reset_removes_what_clients_wrote_and_restores_what_was_planned(healed: Cluster) -> None:
-    """Every broker shows the first topics, configs, quotas, users, ACLs and password again."""
+    """Every broker shows the original topics, configs, quotas, users, ACLs and password again."""
     first = contents(healed, 1)
     admin = client(healed.bootstrap_servers)
     create(admin, "orders")
@@ -167,7 +167,7 @@ def test_reset_removes_what_clients_wrote_and_restores_what_was_planned(healed: 
 
 
 def test_heal_ends_faults_and_keeps_topics(healed: Cluster) -> None:
-    """One controller is killed, the next one is frozen, and the third broker is stopped."""
+    """Before the heal, one controller is killed, the next is frozen, and the third stopped."""
     create(client(healed.bootstrap_servers), "kept")
     killed = healed.kill_controller()
     frozen = healed.wait_for_controller(other_than=killed)

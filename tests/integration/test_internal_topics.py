@@ -160,9 +160,9 @@ def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> No
 def test_only_the_controllers_broker_explains_why_auto_creation_fails(
     start_cluster: StartCluster,
 ) -> None:
-    """Replication factor 4 on three brokers: it returns INVALID_REPLICATION_FACTOR (38).
+    """With replication factor 4 on three brokers, it returns INVALID_REPLICATION_FACTOR (38).
 
-    Other brokers return UNKNOWN_TOPIC_OR_PARTITION (3). No coordinator is found.
+    The other brokers return UNKNOWN_TOPIC_OR_PARTITION (3). No coordinator is found.
     """
     properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
     cluster = start_cluster(controller=1, properties=properties)

@@ -107,7 +107,7 @@ def scram_keys(data_dir: Path) -> set[str]:
 
 
 def test_only_the_owner_can_read_a_clusters_files(data_dir: Path) -> None:
-    """Also after a node's restart, and for files that everyone could read before the start."""
+    """This includes files written after a node's restart, and files that others could read."""
     (run,) = (path for path in data_dir.glob("evidence/run=*") if not list(path.glob("manifest*")))
     with ClientHistory(run, "load"):
         pass

@@ -306,7 +306,7 @@ def test_stack_trace_is_shown_only_with_debug(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_up_starts_shows_no_stack_trace(tmp_path: Path) -> None:
-    """Nor does Ctrl-C while `up` still imports its modules."""
+    """The same holds while `up` still imports its modules."""
     program = (
         "import sys; sys.argv = ['bridgehead', *sys.argv[1:]]\n"
         "from bridgehead.cli import main\n"

@@ -31,7 +31,7 @@ class Confluent:
     CLIENT = confluent.AdminClient
 
     def __init__(self, bootstrap_servers: str, more: Mapping[str, Any] | None = None) -> None:
-        """`more` are properties of the client, such as the servers of another listener."""
+        """`more` are properties of the client, such as other bootstrap.servers."""
         self._servers = bootstrap_servers
         self.admin = confluent.AdminClient({"bootstrap.servers": bootstrap_servers, **(more or {})})
 

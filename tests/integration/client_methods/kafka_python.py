@@ -43,7 +43,7 @@ class KafkaPython:
     CLIENT = KafkaAdminClient
 
     def __init__(self, bootstrap_servers: str, more: Mapping[str, Any] | None = None) -> None:
-        """`more` are options of the client, such as the servers of another listener."""
+        """`more` are options of the client, such as other bootstrap_servers."""
         self._servers = bootstrap_servers
         self._options = {"bootstrap_servers": bootstrap_servers, **(more or {})}
         self.admin = KafkaAdminClient(**self._options)

@@ -114,7 +114,7 @@ def _build(kind: Any, value: Any, version: int) -> Any:
     )
 
 
-def lacking(expected: Any, got: Any, place: str = "answer") -> str | None:
+def first_difference(expected: Any, got: Any, place: str = "answer") -> str | None:
     """Return the first difference from the expected fields; None if there is none.
 
     Fields that the version lacks are not compared."""
@@ -122,7 +122,7 @@ def lacking(expected: Any, got: Any, place: str = "answer") -> str | None:
         if not isinstance(got, Mapping):
             return f"{place} is {got!r}"
         found = (
-            lacking(each, got[key], f"{place}.{key}")
+            first_difference(each, got[key], f"{place}.{key}")
             for key, each in expected.items()
             if key in got
         )
@@ -131,7 +131,7 @@ def lacking(expected: Any, got: Any, place: str = "answer") -> str | None:
         if not isinstance(got, list) or len(got) != len(expected):
             return f"{place} does not have {len(expected)} elements: {got!r}"
         pairs = enumerate(zip(expected, got, strict=True))
-        found = (lacking(each, there, f"{place}[{at}]") for at, (each, there) in pairs)
+        found = (first_difference(each, there, f"{place}[{at}]") for at, (each, there) in pairs)
         return next((each for each in found if each), None)
     if isinstance(expected, str) and expected.endswith("…"):
         text = str(got)

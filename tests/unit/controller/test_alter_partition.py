@@ -1,4 +1,7 @@
-"""AlterPartition: who may change an ISR, and to what. docs/kafka/partitions.md#isr-changes."""
+"""AlterPartition: which broker may change an ISR, and which changes are valid.
+
+See docs/kafka/partitions.md#isr-changes.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Runs a script of requests against the group coordinator and writes down what happens.
+"""Runs scripts of requests against the group coordinator and compares its responses.
 
-A script is a list of blocks: a command, `----`, and what the coordinator does. Commands name
-requests by what they ask for; a request that waits is answered in a later block, under its own
-name. `python -m tests.unit.data_plane.groups.group_scripts` rewrites the answers of every script:
-the difference is what gets reviewed.
+A script is a list of blocks: a command, `----`, and what the coordinator does. The name of a
+request is its command without the options, or the value of its option `as`. If the coordinator
+delays a response, a later block shows it after the name of the request.
+
+`python -m tests.unit.data_plane.groups.group_scripts` replaces the recorded responses of every
+script by the actual ones. Review the diff.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ GROUP = "g"
 
 
 class Script:
-    """A coordinator of one partition, whose log takes records when the script says so."""
+    """A coordinator of one partition. An append ends at the command `written`."""
 
     def __init__(self) -> None:
         self._wall_ms = 1_000_000
@@ -41,7 +43,7 @@ class Script:
             new_uuid=lambda: str(next(uuids)),
             now=Moment(self._wall_ms, self._wall_ms),
         )
-        self._appends: list[tuple[Append, int]] = []  # with offsets; not yet on all replicas
+        self._appends: list[tuple[Append, int]] = []  # unfinished, each with its offset
         self._log: dict[int, Sequence[GroupRecord]] = {}
         self._epoch = 0
 
@@ -192,7 +194,7 @@ class Script:
         return [error.name, *listed] if error else listed or ["nothing"]
 
     def wait(self, _ticket, plain, _named):
-        """Let time pass, one deadline after the other."""
+        """Let time pass; run each deadline at its time."""
         end = self._core.table.now.steady_ms + int(plain[0])
         lines = []
         while True:
@@ -205,7 +207,7 @@ class Script:
                 return lines
 
     def written(self, _ticket, plain, _named):
-        """The replicas in sync have the oldest batch, or its append has failed."""
+        """End the oldest append: successfully, or with the given error."""
         append, offset = self._appends.pop(0)
         error = ErrorCode[plain[0]] if plain else ErrorCode.NONE
         if error:
@@ -292,7 +294,7 @@ def _result(result: object) -> str:
 
 
 def run_script(path: Path) -> str:
-    """Return the script with its answers replaced by what really happens."""
+    """Return the script with its recorded responses replaced by the actual ones."""
     script = Script()
     blocks = []
     for block in path.read_text().strip().split("\n\n"):

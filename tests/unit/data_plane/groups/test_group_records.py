@@ -40,7 +40,7 @@ def test_offsets_are_written_in_the_versions_of_kafka_3_9() -> None:
 
     _, value = RECORDS["an offset that expires"].encode()
     assert value == bytes.fromhex("0001 0000000000000005 0000 000000000000000c 0000000000000022"), (
-        "only version 1 has an expiry time"
+        "only version 1 has the field for an expiry time"
     )
 
 
@@ -68,7 +68,7 @@ def test_a_group_of_version_0_has_its_session_timeout_as_rebalance_timeout() -> 
     assert record == GroupRecord(GroupKey("g"), GroupValue("p", 2, "r", "a", -1, [expected]))
 
 
-def test_a_key_that_is_left_from_another_version_is_ignored() -> None:
+def test_a_key_of_an_unknown_version_is_ignored() -> None:
     assert decode_record(bytes.fromhex("0003 000167"), b"\0\0") is None
 
 
@@ -89,6 +89,6 @@ def test_damaged_records_are_reported(key: str, value: str | None) -> None:
         decode_record(bytes.fromhex(key), None if value is None else bytes.fromhex(value))
 
 
-def test_a_string_that_fits_no_record_is_reported() -> None:
+def test_a_string_of_more_than_32767_bytes_is_an_error() -> None:
     with pytest.raises(WireError):
         GroupRecord(OffsetKey("g" * 40_000, "t", 0), None).encode()

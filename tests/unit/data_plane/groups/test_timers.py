@@ -47,7 +47,7 @@ def test_a_cancelled_deadline_has_no_effect_and_can_be_set_again() -> None:
     assert ran == ["again"]
 
 
-def test_heartbeats_take_no_memory() -> None:
+def test_moving_a_deadline_adds_no_queue_entry() -> None:
     timers = Timers()
     for at_ms in range(1_000):
         timers.set("member", 10_000 + at_ms, lambda: None)
