@@ -34,7 +34,7 @@ from raw_client.codec import Body, create_topic_body, decode_json, encode_json
 LISTENER: Final = "SASL_PLAINTEXT"
 LOGIN: Final = PlainLogin("admin", "admin-secret")
 WORKERS: Final = 6
-# Errors that leave the outcome open: UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, NOT_CONTROLLER.
+# The outcome is unknown after UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT and NOT_CONTROLLER.
 _OPEN: Final = frozenset({-1, 7, 41})
 _ELECTION_NOT_NEEDED: Final = 84
 _TOPIC, _LITERAL, _READ, _ALLOW, _SHA_256 = 2, 3, 3, 3, 1
@@ -336,7 +336,7 @@ class Worker:
                 response = await client.call(write.key, write.version, write.body)
                 code = write.code(response)
                 operation.completed(dict.fromkeys(elements, code))
-            except (OSError, EOFError):  # The broker is gone, and the outcome is open.
+            except (OSError, EOFError):  # The broker is gone, and the outcome is unknown.
                 await asyncio.sleep(0.05)
         report = self._report
         report.longest_s = max(report.longest_s, time.monotonic() - began)
@@ -349,12 +349,12 @@ class Worker:
         return response if outcome == "ok" else None
 
     def _may_fail(self, name: str) -> bool:
-        """Return whether an earlier request of this object has an open outcome."""
+        """Return whether the outcome of an earlier request of this object is unknown."""
         kinds = ("partitions", "replicas", "acl", "quota", "scram", "token")
         return any(len(self._report.facts[kind, name].values) > 1 for kind in kinds)
 
     def _forget(self, name: str, deleted: str, kinds: tuple[str, ...]) -> None:
-        """After a deletion expect no facts of these kinds; if its outcome is open, allow both."""
+        """Expect no facts of these kinds after a deletion; allow both if its outcome is unknown."""
         values = self._report.facts[deleted, name].values
         for kind in kinds:
             fact = self._report.facts[kind, name]

@@ -60,7 +60,7 @@ from event_log.writer import EventLog
 _log = logging.getLogger(__name__)
 # Bounds the decisions of a round to some 20 ms, so that heartbeats and replies are not delayed.
 REQUESTS_PER_ROUND: Final = 512
-# ZooKeeper executes one multi while the next is encoded; bounds the memory.
+# Several, so that ZooKeeper executes one multi while the next is encoded; limited, for the memory.
 MULTIS_IN_FLIGHT_MAX: Final = 16
 # Operations per multi of background writes.
 OPERATIONS_PER_CHUNK: Final = 480
@@ -346,7 +346,7 @@ class ControllerLoop:
             index -= len(operations)
         for pending in requests:
             if not pending.reply.done():
-                # Outcomes without effect depend on an image that was not committed.
+                # Elements without records were decided on an image that was not committed.
                 for element in pending.without_effect:
                     del pending.outcomes[element]
                 pending.uncommitted |= pending.without_effect

@@ -61,7 +61,7 @@ class Term:
         self._pruner = OutcomePruner(settings.request_timeout_ms + settings.session_timeout_ms)
         self._leader_job: Job | None = None
         self._stores_records = settings.stores_records
-        self._restarted: set[int] = set()  # brokers that have to be treated as stopped first
+        self._restarted: set[int] = set()  # restarted brokers, not yet treated as stopped
         self._has_ended = False
         self.loop = ControllerLoop(
             store=store,

@@ -32,7 +32,7 @@ Boot = tuple[str, str]  # node, boot
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A decision on a write request that was relayed to a client, element by element."""
+    """A decision that was relayed to a client, with the error code of each element."""
 
     request_id: str
     identity: Identity
@@ -81,7 +81,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class SessionOwner:
-    """The process that opened a ZooKeeper session, by its own events."""
+    """The process that opened a ZooKeeper session, according to its own events."""
 
     node: str
     boot: str
@@ -157,7 +157,7 @@ class History:
 
     @cached_property
     def responses(self) -> tuple[Response, ...]:
-        """Every response that a broker relayed, joined with the decision behind it."""
+        """Every response that a broker relayed, joined with its decision."""
         decided: dict[tuple[str, int], Event] = {}
         for event in self.of_kind["request_decided"]:
             decided.setdefault((event["request_id"], event["zxid"]), event)
@@ -183,7 +183,7 @@ class History:
 
     @cached_property
     def effects(self) -> Mapping[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]]:
-        """Committed successes by API and element, for the operations of clients."""
+        """The successful outcomes by API and element, to join them with operations of clients."""
         found: dict[tuple[int, str], list[tuple[CommitLine, CommitOutcome]]] = defaultdict(list)
         for commit, outcome in self.outcomes:
             request = self.received.get(outcome.request_id)
@@ -193,7 +193,7 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """API and element that only one operation requested, so every effect is its effect."""
+        """API and element of requests made by only one operation, which caused every effect."""
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations

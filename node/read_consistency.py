@@ -36,7 +36,7 @@ class ReadConsistency:
         watcher: ZooKeeperWatcher,
         on_applied: Callable[[int], None],
     ) -> None:
-        """`on_applied` is called with each zxid up to which everything is applied."""
+        """`on_applied` gets the zxid up to which everything is applied, after each catch-up."""
         self._config = config
         self._cache = cache
         self._watcher = watcher
@@ -102,7 +102,7 @@ class ReadConsistency:
 class MetadataUpdates:
     """Applies the active controller's updates to the metadata cache. See controller.publish.Peer.
 
-    They come from this process or over the channel.
+    The controller of this process calls `push` directly; another one sends them over the channel.
     """
 
     def __init__(

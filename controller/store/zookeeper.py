@@ -186,15 +186,15 @@ class ZooKeeperStore:
         if ControllerZnode.decode(data) != broker_id or written != epoch:
             return None
         if stat.ephemeral_owner & (2**64 - 1) != self._session.session_id:
-            return None  # It belongs to an earlier incarnation of this broker.
+            return None  # /controller belongs to an earlier incarnation of this broker.
         await self._read_commit_number()
         return Fence(epoch, version, stat.czxid)
 
     async def _read_commit_number(self) -> None:
         """Read the number of the last commit; from now on only this session changes it.
 
-        It is the version of the counter. If the counter was deleted by hand, it is created again,
-        and the numbers continue after the newest outcomes.
+        The number is the version of the commit counter. If the counter was deleted by hand, it is
+        created again, and the numbers continue after the newest outcomes.
         """
         try:
             _, stat = await self._session.get(CommitZnode.path)
@@ -227,10 +227,11 @@ class ZooKeeperStore:
         """Write all effects or none.
 
         Raises:
-            ControllerMovedError: another controller was elected. Definite; after a lost reply
-                UnknownOutcomeError is raised instead.
-            UnknownOutcomeError: the session was lost with the multi in flight.
-            ContentConflictError: definite; the commit counter did not change.
+            ControllerMovedError: another controller was elected; nothing was written.
+            UnknownOutcomeError: the session was lost with the multi in flight, or another
+                controller was elected and the multi's reply had been lost before.
+            ContentConflictError: an effect failed; nothing was written, and the commit counter did
+                not change.
         """
         committed, conflict = await self.commit_pipelined(fence, [effects])
         if conflict is not None:

@@ -69,9 +69,10 @@ def merge(
 def _agree(one: Transaction, other: Transaction) -> bool:
     """Return whether two members logged the same transaction.
 
-    A leader that rejects a multi turns its operations into errors while it writes them to its own
-    log. There the operation before the failed one can have the type of an error and the data of
-    the operation, so of rejected multis only the headers are compared. They change nothing.
+    When a leader rejects a multi, it replaces the operations by errors while it writes them to its
+    own log. In that log, the operation before the failed one can have the type of an error, but
+    still its own data. Therefore only the headers of rejected multis are compared. This is enough,
+    because these multis change nothing.
     """
     if one.failed and other.failed:
         return one.kind == other.kind and _header(one) == _header(other)

@@ -1,7 +1,8 @@
 """D4: a write without a definite response took effect once or not at all, and the log shows which.
 
-A request is open if its broker never answered it, closed its connection, or answered with a code
-that leaves the outcome open. A client's operation is open if its outcome is `info` or missing.
+A request is open if its broker never answered it, closed its connection, or answered with an error
+code after which the outcome is unknown. A client's operation is open if its outcome is `info` or
+missing.
 """
 
 from __future__ import annotations
