@@ -4,9 +4,10 @@ An authorizer is a class that every node can import, named by its dotted path:
 
     authorizer.class.name=my_package.my_module.MyAuthorizer
 
-Each node builds one with the broker's properties and calls it for every element of every request.
-It must be a pure function of its arguments: the same verdict on every broker, without waiting. An
-exception counts as a denial. The cluster stores ACLs whether or not the authorizer uses them.
+Each node creates an instance with the broker's properties and calls it for every element of every
+request. Its methods must be pure functions of their arguments: they return the same verdict on
+every broker and do not block. An exception counts as a denial. The cluster stores ACLs whether or
+not the authorizer uses them.
 
     class OnlyAliceCreates:
         def __init__(self, properties: Mapping[str, str]) -> None: ...
@@ -57,7 +58,7 @@ class ResourcePattern(NamedTuple):
 
 
 class AccessControlEntry(NamedTuple):
-    """One rule. `principal` may be `User:*`, `host` is an address or `*`."""
+    """One ACL of a pattern. `principal` may be `User:*`, `host` is an address or `*`."""
 
     principal: str
     host: str
@@ -69,13 +70,13 @@ class Acls(Protocol):
     """A snapshot of the cluster's ACLs."""
 
     def matching(self, resource_type: ResourceType, name: str) -> Sequence[AccessControlEntry]:
-        """Return the rules of every pattern that matches one resource."""
+        """Return the ACLs of every pattern that matches one resource."""
         ...
 
     def of_type(
         self, resource_type: ResourceType
     ) -> Iterable[tuple[ResourcePattern, Sequence[AccessControlEntry]]]:
-        """Yield every pattern of one type of resource, with its rules."""
+        """Yield every pattern of one type of resource, with its ACLs."""
         ...
 
 
@@ -100,7 +101,7 @@ class Principal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """The client and its request. A forwarded request, too, has the client, not the broker."""
+    """The client and its request. For a forwarded request this is the client, not a broker."""
 
     principal: Principal
     host: str  # the client's address

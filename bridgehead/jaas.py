@@ -37,7 +37,7 @@ def parse_jaas(text: str, name: str) -> JaasConfig:
     tokens = _tokens(text, name)
     if len(tokens) < 3 or tokens[1].lower() not in _FLAGS or tokens[-1] != ";":
         raise JaasError(
-            f'{name} must read: a login module, the word required, options key="value", and a '
+            f'{name} must have a login module, the word required, options key="value", and a '
             "semicolon."
         )
     options, rest = {}, tokens[2:-1]

@@ -1,4 +1,4 @@
-"""Fixtures for users' test suites: real clusters, healed between tests (docs/testing.md).
+"""Fixtures for your own test suite: real clusters, reset between tests (docs/testing.md).
 
 Requires the extra `embedded`; pytest finds the plug-in itself.
 

@@ -73,7 +73,7 @@ class Admission:
         self.look_again()
 
     def look_again(self) -> None:
-        """Admit what the current limits allow."""
+        """Admit the waiting connections that the current limits allow."""
         for queue in self._queues.values():
             self._advance(queue)
 

@@ -91,7 +91,7 @@ class AppliedMetadata:
 
 
 class Membership:
-    """Tracks whether the controller waits for this broker before it answers a write.
+    """Tracks whether the controller waits for this broker before it acknowledges a write.
 
     A new registration counts only after a later update lists this broker as alive. Until then the
     controller may have answered writes without waiting for this broker.
@@ -137,7 +137,10 @@ class ReadGate:
         newest: Callable[[], Awaitable[int]] | None,
         timeout_s: float,
     ) -> None:
-        """`membership`: writes wait for every broker. `newest`: returns the controller's zxid."""
+        """`membership` is None unless writes wait for every broker (blocking=cluster).
+
+        `newest` returns the controller's zxid; it is None unless reads wait for that (KIP-4).
+        """
         self._metadata = applied_metadata
         self._membership = membership
         self._newest = newest

@@ -1,10 +1,10 @@
 """Automatic creation of topics (docs/kafka/topics.md#automatic-creation).
 
-Metadata creates missing topics as the client; FindCoordinator creates internal topics as the
-broker. Each creation is a CreateTopics request of the broker, forwarded like a client's (KIP-590
-§Internal CreateTopicsRequest Routing). A forwarding broker answers its client without waiting for
-the controller; the controller's own broker waits for the outcome. The response cannot carry the
-reason of a failed creation; the log and the evidence have it.
+Metadata creates missing topics with the client's principal; FindCoordinator creates internal topics
+with the broker's. Each creation is a CreateTopics request of the broker, which is forwarded like a
+client's request (KIP-590 §Internal CreateTopicsRequest Routing). A forwarding broker answers its
+client without waiting for the controller; the controller's own broker waits for the outcome. The
+response cannot contain the reason of a failed creation; the log and the evidence contain it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class AutoTopics:
     async def create_for_client(
         self, request: ClientRequest, names: Sequence[str]
     ) -> Mapping[str, ErrorCode]:
-        """Create missing topics with legal names as the client of `request` (Metadata).
+        """Create missing topics with legal names, with the principal of the client (Metadata).
 
         Returns an error per name: LEADER_NOT_AVAILABLE if the topic was created,
         UNKNOWN_TOPIC_OR_PARTITION if its creation was only requested. The client retries after
@@ -109,7 +109,7 @@ class AutoTopics:
         return errors
 
     def create_internal(self, request: ClientRequest, name: str) -> None:
-        """Start creating an internal topic as this broker (FindCoordinator)."""
+        """Start to create an internal topic with this broker's principal (FindCoordinator)."""
         claimed = self._claim([name])
         if claimed:
             broker = replace(self._broker, dialect=request.client.dialect)

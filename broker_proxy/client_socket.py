@@ -398,7 +398,7 @@ class ClientSocket(asyncio.Protocol):
             self._transport.close()
 
     def evict(self) -> None:
-        """Close this unauthenticated connection in favour of newer ones."""
+        """Close this unauthenticated connection, because there are too many of them."""
         if self._connection is not None and self._handshake is None:
             reason = "too many clients are not authenticated yet"
             self._services.logins.failed(self._connection.info, self._login, reason)

@@ -305,8 +305,8 @@ class Dispatcher:
     ) -> _Done:
         """Answer this broker's elements, forward the others, merge in the order of the request.
 
-        KIP-590's draft wraps the whole request. A broker below the bridge release executes it
-        itself.
+        In KIP-590's draft the Envelope has the whole request. A broker below the bridge release
+        executes the other elements itself instead of forwarding them.
         """
         key, version = request.header.api_key, request.header.api_version
         dialect = request.client.dialect

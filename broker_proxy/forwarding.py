@@ -234,7 +234,7 @@ def _digest(envelope: Envelope, reply: EnvelopeReply | None) -> str | None:
 
 
 async def _ended(future: asyncio.Future[EnvelopeReply], left_s: float) -> EnvelopeReply | None:
-    """Wait for one attempt; None when its result is unknown. It may still be executed later."""
+    """Wait for one attempt; None if its result is unknown: it may still be executed later."""
     try:
         await asyncio.wait((future,), timeout=max(left_s, 0))
     finally:

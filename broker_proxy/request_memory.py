@@ -116,8 +116,8 @@ class RequestMemory(Generic[R]):
     def take_idle(self) -> list[R]:
         """Return the readers to close if the limit has been reached; call it at intervals.
 
-        They could send since the last call and sent less than `PROGRESS_BYTES`. There are none
-        while complete requests alone reach the limit: their responses free the memory.
+        These readers could send since the last call but sent less than `PROGRESS_BYTES`. If
+        complete requests alone reach the limit, no reader is closed: the responses free the memory.
         """
         before, self._checked = self._checked, {}
         if not self.is_exhausted or self._whole_bytes >= self.bytes_max:

@@ -1,8 +1,8 @@
 """The broker session: registers the broker, reads and watches the controller and the configs.
 
 The session writes nothing but the registration. kazoo drops raw watches at every reconnect, so
-everything watched is read and watched again. A lost session is followed by a new one: the broker
-registers again under a new broker epoch.
+after a reconnect everything that was watched is read and watched again. After a lost session the
+watcher opens a new one, and the broker registers again under a new broker epoch.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class ZooKeeperWatcher:
             await self._session.close()
 
     async def expire(self) -> None:
-        """Have ZooKeeper expire the broker session (for chaos runs)."""
+        """Make ZooKeeper expire the broker session (for chaos runs)."""
         await self._live.expire()
 
     async def has_start_up_paths(self, more: Sequence[str] = ()) -> bool:
@@ -167,7 +167,8 @@ class ZooKeeperWatcher:
     async def register(self, registration: BrokerRegistration, address: NodeAddress) -> int:
         """Register this broker; return its epoch.
 
-        The registration of a killed predecessor exists until its session ends; this waits for that.
+        If this broker was killed before, its old registration exists until the old session ends;
+        this method waits for that.
 
         Raises:
             RegistrationRefusedError: another live broker has this id.
@@ -379,7 +380,7 @@ class ZooKeeperWatcher:
         task.add_done_callback(self._tasks.discard)
 
     def read_controller(self) -> None:
-        """Read /controller; report a missing controller always, a controller only if it changed."""
+        """Read /controller; report a controller if it changed, and a missing controller always."""
         self._start(self._read_controller)
 
     def _configs_changed(self) -> None:

@@ -1,9 +1,9 @@
 """Mutual TLS on the channel between brokers: a certificate identifies the peer.
 
-A broker's certificate names its principal (the common name, so that `super.users=User:broker`
-matches). Its host names, `broker-ID.bridgehead`, name the broker ids. Both ends check it:
-the controller accepts only Envelopes of the stream's broker id, and the broker connects only to the
-controller that ZooKeeper names.
+The common name in a broker's certificate is its principal, so that `super.users=User:broker`
+matches. The host names, `broker-ID.bridgehead`, are its broker ids. Both ends check the
+certificate: the controller accepts only Envelopes of the stream's broker id, and the broker
+connects only to the controller that ZooKeeper names.
 """
 
 from __future__ import annotations

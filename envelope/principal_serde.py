@@ -119,10 +119,10 @@ class CustomPrincipalSerde:
 
 
 class FakePrincipalSerde:
-    """The draft's first stage, which tests forwarding without real principals (KIP-590).
+    """The format of the draft's first stage: it tests forwarding with fake principals (KIP-590).
 
-    Every principal arrives as `Fake:<name>`, which no user's ACL names. Nodes of the second stage
-    reject this format, and nodes of the first stage reject theirs.
+    Every principal arrives as `Fake:<name>`, which no ACL of a user names. Nodes of the second
+    stage reject this format, and nodes of the first stage reject the format of the second.
     """
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ class EnvelopeHandler(Protocol):
         """A stream was rejected; `principal` is None when the certificate names none."""
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
-        """A batch arrived, with the broker's finished requests and its applied zxid."""
+        """A batch arrived. It reports the broker's lowest unfinished request and applied zxid."""
 
 
 class _Servicer(ControllerServicer):

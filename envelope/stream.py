@@ -1,9 +1,9 @@
 """Shared by both ends of a channel: limits, heartbeats, and batched writes.
 
 A gRPC message costs 100 to 200 microseconds regardless of its size, so each message contains
-everything that is queued: with 32 in flight, 92,000 Envelopes a second instead of 6,100. A frozen
-peer does not close its connection. Heartbeats detect it within two seconds; gRPC's keepalive takes
-a minute.
+everything that is queued. With 32 Envelopes in flight, this sends 92,000 of them per second instead
+of 6,100. A frozen peer does not close its connection. Heartbeats detect a frozen peer within two
+seconds; gRPC's keepalive takes a minute.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class Outbox:
 class SilenceAlarm:
     """Calls `on_silence` once when nothing was received for `SILENCE_MAX_S`.
 
-    Counts its own short ticks instead of reading the clock. After this process was frozen or busy,
-    the clock would report silence although the peer's messages wait in the socket.
+    It counts its own short ticks instead of reading the clock. If this process was frozen or busy,
+    the clock would show silence although the peer's messages are waiting in the socket.
     """
 
     _TICK_S: Final = 0.2

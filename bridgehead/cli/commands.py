@@ -1,5 +1,6 @@
-"""The subcommands of `bridgehead`. To add one: a file here and a line in COMMANDS or GROUPS;
-of Kafka's tools, in `tools`.
+"""The subcommands of `bridgehead`.
+
+To add one, add a file here and a line in COMMANDS or GROUPS. Kafka's tools are in `tools`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ import sys
 
 def main() -> None:
     """Run the command line and exit."""
-    # The imports take a quarter of a second: without a handler, Ctrl-C prints no stack trace.
+    # The imports take a quarter of a second. Until they end, Python's handler is off, so that
+    # Ctrl-C prints no stack trace.
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from bridgehead.cli.closed_output import quiet_when_output_is_closed
     from bridgehead.cli.commands import build_app

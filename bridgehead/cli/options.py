@@ -22,7 +22,9 @@ DataDirOption = Annotated[
 SealKeyOption = Annotated[
     Path | None,
     typer.Option(
-        "--seal-key", metavar="FILE", help="The key that signs manifests; private to its owner."
+        "--seal-key",
+        metavar="FILE",
+        help="The key that signs manifests; only its owner has access.",
     ),
 ]
 UnsealedOption = Annotated[bool, typer.Option("--unsealed", help="Trust a run that is not sealed.")]

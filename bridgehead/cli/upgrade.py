@@ -6,7 +6,7 @@ from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
 
 
 def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
-    """Upgrade to forwarding by two rolling restarts.
+    """Upgrade to forwarding in two rolling restarts.
 
     After the first restart the brokers support Envelopes, after the second they forward. Start the
     cluster with inter.broker.protocol.version below 3.4 and, to simulate the release before the

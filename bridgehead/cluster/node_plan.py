@@ -1,8 +1,9 @@
 """Plans the properties and ports of each node: one `server.properties` serves every broker.
 
-Names, protocols and security of `listeners` come from the user's file. Ports are free ones, or
-count up from the base port: first all brokers' first listeners, then their second ones. `broker.id`
-counts from 1 and `broker.rack` defaults to `rack-ID`. A single node's properties are used as given.
+Names, protocols and security of `listeners` come from the user's file. Ports are free ports, or
+they count up from the base port: the first listeners of all brokers, then the second listeners.
+`broker.id` counts from 1 and `broker.rack` defaults to `rack-ID`. Properties that the user sets for
+a single node are used unchanged.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Ports:
         return port
 
     def prefer(self, host: str, port: int) -> int:
-        """Allocate `port` if it is free, else another one."""
+        """Allocate `port` if it is free, otherwise another port."""
         if port not in self._given and self._is_free(host, port):
             self._given.add(port)
             return port
@@ -142,7 +143,9 @@ def parse_listeners(value: str, key: str = "listeners") -> tuple[Listener, ...]:
         listeners.append(Listener(match[1].upper(), match[2], int(match[3])))
     names = [listener.name for listener in listeners]
     if not listeners or len(set(names)) < len(names):
-        raise ClusterError(f"`{key}`: {value!r} must name at least one listener, and none twice.")
+        raise ClusterError(
+            f"`{key}`: {value!r} must name at least one listener, and each one only once."
+        )
     return tuple(listeners)
 
 

@@ -21,7 +21,7 @@ def policy_properties(policies: Sequence[type[Any]]) -> tuple[dict[str, str], li
     """Return the properties that name the policies, and the folders for PYTHONPATH.
 
     Raises:
-        ClusterError: one implements no interface of bridgehead.policy, or is not importable.
+        ClusterError: a policy implements no interface of bridgehead.policy, or is not importable.
     """
     properties: dict[str, str] = {}
     folders: list[Path] = []

@@ -47,7 +47,7 @@ _TOKENS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Contents:
-    """What one broker knows."""
+    """The metadata that one broker returns."""
 
     topics: frozenset[str]
     configs: frozenset[tuple[str, str]]
@@ -143,7 +143,7 @@ async def _contents(node: CommandedNode, principal: str, has_acls: bool) -> _Con
 
 
 async def _remove(controller: CommandedNode, found: _Contents, principal: str) -> None:
-    """Remove quotas and topics; quotas first, because they may limit the other removals."""
+    """Remove quotas, then topics: a quota may limit the removal of topics."""
     if found.quotas:
         entries = [
             {

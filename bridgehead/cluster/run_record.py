@@ -46,7 +46,7 @@ class RunRecord:
         """Check the file of the seal key, if there is one.
 
         Raises:
-            ClusterError: it cannot be used.
+            ClusterError: the key cannot be used.
         """
         key = self._settings.seal_key
         if key is not None and (error := await _run("judge.evidence", "check-key", str(key))):

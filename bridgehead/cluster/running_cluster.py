@@ -64,9 +64,9 @@ class RunningCluster:
         return embedded.connect + embedded_chroot(self.settings) if embedded is not None else ""
 
     def zookeeper_problem(self, states: Iterable[dict[str, Any] | None]) -> str | None:
-        """Return in a sentence why ZooKeeper does not work; None: it does.
+        """Return one sentence that says why ZooKeeper does not work; None if it works.
 
-        `states` are those of the nodes: they report when ZooKeeper does not answer.
+        `states` are the statuses of the nodes, which say whether ZooKeeper answers them.
         """
         exits = self.zookeeper.exits() if self.zookeeper is not None else {}
         if exits:

@@ -2,8 +2,8 @@
 
 The first bounce gives every broker the release that supports Envelopes; brokers keep writing to
 ZooKeeper themselves. The second raises inter.broker.protocol.version; a restarted broker forwards.
-Brokers restart one at a time, the controller last; the next one restarts when all brokers know
-each other again. An interrupted upgrade can be repeated: completed steps are skipped.
+Brokers restart one at a time, the controller last. The next broker restarts when all brokers know
+each other again. After an interruption the upgrade can be run again: it skips completed steps.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def plan_bounces(status: Mapping[str, Any]) -> tuple[Bounce, ...]:
     """Return the remaining bounces for a cluster's `status`; empty when every broker forwards.
 
     Raises:
-        ClusterError: a broker is down already, or there is no controller.
+        ClusterError: a broker is down, or there is no controller.
     """
     states: dict[int, Mapping[str, Any]] = {}
     for broker in status["brokers"]:
@@ -91,8 +91,8 @@ def upgrade(client: Client, say: Callable[[str], None]) -> int:
             except ClusterError as failure:
                 raise ClusterError(
                     f"Bounce {bounce.number} stopped at broker {broker}: {failure} The other "
-                    f"brokers serve. Repair it, start it with `bridgehead node start {broker}`, "
-                    "and repeat `bridgehead upgrade`, which continues from there."
+                    f"brokers serve. Correct the cause, start the broker with `bridgehead node "
+                    f"start {broker}`, and run `bridgehead upgrade` again: it continues from there."
                 ) from failure
             restarts += 1
             say(

@@ -1,6 +1,7 @@
 """Generates credentials for ZooKeeper, if znodes get ACLs and the user gives no credentials.
 
-They are generated once and kept: existing znodes belong to them. Only the owner can read them.
+The credentials are generated once and kept, because existing znodes belong to them. Only the owner
+of the data directory can read the file.
 """
 
 from __future__ import annotations

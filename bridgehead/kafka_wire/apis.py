@@ -81,7 +81,7 @@ class ApiSpec:
     # KIP-590 §Protocol Bumps: the drafted dialect forwards only lower versions. These are exactly
     # the APIs for which a broker below the bridge release writes to ZooKeeper itself.
     forwarded_below: int | None = None
-    # From this version on, the controller mutation quota rejects; in older ones it only throttles.
+    # From this version on, the controller mutation quota rejects requests. Before, it throttles.
     strict_quota_from: int | None = None
     has_drafted_messages: bool = False
     min_version: int = 0

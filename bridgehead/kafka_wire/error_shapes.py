@@ -123,10 +123,10 @@ def per(
 
     Args:
         elements: the request's list, by its name or by a function of the request.
-        copied: fields that are copied from the request's element, separated by spaces; "a=b" where
-            the response calls it `a` and the request `b`. An element that is a name or a number is
-            copied to the one field.
-        into: the response's list, if it has another name than the request's.
+        copied: fields that are copied from the request's element, separated by spaces; "a=b" if
+            the field is `a` in the response and `b` in the request. An element that is a name or a
+            number is copied to the only field.
+        into: the response's list, if its name differs from that of the request's list.
         nested: the same for a list within each element.
         text: the error message.
         constants: fields of the response's element that differ from the schema's defaults.

@@ -13,7 +13,7 @@ Key = TypeVar("Key")
 _WORD: Final = 0xFFFFFFFF
 _LOAD: Final = 0.75
 _DEFAULT_CAPACITY: Final = 16
-# Beyond this many names the order is not reproduced: hashing costs time per character.
+# With more names the order is not reproduced: hashing costs time per character.
 NAMES_MAX: Final = 64
 
 

@@ -49,7 +49,7 @@ def decode_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def decode_compact_length(data: bytes, at: int) -> tuple[int, int]:
-    """Return the length that a varint stores plus one, and the offset of its end. Null is < 0."""
+    """Return a compact length, which is a varint minus one, and its end. Below 0 means null."""
     value, at = decode_varint(data, at)
     # 32-bit arithmetic wraps around.
     return (value - 1 if value > -_HALF else _HALF - 1), at

@@ -17,7 +17,7 @@ _LISTENERS_FROM_PROTOCOLS: Final = (1, 2)
 
 
 def check_request(api_key: int, version: int, request: Any) -> None:
-    """Raise WireError for a request that no Kafka client could send: close the connection."""
+    """Raise WireError for a request that no Kafka client can send; the connection is closed."""
     check = _CHECKS.get(api_key)
     if check is not None:
         check(request, version)

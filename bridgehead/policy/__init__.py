@@ -1,12 +1,12 @@
 """Interfaces for an operator's own topic policies: KIP-108, KIP-133 and KIP-201.
 
 Write a class, put its folder on PYTHONPATH, and set its dotted path in the brokers' properties:
-`topic.management.policy.class.name=my_company.policies.TopicRules`. The controller calls it for
-every admin write of a topic, whichever broker received the request; the leader of a partition calls
-it before it deletes records. A policy rejects a request by raising `PolicyViolationException`; the
-client gets its text, with error code 44.
+`topic.management.policy.class.name=my_company.policies.TopicRules`. The active controller calls the
+policy for every admin write of a topic, no matter which broker received the request. The leader of
+a partition calls it before records are deleted. A policy rejects a request by raising
+`PolicyViolationException`; the client gets the text of the exception, with error code 44.
 
-All values can be built by hand, to test a policy without a cluster.
+The argument types can be constructed directly, so a test of a policy needs no cluster.
 """
 
 from bridgehead.policy.alter_config import AlterConfigPolicy, ConfigResource

@@ -4,9 +4,9 @@
     bridgehead.policy.limits.partitions.max=12
     bridgehead.policy.limits.replication.factor.min=3
 
-Limits are optional. A topic that already exceeds a limit may be altered, but must not exceed it
-further. A limit of the cluster is checked for each new topic alone, together with the topics that
-existed before the request. So one request with several topics can exceed the limit.
+Limits are optional. A topic that already exceeds a limit may be altered, but must not exceed it by
+more. A limit on the cluster counts the topics that existed before the request, and each new topic
+by itself. So one request with several topics can exceed the limit.
 """
 
 from __future__ import annotations

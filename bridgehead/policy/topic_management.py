@@ -118,7 +118,8 @@ class DeleteTopicRequest(_Request):
 
 @dataclass(frozen=True, slots=True)
 class DeleteRecordsRequest(_Request):
-    """Deletion of records: partition -> the offset before which all are deleted.
+    """Deletion of records. For each partition the mapping has the offset before which all records
+    are deleted.
 
     If the client requested the high watermark (-1), the offset is that of the high watermark. The
     mapping has only the partitions that the receiving broker leads.
@@ -130,9 +131,10 @@ class DeleteRecordsRequest(_Request):
 class TopicManagementPolicy(Configurable, ABC):
     """Checks creation, alteration and deletion of topics, and the deletion of their records.
 
-    The controller calls it after Kafka's own checks, also in a dry run. For the deletion of
-    records, the leader of the partitions calls it. Several threads may call it if one call takes
-    long. A violation concerns one topic; the others of the request are checked separately.
+    The controller calls the policy after Kafka's own checks, also in a dry run. For the deletion of
+    records, the leader of the partitions calls it. If a call takes long, other threads may call the
+    policy at the same time. A violation affects one topic; the other topics of the request are
+    checked separately.
     """
 
     @abstractmethod

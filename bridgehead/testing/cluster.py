@@ -70,8 +70,8 @@ class BridgeheadCluster(StartStop):
         """Start the containers; return when every broker knows the active controller.
 
         Raises:
-            ClusterError: no engine answers, it lacks an image, or the brokers are not ready
-                within a minute.
+            ClusterError: no container engine answers, an image is missing, or the brokers are not
+                ready within a minute.
         """
         prepare(*self._images)
         self._network = Network().create()
@@ -145,7 +145,7 @@ class BridgeheadCluster(StartStop):
             raise ClusterError(f"No certificates were generated: {output.decode().strip()}")
 
     def _wait_for_zookeeper(self, zookeeper: DockerContainer) -> None:
-        """Wait for its health check: a node that starts before ZooKeeper serves would exit."""
+        """Wait for ZooKeeper's health check: a node that starts earlier would exit."""
         deadline = time.monotonic() + READY_WITHIN_S
         container = zookeeper.get_wrapped_container()
         while container.health != "healthy":

@@ -46,7 +46,7 @@ class BridgeheadContainer(DockerContainer):
         """Start the container; return when every broker serves and a controller is active.
 
         Raises:
-            ClusterError: no engine answers, or it lacks the image.
+            ClusterError: no container engine answers, or the image is missing.
         """
         prepare(self.image)
         self._first_port = _free_row(self._brokers)
@@ -83,7 +83,7 @@ class BridgeheadContainer(DockerContainer):
         return controller
 
     def wait_for_controller(self, *, other_than: int | None = None) -> int:
-        """Block until a controller is active that every running broker knows.
+        """Block until a controller is active and every running broker knows it.
 
         Raises:
             TimeoutError: there was none within a minute.

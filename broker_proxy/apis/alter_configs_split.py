@@ -1,11 +1,11 @@
 """AlterConfigs (33) and IncrementalAlterConfigs (44) on the receiving broker.
 
-The broker rejects malformed resources, changes its loggers, and checks BROKER configs that apply to
-it; it forwards the rest (docs/kafka/configs.md#checks-on-the-receiving-broker). As in Kafka, the
-values of BROKER configs are checked before the right to set them.
+The broker rejects malformed resources, changes the levels of its own loggers, and checks its own
+BROKER configs; it forwards the rest (docs/kafka/configs.md#checks-on-the-receiving-broker). As in
+Kafka, the values of BROKER configs are checked before the right to set them.
 
-Drafted: the request is wrapped whole, and the controller checks it (KIP-590 §Routing Request
-Security). Only loggers are changed here, because they are not in ZooKeeper.
+Drafted: the broker forwards the whole request, and the controller checks it (KIP-590 §Routing
+Request Security). The broker changes only its loggers, because they are not in ZooKeeper.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the config APIs of a broker need from the node."""
+"""The interfaces through which the config APIs of a broker use the node."""
 
 from __future__ import annotations
 

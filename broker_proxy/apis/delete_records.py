@@ -85,7 +85,7 @@ class DeleteRecords:
         offsets: Mapping[int, int],
         errors: Mapping[int, ErrorCode],
     ) -> ApiError | None:
-        """Ask the policy about partitions that pass all other checks."""
+        """Call the policy for the partitions that pass all other checks."""
         requested = {
             p: _LOG_END_OFFSET if offsets[p] == _HIGH_WATERMARK else offsets[p]
             for p, error in errors.items()

@@ -1,7 +1,8 @@
 """DescribeClientQuotas, key 48: answered by every broker from ZooKeeper (docs/kafka/quotas.md).
 
-A filter names entity types. An entity matches if each of these parts matches. For a strict filter
-it must have no other part. SCRAM credentials in the same znodes are not returned.
+A filter has at most one component for each entity type. An entity matches if it matches every
+component. If the filter is strict, the entity must have no other types. SCRAM credentials in the
+same znodes are not returned.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The APIs of group coordinators, for a broker that holds no group.
 
 See docs/kafka/records-and-groups.md#listgroups-and-describegroups. A group's coordinator leads its
-partition of `__consumer_offsets`. It answers as a coordinator that has never had a member of the
-group; every other broker answers NOT_COORDINATOR.
+partition of `__consumer_offsets`. It answers like a coordinator of a group that never had a member;
+every other broker answers NOT_COORDINATOR.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def load_builder(name: str, rules: str, properties: Mapping[str, str]) -> Princi
     """Return a new builder of class `name`; `properties` go to its `configure`.
 
     Raises:
-        SecurityConfigError: it cannot be found or instantiated, or has no `build`.
+        SecurityConfigError: the class cannot be found or instantiated, or has no `build`.
     """
     mapper = SslPrincipalMapper(rules)
     if name == DEFAULT_BUILDER:

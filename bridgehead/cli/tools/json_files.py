@@ -16,7 +16,7 @@ def parse_json(text: str) -> dict[str, Any]:
     """Return the object of a JSON text.
 
     Raises:
-        ToolError: it is none, or has another version than 1.
+        ToolError: the text is not a JSON object, or its version is not 1.
     """
     try:
         document = json.loads(text)

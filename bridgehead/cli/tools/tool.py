@@ -66,7 +66,7 @@ def optional(name: str, metavar: str, help: str) -> Option:
 
 
 class Options:
-    """The options of one command line. One that was not given is None or an empty list."""
+    """The options of one command line. An option that was not given is None or an empty list."""
 
     def __init__(self, values: Mapping[str, Any], arguments: Sequence[str] = ()) -> None:
         self._values = values
@@ -155,8 +155,9 @@ Run = Callable[["AdminClient", Options, Output], None]
 class Tool:
     """A command with the name of Kafka's tool, without `kafka-`.
 
-    `check` raises UsageFault. `run` raises AdminError and ToolError; `failure` is the line that
-    Kafka's tool prints then, with {error} or with {java}, which has the name of Kafka's exception.
+    `check` raises UsageFault. `run` raises AdminError and ToolError. `failure` is the line that
+    Kafka's tool prints after such an error. It contains {error}, or {java} for the error with the
+    name of Kafka's exception.
     """
 
     name: str

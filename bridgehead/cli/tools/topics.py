@@ -90,7 +90,8 @@ def parse_assignment(text: str) -> dict[int, list[int]]:
     """Parse `1:2,2:3`: the broker ids of partition 0, of partition 1, and so on.
 
     Raises:
-        ToolError: it is malformed, has a broker twice, or different replication factors.
+        ToolError: the text is malformed, names a broker twice for a partition, or gives partitions
+            different replication factors.
     """
     assignment: dict[int, list[int]] = {}
     for partition, ids in enumerate(text.split(",")):
@@ -200,7 +201,7 @@ def _existing(admin: AdminClient, options: Options) -> list[str]:
     """Return the names that --topic matches.
 
     Raises:
-        ToolError: there is none, and --if-exists is not given.
+        ToolError: no topic matches, and --if-exists is not given.
     """
     names = _names(admin, options)
     topic = options.text("topic")

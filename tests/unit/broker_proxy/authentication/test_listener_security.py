@@ -82,7 +82,7 @@ def test_a_listener_setting_overrides_the_common_one() -> None:
                 "sasl.enabled.mechanisms": "PLAIN",
                 "listener.name.sasl_plaintext.plain.sasl.jaas.config": PLAIN.rstrip(";"),
             },
-            "must read",
+            "must have a login module",
         ),
         (
             {
