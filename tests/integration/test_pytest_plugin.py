@@ -80,6 +80,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("suite")
     (folder / "test_readme.py").write_text(example("README.md", "## In pytest"))
     (folder / "test_page.py").write_text(example("docs/testing.md", "## pytest"))
+    (folder / "test_guide.py").write_text(example("docs/guides/ci.md", "## The test"))
     (folder / "test_the_order.py").write_text(ORDER)  # after README's test has killed a controller
     plugin = ("-p", "bridgehead.pytest_plugin", "-p", "no:cacheprovider")
     done = subprocess.run(
@@ -104,17 +105,18 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         "test_topics_are_created_after_a_failover",
         "test_alice_may_create_topics_with_short_names",
+        "test_topics_can_be_created_after_a_failover",
     ],
 )
 def test_documented_example_passes(outcomes: dict[str, str], name: str) -> None:
-    """The examples are in README.md and docs/testing.md."""
+    """The examples are in README.md, docs/testing.md and docs/guides/ci.md."""
     assert outcomes[name] == ""
 
 
 @pytest.mark.long
 def test_order_of_tests_does_not_matter(outcomes: dict[str, str]) -> None:
     """Every test checks that the damage by the previous test is repaired."""
-    assert len(outcomes) == 9
+    assert len(outcomes) == 10
     assert set(outcomes.values()) == {""}
 
 
