@@ -136,7 +136,7 @@ def test_each_test_that_runs_a_block_exists(test: str) -> None:
 
 def test_a_new_block_is_noticed() -> None:
     page = "## A\n```sh\nls\n```\n```python\n# used.py\n```\n```sh\npython used.py\n```\n"
-    assert [each.text for each in not_followed("docs/new.md", page)] != []
+    assert [each.text for each in not_followed("new.md", page)] != []
     assert list(not_followed("docs/upgrade.md", page)) == []
     unused = "```python\n# unused.py\n```\n```\nls\n```\n"
     assert len(list(not_followed("docs/upgrade.md", unused))) == 2
