@@ -15,28 +15,26 @@ from broker_proxy.apis.alter_replica_log_dirs import AlterReplicaLogDirs
 from broker_proxy.apis.api_versions import ApiVersions
 from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
 from broker_proxy.apis.cluster_view import ClusterView
+from broker_proxy.apis.consumer_groups import ConsumerGroupDescribe, ConsumerGroupHeartbeat
+from broker_proxy.apis.delete_groups import DeleteGroups
 from broker_proxy.apis.delete_records import DeleteRecords
 from broker_proxy.apis.describe_acls import DescribeAcls
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from broker_proxy.apis.describe_cluster import DescribeCluster
 from broker_proxy.apis.describe_configs import DescribeConfigs
 from broker_proxy.apis.describe_delegation_token import DescribeDelegationToken
+from broker_proxy.apis.describe_groups import DescribeGroups
 from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
 from broker_proxy.apis.describe_producers import DescribeProducers
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
 from broker_proxy.apis.envelope import Envelope
 from broker_proxy.apis.find_coordinator import FindCoordinator
-from broker_proxy.apis.groups import (
-    ConsumerGroupDescribe,
-    ConsumerGroupHeartbeat,
-    DeleteGroups,
-    DescribeGroups,
-    ListGroups,
-    OffsetDelete,
-)
+from broker_proxy.apis.group_ports import NoGroups, StoredGroups
 from broker_proxy.apis.list_acls import ListAcls
+from broker_proxy.apis.list_groups import ListGroups
 from broker_proxy.apis.list_offsets import ListOffsets
 from broker_proxy.apis.metadata import Metadata
+from broker_proxy.apis.offset_delete import OffsetDelete
 from broker_proxy.apis.offset_fetch import OffsetFetch
 from broker_proxy.apis.records_policy import RecordsPolicy
 from broker_proxy.apis.sasl import SaslAuthenticate, SaslHandshake
@@ -65,6 +63,7 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
     log_dirs = _log_dirs(parts)
     view = _cluster_view(config, cache, broker.state.cluster_id)
     coordinators = Coordinators(cache, config.broker_id)
+    groups: StoredGroups = NoGroups(coordinators)
     quirks = quirks_of(config.broker.originals)
     dumped = _dumped if DENIAL_DUMPS_REQUEST in quirks else None
     records_policy = None
@@ -91,13 +90,13 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         AlterReplicaLogDirs(log_dirs, authorize_for),
         DescribeLogDirs(log_dirs, cache, authorize_for),
         FindCoordinator(view, coordinators, auto_topics, authorize_for, request_timeout_s),
-        DescribeGroups(coordinators, authorize_for),
+        DescribeGroups(groups, authorize_for),
         DescribeAcls(authorization.acls, authorize_for, authorization.is_on, dumped),
         ListAcls(authorization.acls, authorize_for, authorization.is_on),
-        ListGroups(),
-        DeleteGroups(coordinators, authorize_for),
-        OffsetFetch(coordinators, authorize_for, quirks),
-        OffsetDelete(coordinators, authorize_for),
+        ListGroups(groups, authorize_for),
+        DeleteGroups(groups, authorize_for),
+        OffsetFetch(groups, coordinators, authorize_for, quirks),
+        OffsetDelete(groups, coordinators, authorize_for),
         ConsumerGroupDescribe(),
         ConsumerGroupHeartbeat(),
         DescribeProducers(config.broker_id, cache, authorize_for),

@@ -1,4 +1,4 @@
-"""OffsetFetch, key 9, versions 0 to 9: the committed offsets of groups. No group exists.
+"""OffsetFetch, key 9, versions 0 to 9: the committed offsets of groups.
 
 Answered by the coordinator of the group; other brokers answer NOT_COORDINATOR. A partition without
 a committed offset, existing or not, has offset -1 and no error. A topic without partitions is
@@ -9,12 +9,13 @@ Version notes:
        partition, or UNKNOWN_SERVER_ERROR when the group's name is not valid in a znode path.
     1: no error code for the whole group, so other brokers than the coordinator return no topics.
     2: an error code for the whole group; null topics request all committed offsets.
+    7: with `require_stable`, an offset that is being written gets UNSTABLE_OFFSET_COMMIT.
     8: many groups. 9: a member id, which is ignored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -32,23 +33,27 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest, NeverAnsweredError
+from broker_proxy.apis.group_ports import StoredGroups
 from broker_proxy.coordinators import Coordinators
+from cluster_model.authorization import Authorize
 from cluster_model.quirks import NO_QUIRKS, OFFSET_FETCH_NO_GROUPS_HANGS, Quirks
 from cluster_model.topic_names import has_valid_path
+from data_plane.groups.offsets import Fetched
 
-_NOTHING_COMMITTED: Final = -1
+_NOTHING: Final = -1
 _MANY_GROUPS_FROM: Final = 8
 _GROUP_ERROR_FROM: Final = 2
 
 RequestedTopics = Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None
-# A topic's name and the error of each of its partitions.
-TopicCodes = list[tuple[str, list[tuple[int, ErrorCode]]]]
+# A topic's name, and the result of each of its partitions.
+Topics = list[tuple[str, list[tuple[int, Fetched]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetch:
     """Answers OffsetFetch requests."""
 
+    groups: StoredGroups
     coordinators: Coordinators
     authorize_for: AuthorizeFor
     quirks: Quirks = NO_QUIRKS
@@ -62,65 +67,112 @@ class OffsetFetch:
             raise NeverAnsweredError
         groups = []
         for group in message.groups:
-            error, topics = self._look_up(request, group.group_id, group.topics)
+            error, topics = self._look_up(
+                request, group.group_id, group.topics, stable=message.require_stable
+            )
             rows = _rows(topics, OffsetFetchResponseTopics, OffsetFetchResponsePartitions)
             groups.append(OffsetFetchResponseGroup(group.group_id, rows, error))
         return OffsetFetchResponse(groups=groups)
 
     def _one_group(self, request: ClientRequest, message: OffsetFetchRequest) -> Any:
-        error, topics = self._look_up(request, message.group_id, message.topics)
+        error, topics = self._look_up(
+            request, message.group_id, message.topics, stable=message.require_stable
+        )
         rows = _rows(topics, OffsetFetchResponseTopic, OffsetFetchResponsePartition)
         return OffsetFetchResponse(error_code=error, topics=rows)
 
     def _look_up(
-        self, request: ClientRequest, group_id: str, requested: RequestedTopics
-    ) -> tuple[ErrorCode, TopicCodes]:
-        """Return the error of the group and of each partition."""
+        self, request: ClientRequest, group_id: str, requested: RequestedTopics, *, stable: bool
+    ) -> tuple[ErrorCode, Topics]:
+        """Return the error of the group, and the result of each partition."""
         version, authorize = request.header.api_version, self.authorize_for(request)
-        merged: dict[str, dict[int, None]] = {}
-        for topic in requested or ():
-            merged.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
-        wanted = [(name, list(partitions)) for name, partitions in merged.items()]
+        wanted = _merged(requested)
         if not authorize("DESCRIBE", "GROUP", group_id):
             refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
             if version >= _GROUP_ERROR_FROM:
                 return refused, []
-            return refused, [
-                (name, [(each, refused) for each in each_of]) for name, each_of in wanted
-            ]
-        if version and not self.coordinators.has_group(group_id):
-            return ErrorCode.NOT_COORDINATOR, []
-        topics: TopicCodes = []
-        for name, partitions in wanted:
-            if not partitions:
+            return refused, [(name, _failed(each, refused)) for name, each in wanted.items()]
+        if requested is None:
+            return self._all(group_id, authorize, stable=stable)
+        denied = {name for name in wanted if not authorize("DESCRIBE", "TOPIC", name)}
+        if not version:
+            return ErrorCode.NONE, self._in_zookeeper(group_id, wanted, denied)
+        keys = [
+            (name, index)
+            for name, indexes in wanted.items()
+            for index in indexes
+            if name not in denied
+        ]
+        error, found = self.groups.fetch(group_id, keys, stable=stable)
+        if error is not ErrorCode.NONE:
+            return error, []
+        return error, [
+            (
+                name,
+                _failed(indexes, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                if name in denied
+                else [(index, found[name, index]) for index in indexes],
+            )
+            for name, indexes in wanted.items()
+        ]
+
+    def _all(
+        self, group_id: str, authorize: Authorize, *, stable: bool
+    ) -> tuple[ErrorCode, Topics]:
+        """Return every committed offset of topics that the client may describe."""
+        error, found = self.groups.fetch(group_id, None, stable=stable)
+        by_topic: dict[str, list[tuple[int, Fetched]]] = {}
+        for (name, index), fetched in found.items():
+            by_topic.setdefault(name, []).append((index, fetched))
+        return error, [row for row in by_topic.items() if authorize("DESCRIBE", "TOPIC", row[0])]
+
+    def _in_zookeeper(
+        self, group_id: str, wanted: Mapping[str, Sequence[int]], denied: Collection[str]
+    ) -> Topics:
+        """Return the results of version 0: the offset is missing, or its path is invalid."""
+        invalid_path = not has_valid_path(group_id)
+        topics: Topics = []
+        for name, indexes in wanted.items():
+            if name in denied:
+                topics.append((name, _failed(indexes, ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
                 continue
-            if not authorize("DESCRIBE", "TOPIC", name):
-                denied = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                topics.append((name, [(each, denied) for each in partitions]))
-            elif version:
-                topics.append((name, [(each, ErrorCode.NONE) for each in partitions]))
-            else:
-                results = [(each, self._in_zookeeper(group_id, name, each)) for each in partitions]
-                topics.append((name, results))
-        return ErrorCode.NONE, topics
-
-    def _in_zookeeper(self, group_id: str, topic: str, partition: int) -> ErrorCode:
-        """Return the error of version 0: the offset is missing, or its path is invalid."""
-        if self.coordinators.has_partition(topic, partition) and not has_valid_path(group_id):
-            return ErrorCode.UNKNOWN_SERVER_ERROR
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            rows = []
+            for index in indexes:
+                error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if invalid_path and self.coordinators.has_partition(name, index):
+                    error = ErrorCode.UNKNOWN_SERVER_ERROR
+                rows.append((index, Fetched(None, error)))
+            topics.append((name, rows))
+        return topics
 
 
-def _rows(topics: TopicCodes, topic: type, partition: type) -> list[Any]:
+def _merged(requested: RequestedTopics) -> dict[str, list[int]]:
+    """Return each topic and partition once, in order; topics without partitions are omitted."""
+    merged: dict[str, dict[int, None]] = {}
+    for topic in requested or ():
+        merged.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    return {name: list(indexes) for name, indexes in merged.items() if indexes}
+
+
+def _failed(indexes: Iterable[int], error: ErrorCode) -> list[tuple[int, Fetched]]:
+    return [(index, Fetched(None, error)) for index in indexes]
+
+
+def _rows(topics: Topics, topic: type, partition: type) -> list[Any]:
     return [
-        topic(
-            name=name,
-            partitions=[
-                partition(
-                    partition_index=index, committed_offset=_NOTHING_COMMITTED, error_code=code
-                )
-                for index, code in partitions
-            ],
-        )
-        for name, partitions in topics
+        topic(name=name, partitions=[_row(partition, index, each) for index, each in results])
+        for name, results in topics
     ]
+
+
+def _row(partition: type, index: int, fetched: Fetched) -> Any:
+    committed = fetched.committed
+    if committed is None:
+        return partition(partition_index=index, committed_offset=_NOTHING, error_code=fetched.error)
+    return partition(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+        error_code=fetched.error,
+    )

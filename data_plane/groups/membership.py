@@ -99,6 +99,10 @@ class Unanswered:
     """The request gets no response: its member has sent another one, or was removed."""
 
 
+class RequestDroppedError(Exception):
+    """See Unanswered."""
+
+
 def validate_member(group: Group, member_id: str, instance_id: str | None) -> ErrorCode:
     """Return whether the request comes from a current member of the group."""
     if instance_id is not None:

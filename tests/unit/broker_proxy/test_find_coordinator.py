@@ -9,8 +9,9 @@ import pytest
 from bridgehead.kafka_wire.messages.describe_groups import DescribeGroupsRequest
 from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
 from broker_proxy.apis.base import ClientRequest
+from broker_proxy.apis.describe_groups import DescribeGroups
 from broker_proxy.apis.find_coordinator import FindCoordinator
-from broker_proxy.apis.groups import DescribeGroups
+from broker_proxy.apis.group_ports import NoGroups
 from broker_proxy.coordinators import partition_of
 from tests.unit.broker_proxy.authorizing import authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
@@ -134,6 +135,6 @@ async def test_describe_groups_without_describe_hides_the_coordinator() -> None:
     broker = CoordinatingBroker()
     broker.create(OFFSETS, (1,))
     request = DescribeGroupsRequest(groups=["hidden", "seen"])
-    api = DescribeGroups(broker.coordinators, authorize_every_client(may))
+    api = DescribeGroups(NoGroups(broker.coordinators), authorize_every_client(may))
     answer = await broker.call(api, 5, request)
     assert [group["errorCode"] for group in answer["groups"]] == [30, 0]

@@ -21,6 +21,7 @@ from bridgehead.kafka_wire.messages import (
 from broker_proxy.apis.alter_replica_log_dirs import AlterReplicaLogDirs
 from broker_proxy.apis.describe_log_dirs import DescribeLogDirs
 from broker_proxy.apis.describe_producers import DescribeProducers
+from broker_proxy.apis.group_ports import NoGroups
 from broker_proxy.apis.offset_fetch import OffsetFetch
 from broker_proxy.log_dirs import LogDirs
 from broker_proxy.routing import DIALECTS
@@ -73,10 +74,13 @@ def results_of(answer: dict[str, Any], version: int) -> tuple[int | None, dict[s
 async def test_offset_fetch_needs_describe_on_group_and_topic(version: int) -> None:
     broker = a_broker()
     request = offsets_of("h", "t", "hidden")
-    answer = await broker.call(OffsetFetch(broker.coordinators, no), version, request)
+    answer = await broker.call(
+        OffsetFetch(NoGroups(broker.coordinators), broker.coordinators, no), version, request
+    )
     denied = (30, {}) if version >= 2 else (None, {"t": {(-1, 30)}, "hidden": {(-1, 30)}})
     assert results_of(answer, version) == denied
     api = OffsetFetch(
+        NoGroups(broker.coordinators),
         broker.coordinators,
         authorize_every_client(lambda _operation, _type, name: name != "hidden"),
     )
@@ -86,7 +90,7 @@ async def test_offset_fetch_needs_describe_on_group_and_topic(version: int) -> N
 
 async def test_offset_fetch_v0_fails_for_a_group_without_a_valid_path() -> None:
     broker = a_broker()
-    api = OffsetFetch(broker.coordinators, yes)
+    api = OffsetFetch(NoGroups(broker.coordinators), broker.coordinators, yes)
     topics = [
         offset_fetch.OffsetFetchRequestTopic("t", [0, 7]),
         offset_fetch.OffsetFetchRequestTopic("u", []),
@@ -113,7 +117,9 @@ async def test_offset_fetch_omits_empty_topics_and_repeated_partitions(
             )
         ],
     )
-    answer = await broker.call(OffsetFetch(broker.coordinators, yes), version, request)
+    answer = await broker.call(
+        OffsetFetch(NoGroups(broker.coordinators), broker.coordinators, yes), version, request
+    )
     ((topic),) = (answer["groups"][0] if version >= 8 else answer)["topics"]
     assert topic["name"] == "u"
     assert [each["partitionIndex"] for each in topic["partitions"]] == [0, 1]

@@ -27,6 +27,7 @@ from bridgehead.kafka_wire.messages.offset_fetch import (
 from bridgehead.kafka_wire.messages.update_features import UpdateFeaturesResponse
 from broker_proxy.apis.base import NeverAnsweredError
 from broker_proxy.apis.describe_user_scram_credentials import DescribeUserScramCredentials
+from broker_proxy.apis.group_ports import NoGroups
 from broker_proxy.apis.offset_fetch import OffsetFetch
 from cluster_model import quirks
 from cluster_model.quirks import (
@@ -97,7 +98,9 @@ async def test_fetching_offsets_of_no_group_is_not_answered() -> None:
     """The quirk applies from version 8 on, which takes several groups."""
     broker = CoordinatingBroker()
     enabled = frozenset({OFFSET_FETCH_NO_GROUPS_HANGS})
-    with_quirk = OffsetFetch(broker.coordinators, authorize_every_client(True), enabled)
+    with_quirk = OffsetFetch(
+        NoGroups(broker.coordinators), broker.coordinators, authorize_every_client(True), enabled
+    )
     with pytest.raises(NeverAnsweredError):
         await with_quirk.handle(a_request(9, 8), OffsetFetchRequest(groups=[]))
     one = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g")])

@@ -1,0 +1,48 @@
+"""Checks of the partitions that OffsetCommit and OffsetDelete name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from broker_proxy.coordinators import Coordinators
+from cluster_model.authorization import Authorize
+from data_plane.groups.group import TopicPartition
+
+
+@dataclass(slots=True)
+class CheckedTopics:
+    """Partitions that exist and may be read; the errors of the others."""
+
+    valid: list[TopicPartition] = field(default_factory=list)
+    _rejected: dict[str, list[tuple[int, ErrorCode]]] = field(default_factory=dict)
+
+    def reject(self, topic: str, partitions: Iterable[int], error: ErrorCode) -> None:
+        """Note an error for partitions of one topic."""
+        self._rejected.setdefault(topic, []).extend((each, error) for each in partitions)
+
+    def merged(
+        self, errors: Mapping[TopicPartition, ErrorCode]
+    ) -> Sequence[tuple[str, list[tuple[int, ErrorCode]]]]:
+        """Return the errors by topic: rejected partitions first, as in Kafka."""
+        topics = {name: list(rows) for name, rows in self._rejected.items()}
+        for (name, partition), error in errors.items():
+            topics.setdefault(name, []).append((partition, error))
+        return list(topics.items())
+
+
+def check_topics(
+    wanted: Iterable[tuple[str, Sequence[int]]], authorize: Authorize, known: Coordinators
+) -> CheckedTopics:
+    """Check READ on each topic, then that each partition exists."""
+    checked = CheckedTopics()
+    for topic, partitions in wanted:
+        if not authorize("READ", "TOPIC", topic):
+            checked.reject(topic, partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            continue
+        missing = [each for each in partitions if not known.has_partition(topic, each)]
+        if missing:
+            checked.reject(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        checked.valid.extend((topic, each) for each in partitions if each not in missing)
+    return checked

@@ -1,0 +1,60 @@
+"""LeaveGroup, key 13, versions 0 to 5: members leave, or an administrator removes them.
+
+Version notes:
+    3: several members, each with an error of its own; static ones by their instance id (KIP-345).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from data_plane.groups.membership import Leaving
+
+_MANY_FROM: Final = 3
+
+
+class LetsMembersLeave(Protocol):
+    """See `GroupService.leave`."""
+
+    def leave(
+        self, group_id: str, members: Sequence[Leaving]
+    ) -> tuple[ErrorCode, list[tuple[Leaving, ErrorCode]]]:
+        """Return an error of the request or of each member."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroup:
+    """Answers LeaveGroup requests."""
+
+    groups: LetsMembersLeave
+    authorize_for: AuthorizeFor
+    api_key: ClassVar[ApiKey] = ApiKey.LEAVE_GROUP
+
+    async def handle(self, request: ClientRequest, message: LeaveGroupRequest) -> Any:
+        """Remove the members; the others rebalance."""
+        if not self.authorize_for(request)("READ", "GROUP", message.group_id):
+            raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        if request.header.api_version < _MANY_FROM:
+            leaving = [Leaving(message.member_id)]
+        else:
+            leaving = [Leaving(each.member_id, each.group_instance_id) for each in message.members]
+        error, left = self.groups.leave(message.group_id, leaving)
+        if request.header.api_version < _MANY_FROM:
+            first = next((each for _, each in left), ErrorCode.NONE)
+            return LeaveGroupResponse(error_code=error or first)
+        return LeaveGroupResponse(
+            error_code=error,
+            members=[
+                MemberResponse(each.member_id, each.instance_id, failure) for each, failure in left
+            ],
+        )

@@ -1,0 +1,46 @@
+"""ListGroups, key 16, versions 0 to 5: the groups that this broker coordinates.
+
+With DESCRIBE on the cluster all of them, otherwise those that the client may describe.
+
+Version notes:
+    4: states to list, in any case. 5: types to list; every group here is classic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from broker_proxy.apis.base import AuthorizeFor, ClientRequest
+from broker_proxy.apis.group_ports import StoredGroups
+from cluster_model.authorization import CLUSTER_NAME
+from data_plane.groups.coordinator import CLASSIC
+
+
+@dataclass(frozen=True, slots=True)
+class ListGroups:
+    """Answers ListGroups requests."""
+
+    groups: StoredGroups
+    authorize_for: AuthorizeFor
+    api_key: ClassVar[ApiKey] = ApiKey.LIST_GROUPS
+
+    async def handle(self, request: ClientRequest, message: ListGroupsRequest) -> Any:
+        """Return the groups that the client may see."""
+        error, groups = self.groups.list_groups(message.states_filter, message.types_filter)
+        if not groups:
+            return ListGroupsResponse(error_code=error)
+        authorize = self.authorize_for(request)
+        sees_all = authorize("DESCRIBE", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
+        listed = [
+            ListedGroup(each.group_id, each.protocol_type or "", each.state.value, CLASSIC)
+            for each in groups
+            if sees_all or authorize("DESCRIBE", "GROUP", each.group_id, log_if_denied=False)
+        ]
+        return ListGroupsResponse(error_code=error, groups=listed)
