@@ -61,6 +61,7 @@ ALWAYS: Final[Mapping[Route, Set[str]]] = {
 }
 # Errors of SASL authentication, the dispatcher and the policies. The API's own code does not name
 # them.
+_OF_COORDINATOR: Final = frozenset({"COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"})
 _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.SASL_HANDSHAKE: {"UNSUPPORTED_SASL_MECHANISM"},
     ApiKey.SASL_AUTHENTICATE: {"SASL_AUTHENTICATION_FAILED"},
@@ -70,6 +71,17 @@ _ERRORS_ELSEWHERE: Final[Mapping[int, Set[str]]] = {
     ApiKey.ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.INCREMENTAL_ALTER_CONFIGS: {"POLICY_VIOLATION"},
     ApiKey.ALTER_TOPICS: {"POLICY_VIOLATION"},
+    # The coordinator is behind an interface. Only with bridgehead.data.plane=true are there groups
+    # that are being loaded, or that are not empty.
+    ApiKey.LIST_GROUPS: {"COORDINATOR_LOAD_IN_PROGRESS"},
+    ApiKey.DESCRIBE_GROUPS: _OF_COORDINATOR,
+    ApiKey.DELETE_GROUPS: {*_OF_COORDINATOR, "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"},
+    ApiKey.OFFSET_FETCH: {*_OF_COORDINATOR, "UNSTABLE_OFFSET_COMMIT"},
+    ApiKey.OFFSET_DELETE: {
+        *_OF_COORDINATOR,
+        *("GROUP_ID_NOT_FOUND", "GROUP_SUBSCRIBED_TO_TOPIC"),
+        *("INVALID_GROUP_ID", "NON_EMPTY_GROUP"),
+    },
 }
 # Errors that the code names but never sends: FindCoordinator replaces them when it creates an
 # internal topic.

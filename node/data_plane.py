@@ -9,17 +9,25 @@ from typing import Final
 
 from broker_proxy.apis.base import AuthorizeFor, LocalApi
 from broker_proxy.apis.fetch import Fetch
+from broker_proxy.apis.heartbeat import Heartbeat
+from broker_proxy.apis.join_group import JoinGroup
+from broker_proxy.apis.leave_group import LeaveGroup
+from broker_proxy.apis.offset_commit import OffsetCommit
 from broker_proxy.apis.produce import Produce
+from broker_proxy.apis.sync_group import SyncGroup
+from broker_proxy.coordinators import Coordinators
 from broker_proxy.log_dirs import log_dirs_of
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ZooKeeperWatcher
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.topic_configs import TopicDefaults
+from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
 from data_plane.partitions import Partitions
 from data_plane.settings import SettingsCache
 from node.config import NodeConfig
 from node.current_state import BrokerConfigs
+from node.groups import build_groups
 from node.instruments import Instruments
 
 _log = logging.getLogger(__name__)
@@ -36,10 +44,12 @@ class DataPlane:
         settings: SettingsCache,
         directories: LogDirectories,
         partitions: Partitions,
+        groups: GroupService,
     ) -> None:
         self.settings = settings
         self.directories = directories
         self.partitions = partitions
+        self.groups = groups
         self._cache = cache
         self._checkpoint_s = (
             config.broker.long("replica.high.watermark.checkpoint.interval.ms") / 1000
@@ -56,6 +66,8 @@ class DataPlane:
         """
         await asyncio.get_running_loop().run_in_executor(None, self.directories.load)
         self._is_loaded = True
+        self.partitions.add_listener(self.groups)
+        self.groups.start()
         self.partitions.apply(self._cache.topics, None) if self._cache.zxid else None
         self._tasks = [
             asyncio.create_task(self._checkpoint()),
@@ -66,9 +78,13 @@ class DataPlane:
         """Give the replicas their roles after an update of the metadata cache."""
         if self._is_loaded:
             self.partitions.apply(self._cache.topics, self._cache.changed)
+            deleted = (self._cache.changed or frozenset()) - self._cache.topics.keys()
+            if deleted:
+                self.groups.topics_deleted(deleted)
 
     async def close(self) -> None:
         """Stop cleanly."""
+        await self.groups.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -139,7 +155,8 @@ def build_data_plane(
         paths = log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir"))
     directories = LogDirectories(paths, settings.of)
     partitions = Partitions(config.broker_id, directories, settings, instruments.clock.wall_ms)
-    return DataPlane(config, cache, settings, directories, partitions)
+    groups = build_groups(config, partitions, cache, instruments.clock)
+    return DataPlane(config, cache, settings, directories, partitions, groups)
 
 
 def build_data_plane_apis(
@@ -148,6 +165,7 @@ def build_data_plane_apis(
     """Return the APIs that need a data plane; none if this broker has none."""
     if plane is None:
         return ()
+    coordinators = Coordinators(cache, config.broker_id)
     return (
         Produce(cache, plane.partitions, authorize_for),
         Fetch(
@@ -156,4 +174,9 @@ def build_data_plane_apis(
             authorize_for,
             config.broker.int("fetch.max.bytes"),
         ),
+        JoinGroup(plane.groups, authorize_for),
+        SyncGroup(plane.groups, authorize_for),
+        Heartbeat(plane.groups, authorize_for),
+        LeaveGroup(plane.groups, authorize_for),
+        OffsetCommit(plane.groups, coordinators, authorize_for, plane.partitions.now_ms),
     )

@@ -63,7 +63,8 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
     log_dirs = _log_dirs(parts)
     view = _cluster_view(config, cache, broker.state.cluster_id)
     coordinators = Coordinators(cache, config.broker_id)
-    groups: StoredGroups = NoGroups(coordinators)
+    plane = broker.data_plane
+    groups: StoredGroups = NoGroups(coordinators) if plane is None else plane.groups
     quirks = quirks_of(config.broker.originals)
     dumped = _dumped if DENIAL_DUMPS_REQUEST in quirks else None
     records_policy = None

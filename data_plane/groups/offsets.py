@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -161,10 +161,11 @@ class Offsets:
         self._clean_up(group, removed)
         return ErrorCode.NONE
 
-    def remove_partitions(self, keys: Sequence[TopicPartition]) -> None:
-        """Forget the offsets of deleted partitions, in all groups."""
+    def remove_topics(self, topics: Collection[str]) -> None:
+        """Forget the offsets of deleted topics, in all groups."""
         for group in list(self._table.groups.values()):
-            removed = group.remove_offsets(keys)
+            known = {**group.offsets, **group.pending_offsets}
+            removed = group.remove_offsets(key for key in known if key[0] in topics)
             if removed:
                 self._clean_up(group, removed)
 

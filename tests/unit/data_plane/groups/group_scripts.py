@@ -174,7 +174,7 @@ class Script:
         return [f"{group}: {error.name}" for group, error in errors.items()]
 
     def delete_topic(self, _ticket, plain, _named):
-        self._core.offsets.remove_partitions([_key(word) for word in plain])
+        self._core.offsets.remove_topics(plain)
         return []
 
     def expire(self, _ticket, _plain, _named):
