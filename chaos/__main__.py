@@ -80,7 +80,7 @@ def _say(sentence: str) -> None:
 
 def _show(result: Result) -> None:
     print(
-        f"  {result.verdict}: {result.acknowledged} acknowledged, {result.open} open, "
+        f"  {result.verdict}: {result.acknowledged} acknowledged, {result.open} unknown, "
         f"{result.elections} elections, {result.seconds:.0f} s"
     )
     if result.verdict == "PASS":

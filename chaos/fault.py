@@ -1,7 +1,7 @@
 """A fault as a value, and the cluster as faults see it.
 
 A fault is an asynchronous context manager: it is injected on entering and healed on leaving.
-Faults know only `Target`, so that they do not depend on how a tier runs the cluster.
+Faults use only `Target`, so that they do not depend on how a tier runs the cluster.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Target(Protocol):
         """Close the controller's ZooKeeper session through another connection."""
 
     async def delete_znode(self, path: str) -> None:
-        """Delete a znode as an operator could."""
+        """Delete a znode, through a session of its own."""
 
     def recorded(self, action: str, target: int | str) -> AbstractContextManager[None]:
         """Record in the evidence that a fault is injected on entering and healed on leaving."""
@@ -107,4 +107,4 @@ class Fault:
     does: str  # one sentence
     inject: Callable[[Target], AbstractAsyncContextManager[None]]
     breaks_links: bool = False
-    """Whether the tier must put the cluster's connections under its control."""
+    """Whether the cluster's connections must go through proxies of the tier."""

@@ -11,7 +11,7 @@ from raw_client.asynchronous import ClusterClient
 
 
 class RecordedClient:
-    """Calls brokers through another client. Use each topic's name once for each API."""
+    """Calls brokers through another client. A topic's name may be used only once for each API."""
 
     def __init__(self, client: ClusterClient, history: ClientHistory) -> None:
         self._client = client

@@ -17,7 +17,7 @@ SCHEMA_VERSION: Final = 1
 
 @dataclass(slots=True, kw_only=True)
 class Result:
-    """One run. `wrong` are sentences: why it did not pass."""
+    """One run. `wrong` has sentences that say why it did not pass."""
 
     scenario: str
     seed: int
@@ -46,7 +46,7 @@ def decide(
     `judged` is the verdict of the judge and `violated` the properties that it found violated;
     `wrong` are the differences from the scenario's other expectations.
     """
-    if expects.violates:  # With a seeded bug the clients may notice it, too.
+    if expects.violates:  # The clients may notice the bug too, so `wrong` is not considered.
         return Verdict.PASS if set(expects.violates) <= set(violated) else Verdict.FAIL
     return Verdict.FAIL if wrong else judged
 

@@ -1,6 +1,6 @@
-"""A scenario as a value: who works, what breaks at which moment, and what must hold.
+"""A scenario as a value: its workload, its faults with their moments, and what must hold.
 
-Values only: a tier (`chaos.local`) runs them.
+There are only values here; a tier (`chaos.local`) runs them.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class AnotherController:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """Hold a fault until the clients had this many more successes."""
+    """Hold a fault until the clients have had this many further successes."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Do not hold: the fault is over when it is injected."""
+    """Do not hold the fault: heal it as soon as it is injected."""
 
 
 Hold = Sessions | AnotherController | Acknowledged | Once
@@ -61,7 +61,8 @@ class Step:
 
     fault: Fault
     after: int = 40
-    """Successes since the fault before it was healed; the seed adds up to a quarter."""
+    """The number of successes between the healing of the previous fault and this one. The seed adds
+    up to a quarter."""
     hold: Hold = field(default_factory=Once)
     times: int = 1
 
@@ -86,11 +87,11 @@ class Scenario:
     aim: str
     """What must hold, in one sentence."""
     bug: str
-    """The bug that would break it: issues of Kafka and others, or a seeded bug."""
+    """A bug that would violate the aim: issues of Kafka and other projects, or a seeded bug."""
     workload: Workload
     steps: tuple[Step, ...]
     expects: Expectation
     topology: Topology = field(default_factory=Topology)
     after: int = 40
-    """Successes that the clients need after the last fault."""
+    """The number of successes that the clients must have after the last fault."""
     tiers: tuple[str, ...] = (LOCAL,)

@@ -11,7 +11,7 @@ from bridgehead.cluster import ClientHistory
 
 
 class Load(Protocol):
-    """Clients at work."""
+    """Running clients."""
 
     @property
     def acknowledged(self) -> int:
@@ -21,10 +21,10 @@ class Load(Protocol):
         """Work until `stop` is called and all operations have ended."""
 
     def stop(self) -> None:
-        """Begin no other operation."""
+        """Start no further operation."""
 
     async def wrong(self) -> list[str]:
-        """Compare what every broker now describes with the clients' results, in sentences."""
+        """Return, in sentences, how the brokers' descriptions differ from the clients' results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The reply to a write of the controller is lost, with its connection."""
+"""ZooKeeper's reply to a write of the controller is lost, and the connection is closed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 LOSE_REPLY_OF_COMMIT = Fault(
     name="lose_reply_of_commit",
-    does="The reply to a write of the controller is lost, with its connection.",
+    does="ZooKeeper's reply to a write of the controller is lost, and the connection is closed.",
     inject=_inject,
     breaks_links=True,
 )

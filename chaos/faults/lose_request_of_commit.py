@@ -1,4 +1,4 @@
-"""A write of the controller to ZooKeeper is lost, with its connection."""
+"""A write of the controller to ZooKeeper is lost, and the connection is closed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def _inject(target: Target) -> AsyncIterator[None]:
 
 LOSE_REQUEST_OF_COMMIT = Fault(
     name="lose_request_of_commit",
-    does="A write of the controller to ZooKeeper is lost, with its connection.",
+    does="A write of the controller to ZooKeeper is lost, and the connection is closed.",
     inject=_inject,
     breaks_links=True,
 )

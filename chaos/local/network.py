@@ -1,8 +1,8 @@
-"""Proxies of ours between nodes, and between nodes and ZooKeeper.
+"""Our TCP proxies between nodes, and between nodes and ZooKeeper.
 
-Each broker reaches each member of ZooKeeper through a proxy of its own, and other brokers reach a
-broker's gRPC listener through another. A cut holds the bytes back, as lost packets do: when it
-heals, what was held arrives late, unless one of the ends has given the connection up.
+Each broker has a proxy for each member of ZooKeeper, and one through which the other brokers
+connect to its gRPC listener. A cut holds bytes back, as if packets were lost: after the cut they
+arrive late, unless one end has closed the connection.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Proxy:
         gate: asyncio.Event,
         is_request: bool,
     ) -> None:
-        """Pass bytes on until one end closes. Raises EOFError or OSError then."""
+        """Forward bytes until one end closes the connection; then raise EOFError or OSError."""
         while True:
             data = await self._read(reader, is_request)
             await gate.wait()

@@ -1,7 +1,10 @@
 """Runs one scenario on real processes, and judges it.
 
-Phases: start and work; for each fault wait for its moment, inject it, hold it, heal it; work on;
-stop the clients; compare; stop the cluster; judge the sealed evidence.
+1. Start the cluster and the clients.
+2. For each fault: wait for its moment, inject it, hold it, heal it.
+3. Let the clients work again, and stop them.
+4. Compare what the brokers describe with the clients' results.
+5. Stop the cluster, and judge the sealed evidence.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ _POLL_S: Final = 0.02
 
 
 class NoProgressError(Exception):
-    """The clients or the cluster did not get on. The text is one sentence."""
+    """The clients or the cluster made no progress. The text is one sentence."""
 
 
 async def run(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
@@ -146,7 +149,7 @@ class _Player:
         self.acknowledged = 0
 
     async def play(self, load: Load) -> list[str]:
-        """Return in sentences what the clients found wrong."""
+        """Inject all faults; return, in sentences, what the clients found wrong."""
         work = asyncio.create_task(load.run())
         try:
             for step in self._scenario.steps:
@@ -225,4 +228,4 @@ def _judge(scenario: Scenario, result: Result, folder: Path) -> None:
             if row.decides and row.verdict is not Verdict.PASS
         ]
         missing = sorted(set(expects.violates) - set(result.violated))
-        result.wrong += [f"{each} was not violated, as expected" for each in missing]
+        result.wrong += [f"{each} holds, but a violation was expected" for each in missing]

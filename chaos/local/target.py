@@ -1,4 +1,4 @@
-"""A cluster of real processes as faults see it."""
+"""A cluster of real processes as a target of faults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LocalEnsemble:
         """See chaos.fault.Ensemble."""
         client = ClusterClient(self._cluster.data_dir)
         while (await asyncio.to_thread(client.status))["zookeeper_problem"] is None:
-            await asyncio.sleep(_POLL_S)  # until its end is seen
+            await asyncio.sleep(_POLL_S)  # until the supervisor has seen it end
         await asyncio.to_thread(client.start_zookeeper)
 
     async def erase(self, member: int) -> None:

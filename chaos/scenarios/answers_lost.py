@@ -1,4 +1,4 @@
-"""Requests whose Envelopes were executed and not answered act once."""
+"""Requests are executed once, even if the replies to their Envelopes are lost."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 ANSWERS_LOST = Scenario(
     name="answers_lost",
-    aim="Requests whose Envelopes were executed and not answered act once.",
-    bug="KIP-590's resend without an identity: a second effect",
+    aim="Requests are executed once, even if the replies to their Envelopes are lost.",
+    bug="a resend that has no identity, as KIP-590 describes it, has a second effect",
     workload=TOPICS,
     steps=(Step(fault=LOSE_REPLIES_OF_CONTROLLER, hold=Sessions(5)),),
     expects=Expectation(elections=(0, 0)),

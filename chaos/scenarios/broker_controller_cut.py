@@ -1,4 +1,4 @@
-"""Brokers that cannot reach the controller go on when they can; there is no election."""
+"""Brokers cut off from the controller forward again after the cut, without an election."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 BROKER_CONTROLLER_CUT = Scenario(
     name="broker_controller_cut",
-    aim="Brokers that cannot reach the controller go on when they can; there is no election.",
-    bug="NOT_CONTROLLER to a client; requests that act twice after the cut",
+    aim="Brokers cut off from the controller forward again after the cut, without an election.",
+    bug="a client gets NOT_CONTROLLER; a request is executed twice after the cut",
     workload=TOPICS,
     steps=(Step(fault=CUT_CONTROLLER_FROM_PEERS, hold=Sessions(5)),),
     expects=Expectation(elections=(0, 0)),

@@ -1,4 +1,4 @@
-"""Requests in flight at a killed broker act once or not at all."""
+"""Requests in flight at a killed broker are executed once or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 BROKER_KILLED = Scenario(
     name="broker_killed",
-    aim="Requests in flight at a killed broker act once or not at all.",
+    aim="Requests in flight at a killed broker are executed once or not at all.",
     bug="an effect without a recorded outcome: D3",
     workload=TOPICS,
     steps=(Step(fault=KILL_BROKER, hold=Acknowledged(20), times=3),),

@@ -1,4 +1,4 @@
-"""A broker that has lost ZooKeeper past its session registers again and catches up."""
+"""A broker cut off from ZooKeeper beyond its session registers again and catches up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 BROKER_ZOOKEEPER_CUT = Scenario(
     name="broker_zookeeper_cut",
-    aim="A broker that has lost ZooKeeper past its session registers again and catches up.",
+    aim="A broker cut off from ZooKeeper beyond its session registers again and catches up.",
     bug="KAFKA-5473",
     workload=TOPICS,
     steps=(Step(fault=CUT_BROKER_FROM_ZOOKEEPER, hold=Sessions(3)),),

@@ -1,4 +1,4 @@
-"""Without the fence the judge finds the writes of the paused controller."""
+"""With the fence switched off, the judge finds the writes of the paused controller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.many_topics import MANY_TOPICS
 
 CANARY = Scenario(
     name="canary",
-    aim="Without the fence the judge finds the writes of the paused controller.",
+    aim="With the fence switched off, the judge finds the writes of the paused controller.",
     bug="the seeded bugs fence_off and retry_across_sessions",
     workload=MANY_TOPICS,
     topology=Topology(seeded_bugs=("fence_off", "retry_across_sessions")),

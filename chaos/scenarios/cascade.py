@@ -1,4 +1,4 @@
-"""Faults of processes, links and ZooKeeper one after another leave a cluster that works."""
+"""The cluster works after a series of faults of processes, links and ZooKeeper."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from chaos.workloads.topics import TOPICS
 
 CASCADE = Scenario(
     name="cascade",
-    aim="Faults of processes, links and ZooKeeper one after another leave a cluster that works.",
-    bug="what no single fault shows",
+    aim="The cluster works after a series of faults of processes, links and ZooKeeper.",
+    bug="errors that no single fault shows",
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),
     steps=(

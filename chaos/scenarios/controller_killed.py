@@ -1,4 +1,4 @@
-"""Every write API survives three kills of the controller; each request acts once."""
+"""Requests of every write API are executed once, although controllers are killed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.every_write_api import EVERY_WRITE_API
 
 CONTROLLER_KILLED = Scenario(
     name="controller_killed",
-    aim="Every write API survives three kills of the controller; each request acts once.",
-    bug="answers before the commit; a resend that acts twice",
+    aim="Requests of every write API are executed once, although controllers are killed.",
+    bug="a response before the commit; a resend that is executed twice",
     workload=EVERY_WRITE_API,
     steps=(Step(fault=KILL_CONTROLLER, after=60, times=3),),
     expects=Expectation(elections=(3, 3)),

@@ -1,4 +1,4 @@
-"""A pause of about the session timeout ends with one controller, the old or a new one."""
+"""After a pause of about the session timeout, exactly one controller is active."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 CONTROLLER_PAUSE_AT_THE_EDGE = Scenario(
     name="controller_pause_at_the_edge",
-    aim="A pause of about the session timeout ends with one controller, the old or a new one.",
-    bug="two controllers that both answer: W1, W7",
+    aim="After a pause of about the session timeout, exactly one controller is active.",
+    bug="two active controllers: W1, K7",
     workload=TOPICS,
     steps=(Step(fault=PAUSE_CONTROLLER, hold=Sessions(1.1), times=3),),
     expects=Expectation(elections=(0, 3)),

@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 CONTROLLER_PAUSE_PAST_SESSION = Scenario(
     name="controller_pause_past_session",
     aim="A controller that was paused past its session writes nothing when it resumes.",
-    bug="KAFKA-6082, KAFKA-1096: a superseded controller goes on writing to ZooKeeper",
+    bug="KAFKA-6082, KAFKA-1096: a superseded controller continues to write to ZooKeeper",
     workload=TOPICS,
     steps=(Step(fault=PAUSE_CONTROLLER, hold=AnotherController()),),
     expects=Expectation(elections=(1, 1)),

@@ -1,4 +1,4 @@
-"""A pause shorter than the session causes no election and no open result."""
+"""A pause shorter than the session causes no election and no unknown outcome."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 CONTROLLER_PAUSE_WITHIN_SESSION = Scenario(
     name="controller_pause_within_session",
-    aim="A pause shorter than the session causes no election and no open result.",
-    bug="false failovers: a controller that resigns although its session lives",
+    aim="A pause shorter than the session causes no election and no unknown outcome.",
+    bug="false failovers: a controller resigns although its session is alive",
     workload=TOPICS,
     steps=(Step(fault=PAUSE_CONTROLLER, hold=Sessions(0.4)),),
     expects=Expectation(elections=(0, 0), open_max=0),

@@ -1,4 +1,4 @@
-"""The judge names the session that deletes /controller, and the controller resigns."""
+"""If another session deletes /controller, the controller resigns and the judge reports it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 CONTROLLER_ZNODE_DELETED = Scenario(
     name="controller_znode_deleted",
-    aim="The judge names the session that deletes /controller, and the controller resigns.",
-    bug="KAFKA-2729: a write behind the controller's back",
+    aim="If another session deletes /controller, the controller resigns and the judge reports it.",
+    bug="KAFKA-2729: another process writes to ZooKeeper",
     workload=TOPICS,
     steps=(Step(fault=DELETE_CONTROLLER_ZNODE, hold=Acknowledged(8)),),
     expects=Expectation(elections=(1, 2), violates=("W5",)),

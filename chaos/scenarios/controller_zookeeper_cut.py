@@ -1,4 +1,4 @@
-"""A controller that has lost ZooKeeper gives no definite answer, and another takes over."""
+"""A controller cut off from ZooKeeper sends no definite response; another is elected."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 CONTROLLER_ZOOKEEPER_CUT = Scenario(
     name="controller_zookeeper_cut",
-    aim="A controller that has lost ZooKeeper gives no definite answer, and another takes over.",
-    bug="a lease that is not checked: W3",
+    aim="A controller cut off from ZooKeeper sends no definite response; another is elected.",
+    bug="the lease is not checked: W3",
     workload=TOPICS,
     steps=(Step(fault=CUT_CONTROLLER_FROM_ZOOKEEPER, hold=Sessions(3)),),
     expects=Expectation(elections=(1, 2)),

@@ -1,4 +1,4 @@
-"""ZooKeeper's members restart one after another, each as the leader."""
+"""No write is lost when ZooKeeper's leader is killed three times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 ENSEMBLE_ROLLING_RESTART = Scenario(
     name="ensemble_rolling_restart",
-    aim="ZooKeeper's members restart one after another, each as the leader.",
+    aim="No write is lost when ZooKeeper's leader is killed three times.",
     bug="sessions that do not move to another member",
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),

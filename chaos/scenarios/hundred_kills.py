@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 HUNDRED_KILLS = Scenario(
     name="hundred_kills",
     aim="A hundred kills of the controller lose no acknowledged write and repeat none.",
-    bug="whatever happens once in fifty failovers",
+    bug="errors that occur in one of fifty failovers",
     workload=TOPICS,
     steps=(Step(fault=KILL_CONTROLLER, hold=AnotherController(), times=100),),
     expects=Expectation(elections=(100, None)),

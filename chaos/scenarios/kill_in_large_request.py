@@ -1,4 +1,4 @@
-"""Requests for 250 topics survive the kill of the controller, each topic once."""
+"""A request for 250 topics creates each topic once, although the controller is killed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.large_requests import LARGE_REQUESTS
 
 KILL_IN_LARGE_REQUEST = Scenario(
     name="kill_in_large_request",
-    aim="Requests for 250 topics survive the kill of the controller, each topic once.",
+    aim="A request for 250 topics creates each topic once, although the controller is killed.",
     bug="topics without configs, and TOPIC_ALREADY_EXISTS for a client's own topic",
     workload=LARGE_REQUESTS,
     steps=(Step(fault=KILL_CONTROLLER, after=4, hold=AnotherController()),),

@@ -1,4 +1,4 @@
-"""A controller that is stopped under load hands over before its session would time out."""
+"""When a controller is stopped, the next one is elected before the session timeout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 POLITE_STOP = Scenario(
     name="polite_stop",
-    aim="A controller that is stopped under load hands over before its session would time out.",
+    aim="When a controller is stopped, the next one is elected before the session timeout.",
     bug="KAFKA-1663, KAFKA-9189",
     workload=TOPICS,
     steps=(Step(fault=STOP_CONTROLLER, hold=AnotherController()),),

@@ -1,4 +1,4 @@
-"""Without a fault there is no election, no open result and no violation."""
+"""Without a fault there is no election, no unknown outcome and no violation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from chaos.workloads.topics import TOPICS
 
 QUIET_SEA = Scenario(
     name="quiet_sea",
-    aim="Without a fault there is no election, no open result and no violation.",
-    bug="false alarms of the judge, and elections without a cause",
+    aim="Without a fault there is no election, no unknown outcome and no violation.",
+    bug="false alarms of the judge; unnecessary elections",
     workload=TOPICS,
     steps=(),
     after=1000,

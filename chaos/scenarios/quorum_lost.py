@@ -1,4 +1,4 @@
-"""Without a quorum nothing is acknowledged; afterwards the clients go on."""
+"""Without a quorum nothing is acknowledged; when it is back, requests succeed again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 QUORUM_LOST = Scenario(
     name="quorum_lost",
-    aim="Without a quorum nothing is acknowledged; afterwards the clients go on.",
+    aim="Without a quorum nothing is acknowledged; when it is back, requests succeed again.",
     bug="an acknowledgement without a commit: D1",
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),

@@ -1,4 +1,4 @@
-"""A write whose reply was lost is answered with its real result, ten times out of ten."""
+"""If ZooKeeper's reply to a write is lost, the client still gets the actual result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 REPLY_OF_COMMIT_LOST = Scenario(
     name="reply_of_commit_lost",
-    aim="A write whose reply was lost is answered with its real result, ten times out of ten.",
+    aim="If ZooKeeper's reply to a write is lost, the client still gets the actual result.",
     bug="TOPIC_ALREADY_EXISTS for a client's own topic; CURATOR-268, BookKeeper 1967",
     workload=TOPICS,
     steps=(Step(fault=LOSE_REPLY_OF_COMMIT, after=8, hold=Acknowledged(8), times=10),),

@@ -1,4 +1,4 @@
-"""A write that never reached ZooKeeper is sent again and acts once."""
+"""A write that is lost on its way to ZooKeeper is sent again and executed once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 REQUEST_OF_COMMIT_LOST = Scenario(
     name="request_of_commit_lost",
-    aim="A write that never reached ZooKeeper is sent again and acts once.",
+    aim="A write that is lost on its way to ZooKeeper is sent again and executed once.",
     bug="a definite error for a write that is resent; a second effect",
     workload=TOPICS,
     steps=(Step(fault=LOSE_REQUEST_OF_COMMIT, after=8, hold=Acknowledged(8), times=10),),

@@ -1,4 +1,4 @@
-"""Envelopes that did not arrive have no effect until they are resent."""
+"""Envelopes that are lost or late are resent, and each request is executed once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 REQUESTS_LOST = Scenario(
     name="requests_lost",
-    aim="Envelopes that did not arrive have no effect until they are resent.",
-    bug="a late Envelope that acts beside its resend",
+    aim="Envelopes that are lost or late are resent, and each request is executed once.",
+    bug="a late Envelope and its resend are both executed",
     workload=TOPICS,
     steps=(Step(fault=LOSE_REQUESTS_TO_CONTROLLER, hold=Sessions(5)),),
     expects=Expectation(elections=(0, 0)),

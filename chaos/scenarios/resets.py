@@ -1,4 +1,4 @@
-"""Connections to the controller that are reset ten times lose and repeat nothing."""
+"""No request is lost or repeated when connections to the controller are reset."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 RESETS = Scenario(
     name="resets",
-    aim="Connections to the controller that are reset ten times lose and repeat nothing.",
-    bug="a resend that acts twice",
+    aim="No request is lost or repeated when connections to the controller are reset.",
+    bug="a resend that is executed twice",
     workload=TOPICS,
     steps=(Step(fault=RESET_PEERS_OF_CONTROLLER, after=8, hold=Acknowledged(8), times=10),),
     expects=Expectation(elections=(0, 0), open_max=0),

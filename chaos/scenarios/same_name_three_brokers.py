@@ -1,4 +1,4 @@
-"""Of three clients that create one topic at three brokers one succeeds, also in a failover."""
+"""If three clients create one topic at three brokers, exactly one succeeds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.one_topic import ONE_TOPIC
 
 SAME_NAME_THREE_BROKERS = Scenario(
     name="same_name_three_brokers",
-    aim="Of three clients that create one topic at three brokers one succeeds, also in a failover.",
-    bug="KAFKA-7082: configs of the client that was rejected",
+    aim="If three clients create one topic at three brokers, exactly one succeeds.",
+    bug="KAFKA-7082: the topic has the configs of a rejected client",
     workload=ONE_TOPIC,
     steps=(Step(fault=KILL_CONTROLLER, hold=AnotherController()),),
     expects=Expectation(elections=(1, 1)),

@@ -1,4 +1,4 @@
-"""Five sessions that end one after another leave one controller and all writes."""
+"""After five expired sessions, one controller is active and no write is lost."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 SESSIONS_FLAP = Scenario(
     name="sessions_flap",
-    aim="Five sessions that end one after another leave one controller and all writes.",
-    bug="KAFKA-4229: a node that does not stand for election again",
+    aim="After five expired sessions, one controller is active and no write is lost.",
+    bug="KAFKA-4229: a node does not take part in elections again",
     workload=TOPICS,
     steps=(Step(fault=EXPIRE_CONTROLLER, after=8, times=5),),
     expects=Expectation(elections=(5, 10)),

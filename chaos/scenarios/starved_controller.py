@@ -1,4 +1,4 @@
-"""A controller that is stopped again and again for a moment stays the controller."""
+"""A controller that is paused briefly, twenty times, stays the active controller."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 STARVED_CONTROLLER = Scenario(
     name="starved_controller",
-    aim="A controller that is stopped again and again for a moment stays the controller.",
-    bug="elections without a cause; HANG",
+    aim="A controller that is paused briefly, twenty times, stays the active controller.",
+    bug="unnecessary elections; a hang",
     workload=TOPICS,
     steps=(Step(fault=PAUSE_CONTROLLER, after=8, hold=Sessions(0.1), times=20),),
     expects=Expectation(elections=(0, 0), open_max=0),

@@ -1,4 +1,4 @@
-"""Deletions that the second controller acknowledged stay when the first is elected again."""
+"""Deletions acknowledged by the second controller are kept when the first is elected again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chaos.workloads.topics import TOPICS
 
 THERE_AND_BACK = Scenario(
     name="there_and_back",
-    aim="Deletions that the second controller acknowledged stay when the first is elected again.",
+    aim="Deletions acknowledged by the second controller are kept when the first is elected again.",
     bug="KAFKA-5310, KAFKA-2300, KAFKA-12315: state of an earlier term is used again",
     workload=TOPICS,
     steps=(

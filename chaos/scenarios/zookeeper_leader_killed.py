@@ -1,4 +1,4 @@
-"""The loss of ZooKeeper's leader loses no write and causes no election of a controller."""
+"""When ZooKeeper's leader is killed, no write is lost and at most one election follows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chaos.workloads.topics import TOPICS
 
 ZOOKEEPER_LEADER_KILLED = Scenario(
     name="zookeeper_leader_killed",
-    aim="The loss of ZooKeeper's leader loses no write and causes no election of a controller.",
+    aim="When ZooKeeper's leader is killed, no write is lost and at most one election follows.",
     bug="KAFKA-4442; writes that are acknowledged before the quorum has them",
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),

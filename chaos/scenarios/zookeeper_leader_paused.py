@@ -1,4 +1,4 @@
-"""A paused leader of ZooKeeper that returns has lost its tail, and no acknowledged write."""
+"""A paused leader of ZooKeeper that returns drops uncommitted writes and no other."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chaos.workloads.topics import TOPICS
 
 ZOOKEEPER_LEADER_PAUSED = Scenario(
     name="zookeeper_leader_paused",
-    aim="A paused leader of ZooKeeper that returns has lost its tail, and no acknowledged write.",
-    bug="one member's log taken for the truth",
+    aim="A paused leader of ZooKeeper that returns drops uncommitted writes and no other.",
+    bug="the judge trusts the log of one member",
     workload=TOPICS,
     topology=Topology(zookeeper_members=3),
     steps=(Step(fault=PAUSE_ZOOKEEPER_LEADER, hold=Acknowledged(20)),),

@@ -23,7 +23,7 @@ _TOPIC: Final = 2
 
 
 class OneTopic:
-    """The load. Each client asks for its own `retention.ms`, which tells who has created it."""
+    """The load. Each client sets another `retention.ms`, which shows whose topic was created."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -46,7 +46,7 @@ class OneTopic:
                 codes = await asyncio.gather(
                     *(self._create(client, at, name) for at, client in clients.items())
                 )
-                if _NONE in codes:  # What the others were told is no result of the creation.
+                if _NONE in codes:  # One client succeeded; the errors of the others do not count.
                     operation.completed({name: _NONE})
             self._judge(name, codes)
         for client in clients.values():

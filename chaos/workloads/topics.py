@@ -21,7 +21,7 @@ _CLIENTS: Final = 8
 _AGREED_WITHIN_S: Final = 60.0
 _RETRY_S: Final = 0.05
 _NONE: Final = 0
-# UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, NOT_CONTROLLER leave the outcome open.
+# The outcome is unknown after UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT and NOT_CONTROLLER.
 _OPEN: Final = frozenset({-1, 7, 41})
 
 
@@ -31,7 +31,7 @@ def addresses(place: Place, listener: str | None = None) -> dict[int, str]:
 
 
 class Topics:
-    """The load. `topics_each` topics are created by one request."""
+    """The load. Each request creates `topics_each` topics."""
 
     def __init__(self, place: Place, *, clients: int = _CLIENTS, topics_each: int = 1) -> None:
         self._place = place
@@ -80,7 +80,7 @@ class Topics:
             else:
                 answer = await client.call(broker, key, 6, deletion(names))
                 codes = {each.name: each.error_code for each in answer.responses}
-        except (OSError, EOFError):  # The broker is gone, and the outcome is open.
+        except (OSError, EOFError):  # The broker is gone, and the outcome is unknown.
             await asyncio.sleep(_RETRY_S)
         for name, code in codes.items():
             self._note(name, code, creates=creates)
