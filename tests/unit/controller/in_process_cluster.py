@@ -97,7 +97,7 @@ class _Receiver:
 class InProcessCluster:
     """Broker 1 is the active controller. `properties` are those of every broker.
 
-    Without `forwards` the others answer NOT_CONTROLLER, except for what they write themselves.
+    Without `forwards`, the others answer NOT_CONTROLLER to writes outside WRITTEN_BY_BROKERS.
     """
 
     def __init__(self, properties: str, *, forwards: bool = True) -> None:
@@ -194,7 +194,7 @@ class InProcessCluster:
         return split.merge(request, message, local, forwarded)
 
     def _write(self, request: ClientRequest, message: Any) -> Any:
-        """Decide, apply the records, finish what the controller does later, and respond."""
+        """Decide, apply the records, complete deletions and reassignments, and respond."""
         key, version, client = request.header.api_key, request.header.api_version, request.client
         self._now_ms += 100
         context = a_context(

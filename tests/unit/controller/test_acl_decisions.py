@@ -69,10 +69,13 @@ def test_create_acls_writes_each_pattern_once_in_request_order() -> None:
     assert [decided.records for decided in again.elements] == [(), ()]
 
 
-def test_create_acls_fails_a_pattern_with_an_invalid_acl_and_all_for_a_filters_pattern_type() -> (
+def test_create_acls_rejects_a_pattern_with_an_invalid_acl_and_a_request_with_a_filters_type() -> (
     None
 ):
-    """A principal without a type and an impossible znode name are invalid. 1 and 2 are ANY and MATCH."""
+    """A principal without a type and an impossible znode name are invalid.
+
+    ANY (1) and MATCH (2) are pattern types of filters. One of them fails the whole request.
+    """
     rows = ("orders", "User:alice"), ("orders", "alice"), ("a\nb", "User:x"), ("fine", "User:x")
     response, image, _ = executed(CreateAcls(True), creating(*rows), MetadataImage())
     assert [each.error_code for each in response.results] == [-1, -1, -1, 0]

@@ -58,7 +58,7 @@ def request(isr: tuple[int, ...], **fields: int) -> AlterPartitionRequest:
 def answer(
     wanted: AlterPartitionRequest, before: MetadataImage, version: int = 3
 ) -> tuple[Decision, AlterPartitionTopicDataPartitionData]:
-    """Decide, commit, respond."""
+    """Return the decision and, after its records are applied, the row of the response."""
     decision = API.decide(context(version), wanted, before, {})
     records = [record for each in decision.elements for record in each.records]
     outcomes = {each.element: each.outcome for each in decision.elements}
@@ -102,7 +102,7 @@ def test_wrong_proposal_is_rejected(fields: dict[str, int], error: ErrorCode) ->
 
 
 @pytest.mark.parametrize("isr", [(2, 3), (1, 1), (1, 4), ()])
-def test_isr_needs_leader_and_replicas(isr: tuple[int, ...]) -> None:
+def test_an_isr_contains_the_leader_and_distinct_replicas_only(isr: tuple[int, ...]) -> None:
     _, row = answer(request(isr), image())
     assert row.error_code == ErrorCode.INVALID_REQUEST
 
@@ -129,7 +129,7 @@ def test_stale_broker_is_rejected(fields: dict[str, int]) -> None:
     assert decision.elements[0].outcome.error is ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_client_needs_cluster_action_and_a_broker_has_it() -> None:
+def test_a_client_needs_cluster_action_and_a_broker_always_has_it() -> None:
     denied = context(allowed=False)
     decision = API.decide(denied, request((1, 2, 3)), image(), {})
     assert decision.elements[0].outcome.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -184,7 +184,7 @@ async def test_without_replies_from_zookeeper_the_response_is_not_controller() -
 
 
 class Decides:
-    """An API with a given decision; without elements it raises."""
+    """An API with a given decision. If it has no elements, `decide` raises."""
 
     api_key: ClassVar[ApiKey] = ApiKey.INCREMENTAL_ALTER_CONFIGS
 
@@ -211,7 +211,7 @@ def configured(name: str, value: str) -> Record:
 async def test_a_conflict_is_attributed_to_the_right_element(
     culprit: int,
 ) -> None:
-    """Its index in the multi counts from the znode of the outcomes."""
+    """The creation of the outcomes precedes the operations of the elements in the multi."""
     term = Term()
     term.store.znodes[f"/config/brokers/{culprit}"] = b"external"
     quiet = [ConfigRecord(ConfigResource("brokers", f"{n}"), {}, notify=False) for n in range(3)]

@@ -1,4 +1,4 @@
-"""Direct writes of a broker below the bridge release lose no update of others."""
+"""Direct writes of a broker below the bridge release do not overwrite concurrent changes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def test_a_direct_write_keeps_a_concurrent_change() -> None:
     assert session.configs == {"log.cleaner.threads": "2", "num.io.threads": "9"}
 
 
-async def test_the_multi_of_a_direct_write_carries_its_outcome() -> None:
+async def test_the_multi_of_a_direct_write_contains_its_outcome() -> None:
     session = Znodes()
     await writer(session).write(altering("log.cleaner.threads", "2"))
     ((entry,),) = [each["outcomes"] for each in session.outcomes]

@@ -105,8 +105,10 @@ def test_leaders_of_a_deleted_topic_are_never_reached(waits: Waits) -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
-def test_everything_is_unfinished_without_a_timeout(waits: Waits, timeout_ms: int) -> None:
-    """Kafka answers REQUEST_TIMED_OUT even if the conditions are met."""
+def test_every_element_is_unfinished_if_the_timeout_is_not_positive(
+    waits: Waits, timeout_ms: int
+) -> None:
+    """As Kafka, which then answers REQUEST_TIMED_OUT even if the conditions are met."""
     waiting, image = ImageWaits(), led(cluster("a"), "a", 0, 1)
     request = waits(timeout_ms=timeout_ms)
     assert waiting.add(request, {"a": "a"}, image)

@@ -33,7 +33,7 @@ def ended(sequence: int, of: tuple[int, str] = ME, element: str = "a") -> Reques
 
 
 def index_of(*commits: RequestOutcomes) -> OutcomeIndex:
-    """One commit for each, numbered from 1."""
+    """Return an index with one commit for each argument, numbered from 1."""
     index = OutcomeIndex()
     for number, outcomes in enumerate(commits, start=1):
         index.add(number, [outcomes])

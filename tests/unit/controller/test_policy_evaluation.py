@@ -139,7 +139,7 @@ async def test_a_limit_holds_over_concurrent_requests() -> None:
     assert len(term.loop.image.topics) == 3
 
 
-async def test_topics_are_checked_in_sequence_on_the_cluster_before_the_request() -> None:
+async def test_topics_are_checked_in_sequence_against_the_cluster_before_the_request() -> None:
     """KIP-108's order, and KIP-201's ClusterState "before the request takes effect"."""
     seen: list[tuple[str, str, set[str]]] = []
     policies = RecordingPolicies()

@@ -81,7 +81,7 @@ def test_create_topics_checks_assignments_in_kafkas_order_and_then_for_usability
     """)
 
 
-def test_create_topics_returns_the_topic_id_beside_a_timeout() -> None:
+def test_create_topics_returns_the_topic_id_even_with_a_timeout() -> None:
     check("""
     > create t timeout=0 late response
     t: NONE

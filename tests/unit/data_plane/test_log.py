@@ -15,7 +15,7 @@ from tests.unit.data_plane.logs import NOW, TOPIC_ID, batch, directories
 
 
 def values(log: PartitionLog, offset: int = 0, size: int = 10**9) -> list[bytes | None]:
-    """Return the values from a batch on."""
+    """Return the values of all records from the batch of `offset` on."""
     data = log.read(offset, size, log.end_offset)
     return [record.value for _, records in decode_batches(data) for record in records]
 
@@ -28,7 +28,7 @@ def filled(folder: Path, count: int, **configs: object) -> PartitionLog:
     return log
 
 
-def test_an_unused_log_has_nothing_on_disk(tmp_path: Path) -> None:
+def test_a_log_without_records_has_no_folder(tmp_path: Path) -> None:
     log = filled(tmp_path, 0)
     assert log.read(0, 100, 0) == b""
     assert not log.folder.exists()
@@ -44,7 +44,9 @@ def test_reads_begin_at_the_batch_of_the_offset(tmp_path: Path) -> None:
         assert header.base_offset <= offset <= header.last_offset
 
 
-def test_reads_stop_at_the_high_watermark_and_reject_offsets_outside(tmp_path: Path) -> None:
+def test_reads_stop_at_the_high_watermark_and_reject_offsets_outside_the_log(
+    tmp_path: Path,
+) -> None:
     log = filled(tmp_path, 5)
     headers = [header for header, _ in decode_batches(log.read(0, 10**6, 6))]
     assert [header.last_offset for header in headers] == [1, 3, 5]
@@ -68,7 +70,7 @@ def test_a_torn_end_is_cut_off_after_a_kill(tmp_path: Path, cut: int) -> None:
     assert values(again, 96) == [b"a48", b"b48", b"new"]
 
 
-def test_damage_in_the_middle_ends_the_log_there(tmp_path: Path) -> None:
+def test_recovery_truncates_the_log_at_a_damaged_batch(tmp_path: Path) -> None:
     log = filled(tmp_path, 50, segment_bytes=1500)
     damaged = log.segments[2]
     with damaged.path.open("r+b") as file:
@@ -79,7 +81,7 @@ def test_damage_in_the_middle_ends_the_log_there(tmp_path: Path) -> None:
     assert not any(int(each.stem) > damaged.base_offset for each in tmp_path.glob("*/*.log"))
 
 
-def test_a_clean_stop_keeps_everything(tmp_path: Path) -> None:
+def test_a_clean_stop_keeps_offsets_epochs_and_producers(tmp_path: Path) -> None:
     before = directories(tmp_path, segment_bytes=1500)
     log = before.get_or_create("topic", 0, TOPIC_ID)
     for number in range(50):
@@ -128,13 +130,15 @@ def test_old_segments_are_deleted_by_time(tmp_path: Path) -> None:
     assert log.append(batch(b"new"), 3, NOW).base_offset == 40
 
 
-def test_an_empty_log_keeps_its_end_after_a_restart(tmp_path: Path) -> None:
+def test_a_log_without_its_expired_records_keeps_its_end_offset_after_a_restart(
+    tmp_path: Path,
+) -> None:
     log = filled(tmp_path, 20, retention_ms=1)
     log.delete_old_segments(NOW + 61_000, high_watermark=40)
     assert directories(tmp_path).logs["topic", 0].end_offset == 40
 
 
-def test_the_offset_of_a_time_is_that_of_the_first_record_at_or_after_it(tmp_path: Path) -> None:
+def test_a_time_lookup_returns_the_first_record_at_or_after_the_time(tmp_path: Path) -> None:
     log = directories(tmp_path, segment_bytes=1500, index_interval_bytes=100).get_or_create(
         "topic", 0, TOPIC_ID
     )
@@ -169,7 +173,7 @@ def test_a_batch_sent_again_is_stored_once(tmp_path: Path) -> None:
         ((5, 2, 1), ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
     ],
 )
-def test_a_gap_or_an_old_epoch_of_a_producer_is_rejected_after_a_kill(
+def test_a_sequence_gap_or_an_old_producer_epoch_is_rejected_after_a_kill(
     tmp_path: Path, producer: tuple[int, int, int], error: ErrorCode
 ) -> None:
     log = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
@@ -196,7 +200,7 @@ def test_the_end_of_an_epoch_is_the_start_of_the_next() -> None:
     assert [epochs.epoch_of(offset) for offset in (0, 9, 10, 30, 98)] == [2, 2, 5, 6, 6]
 
 
-def test_only_a_limited_number_of_files_is_open(tmp_path: Path) -> None:
+def test_the_number_of_open_files_is_limited(tmp_path: Path) -> None:
     files = OpenFiles(limit=3)
     opened = {files.descriptor(tmp_path / str(number)) for number in range(20)}
     assert len(opened) <= 4

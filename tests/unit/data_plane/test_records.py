@@ -116,7 +116,7 @@ def test_timestamps_outside_the_topics_limits_are_rejected_one_by_one() -> None:
     assert [each.batch_index for each in refused.value.records] == [1, 2]
 
 
-def test_a_batch_above_the_limit_is_too_large() -> None:
+def test_a_batch_larger_than_the_limit_is_rejected() -> None:
     data = encode_batch(RECORDS)
     assert refusal(data, Rules("topic-0", len(data) - 1)) is ErrorCode.MESSAGE_TOO_LARGE
     assert len(validated(data, Rules("topic-0", len(data)))) == 3
@@ -185,7 +185,7 @@ def test_old_consumers_get_an_error_for_zstd() -> None:
         assert refused.value.error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
-def test_a_version_of_produce_permits_what_kafka_permits() -> None:
+def test_each_version_of_produce_accepts_the_formats_and_codecs_that_kafka_accepts() -> None:
     batch = encode_batch(RECORDS)
     zstd = encode_batch(RECORDS, codec=Codec.ZSTD)
     old = encode_message_set([Record(0, NOW, b"k", b"v")], 1, Codec.NONE)
@@ -203,7 +203,7 @@ def test_a_version_of_produce_permits_what_kafka_permits() -> None:
         assert refused.value.error is error
 
 
-def test_an_lz4_header_checksum_over_the_magic_is_corrected() -> None:
+def test_a_wrong_header_checksum_of_an_lz4_frame_is_corrected() -> None:
     frame = compress(Codec.LZ4, b"content" * 10)
     end = 14 if frame[4] & 8 else 6
     wrong = frame[:end] + bytes([frame[end] ^ 0xFF]) + frame[end + 1 :]
@@ -212,7 +212,7 @@ def test_an_lz4_header_checksum_over_the_magic_is_corrected() -> None:
     assert decompress(Codec.LZ4, with_correct_lz4_checksum(wrong)) == b"content" * 10
 
 
-def test_random_bytes_are_rejected_and_never_crash() -> None:
+def test_random_bytes_raise_only_api_errors() -> None:
     batch = encode_batch(RECORDS, codec=Codec.GZIP)
     for _ in range(300):
         for data in (os.urandom(200), batch[:61] + os.urandom(100), os.urandom(21) + batch[21:]):

@@ -190,7 +190,7 @@ def test_transactions_that_only_a_deposed_leader_logged_are_dropped() -> None:
     assert (merged.denied, merged.gaps) == (2, ())
 
 
-def test_minority_proposal_is_a_gap_if_no_member_denies_it() -> None:
+def test_minority_proposal_is_a_gap_if_no_other_log_contradicts_it() -> None:
     """No other log goes past the proposal, so it may have been committed."""
     merged = merge([_member(A + 1, A + 2), _member(A + 1), _member(A + 1)], first_zxid=0)
     assert [t.zxid for t in merged.transactions] == [A + 1]

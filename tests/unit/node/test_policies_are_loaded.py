@@ -214,7 +214,7 @@ async def test_policy_is_closed_once() -> None:
     assert Recorder.closed == before + 1
 
 
-def test_both_older_policies_are_closed_when_the_first_fails() -> None:
+def test_the_second_older_policy_is_closed_even_if_closing_the_first_fails() -> None:
 
     class Fails(Recorder):
         def close(self) -> None:

@@ -482,7 +482,7 @@ def test_validate_only_is_in_the_request(world: World) -> None:
     assert [each.validate_only for each in requests] == [True, False]
 
 
-def test_a_topic_has_counts_or_assignments(world: World) -> None:
+def test_a_new_topic_is_sent_with_counts_or_assignments(world: World) -> None:
     requests = recorded(world, CREATE, answering())
     counted = NewTopicWithReplication("a", 3, 2, {"retention.ms": "5"})
     assigned = topics.NewTopicWithReplicaAssignments("b", {0: [2, 1], 1: [3, 1]})

@@ -144,7 +144,9 @@ def test_a_shipped_request_of_a_flexible_version_is_a_drafted_one(version: int) 
 
 
 @pytest.mark.parametrize("version", [0, 1, 5, 6])
-def test_other_responses_of_delete_topics_are_as_shipped(version: int) -> None:
+def test_versions_of_delete_topics_that_the_kips_do_not_change_are_encoded_as_shipped(
+    version: int,
+) -> None:
     response = DeleteTopicsResponse(responses=[DeletableTopicResult(name="t", error_message="no")])
     shipped, drafted = (encode_response(20, version, response, d) for d in ("shipped", "drafted"))
     assert shipped == drafted
