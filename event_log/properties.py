@@ -218,7 +218,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="K1",
         name="metrics_equal_events",
-        statement="every counter that a node reports equals the number of its events",
+        statement="every counter that a node reports equals the number of events that it counts",
         witnesses=("events",),
         row="counters in metrics_snapshot events",
         key="<node>/<boot>/<seq>/<counter>",

@@ -35,7 +35,7 @@ _DISK_SHARE_MAX: Final = 0.9
 
 
 class DataPlane:
-    """The replicas of one broker and their upkeep."""
+    """The replicas of one broker and their maintenance."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class DataPlane:
         ]
 
     def metadata_changed(self) -> None:
-        """Give the replicas their roles after an update of the metadata cache."""
+        """Make replicas leaders or followers, after an update of the metadata cache."""
         if self._is_loaded:
             self.partitions.apply(self._cache.topics, self._cache.changed)
             deleted = (self._cache.changed or frozenset()) - self._cache.topics.keys()

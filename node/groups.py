@@ -37,7 +37,7 @@ class OffsetsTopic:
         return self._partitions.get(GROUP_METADATA_TOPIC, partition).log.start_offset
 
     def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
-        """See OffsetsLog. All records count, even those that not all replicas have yet."""
+        """See OffsetsLog. Reads to the end of the log, beyond the high watermark."""
         return self._partitions.read(
             GROUP_METADATA_TOPIC, partition, offset, max_bytes, up_to=Limit.LOG_END
         )
@@ -46,7 +46,7 @@ class OffsetsTopic:
 def build_groups(
     config: NodeConfig, partitions: Partitions, cache: MetadataCache, clock: Clock
 ) -> GroupService:
-    """Return the coordinator; `start` begins its work."""
+    """Return the coordinator, which `start` starts."""
     broker = config.broker
 
     def partition_of_group(group_id: str) -> int:
