@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.records import Replicas
 from data_plane.log.partition_log import AppendInfo, PartitionLog
+from data_plane.replication.isr import LeaderIsr
 
 ALL: Final = -1  # acks of all in-sync replicas
 _ANY_EPOCH: Final = -1
@@ -43,6 +44,23 @@ class PartitionView(Protocol):
         """The in-sync replicas."""
 
 
+class IsrPort(Protocol):
+    """What a leader needs to keep its in-sync replicas."""
+
+    @property
+    def lag_max_ms(self) -> int:
+        """replica.lag.time.max.ms."""
+
+    def now_ms(self) -> int:
+        """Return the monotonic time."""
+
+    def is_live(self, broker_id: int) -> bool:
+        """Return whether a broker is registered, according to this broker's metadata."""
+
+    def propose(self, partition: Partition, isr: Replicas) -> None:
+        """Propose an ISR to the controller."""
+
+
 class Committed(NamedTuple):
     """An offset that must be below the high watermark, and the future that reports it."""
 
@@ -53,7 +71,9 @@ class Committed(NamedTuple):
 class Partition:
     """This broker's replica of one partition."""
 
-    def __init__(self, broker_id: int, log: PartitionLog, high_watermark: int) -> None:
+    def __init__(
+        self, broker_id: int, log: PartitionLog, high_watermark: int, isrs: IsrPort
+    ) -> None:
         self.broker_id = broker_id
         self.log = log
         self.topic, self.number = log.name
@@ -61,10 +81,10 @@ class Partition:
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.replicas: Replicas = ()
-        self.isr: Replicas = ()
+        self.isr_state: LeaderIsr | None = None  # None: this broker does not lead
+        self._isr: Replicas = ()
+        self._isrs = isrs
         self.high_watermark = min(max(high_watermark, log.start_offset), log.end_offset)
-        # The log end offsets that followers reported by fetching, while this broker leads.
-        self.follower_ends: dict[int, int] = {}
         self._committed: list[Committed] = []
         self._watchers: dict[Callable[[], None], None] = {}  # in the order of registration
 
@@ -75,6 +95,11 @@ class Partition:
     def is_leader(self) -> bool:
         """True while this broker is the leader."""
         return self.leader == self.broker_id
+
+    @property
+    def isr(self) -> Replicas:
+        """The in-sync replicas that the controller has committed, as far as this broker knows."""
+        return self._isr if self.isr_state is None else self.isr_state.isr
 
     # --- Role ----------------------------------------------------------------------------
 
@@ -88,13 +113,24 @@ class Partition:
         changed = (view.leader, view.leader_epoch) != (self.leader, self.leader_epoch)
         self.leader, self.leader_epoch = view.leader, view.leader_epoch
         self.partition_epoch = view.partition_epoch
-        self.replicas, self.isr = view.replicas, view.isr
-        if changed:
-            self.follower_ends.clear()
-            if self.is_leader:
-                self.log.assign_epoch(self.leader_epoch)
-            else:
-                self._release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.replicas, self._isr = view.replicas, view.isr
+        if not changed:
+            if self.isr_state is not None:
+                self.isr_state.metadata_changed(view.replicas, view.isr, view.partition_epoch)
+        elif self.is_leader:
+            self.log.assign_epoch(self.leader_epoch)
+            self.isr_state = LeaderIsr.elected(
+                self.broker_id,
+                view.replicas,
+                view.isr,
+                leader_epoch=view.leader_epoch,
+                partition_epoch=view.partition_epoch,
+                end_offset=self.log.end_offset,
+                now_ms=self._isrs.now_ms(),
+            )
+        else:
+            self.isr_state = None
+            self._release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.advance_high_watermark()
         if changed:
             self.notify()
@@ -135,7 +171,7 @@ class Partition:
             raise ApiError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"The size of the current ISR Set({isr}) is insufficient to satisfy the min.isr "
-                f"requirement of {self._min_insync_replicas} for partition {self}",
+                f"requirement of {self.min_insync_replicas} for partition {self}",
             )
         info = self.log.append(records, self.leader_epoch, now_ms)
         self.advance_high_watermark()
@@ -143,13 +179,14 @@ class Partition:
         return info
 
     @property
-    def _min_insync_replicas(self) -> int:
+    def min_insync_replicas(self) -> int:
+        """The topic's min.insync.replicas."""
         return self.log.settings().number("min.insync.replicas")
 
     @property
     def has_enough_replicas(self) -> bool:
         """Whether the in-sync replicas satisfy min.insync.replicas."""
-        return len(self.isr) >= self._min_insync_replicas
+        return len(self.isr) >= self.min_insync_replicas
 
     def committed(self, last_offset: int) -> asyncio.Future[ErrorCode]:
         """Return a future with the error of a produce request with acks=all.
@@ -182,19 +219,43 @@ class Partition:
     # --- The high watermark --------------------------------------------------------------
 
     def follower_fetched(self, broker_id: int, offset: int) -> None:
-        """Record that a follower has everything before `offset`."""
-        self.follower_ends[broker_id] = offset
+        """Record that a follower has everything before `offset`; it may join the ISR."""
+        state = self.isr_state
+        if state is None or not state.fetched(
+            broker_id, offset, self.log.end_offset, self._isrs.now_ms()
+        ):
+            return
+        grown = state.expanded(broker_id, self.high_watermark)
+        if grown is not None and self._isrs.is_live(broker_id):
+            self._isrs.propose(self, grown)
         self.advance_high_watermark()
 
-    def advance_high_watermark(self) -> None:
-        """Move the leader's high watermark forward if all in-sync replicas have more."""
-        if not self.is_leader:
+    def check_lag(self) -> None:
+        """Propose an ISR without the followers that lag."""
+        if self.isr_state is None:
             return
-        ends = (
-            self.log.end_offset if each == self.broker_id else self.follower_ends.get(each, -1)
-            for each in self.isr
+        isrs = self._isrs
+        shrunk = self.isr_state.shrunk(self.log.end_offset, isrs.now_ms(), isrs.lag_max_ms)
+        if shrunk is not None:
+            isrs.propose(self, shrunk)
+
+    def isr_changed(self) -> None:
+        """The controller has decided about this leader's ISR."""
+        self.advance_high_watermark()
+        self.notify()
+
+    def advance_high_watermark(self) -> None:
+        """Move the leader's high watermark forward if all in-sync replicas have more.
+
+        As in Kafka from 3.7 on, it stands still below min.insync.replicas.
+        """
+        state = self.isr_state
+        if state is None or not self.has_enough_replicas:
+            return
+        isrs = self._isrs
+        lowest = state.high_watermark(
+            self.log.end_offset, isrs.now_ms(), isrs.lag_max_ms, isrs.is_live
         )
-        lowest = min(ends, default=-1)
         if lowest > self.high_watermark:
             self.set_high_watermark(lowest)
 
@@ -204,6 +265,38 @@ class Partition:
         for each in self._committed:
             if each.offset < self.high_watermark and not each.done.done():
                 each.done.set_result(self._committed_error)
+        self.notify()
+
+    # --- Following -----------------------------------------------------------------------
+
+    def append_as_follower(
+        self, records: bytes, high_watermark: int, log_start_offset: int, now_ms: int
+    ) -> None:
+        """Append what the leader sent, and learn its high watermark and the start of its log.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE or KAFKA_STORAGE_ERROR.
+        """
+        if records:
+            self.log.append_as_follower(records, now_ms)
+        mark = min(high_watermark, self.log.end_offset)
+        if mark > self.high_watermark:
+            self.set_high_watermark(mark)
+        if log_start_offset > self.log.start_offset:
+            self.log.advance_start(log_start_offset)
+        if records:
+            self.notify()
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove the records from `offset` on, which the leader does not have."""
+        self.log.truncate_to(offset)
+        self.high_watermark = min(self.high_watermark, self.log.end_offset)
+        self.notify()
+
+    def restart_at(self, offset: int) -> None:
+        """Begin the log again where the leader's begins: this replica is too far behind."""
+        self.log.start_at(offset)
+        self.high_watermark = offset
         self.notify()
 
     # --- Waiting -------------------------------------------------------------------------
@@ -224,5 +317,6 @@ class Partition:
     def stop(self) -> None:
         """End the role: the replica is deleted or the broker stops."""
         self.leader = _NO_LEADER
+        self.isr_state = None
         self._release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.notify()

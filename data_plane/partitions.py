@@ -12,7 +12,7 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.topic_names import INTERNAL_TOPICS
 from data_plane.log.checkpoints import LogName
 from data_plane.log.log_directories import LogDirectories
-from data_plane.partition import ALL, Partition, PartitionView
+from data_plane.partition import ALL, IsrPort, Partition, PartitionView
 from data_plane.records.batch import split_batches
 from data_plane.settings import SettingsCache
 
@@ -65,11 +65,13 @@ class Partitions:
         directories: LogDirectories,
         settings: SettingsCache,
         now_ms: Callable[[], int],
+        isrs: IsrPort,
     ) -> None:
         self.broker_id = broker_id
         self.directories = directories
         self.settings = settings
         self.now_ms = now_ms
+        self._isrs = isrs
         self.by_name: dict[LogName, Partition] = {}
         self._known: Callable[[str, int], bool] = lambda _topic, _number: False
         self._listeners: list[Listener] = []
@@ -118,7 +120,7 @@ class Partitions:
         if partition is None:
             log = self.directories.get_or_create(*name, topic_id)
             mark = self.directories.high_watermarks.get(name, 0)
-            partition = self.by_name[name] = Partition(self.broker_id, log, mark)
+            partition = self.by_name[name] = Partition(self.broker_id, log, mark, self._isrs)
         led = partition.is_leader
         if not partition.apply(view):
             return

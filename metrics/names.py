@@ -269,6 +269,41 @@ EVENT_QUEUE: Final = Metric(
     "Requests waiting for this controller's decision",
 )
 
+
+def _replica_manager(name: str, kind: Kind, help: str) -> Metric:
+    exposed = f"kafka_server_replicamanager_{name.lower()}"
+    exposed = f"{exposed.removesuffix('persec')}_total" if kind is Kind.COUNTER else exposed
+    return Metric(exposed, f"kafka.server:type=ReplicaManager,name={name}", kind, help)
+
+
+# Exposed with bridgehead.data.plane=true.
+PARTITIONS: Final = _replica_manager("PartitionCount", Kind.GAUGE, "Replicas on this broker")
+LEADERS: Final = _replica_manager("LeaderCount", Kind.GAUGE, "Partitions that this broker leads")
+UNDER_REPLICATED: Final = _replica_manager(
+    "UnderReplicatedPartitions",
+    Kind.GAUGE,
+    "Partitions that this broker leads and whose ISR lacks a replica",
+)
+UNDER_MIN_ISR: Final = _replica_manager(
+    "UnderMinIsrPartitionCount",
+    Kind.GAUGE,
+    "Partitions that this broker leads and whose ISR is below min.insync.replicas",
+)
+AT_MIN_ISR: Final = _replica_manager(
+    "AtMinIsrPartitionCount",
+    Kind.GAUGE,
+    "Partitions that this broker leads and whose ISR is exactly min.insync.replicas",
+)
+ISR_EXPANDS: Final = _replica_manager(
+    "IsrExpandsPerSec", Kind.COUNTER, "Times that a replica joined an ISR that this broker leads"
+)
+ISR_SHRINKS: Final = _replica_manager(
+    "IsrShrinksPerSec", Kind.COUNTER, "Times that replicas left an ISR that this broker leads"
+)
+FAILED_ISR_UPDATES: Final = _replica_manager(
+    "FailedIsrUpdatesPerSec", Kind.COUNTER, "ISR changes that the controller rejected"
+)
+
 METRICS: Final = (
     CLIENTS_FORWARDING,
     CLIENTS_FORWARDING_RATE,
@@ -303,4 +338,12 @@ METRICS: Final = (
     ZOOKEEPER_CONNECTED,
     ZOOKEEPER_LATENCY,
     EVENT_QUEUE,
+    PARTITIONS,
+    LEADERS,
+    UNDER_REPLICATED,
+    UNDER_MIN_ISR,
+    AT_MIN_ISR,
+    ISR_EXPANDS,
+    ISR_SHRINKS,
+    FAILED_ISR_UPDATES,
 )

@@ -35,6 +35,7 @@ _LOGIN_COUNTERS: Final = (
     names.FAILED_RENEWALS,
     names.EXPIRED_SESSIONS,
 )
+_ISR_COUNTERS: Final = (names.ISR_EXPANDS, names.ISR_SHRINKS, names.FAILED_ISR_UPDATES)
 
 
 class NodeMetrics(Collector):
@@ -62,6 +63,7 @@ class NodeMetrics(Collector):
         self._not_controller_count = 0
         self._forwarding_failure_count = 0
         self._login_counts: Counter[Metric] = Counter()
+        self._isr_counts: Counter[Metric] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._times: dict[str, Quantiles] = {}
         self._queue_times = Quantiles()
@@ -147,6 +149,18 @@ class NodeMetrics(Collector):
         """A session expired and its connection was closed."""
         self._login_counts[names.EXPIRED_SESSIONS] += 1
 
+    def isr_expanded(self) -> None:
+        """A replica joined an ISR that this broker leads."""
+        self._isr_counts[names.ISR_EXPANDS] += 1
+
+    def isr_shrunk(self) -> None:
+        """Replicas left an ISR that this broker leads."""
+        self._isr_counts[names.ISR_SHRINKS] += 1
+
+    def isr_update_failed(self) -> None:
+        """The controller rejected a change of an ISR."""
+        self._isr_counts[names.FAILED_ISR_UPDATES] += 1
+
     def request_completed(self, api: str, version: int, elapsed_ms: float) -> None:
         """A request was answered."""
         self._requests[api, version] += 1
@@ -171,6 +185,8 @@ class NodeMetrics(Collector):
         }
         for metric in _LOGIN_COUNTERS:
             values[metric.name] = self._login_counts[metric]
+        if names.PARTITIONS in self._gauges:  # There is a data plane.
+            values |= {metric.name: self._isr_counts[metric] for metric in _ISR_COUNTERS}
         for (api, version), count in self._requests.items():
             values[f'{names.REQUESTS.name}{{request="{api}",version="{version}"}}'] = count
         values |= {metric.name: float(read()) for metric, read in self._gauges.items()}

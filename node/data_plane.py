@@ -15,7 +15,9 @@ from broker_proxy.apis.leave_group import LeaveGroup
 from broker_proxy.apis.offset_commit import OffsetCommit
 from broker_proxy.apis.produce import Produce
 from broker_proxy.apis.sync_group import SyncGroup
+from broker_proxy.controller_requests import ControllerRequests
 from broker_proxy.coordinators import Coordinators
+from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.log_dirs import log_dirs_of
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ZooKeeperWatcher
@@ -26,9 +28,10 @@ from data_plane.log.log_directories import LogDirectories
 from data_plane.partitions import Partitions
 from data_plane.settings import SettingsCache
 from node.config import NodeConfig
-from node.current_state import BrokerConfigs
+from node.current_state import BrokerConfigs, BrokerState
 from node.groups import build_groups
 from node.instruments import Instruments
+from node.replication import Replication, build_isr_changes, build_replication
 
 _log = logging.getLogger(__name__)
 _DISK_SHARE_MAX: Final = 0.9
@@ -44,11 +47,13 @@ class DataPlane:
         settings: SettingsCache,
         directories: LogDirectories,
         partitions: Partitions,
+        replication: Replication,
         groups: GroupService,
     ) -> None:
         self.settings = settings
         self.directories = directories
         self.partitions = partitions
+        self._replication = replication
         self.groups = groups
         self._cache = cache
         self._checkpoint_s = (
@@ -69,6 +74,7 @@ class DataPlane:
         self.partitions.add_listener(self.groups)
         self.groups.start()
         self.partitions.apply(self._cache.topics, None) if self._cache.zxid else None
+        self._replication.start()
         self._tasks = [
             asyncio.create_task(self._checkpoint()),
             asyncio.create_task(self._apply_retention()),
@@ -78,6 +84,7 @@ class DataPlane:
         """Make replicas leaders or followers, after an update of the metadata cache."""
         if self._is_loaded:
             self.partitions.apply(self._cache.topics, self._cache.changed)
+            self._replication.metadata_changed()
             deleted = (self._cache.changed or frozenset()) - self._cache.topics.keys()
             if deleted:
                 self.groups.topics_deleted(deleted)
@@ -88,6 +95,7 @@ class DataPlane:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._replication.stop()
         if self._is_loaded:
             self.partitions.close()
             self._is_loaded = False
@@ -138,9 +146,11 @@ class _Defaults:
 def build_data_plane(
     config: NodeConfig,
     data_dir: Path,
+    state: BrokerState,
     configs: BrokerConfigs,
     cache: MetadataCache,
     watcher: ZooKeeperWatcher,
+    forwarding: ForwardingManager,
     instruments: Instruments,
 ) -> DataPlane | None:
     """Return the data plane; None if this broker has none.
@@ -154,9 +164,15 @@ def build_data_plane(
     if config.broker.originals.keys() & {"log.dirs", "log.dir"}:
         paths = log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir"))
     directories = LogDirectories(paths, settings.of)
-    partitions = Partitions(config.broker_id, directories, settings, instruments.clock.wall_ms)
+    metrics = instruments.metrics
+    requests = ControllerRequests(forwarding.forward, config.own_client, state.request_prefix)
+    isrs = build_isr_changes(config, cache, lambda: state.epoch, requests, metrics)
+    partitions = Partitions(
+        config.broker_id, directories, settings, instruments.clock.wall_ms, isrs
+    )
+    replication = build_replication(config, cache, partitions, isrs, lambda: state.epoch, metrics)
     groups = build_groups(config, partitions, cache, instruments.clock)
-    return DataPlane(config, cache, settings, directories, partitions, groups)
+    return DataPlane(config, cache, settings, directories, partitions, replication, groups)
 
 
 def build_data_plane_apis(

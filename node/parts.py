@@ -235,7 +235,7 @@ def _build_broker(
         forwarding,
         consistency,
         updates,
-        build_data_plane(config, data_dir, configs, cache, watcher, instruments),
+        build_data_plane(config, data_dir, state, configs, cache, watcher, forwarding, instruments),
     )
 
 

@@ -1,0 +1,1 @@
+"""Replication: followers fetch from their leader, and the leader keeps the ISR."""

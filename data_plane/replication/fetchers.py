@@ -1,0 +1,146 @@
+"""The fetchers of one broker: a task and a connection for each leader that it follows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from bridgehead.admin.config import Address
+from bridgehead.admin.errors import AdminError
+from bridgehead.kafka_wire.api_key import ApiKey
+from data_plane.partitions import Partitions
+from data_plane.replication.fetching import Fetching, FetchLimits
+from data_plane.replication.peer import PeerConnection, PeerSecurity
+
+_log = logging.getLogger(__name__)
+_MS: Final = 1000
+
+
+class Addresses(Protocol):
+    """Where other brokers listen for brokers."""
+
+    def __call__(self, broker_id: int, /) -> Address | None:
+        """Return the address; None for a broker that is not live."""
+
+
+class ReplicaFetchers:
+    """Follows the leaders of this broker's replicas. Used from the event loop only."""
+
+    def __init__(
+        self,
+        partitions: Partitions,
+        *,
+        address_of: Addresses,
+        security: PeerSecurity,
+        limits: FetchLimits,
+        socket_timeout_ms: int,
+        broker_epoch: Callable[[], int],
+    ) -> None:
+        self._partitions = partitions
+        self._address_of = address_of
+        self._security = security
+        self._limits = limits
+        self._timeout_s = (socket_timeout_ms + limits.wait_max_ms) / _MS
+        self._broker_epoch = broker_epoch
+        self._fetchers: dict[int, _LeaderFetcher] = {}
+
+    def roles_changed(self) -> None:
+        """Start and stop fetchers, after an update of the metadata."""
+        own = self._partitions.broker_id
+        followed = [each for each in self._partitions.by_name.values() if not each.is_leader]
+        leaders = {each.leader for each in followed} - {own, -1}
+        for leader in self._fetchers.keys() - leaders:
+            self._fetchers.pop(leader).stop()
+        for leader in leaders:
+            fetcher = self._fetchers.get(leader)
+            if fetcher is None:
+                fetcher = self._fetchers[leader] = _LeaderFetcher(self, leader)
+            fetcher.follow()
+
+    async def stop(self) -> None:
+        """Stop fetching."""
+        fetchers, self._fetchers = list(self._fetchers.values()), {}
+        for each in fetchers:
+            each.stop()
+        await asyncio.gather(*(each.task for each in fetchers), return_exceptions=True)
+
+
+class _LeaderFetcher:
+    """Fetches from one leader."""
+
+    def __init__(self, owner: ReplicaFetchers, leader: int) -> None:
+        self._owner = owner
+        self._leader = leader
+        self._fetching = Fetching(owner._partitions.broker_id, leader, owner._limits)
+        self._changed = asyncio.Event()
+        self._last_failure = ""
+        self.task = asyncio.create_task(self._run())
+
+    def follow(self) -> None:
+        """Follow the partitions of this leader, as they are now."""
+        self._fetching.follow(self._owner._partitions.by_name.values())
+        self._changed.set()
+
+    def stop(self) -> None:
+        """Stop; the log ends with what was appended."""
+        self.task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._connected()
+            except AdminError as error:
+                self._failed(error)
+            except Exception:
+                _log.exception("the fetcher from broker %d failed unexpectedly", self._leader)
+            await self._pause(self._owner._limits.backoff_ms)
+
+    def _failed(self, error: AdminError) -> None:
+        """Log a cause once: a stopped leader is tried until the metadata names another."""
+        if str(error) != self._last_failure:
+            _log.info("cannot fetch from broker %d: %s", self._leader, error)
+        self._last_failure = str(error)
+
+    async def _connected(self) -> None:
+        owner = self._owner
+        address = owner._address_of(self._leader)
+        if address is None:
+            return
+        peer = await PeerConnection.open(address, owner._security, owner._timeout_s)
+        self._last_failure = ""
+        try:
+            while True:
+                await self._round(peer)
+        finally:
+            peer.close()
+
+    async def _round(self, peer: PeerConnection) -> None:
+        """Send the requests that there are."""
+        self._changed.clear()
+        fetching, timeout_s = self._fetching, self._owner._timeout_s
+        asked = fetching.offsets_request(_now_ms())
+        if asked is not None:
+            found = await peer.request(ApiKey.LIST_OFFSETS, asked, timeout_s)
+            fetching.offsets_answered(found, _now_ms())
+        wanted = fetching.fetch_request(_now_ms(), self._owner._broker_epoch())
+        if wanted is not None:
+            response = await peer.request(ApiKey.FETCH, wanted, timeout_s)
+            fetching.fetched(wanted, response, _now_ms(), self._owner._partitions.now_ms())
+        elif asked is None:
+            await self._pause(max(1, fetching.retry_in_ms(_now_ms())))
+
+    async def _pause(self, ms: int) -> None:
+        """Wait, at most until the roles change."""
+        try:
+            async with asyncio.timeout(ms / _MS):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+        self._changed.clear()
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

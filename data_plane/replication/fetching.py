@@ -1,0 +1,239 @@
+"""What a broker fetches from one leader, as requests and answers. No I/O, no clock.
+
+A follower fetches from the end of its log and names the epoch of its last record. If the leader's
+log differs there, the answer says where, and the follower truncates its log (`truncation`).
+Source: AbstractFetcherThread of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.fetch import (
+    EpochEndOffset,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+    ReplicaState,
+)
+from bridgehead.kafka_wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from data_plane.log.checkpoints import LogName
+from data_plane.partition import Partition
+from data_plane.replication.truncation import truncation
+
+_log = logging.getLogger(__name__)
+# The timestamps of ListOffsets that mean the end and the start of the log.
+_LATEST: Final = -1
+_EARLIEST: Final = -2
+# Nothing is wrong: leader and follower learn of a change at different times.
+_EXPECTED: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+)
+
+
+class FetchLimits(NamedTuple):
+    """The broker configs of follower fetches."""
+
+    wait_max_ms: int  # replica.fetch.wait.max.ms
+    min_bytes: int  # replica.fetch.min.bytes
+    partition_bytes_max: int  # replica.fetch.max.bytes
+    response_bytes_max: int  # replica.fetch.response.max.bytes
+    backoff_ms: int  # replica.fetch.backoff.ms
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A partition in one leader epoch."""
+
+    partition: Partition
+    leader_epoch: int
+    # Set after a fetch from an offset that the leader does not have: what to ask it.
+    asks_for: int | None = None
+    retry_ms: int = 0
+
+    @property
+    def is_current(self) -> bool:
+        """False once the partition has another leader or leader epoch."""
+        return self.partition.leader_epoch == self.leader_epoch
+
+
+class Fetching:
+    """The partitions that a broker follows on one leader. Times are monotonic."""
+
+    def __init__(self, broker_id: int, leader: int, limits: FetchLimits) -> None:
+        self._broker_id = broker_id
+        self._leader = leader
+        self._limits = limits
+        self._followed: dict[LogName, _Followed] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing is followed on this leader."""
+        return not self._followed
+
+    def follow(self, partitions: Iterable[Partition]) -> None:
+        """Follow those of the partitions that this leader leads, and no others."""
+        before, self._followed = self._followed, {}
+        for partition in partitions:
+            if partition.leader != self._leader or self._leader == self._broker_id:
+                continue
+            name = (partition.topic, partition.number)
+            known = before.get(name)
+            if known is None or known.partition is not partition or not known.is_current:
+                known = _Followed(partition, partition.leader_epoch)
+            self._followed[name] = known
+
+    def _ready(self, now_ms: int) -> Iterator[tuple[LogName, _Followed]]:
+        for name, each in self._followed.items():
+            if each.is_current and each.retry_ms <= now_ms:
+                yield name, each
+
+    def retry_in_ms(self, now_ms: int) -> int:
+        """Return how long nothing can be requested; 0: something can."""
+        waits = [max(0, each.retry_ms - now_ms) for each in self._followed.values()]
+        return min(waits, default=self._limits.backoff_ms)
+
+    # --- Fetching ------------------------------------------------------------------------
+
+    def fetch_request(self, now_ms: int, broker_epoch: int) -> FetchRequest | None:
+        """Return a request for the records after the logs' ends; None: nothing to fetch."""
+        topics: dict[str, FetchTopic] = {}
+        for (topic, number), each in self._ready(now_ms):
+            if each.asks_for is not None:
+                continue
+            log = each.partition.log
+            wanted = FetchPartition(
+                partition=number,
+                current_leader_epoch=each.leader_epoch,
+                fetch_offset=log.end_offset,
+                last_fetched_epoch=log.epochs.latest,
+                log_start_offset=log.start_offset,
+                partition_max_bytes=self._limits.partition_bytes_max,
+            )
+            row = topics.setdefault(topic, FetchTopic(log.topic_id, topic, []))
+            row.partitions.append(wanted)
+        if not topics:
+            return None
+        return FetchRequest(
+            replica_id=self._broker_id,
+            max_wait_ms=self._limits.wait_max_ms,
+            min_bytes=self._limits.min_bytes,
+            max_bytes=self._limits.response_bytes_max,
+            topics=list(topics.values()),
+            replica_state=ReplicaState(self._broker_id, broker_epoch),
+        )
+
+    def fetched(
+        self, request: FetchRequest, response: FetchResponse, now_ms: int, wall_ms: int
+    ) -> int:
+        """Append the records of a response; return how many bytes there were."""
+        names = {topic.topic_id: topic.topic for topic in request.topics}
+        asked = {
+            (topic.topic, each.partition): each
+            for topic in request.topics
+            for each in topic.partitions
+        }
+        count = 0
+        for topic in response.responses:
+            name = topic.topic or names.get(topic.topic_id, "")
+            for answer in topic.partitions:
+                each = self._current((name, answer.partition_index), asked)
+                if each is None:
+                    continue
+                wanted = asked[name, answer.partition_index]
+                if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    each.asks_for = _LATEST
+                elif answer.error_code:
+                    self._failed(each, answer.error_code, now_ms)
+                elif answer.diverging_epoch.end_offset >= 0:
+                    self._diverged(each, answer.diverging_epoch)
+                elif wanted.fetch_offset == each.partition.log.end_offset:
+                    count += self._append(each, answer, now_ms, wall_ms)
+        return count
+
+    def _current(self, name: LogName, asked: Mapping[LogName, FetchPartition]) -> _Followed | None:
+        """Return the partition if the answer is for its present leader epoch."""
+        each = self._followed.get(name)
+        if each is None or name not in asked or not each.is_current:
+            return None
+        return each if asked[name].current_leader_epoch == each.leader_epoch else None
+
+    def _diverged(self, each: _Followed, leader: EpochEndOffset) -> None:
+        log = each.partition.log
+        offset = truncation(log.epochs, log.end_offset, leader.epoch, leader.end_offset)
+        self._truncate(each, offset)
+
+    def _truncate(self, each: _Followed, offset: int) -> None:
+        partition, epoch = each.partition, each.leader_epoch
+        if offset < partition.log.end_offset:
+            _log.info("%s is truncated to %d in leader epoch %d", partition, offset, epoch)
+            partition.truncate_to(offset)
+
+    def _append(self, each: _Followed, answer: PartitionData, now_ms: int, wall_ms: int) -> int:
+        try:
+            each.partition.append_as_follower(
+                answer.records or b"", answer.high_watermark, answer.log_start_offset, wall_ms
+            )
+        except ApiError as error:
+            self._failed(each, error.error, now_ms)
+            return 0
+        return len(answer.records or b"")
+
+    def _failed(self, each: _Followed, code: int, now_ms: int) -> None:
+        """Try the partition again later; a new leader epoch ends the wait."""
+        each.retry_ms = now_ms + self._limits.backoff_ms
+        if code not in _EXPECTED:
+            _log.warning("%s cannot be fetched: error %d", each.partition, code)
+
+    # --- Logs that begin or end elsewhere ------------------------------------------------
+
+    def offsets_request(self, now_ms: int) -> ListOffsetsRequest | None:
+        """Return the question where the leader's logs end or begin, for logs out of its range."""
+        topics: dict[str, list[ListOffsetsPartition]] = {}
+        for (topic, number), each in self._ready(now_ms):
+            if each.asks_for is not None:
+                asked = ListOffsetsPartition(number, each.leader_epoch, each.asks_for)
+                topics.setdefault(topic, []).append(asked)
+        if not topics:
+            return None
+        rows = [ListOffsetsTopic(topic, partitions) for topic, partitions in topics.items()]
+        return ListOffsetsRequest(self._broker_id, 0, rows)
+
+    def offsets_answered(self, response: ListOffsetsResponse, now_ms: int) -> None:
+        """End the log where the leader's ends, or begin it again where the leader's begins."""
+        for topic in response.topics:
+            for answer in topic.partitions:
+                each = self._followed.get((topic.name, answer.partition_index))
+                if each is None or each.asks_for is None or not each.is_current:
+                    continue
+                own_end = each.partition.log.end_offset
+                if answer.error_code:
+                    self._failed(each, answer.error_code, now_ms)
+                elif each.asks_for == _EARLIEST:
+                    each.asks_for = None
+                    if answer.offset > own_end:
+                        each.partition.restart_at(answer.offset)
+                    else:  # The range has changed since.
+                        each.retry_ms = now_ms + self._limits.backoff_ms
+                elif answer.offset < own_end:
+                    each.asks_for = None
+                    self._truncate(each, answer.offset)
+                else:
+                    each.asks_for = _EARLIEST

@@ -1,0 +1,173 @@
+"""A follower ends with its leader's log, whatever its own log had before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridgehead.kafka_wire.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from data_plane.partition import Partition
+from data_plane.replication.fetching import Fetching
+from tests.unit.data_plane.logs import NOW
+from tests.unit.data_plane.replicas import LIMITS, Isrs, View, answer, append, replica
+
+
+class Pair:
+    """Broker 1 leads, broker 2 follows."""
+
+    def __init__(self, folder: Path, **configs: object) -> None:
+        self.isrs = Isrs()
+        self.leader = replica(folder, 1, self.isrs, **configs)
+        self.follower = replica(folder, 2, Isrs())
+        self.fetching = Fetching(2, 1, LIMITS)
+        self.apply(View(1, 0, 0, (1, 2, 3)))
+
+    def apply(self, view: View) -> None:
+        for each in (self.leader, self.follower):
+            each.apply(view)
+        self.fetching.follow([self.follower])
+
+    def fetch(self) -> None:
+        request = self.fetching.fetch_request(0, 7)
+        assert request is not None
+        self.fetching.fetched(request, answer(self.leader, request), 0, NOW)
+
+    def fetch_all(self) -> None:
+        while True:
+            before = self.follower.log.end_offset
+            self.fetch()
+            if self.follower.log.end_offset == before:
+                return
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return Pair(tmp_path)
+
+
+def contents(partition: Partition) -> bytes:
+    log = partition.log
+    return log.read(log.start_offset, 1_000_000, log.end_offset)
+
+
+def test_follower_copies_the_log_and_learns_the_high_watermark(pair: Pair) -> None:
+    append(pair.leader, b"a", b"b", b"c")
+    pair.fetch()
+    assert contents(pair.follower) == contents(pair.leader)
+    assert pair.leader.high_watermark == pair.follower.high_watermark == 0
+    pair.isrs.dead = {3}
+    pair.apply(View(1, 0, 1, (1, 2)))
+    pair.fetch()
+    assert pair.leader.high_watermark == pair.follower.high_watermark == 3
+
+
+def test_follower_joins_when_it_has_what_is_committed(pair: Pair) -> None:
+    pair.apply(View(1, 0, 1, (1,)))
+    pair.isrs.now = 60_000
+    append(pair.leader, b"a", b"b")
+    assert pair.leader.high_watermark == 2
+    pair.fetch()
+    assert pair.isrs.proposed == []
+    pair.fetch()
+    assert pair.isrs.proposed == [(1, 2)]
+
+
+def test_records_of_a_failed_leader_are_replaced(pair: Pair) -> None:
+    append(pair.leader, b"a", b"b")
+    pair.fetch_all()
+    pair.apply(View(2, 1, 1, (2, 3)))
+    append(pair.follower, b"never replicated", b"neither")
+    pair.apply(View(1, 2, 2, (1, 3)))
+    append(pair.leader, b"c")
+    pair.fetch_all()
+    assert contents(pair.follower) == contents(pair.leader)
+    assert pair.follower.log.epochs.entries == pair.leader.log.epochs.entries
+
+
+def test_answer_of_an_earlier_leader_epoch_is_ignored(pair: Pair) -> None:
+    append(pair.leader, b"a")
+    request = pair.fetching.fetch_request(0, 7)
+    assert request is not None
+    late = answer(pair.leader, request)
+    pair.apply(View(1, 1, 1, (1, 2, 3)))
+    pair.fetching.fetched(request, late, 0, NOW)
+    assert pair.follower.log.end_offset == 0
+
+
+def test_unfollowed_partition_is_not_fetched(pair: Pair) -> None:
+    pair.apply(View(3, 1, 1, (3,)))
+    assert pair.fetching.is_empty
+    assert pair.fetching.fetch_request(0, 7) is None
+
+
+def test_error_delays_the_next_fetch(pair: Pair) -> None:
+    pair.follower.apply(View(1, 5, 5, (1, 2, 3)))
+    pair.fetching.follow([pair.follower])
+    pair.fetch()  # the leader does not know its new epoch yet
+    assert pair.fetching.fetch_request(LIMITS.backoff_ms - 1, 7) is None
+    assert pair.fetching.retry_in_ms(0) == LIMITS.backoff_ms
+    assert pair.fetching.fetch_request(LIMITS.backoff_ms, 7) is not None
+
+
+def offsets(pair: Pair, offset: int) -> None:
+    row = ListOffsetsPartitionResponse(0, offset=offset)
+    response = ListOffsetsResponse(topics=[ListOffsetsTopicResponse("orders", [row])])
+    pair.fetching.offsets_answered(response, 0)
+
+
+def asked(pair: Pair) -> list[int]:
+    request = pair.fetching.offsets_request(0)
+    assert request is not None
+    return [each.timestamp for topic in request.topics for each in topic.partitions]
+
+
+def test_follower_before_the_leaders_start_begins_there(pair: Pair) -> None:
+    append(pair.leader, b"a", b"b", b"c")
+    pair.leader.log.advance_start(2)
+    pair.fetch()
+    assert asked(pair) == [-1]
+    offsets(pair, 3)
+    assert asked(pair) == [-2]
+    offsets(pair, 2)
+    assert (pair.follower.log.start_offset, pair.follower.log.end_offset) == (2, 2)
+    assert pair.fetching.offsets_request(0) is None
+    pair.fetch_all()
+    assert contents(pair.follower) == contents(pair.leader)
+
+
+def test_follower_beyond_the_leaders_end_is_truncated(pair: Pair) -> None:
+    append(pair.leader, b"a", b"b")
+    pair.fetch_all()
+    pair.leader.log.truncate_to(1)  # its disk lost the rest
+    pair.fetch()
+    assert pair.follower.log.end_offset == 1
+
+
+def test_follower_beyond_a_log_without_epochs_asks_for_its_end(pair: Pair) -> None:
+    append(pair.leader, b"a", b"b")
+    pair.fetch_all()
+    pair.leader.log.start_at(0)  # its disk lost everything
+    pair.leader.log.epochs.entries.clear()
+    request = pair.fetching.fetch_request(0, 7)
+    assert request is not None
+    request.topics[0].partitions[0].last_fetched_epoch = -1
+    pair.fetching.fetched(request, answer(pair.leader, request), 0, NOW)
+    assert asked(pair) == [-1]
+    offsets(pair, 0)
+    assert pair.follower.log.end_offset == 0
+
+
+def test_leader_without_enough_replicas_commits_nothing(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, min_insync_replicas=2)
+    pair.apply(View(1, 0, 1, (1,)))
+    pair.isrs.dead = {3}
+    append(pair.leader, b"a")
+    assert pair.leader.high_watermark == 0
+    pair.apply(View(1, 0, 2, (1, 2)))
+    pair.fetch_all()
+    assert pair.leader.high_watermark == 1

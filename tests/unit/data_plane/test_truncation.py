@@ -1,0 +1,75 @@
+"""A follower's log ends where its leader's log differs. KIP-101, KIP-279."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_plane.log.epochs import EpochStart, LeaderEpochs
+from data_plane.replication.truncation import truncation
+
+
+def epochs(*starts: tuple[int, int]) -> LeaderEpochs:
+    return LeaderEpochs([EpochStart(*each) for each in starts])
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ((5, 120), 120),  # the leader of epoch 5 lost what was after 120
+        ((5, 300), 200),  # the leader has more
+        ((4, 90), 90),  # the leader has nothing of epoch 5
+        ((4, 150), 100),  # epoch 5 began here while the leader was still in epoch 4
+        ((3, 70), 60),  # unknown here: after the end of epoch 2 nothing is certain
+        ((1, 0), 0),  # before the first epoch of this log
+    ],
+)
+def test_log_is_truncated_where_the_leader_differs(answer: tuple[int, int], expected: int) -> None:
+    own = epochs((2, 10), (4, 60), (5, 100))
+    assert truncation(own, 200, *answer) == expected
+
+
+# A history of leader epochs, each with the number of records that it appended.
+HISTORIES = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=6)
+
+
+def log_of(steps: list[tuple[int, int]], first_epoch: int) -> list[int]:
+    """The epoch of each record."""
+    records, epoch = [], first_epoch
+    for step, count in steps:
+        epoch += step
+        records += [epoch] * count
+    return records
+
+
+def epochs_of(records: list[int]) -> LeaderEpochs:
+    found = LeaderEpochs()
+    for offset, epoch in enumerate(records):
+        found.assign(epoch, offset)
+    return found
+
+
+@given(common=HISTORIES, own=HISTORIES, others=HISTORIES)
+def test_repeated_answers_reach_the_common_prefix(
+    common: list[tuple[int, int]],
+    own: list[tuple[int, int]],
+    others: list[tuple[int, int]],
+) -> None:
+    """Epochs are never reused by two leaders, so equal epochs at an offset are equal records."""
+    shared = log_of(common, 0)
+    last = shared[-1] if shared else 0
+    follower = shared + [epoch * 2 for epoch in log_of(own, last)]
+    leader = shared + [epoch * 2 + 1 for epoch in log_of(others, last)]
+    known = epochs_of(leader)
+    known.assign(100, len(leader))
+    for _ in range(20):
+        latest = follower[-1] if follower else -1
+        epoch, end = known.end_offset(latest, len(leader))
+        if latest < 0 or (epoch == latest and end >= len(follower)):
+            break
+        shorter = truncation(epochs_of(follower), len(follower), epoch, end)
+        assert shorter < len(follower)
+        follower = follower[:shorter]
+    assert follower == leader[: len(follower)]
+    assert len(follower) >= len(shared) or follower == shared[: len(follower)]
