@@ -12,7 +12,7 @@ from chaos.workloads import WORKLOADS
 from docs.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
-A scenario says who works, what breaks at which moment, and what must hold. It runs on real
+A scenario defines a workload, faults and when they are injected, and what must hold. It runs real
 processes and a real ZooKeeper; the evidence of each run is sealed and judged.
 
 ```sh
@@ -23,15 +23,14 @@ make chaos SCENARIO=all
 ```
 
 Each run has a folder in `--out` (default `.chaos`), which `bridgehead judge` reads. `results.json`
-and `junit.xml` are for programs; both are written after each run. The seed chooses the clients'
-requests and the exact moments of the faults; on real processes it does not fix their timing. Exit
-codes are those of `judge`: 0 if every run passed, 1 if one failed or hung, 3 if the rest is
-undecided.
+and `junit.xml` are for programs; both are written after each run. The seed determines the clients'
+requests and the moments of the faults, but not the exact timing of real processes. The exit code is
+0 if every run passed, 1 if a run failed or hung, and 3 if all others passed but a run is undecided.
 
-A run passes if the clients' results agree with what every broker describes at the end, all expected
-properties hold ([properties](properties.md)), and there were as many elections as expected. T1
-requires that each fault had an effect which a second witness shows: a scenario without effect is
-undecided. A run hangs if no operation is acknowledged for 90 s.
+A run passes if three conditions are met: at the end every broker's metadata agrees with the results
+that the clients got, all expected properties hold ([properties](properties.md)), and the number of
+elections is in the expected range. T1 requires other evidence that each fault had an effect; a run
+in which a fault had no effect is undecided. A run hangs if no operation is acknowledged for 90 s.
 
 To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`;
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same
@@ -42,14 +41,14 @@ way.\
 def chaos_page() -> str:
     """Return the page."""
     page = ["# Chaos", "", MARK, "", *_INTRODUCTION.splitlines(), "", "## Scenarios", ""]
-    page += ["| name | what must hold | bug that it is after | faults | workload | cluster |"]
+    page += ["| name | what must hold | bug that it would find | faults | workload | cluster |"]
     page += ["|---|---|---|---|---|---|"]
     page += [_scenario(each) for each in SCENARIOS]
     page += ["", "## Faults", "", "| name | does |", "|---|---|"]
     page += [f"| `{each.name}` | {each.does} |" for each in FAULTS]
     page += ["", "## Workloads", "", "| name | does |", "|---|---|"]
     page += [f"| `{each.name}` | {each.does} |" for each in WORKLOADS]
-    page += ["", "## What there is no scenario for", "", "| scenario | reason |", "|---|---|"]
+    page += ["", "## Scenarios that do not exist", "", "| scenario | reason |", "|---|---|"]
     page += [f"| {what} | {reason} |" for what, reason in MISSING]
     return "\n".join([*page, ""])
 

@@ -193,7 +193,7 @@ class EnvelopeRefused(Event):
 
 @dataclass(slots=True)
 class ExecutionStarted(Event):
-    """The controller starts to decide a request, on the image with `image_zxid`.
+    """The controller started to decide a request, on the image with `image_zxid`.
 
     A broker below the bridge release writes this event too, with epoch 0; `image_zxid` is then the
     zxid of its ACLs, or -1 if they change faster than the broker reads them.

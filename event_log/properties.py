@@ -1,8 +1,9 @@
 """Every property that the judges check: what it states, what counts as a row, how a row is named.
 
 Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read this registry. They
-must agree on the verdict, the rows judged, and the key and sentence of every violation. Each judge
-has one module for each property, with the property's name. This registry contains data only.
+must agree on the verdict, the rows judged, and the key and text of every violation. Each judge has
+one module for each property, with the property's name. A gap is evidence that is known to be
+missing; for each property the registry says whether a gap in a witness prevents PASS or FAIL.
 """
 
 from __future__ import annotations
@@ -253,7 +254,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="K7",
         name="superseded_controller_resigns",
-        statement="a node resigns as controller before it applies the metadata of a later one",
+        statement="a node resigns as controller before it applies metadata of a later controller",
         witnesses=("events",),
         row="images of brokers",
         key="<node>/<boot>/<seq>",
@@ -262,7 +263,7 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
     PropertySpec(
         id="T1",
         name="faults_take_effect",
-        statement="each fault had an effect and was healed; clients worked before, during and "
+        statement="each fault had an effect and was healed; clients were active before, during and "
         "after it",
         witnesses=("events", "clients"),
         row="faults of a scenario",

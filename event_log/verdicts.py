@@ -8,7 +8,7 @@ The verdict on one property is the first that applies:
             `gap_blocks_fail` is true and a needed witness has a gap: the missing evidence could
             explain the violation
 4. UNKNOWN  a needed witness has a gap and `gap_blocks_pass` is true: the missing evidence could
-            hold a violation
+            contain a violation
 5. UNKNOWN  the evidence may have been changed: the run is not sealed and `--unsealed` is not
             given, or `--seal-key` is given and the manifest is not signed
 6. NODATA   there was nothing to judge

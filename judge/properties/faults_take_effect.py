@@ -1,4 +1,4 @@
-"""T1: each fault had an effect and was healed, and clients worked before, during and after it.
+"""T1: each fault had an effect and was healed; clients were active before, during and after it.
 
 A scenario without effect proves nothing, so a violation results in NODATA, not FAIL. A witness
 other than the harness that injected the fault must show its effect.

@@ -1,4 +1,4 @@
-"""K7: a node resigns as controller before it applies the metadata of a later one.
+"""K7: a node resigns as controller before it applies metadata of a later controller.
 
 Two nodes that both act as controller confuse clients and operators, even if only one can write.
 """

@@ -1,4 +1,4 @@
-"""T1: each fault had an effect and was healed, and clients worked before, during and after it."""
+"""T1: each fault had an effect and was healed; clients were active before, during and after it."""
 
 from __future__ import annotations
 
