@@ -1,4 +1,4 @@
-"""The log directories of a broker's replicas. Every replica is an empty log.
+"""The log directories of a broker without a data plane. Every replica is an empty log.
 
 The first directory holds every replica until a client moves one. Nothing is on disk: moves are
 forgotten when the broker stops.
@@ -34,6 +34,14 @@ class LogDirs:
             for number, state in sorted(topic.partitions.items()):
                 if self._broker_id in state.replicas:
                     yield number, self._moved.get((topic.topic_id, number), self.paths[0])
+
+    def size(self, _name: str, _partition: int) -> int:
+        """Return the bytes of a replica."""
+        return 0
+
+    def disk(self, _path: str) -> tuple[int, int]:
+        """Return total and usable bytes of a directory's disk; -1: unknown."""
+        return -1, -1
 
     def move(self, name: str, partition: int, path: str) -> None:
         """Move a replica of this broker to one of `paths`."""

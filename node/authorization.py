@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bridgehead.authorizer import Authorizer, Requester
+from bridgehead.authorizer import Authorizer, Operation, Requester, ResourceType
 from bridgehead.kafka_wire.api_key import ApiKey
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from cluster_model.acl_authorizer import CLASS_NAME, AclAuthorizer
@@ -21,6 +22,7 @@ from cluster_model.authorization import (
 )
 from controller.services import THIS_PROCESS, Sender
 
+_log = logging.getLogger(__name__)
 AUTHORIZER_CLASS: Final = "authorizer.class.name"
 
 
@@ -77,6 +79,7 @@ class Authorization:
         self, authorizer: Authorizer | None, acls: Callable[[], AclSet], audit: Audit
     ) -> None:
         self.is_on = authorizer is not None
+        self._authorizer = authorizer
         self.bind: BindAuthorize = no_authorizer
         if authorizer is not None:
             self.bind = bind_authorize(authorizer, audit)
@@ -85,6 +88,21 @@ class Authorization:
     def for_client(self, request: ClientRequest) -> Authorize:
         """See AuthorizeFor."""
         return self.bind(request.requester, self.acls())
+
+    def on_any(
+        self, request: ClientRequest, operation: Operation, resource_type: ResourceType
+    ) -> bool:
+        """Return whether the client may perform the operation on any resource of the type."""
+        if self._authorizer is None:
+            return True
+        requester, acls = request.requester, self.acls()
+        try:
+            return self._authorizer.authorize_by_resource_type(
+                requester, operation, resource_type, acls
+            ).allowed
+        except Exception:  # A user's class may raise anything.
+            _log.exception("the authorizer failed")
+            return False
 
     @property
     def of_clients(self) -> AuthorizeFor | None:

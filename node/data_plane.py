@@ -26,6 +26,7 @@ from cluster_model.topic_configs import TopicDefaults
 from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
 from data_plane.partitions import Partitions
+from data_plane.record_deletion import RecordDeletion
 from data_plane.settings import SettingsCache
 from node.config import NodeConfig
 from node.current_state import BrokerConfigs, BrokerState
@@ -55,6 +56,7 @@ class DataPlane:
         self.partitions = partitions
         self._replication = replication
         self.groups = groups
+        self.deletion = RecordDeletion(partitions, lambda broker_id: broker_id in cache.brokers)
         self._cache = cache
         self._checkpoint_s = (
             config.broker.long("replica.high.watermark.checkpoint.interval.ms") / 1000
@@ -189,6 +191,7 @@ def build_data_plane_apis(
             plane.partitions,
             authorize_for,
             config.broker.int("fetch.max.bytes"),
+            plane.deletion,
         ),
         JoinGroup(plane.groups, authorize_for),
         SyncGroup(plane.groups, authorize_for),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from bridgehead.kafka_wire.errors import ErrorCode
 from broker_proxy.apis.alter_configs_split import (
@@ -17,7 +18,7 @@ from broker_proxy.apis.base import ClientRequest, LocalApi, SplitApi
 from broker_proxy.apis.cluster_view import ClusterView
 from broker_proxy.apis.consumer_groups import ConsumerGroupDescribe, ConsumerGroupHeartbeat
 from broker_proxy.apis.delete_groups import DeleteGroups
-from broker_proxy.apis.delete_records import DeleteRecords
+from broker_proxy.apis.delete_records import DeleteRecords, EmptyLogs
 from broker_proxy.apis.describe_acls import DescribeAcls
 from broker_proxy.apis.describe_client_quotas import DescribeClientQuotas
 from broker_proxy.apis.describe_cluster import DescribeCluster
@@ -44,12 +45,14 @@ from broker_proxy.coordinators import Coordinators
 from broker_proxy.log_dirs import LogDirs, log_dirs_of
 from broker_proxy.logger_levels import LoggerLevels
 from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.stored_log_dirs import StoredLogDirs
 from cluster_model.quirks import DENIAL_DUMPS_REQUEST, DumpedRequest, denial_text, quirks_of
 from envelope.messages import RequestIdentity
 from event_log.events import EnvelopeRefused
 from node.config import NodeConfig
 from node.data_plane import build_data_plane_apis
 from node.parts import Parts
+from node.record_apis import build_record_apis, offsets_of
 
 Answer = Callable[[ClientRequest], Awaitable[bytes | None]]
 
@@ -67,9 +70,6 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
     groups: StoredGroups = NoGroups(coordinators) if plane is None else plane.groups
     quirks = quirks_of(config.broker.originals)
     dumped = _dumped if DENIAL_DUMPS_REQUEST in quirks else None
-    records_policy = None
-    if parts.record_policies is not None:
-        records_policy = RecordsPolicy(parts.record_policies, cache, watcher)
     auto_topics = _auto_topics(parts)
     creates = config.broker.value("auto.create.topics.enable") is True
     request_timeout_s = config.broker.int("request.timeout.ms") / 1000
@@ -87,7 +87,7 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         SaslAuthenticate(),
         DescribeCluster(view, authorize_for=authorization.of_clients),
         DescribeConfigs(current, watcher, cache, LoggerLevels(), authorize_for),
-        DeleteRecords(config.broker_id, cache, current, watcher, authorize_for, records_policy),
+        _delete_records(parts),
         AlterReplicaLogDirs(log_dirs, authorize_for),
         DescribeLogDirs(log_dirs, cache, authorize_for),
         FindCoordinator(view, coordinators, auto_topics, authorize_for, request_timeout_s),
@@ -103,22 +103,49 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         DescribeProducers(config.broker_id, cache, authorize_for),
         DescribeTransactions(coordinators, authorize_for),
         ListTransactions(),
-        ListOffsets(config.broker_id, cache, authorize_for, watcher.read_log_times),
+        _list_offsets(parts),
         DescribeClientQuotas(watcher, authorize_for),
         DescribeUserScramCredentials(watcher, authorize_for, quirks),
         DescribeDelegationToken(parts.security.tokens, authorize_for),
     )
     stored = build_data_plane_apis(broker.data_plane, config, cache, authorize_for)
-    return {api.api_key: api for api in (*apis, *stored)}
+    return {api.api_key: api for api in (*apis, *stored, *build_record_apis(parts))}
+
+
+def _delete_records(parts: Parts) -> DeleteRecords:
+    broker, policy = parts.broker, None
+    if parts.record_policies is not None:
+        policy = RecordsPolicy(parts.record_policies, broker.cache, broker.watcher)
+    return DeleteRecords(
+        parts.config.broker_id,
+        broker.cache,
+        broker.configs.current,
+        broker.watcher,
+        parts.security.authorization.for_client,
+        policy,
+        broker.data_plane.deletion if broker.data_plane is not None else EmptyLogs(),
+    )
+
+
+def _list_offsets(parts: Parts) -> ListOffsets:
+    broker = parts.broker
+    api = ListOffsets(
+        parts.config.broker_id,
+        broker.cache,
+        parts.security.authorization.for_client,
+        broker.watcher.read_log_times,
+    )
+    if broker.data_plane is None:
+        return api
+    return replace(api, offsets_of=offsets_of(broker.data_plane.partitions))
 
 
 def _log_dirs(parts: Parts) -> LogDirs:
-    config, plane = parts.config, parts.broker.data_plane
+    config, plane, cache = parts.config, parts.broker.data_plane, parts.broker.cache
     if plane is not None:
-        paths = tuple(map(str, plane.directories.paths))
-    else:
-        paths = log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir"))
-    return LogDirs(paths, parts.broker.cache, config.broker_id)
+        return StoredLogDirs(plane.directories, cache, config.broker_id)
+    paths = log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir"))
+    return LogDirs(paths, cache, config.broker_id)
 
 
 def build_split_apis(parts: Parts) -> Mapping[int, SplitApi]:

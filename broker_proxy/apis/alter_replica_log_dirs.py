@@ -1,11 +1,13 @@
 """AlterReplicaLogDirs, key 34, versions 0 to 2: moves this broker's replicas.
 
-An empty log moves immediately; DescribeLogDirs shows the move until the broker stops. The last
+A log is moved before the answer. Without a data plane every log is empty, and DescribeLogDirs shows
+the move until the broker stops. The last
 entry of a repeated partition wins, and a topic without partitions is omitted.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -20,6 +22,7 @@ from bridgehead.kafka_wire.messages.alter_replica_log_dirs import (
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.log_dirs import LogDirs
 
+_log = logging.getLogger(__name__)
 # The copy of a log is named `TOPIC-PARTITION.`, 32 digits and `-future` (KAFKA-4893).
 _FUTURE_SUFFIX: Final = 40
 _FILE_NAME_MAX: Final = 255
@@ -69,5 +72,9 @@ class AlterReplicaLogDirs:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if not is_here:
             return ErrorCode.REPLICA_NOT_AVAILABLE
-        self.log_dirs.move(name, partition, path)
+        try:
+            self.log_dirs.move(name, partition, path)
+        except OSError:
+            _log.exception("%s-%d cannot be moved to %s", name, partition, path)
+            return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NONE

@@ -1,8 +1,8 @@
 """DeleteRecords, key 21, versions 0 to 2: answered by the leader of each partition.
 
-Every partition is an empty log, so the valid offsets are 0 and -1 (the high watermark), and no
-replica has to catch up (docs/kafka/records-and-groups.md#deleterecords). The last entry of a
-repeated partition wins.
+The valid offsets are those up to the high watermark, and -1, which stands for it
+(docs/kafka/records-and-groups.md#deleterecords). Without a data plane every partition is an empty
+log, so that only 0 and -1 are valid. The last entry of a repeated partition wins.
 
 Drafted (KIP-201): from v1 on there are error messages and validate_only, which changes nothing for
 empty logs; v0 has no POLICY_VIOLATION.
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Protocol
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
@@ -34,7 +34,38 @@ from cluster_model.topic_names import INTERNAL_TOPICS
 _log = logging.getLogger(__name__)
 _HIGH_WATERMARK: Final = -1
 _NO_WATERMARK: Final = -1
-_LOG_END_OFFSET: Final = 0
+
+
+class DeletableLogs(Protocol):
+    """The logs of the partitions that this broker leads."""
+
+    def high_watermark(self, topic: str, partition: int) -> int:
+        """Return the largest offset before which records may be deleted.
+
+        Raises:
+            ApiError: this broker does not lead the partition.
+        """
+
+    async def delete_before(self, topic: str, partition: int, offset: int, timeout_s: float) -> int:
+        """Delete and wait for the live replicas; return the smallest log start offset.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT, ...
+        """
+
+
+class EmptyLogs:
+    """The logs of a broker without a data plane."""
+
+    def high_watermark(self, _topic: str, _partition: int) -> int:
+        """See DeletableLogs."""
+        return 0
+
+    async def delete_before(
+        self, _topic: str, _partition: int, _offset: int, _timeout_s: float
+    ) -> int:
+        """See DeletableLogs."""
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +78,7 @@ class DeleteRecords:
     reader: ConfigReader
     authorize_for: AuthorizeFor
     policy: RecordsPolicy | None = None
+    logs: DeletableLogs = field(default_factory=EmptyLogs)
     api_key: ClassVar[ApiKey] = ApiKey.DELETE_RECORDS
 
     async def handle(self, request: ClientRequest, message: DeleteRecordsRequest) -> Any:
@@ -68,10 +100,17 @@ class DeleteRecords:
             refusal = await self._refusal(request, name, offsets, errors)
             results: list[shipped.DeleteRecordsPartitionResult] = []
             for partition, error in errors.items():
+                watermark = _NO_WATERMARK
                 text = error.default_text if error is not ErrorCode.NONE else None
                 if refusal is not None and error is ErrorCode.NONE:
                     error, text = refusal.error, refusal.message
-                watermark = _LOG_END_OFFSET if error is ErrorCode.NONE else _NO_WATERMARK
+                if error is ErrorCode.NONE:
+                    try:
+                        watermark = await self._delete(
+                            name, partition, offsets[partition], message.timeout_ms / 1000
+                        )
+                    except ApiError as failure:
+                        error, text = failure.error, failure.error.default_text
                 results.append(
                     DeleteRecordsPartitionResult(partition, watermark, error, text, text)
                 )
@@ -87,7 +126,7 @@ class DeleteRecords:
     ) -> ApiError | None:
         """Call the policy for the partitions that pass all other checks."""
         requested = {
-            p: _LOG_END_OFFSET if offsets[p] == _HIGH_WATERMARK else offsets[p]
+            p: self.logs.high_watermark(name, p) if offsets[p] == _HIGH_WATERMARK else offsets[p]
             for p, error in errors.items()
             if error is ErrorCode.NONE
         }
@@ -118,9 +157,19 @@ class DeleteRecords:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not may_delete:
             return ErrorCode.POLICY_VIOLATION
-        if offset not in (_HIGH_WATERMARK, _LOG_END_OFFSET):
+        try:
+            mark = self.logs.high_watermark(name, partition)
+        except ApiError as refusal:
+            return refusal.error
+        if offset != _HIGH_WATERMARK and not 0 <= offset <= mark:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         return ErrorCode.NONE
+
+    async def _delete(self, name: str, partition: int, offset: int, timeout_s: float) -> int:
+        """Delete the records before `offset`; return the low watermark."""
+        if offset == _HIGH_WATERMARK:
+            offset = self.logs.high_watermark(name, partition)
+        return await self.logs.delete_before(name, partition, offset, timeout_s)
 
     async def _deletes_by_policy(self, name: str) -> bool:
         """True when cleanup.policy includes `delete`."""

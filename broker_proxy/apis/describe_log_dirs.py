@@ -1,7 +1,7 @@
 """DescribeLogDirs, key 35, versions 0 to 4: the directories of this broker's replicas.
 
-A replica is an empty log without files. The directories are those of the broker's properties;
-their size is unknown because none is accessed. Unknown topics and other brokers' replicas
+Without a data plane a replica is an empty log without files, and the disks' sizes are unknown.
+The directories are those of the broker's properties. Unknown topics and other brokers' replicas
 are omitted.
 
 Version notes:
@@ -45,12 +45,18 @@ class DescribeLogDirs:
             wanted = {}
             for requested in message.topics:
                 wanted.setdefault(requested.topic, set()).update(requested.partitions)
-        results = {path: DescribeLogDirsResult(log_dir=path) for path in self.log_dirs.paths}
+        results = {}
+        for path in self.log_dirs.paths:
+            total, usable = self.log_dirs.disk(path)
+            results[path] = DescribeLogDirsResult(
+                log_dir=path, total_bytes=total, usable_bytes=usable
+            )
         for name in self.cache.topics if wanted is None else wanted:
             here: dict[str, list[DescribeLogDirsPartition]] = {}
             for number, path in self.log_dirs.replicas(name):
                 if wanted is None or number in wanted[name]:
-                    partition = DescribeLogDirsPartition(partition_index=number)
+                    size = self.log_dirs.size(name, number)
+                    partition = DescribeLogDirsPartition(number, size)
                     here.setdefault(path, []).append(partition)
             for path, partitions in here.items():
                 topic = DescribeLogDirsTopic(name=name, partitions=partitions)

@@ -34,6 +34,7 @@ from broker_proxy.apis.current_leaders import current_leader
 from broker_proxy.metadata_cache import MetadataCache
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
+from data_plane.record_deletion import RecordDeletion
 from data_plane.records.batch import PREFIX_BYTES, parse_prefix
 from data_plane.records.down_conversion import for_version
 
@@ -70,6 +71,7 @@ class Fetch:
     partitions: Partitions
     authorize_for: AuthorizeFor
     bytes_max: int
+    deletion: RecordDeletion
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
 
     async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
@@ -155,6 +157,7 @@ class _Read:
         refusals: dict[int, ErrorCode],
     ) -> None:
         self._partitions = fetch.partitions
+        self._deletion = fetch.deletion
         self._bytes_max = min(message.max_bytes, fetch.bytes_max)
         self._message = message
         self._version = version
@@ -254,6 +257,7 @@ class _Read:
         )
         if is_follower:
             partition.follower_fetched(self._replica, offset)
+            self._deletion.follower_fetched(partition, self._replica, wanted.log_start_offset)
         if self._version > _SINGLE_LIMIT_THROUGH and _is_cut(records):
             records = b""
         self._describe(answer, partition)

@@ -1,6 +1,7 @@
 """ListOffsets, key 2, versions 0 to 9: answered by the leader of each partition.
 
-Every partition is an empty log: its first and last offset are 0 and no record has a timestamp.
+Without a data plane every partition is an empty log: its first and last offset are 0 and no record
+has a timestamp. With one, consumers see offsets up to the high watermark, followers to the end.
 Checks and results were recorded from a Kafka 3.9.1 with empty logs. Topics that the client may not
 describe come last.
 
@@ -16,10 +17,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -32,7 +33,9 @@ from broker_proxy.metadata_cache import CachedPartition, MetadataCache
 
 _LATEST: Final = -1
 _EARLIEST: Final = -2
+_MAX_TIMESTAMP: Final = -3
 _EARLIEST_LOCAL: Final = -4
+_LATEST_TIERED: Final = -5
 # Negative timestamps are special, each from a certain version on.
 _SPECIAL_FROM_VERSION: Final = {_LATEST: 0, _EARLIEST: 0, -3: 7, _EARLIEST_LOCAL: 8, -5: 9}
 _CONSUMER: Final = -1
@@ -44,6 +47,41 @@ LogName = tuple[str, int]  # topic and partition
 LogTimes = Callable[[Sequence[LogName]], Awaitable[Mapping[LogName, int]]]
 
 
+class OffsetsOfLog(Protocol):
+    """What ListOffsets needs of a replica."""
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset."""
+
+    @property
+    def high_watermark(self) -> int:
+        """The end for consumers."""
+
+    @property
+    def end_offset(self) -> int:
+        """The end for followers."""
+
+    def epoch_start(self) -> int:
+        """Return where the current leader epoch began."""
+
+    def epoch_of_start(self) -> int:
+        """Return the leader epoch at the start of the log; -1 if unknown."""
+
+    def at_time(self, timestamp: int) -> tuple[int, int, int] | None:
+        """Return timestamp, offset and leader epoch of the first record at or after a time."""
+
+    def newest(self) -> tuple[int, int, int] | None:
+        """Return the same for the first record with the largest timestamp."""
+
+    def segment_times(self) -> Sequence[tuple[int, int]]:
+        """Return first offset and last change of each segment, and the end of the log."""
+
+
+# Raises ApiError for a replica that is not here.
+OffsetsOf = Callable[[str, int], OffsetsOfLog | None]
+
+
 @dataclass(frozen=True, slots=True)
 class ListOffsets:
     """Answers ListOffsets requests."""
@@ -52,6 +90,7 @@ class ListOffsets:
     cache: MetadataCache
     authorize_for: AuthorizeFor
     log_times: LogTimes
+    offsets_of: OffsetsOf = lambda _topic, _partition: None  # None: an empty log
     api_key: ClassVar[ApiKey] = ApiKey.LIST_OFFSETS
 
     async def handle(self, request: ClientRequest, message: ListOffsetsRequest) -> Any:
@@ -71,9 +110,12 @@ class ListOffsets:
                 twice = version > 0 and counts[topic.name, partition.partition_index] > 1
                 answer = self._answer(topic.name, partition, message, version, twice=twice)
                 if version == 0 and answer.error_code == ErrorCode.NONE:
-                    answer = _segments(
-                        partition, times.get((topic.name, partition.partition_index))
-                    )
+                    log_name = topic.name, partition.partition_index
+                    log = self.offsets_of(*log_name)
+                    segments = log.segment_times() if log is not None else ()
+                    if not segments and log_name in times:
+                        segments = ((0, times[log_name]),)
+                    answer = _segments(partition, segments, log, message.replica_id)
                 results.append(answer)
             answered.append(ListOffsetsTopicResponse(name=topic.name, partitions=results))
         return ListOffsetsResponse(topics=answered + denied)
@@ -113,6 +155,12 @@ class ListOffsets:
         error = self._refusal(known, partition.current_leader_epoch, replica_id)
         if error is not ErrorCode.NONE:
             return _refused(partition, error)
+        try:
+            log = self.offsets_of(name, partition.partition_index)
+            if log is not None:
+                return _of_log(partition, log, message, known.leader_epoch)
+        except ApiError as refusal:
+            return _refused(partition, refusal.error)
         result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
         if partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL):
             result.offset = 0
@@ -133,19 +181,60 @@ class ListOffsets:
         return ErrorCode.NONE
 
 
+def _of_log(
+    partition: ListOffsetsPartition,
+    log: OffsetsOfLog,
+    message: ListOffsetsRequest,
+    leader_epoch: int,
+) -> ListOffsetsPartitionResponse:
+    """Return the offset of a timestamp in a log; `Partition.fetchOffsetForTimestamp`.
+
+    Raises:
+        ApiError: OFFSET_NOT_AVAILABLE while a new leader's high watermark lags.
+    """
+    end = log.end_offset if message.replica_id >= 0 else log.high_watermark
+    result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
+    if partition.timestamp in (_EARLIEST, _EARLIEST_LOCAL):
+        result.offset, result.leader_epoch = log.start_offset, log.epoch_of_start()
+        return result
+    if partition.timestamp == _LATEST_TIERED:
+        return result
+    lags = log.epoch_start() > end
+    if partition.timestamp == _LATEST:
+        if not lags:
+            result.offset, result.leader_epoch = end, leader_epoch
+            return result
+        raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE)
+    latest = partition.timestamp == _MAX_TIMESTAMP
+    found = log.newest() if latest else log.at_time(partition.timestamp)
+    if found is not None and found[1] < end:
+        result.timestamp, result.offset, result.leader_epoch = found
+    elif lags:
+        raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE)
+    return result
+
+
 def _segments(
-    partition: ListOffsetsPartition, created_ms: int | None
+    partition: ListOffsetsPartition,
+    segments: Sequence[tuple[int, int]],
+    log: OffsetsOfLog | None,
+    replica_id: int,
 ) -> ListOffsetsPartitionResponse:
     """Return version 0's offsets, those of segments last changed at or before the timestamp."""
     if partition.max_num_offsets < 0:
         return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
-    # The only segment was last changed when the log was created.
-    has_segment = partition.timestamp < 0 or (
-        created_ms is not None and partition.timestamp >= created_ms
-    )
+    if partition.timestamp == _EARLIEST:
+        found = [segments[0][0]] if segments else [0]
+    elif partition.timestamp == _LATEST:
+        found = [offset for offset, _ in segments] or [0]
+    else:
+        found = [offset for offset, changed in segments if changed <= partition.timestamp]
+    found = sorted(found, reverse=True)[: partition.max_num_offsets]
+    if log is not None and replica_id == _CONSUMER and found and found[0] > log.high_watermark:
+        mark = log.high_watermark
+        found = [mark, *(offset for offset in found if offset <= mark)]
     return ListOffsetsPartitionResponse(
-        partition_index=partition.partition_index,
-        old_style_offsets=[0] if has_segment and partition.max_num_offsets > 0 else [],
+        partition_index=partition.partition_index, old_style_offsets=found
     )
 
 

@@ -111,14 +111,28 @@ class LogDirectories:
             self.high_watermarks.pop(name, None)
             if log is None or not log.on_disk:
                 continue
-            for segment in log.segments:
-                for path in (segment.path, segment.index_path, segment.time_index_path):
-                    self._files.close(path)
+            log.close_files()
             # Kafka's name of a deleted log; topic names may be long.
             stem = f"{name[0][:200]}-{name[1]}"
             doomed = log.folder.with_name(f"{stem}.{uuid.uuid4().hex}{_DELETED}")
             log.folder.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
+
+    def move(self, name: LogName, path: Path) -> None:
+        """Move a log to another of `paths`.
+
+        Raises:
+            OSError: the log stays where it is.
+        """
+        log = self.logs.get(name)
+        if log is None or log.folder.parent == path:
+            return
+        folder = path / log.folder.name
+        log.close_files()
+        if log.on_disk:
+            shutil.copytree(log.folder, folder)
+            shutil.rmtree(log.folder, ignore_errors=True)
+        log.relocate(folder)
 
     def write_checkpoints(self, high_watermarks: Mapping[LogName, int]) -> None:
         """Write the offsets that a start needs, of logs that are on disk."""

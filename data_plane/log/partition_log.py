@@ -389,6 +389,17 @@ class PartitionLog:
             if first is not None:
                 yield from segment.batches(first.position)
 
+    def close_files(self) -> None:
+        """Close the files of all segments; the next access opens them again."""
+        for segment in self.segments:
+            segment.close()
+
+    def relocate(self, folder: Path) -> None:
+        """Use the same files in another folder."""
+        self.folder = folder
+        for segment in self.segments:
+            segment.relocate(folder)
+
     def close(self) -> None:
         """Store what makes the next start quick."""
         if self.on_disk:

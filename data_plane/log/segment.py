@@ -213,6 +213,15 @@ class Segment:
         """Remove everything after `size` bytes."""
         os.ftruncate(self._files.descriptor(self.path), self.size)
 
+    def close(self) -> None:
+        """Close the files; the next access opens them again."""
+        for path in (self.path, self.index_path, self.time_index_path):
+            self._files.close(path)
+
+    def relocate(self, folder: Path) -> None:
+        """Use the same files in another folder."""
+        self._stem = folder / self._stem.name
+
     def flush(self) -> None:
         """Write everything to the disk itself."""
         for path in (self.path, self.index_path, self.time_index_path):
@@ -221,8 +230,8 @@ class Segment:
 
     def delete(self) -> None:
         """Delete the files."""
+        self.close()
         for path in (self.path, self.index_path, self.time_index_path, self.snapshot_path):
-            self._files.close(path)
             path.unlink(missing_ok=True)
 
 

@@ -63,7 +63,10 @@ def compress(codec: Codec, data: bytes) -> bytes:
         case Codec.SNAPPY:
             return _compress_snappy(data)
         case Codec.LZ4:
-            return bytes(cramjam.lz4.compress(data))
+            # Kafka's consumers do not read blocks that depend on earlier ones.
+            compressor = cramjam.lz4.Compressor(block_linked=False)
+            compressor.compress(data)
+            return bytes(compressor.finish())
         case Codec.ZSTD:
             return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
 

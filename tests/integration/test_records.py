@@ -105,3 +105,59 @@ def test_records_of_kafka_python_come_back_with_every_kind_of_acks(
     found = [message.value for message in itertools.islice(consumer, 20)]
     consumer.close()
     assert found == [b"%d" % number for number in range(20)]
+
+
+def test_an_idempotent_producer_gets_ids_and_its_records_are_stored_once(cluster: Cluster) -> None:
+    topic = create_topic(cluster)
+    values = [b"%d" % number for number in range(200)]
+    offsets = produce(cluster, topic, values, **{"enable.idempotence": True, "linger.ms": 0})
+    assert sorted(offsets) == list(range(200))
+    assert consume(cluster, topic, 200) == values
+
+
+def test_offsets_are_listed_by_position_and_by_time(cluster: Cluster) -> None:
+    topic = create_topic(cluster)
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    times = [1_700_000_000_000 + 1000 * number for number in range(10)]
+    for time in times:
+        producer.produce(topic, b"x", partition=0, timestamp=time)
+        assert producer.flush(30) == 0
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "unused"}
+    )
+    partition = confluent_kafka.TopicPartition(topic, 0)
+    assert consumer.get_watermark_offsets(partition, timeout=30) == (0, 10)
+    for number, time in enumerate(times):
+        wanted = confluent_kafka.TopicPartition(topic, 0, time - 500)
+        (found,) = consumer.offsets_for_times([wanted], timeout=30)
+        assert (found.error, found.offset) == (None, number)
+    consumer.close()
+
+
+def test_deleted_records_are_gone_and_offsets_go_on(cluster: Cluster) -> None:
+    topic = create_topic(cluster)
+    produce(cluster, topic, [b"%d" % number for number in range(20)])
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for before, low in ((5, 5), (3, 5), (-1, 20)):
+        wanted = confluent_kafka.TopicPartition(topic, 0, before)
+        (result,) = admin.delete_records([wanted]).values()
+        assert result.result(30).low_watermark == low
+    beyond = confluent_kafka.TopicPartition(topic, 0, 21)
+    (refused,) = admin.delete_records([beyond]).values()
+    with pytest.raises(confluent_kafka.KafkaException) as raised:
+        refused.result(30)
+    assert raised.value.args[0].code() == confluent_kafka.KafkaError.OFFSET_OUT_OF_RANGE
+    assert produce(cluster, topic, [b"new"]) == [20]
+    assert consume(cluster, topic, 1, offset=20) == [b"new"]
+
+
+def test_records_survive_the_kill_of_their_broker(cluster: Cluster) -> None:
+    topic = create_topic(cluster)
+    values = [b"%d" % number for number in range(100)]
+    produce(cluster, topic, values)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    leader = admin.list_topics(topic, timeout=30).topics[topic].partitions[0].leader
+    cluster.kill_node(leader)
+    cluster.start_node(leader)
+    assert consume(cluster, topic, 100) == values
+    assert produce(cluster, topic, [b"next"]) == [100]

@@ -1,0 +1,77 @@
+"""DeleteRecords on the partitions that this broker leads. KIP-107.
+
+The leader moves its log start offset at once. The answer waits until every live replica has moved
+its own: followers report it when they fetch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from data_plane.partition import Partition
+from data_plane.partitions import Partitions
+
+_UNKNOWN: Final = -1
+
+
+class RecordDeletion:
+    """Deletes records; `is_live` tells whether a broker is registered."""
+
+    def __init__(self, partitions: Partitions, is_live: Callable[[int], bool]) -> None:
+        self._partitions = partitions
+        self._is_live = is_live
+        self._starts: WeakKeyDictionary[Partition, dict[int, int]] = WeakKeyDictionary()
+
+    def high_watermark(self, topic: str, partition: int) -> int:
+        """See DeletableLogs."""
+        found = self._partitions.get(topic, partition)
+        found.require_leader()
+        return found.high_watermark
+
+    def follower_fetched(self, partition: Partition, broker_id: int, start_offset: int) -> None:
+        """Record a follower's log start offset."""
+        starts = self._starts.setdefault(partition, {})
+        if starts.get(broker_id) != start_offset:
+            starts[broker_id] = start_offset
+            partition.notify()
+
+    async def delete_before(self, topic: str, partition: int, offset: int, timeout_s: float) -> int:
+        """See DeletableLogs."""
+        found = self._partitions.get(topic, partition)
+        found.require_leader()
+        if not 0 <= offset <= found.high_watermark:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if found.log.advance_start(offset):
+            found.log.delete_old_segments(self._partitions.now_ms(), found.high_watermark)
+            self._partitions.write_checkpoints()
+            found.notify()
+        await self._wait(found, offset, timeout_s)
+        return self._low_watermark(found)
+
+    async def _wait(self, partition: Partition, offset: int, timeout_s: float) -> None:
+        changed = asyncio.Event()
+        partition.watch(changed.set)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._low_watermark(partition) < offset:
+                    await changed.wait()
+                    changed.clear()
+                    partition.require_leader()
+        except TimeoutError:
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT) from None
+        finally:
+            partition.unwatch(changed.set)
+
+    def _low_watermark(self, partition: Partition) -> int:
+        """Return the smallest log start offset of the live replicas."""
+        starts = self._starts.get(partition, {})
+        followers = [
+            starts.get(each, _UNKNOWN)
+            for each in partition.replicas
+            if each != partition.broker_id and self._is_live(each)
+        ]
+        return min([partition.log.start_offset, *followers])

@@ -1,0 +1,40 @@
+"""The APIs of a data plane that read or delete records, or serve their producers."""
+
+from __future__ import annotations
+
+from broker_proxy.apis.base import LocalApi
+from broker_proxy.apis.init_producer_id import InitProducerId
+from broker_proxy.apis.list_offsets import OffsetsOf
+from broker_proxy.apis.offset_for_leader_epoch import OffsetForLeaderEpoch
+from broker_proxy.producer_ids import ProducerIds
+from data_plane.partitions import Partitions
+from data_plane.replica_offsets import ReplicaOffsets
+from node.parts import Parts
+
+
+def offsets_of(partitions: Partitions) -> OffsetsOf:
+    """Return the view of a replica that ListOffsets needs."""
+
+    def find(topic: str, partition: int) -> ReplicaOffsets:
+        return ReplicaOffsets(partitions.get(topic, partition), partitions.now_ms())
+
+    return find
+
+
+def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
+    """Return the APIs that only a broker with a data plane serves."""
+    plane = parts.broker.data_plane
+    if plane is None:
+        return ()
+    config, authorization, state = parts.config, parts.security.authorization, parts.broker.state
+    ids = ProducerIds(
+        config.own_client,
+        config.broker_id,
+        lambda: state.epoch,
+        lambda: state.request_prefix,
+        parts.broker.forwarding.forward,
+    )
+    return (
+        InitProducerId(ids, authorization.for_client, authorization.on_any),
+        OffsetForLeaderEpoch(plane.partitions, authorization.for_client),
+    )
