@@ -190,7 +190,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("201.24",),
         DELETE_RECORDS,
-        "p: _LOG_END_OFFSET if offsets[p] == _HIGH_WATERMARK else offsets[p]",
+        "p: self.logs.high_watermark(name, p) if offsets[p] == _HIGH_WATERMARK else offsets[p]",
         "p: offsets[p]",
     ),
     Mutant(
