@@ -1,0 +1,204 @@
+"""Released clients consume by group: two members share a topic, then the group is managed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import aiokafka
+import confluent_kafka
+import kafka
+import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient, NewTopic
+from kafka.admin import KafkaAdminClient
+
+from bridgehead.cluster import Cluster
+from tests.integration.waiting import wait_until
+
+PARTITIONS = 4
+RECORDS = 20
+PROPERTIES = {
+    "bridgehead.data.plane": "true",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "4",
+    "offsets.topic.replication.factor": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    with Cluster(properties=PROPERTIES) as cluster:
+        yield cluster.bootstrap_servers
+
+
+@pytest.fixture
+def topic(servers: str, request: pytest.FixtureRequest) -> str:
+    """A topic of its own with five records in each of four partitions."""
+    name = request.node.name.replace("[", "-").replace("]", "")
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
+    producer = confluent_kafka.Producer({"bootstrap.servers": servers})
+    for number in range(RECORDS):
+        producer.produce(name, str(number), partition=number % PARTITIONS)
+    assert producer.flush(30) == 0
+    return name
+
+
+def test_confluent_kafka(servers: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+
+    def member(name: str) -> confluent_kafka.Consumer:
+        consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": topic,
+                "client.id": name,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.subscribe([topic])
+        return consumer
+
+    def offsets() -> dict[int, int]:
+        request = [ConsumerGroupTopicPartitions(topic)]
+        (future,) = admin.list_consumer_group_offsets(request).values()
+        return {each.partition: each.offset for each in future.result().topic_partitions}
+
+    first = member("first")
+    values = {read(first).value() for _ in range(RECORDS)}
+    assert values == {str(number).encode() for number in range(RECORDS)}
+    committed = first.commit(asynchronous=False)
+    assert {each.offset for each in committed} == {RECORDS // PARTITIONS}
+
+    second = member("second")
+
+    def shares() -> list[int]:
+        return [len(each.assignment()) for each in (first, second) if not each.poll(0.05)]
+
+    wait_until(shares, lambda value: value == [2, 2])
+    group = admin.describe_consumer_groups([topic])[topic].result()
+    assert (group.state.name, group.partition_assignor) == ("STABLE", "range")
+    assert sorted(each.client_id for each in group.members) == ["first", "second"]
+    listed = admin.list_consumer_groups().result()
+    assert topic in {each.group_id for each in listed.valid}
+
+    own = first.assignment()[0].partition
+    first.seek(confluent_kafka.TopicPartition(topic, own, 3))
+    assert read(first).offset() == 3
+    second.close()
+    first.close()
+
+    assert offsets() == dict.fromkeys(range(PARTITIONS), RECORDS // PARTITIONS)
+    reset = confluent_kafka.TopicPartition(topic, 0, 1)
+    (altered,) = admin.alter_consumer_group_offsets(
+        [ConsumerGroupTopicPartitions(topic, [reset])]
+    ).values()
+    assert altered.result().topic_partitions[0].error is None
+    assert offsets()[0] == 1
+    again = member("again")
+    record = read(again)
+    assert (record.partition(), record.offset()) == (0, 1)
+    again.close()
+
+    admin.delete_consumer_groups([topic])[topic].result()
+    assert topic not in {each.group_id for each in admin.list_consumer_groups().result().valid}
+
+
+def read(consumer: confluent_kafka.Consumer) -> confluent_kafka.Message:
+    message = wait_until(lambda: consumer.poll(0.1))
+    assert message.error() is None
+    return message
+
+
+def test_kafka_python(servers: str, topic: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=servers)
+
+    def member(name: str) -> kafka.KafkaConsumer:
+        return kafka.KafkaConsumer(
+            topic,
+            bootstrap_servers=servers,
+            group_id=topic,
+            client_id=name,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+
+    first, seen = member("first"), []
+
+    def all_read() -> int:
+        for records in first.poll(100).values():
+            seen.extend(each.value for each in records)
+        return len(seen)
+
+    wait_until(all_read, lambda value: value == RECORDS)
+    assert set(seen) == {str(number).encode() for number in range(RECORDS)}
+    first.commit()
+    second = member("second")
+
+    def shares() -> list[int]:
+        for each in (first, second):
+            each.poll(100)
+        return [len(each.assignment()) for each in (first, second)]
+
+    wait_until(shares, lambda value: value == [2, 2])
+    own = sorted(first.assignment())[0]
+    first.seek(own, 3)
+    assert wait_until(lambda: first.poll(100))[own][0].offset == 3
+    first.close(autocommit=False)
+    second.close(autocommit=False)
+
+    found = admin.list_group_offsets([topic])[topic]
+    assert {each.partition: meta.offset for each, meta in found.items()} == dict.fromkeys(
+        range(PARTITIONS), RECORDS // PARTITIONS
+    )
+    admin.delete_groups([topic])
+    assert topic not in {each["group_id"] for each in admin.list_groups()}
+    admin.close()
+
+
+async def test_aiokafka(servers: str, topic: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+
+    async def member(name: str) -> Any:
+        consumer = aiokafka.AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=servers,
+            group_id=topic,
+            client_id=name,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+        await consumer.start()
+        return consumer
+
+    first = await member("first")
+    async with asyncio.timeout(60):
+        seen = {(await first.getone()).value for _ in range(RECORDS)}
+    assert seen == {str(number).encode() for number in range(RECORDS)}
+    await first.commit()
+    second = await member("second")
+    await until(lambda: len(first.assignment()) == len(second.assignment()) == 2)
+    assert (topic, "consumer") in await admin.list_consumer_groups()
+    own = sorted(first.assignment())[0]
+    first.seek(own, 3)
+    async with asyncio.timeout(60):
+        assert (await first.getone(own)).offset == 3
+    await second.stop()
+    await first.stop()
+
+    offsets = await admin.list_consumer_group_offsets(topic)
+    assert {key.partition: each.offset for key, each in offsets.items()} == dict.fromkeys(
+        range(PARTITIONS), RECORDS // PARTITIONS
+    )
+    await admin.close()
+
+
+async def until(is_true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not is_true():
+            await asyncio.sleep(0.05)

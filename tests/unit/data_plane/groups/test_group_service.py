@@ -1,0 +1,273 @@
+"""The coordinator at work on a log in memory: order of appends, their errors, loading."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from data_plane.groups.coordinator import GroupCoordinator
+from data_plane.groups.group import CommittedOffset, State
+from data_plane.groups.membership import Join, Joined, RequestDroppedError, Sync
+from data_plane.groups.offsets import Commit
+from data_plane.groups.records import GroupRecord, OffsetKey, decode_record
+from data_plane.groups.service import GroupService, ServiceSettings
+from data_plane.groups.table import GroupSettings, Moment
+from data_plane.records.batch import NewRecord, decode_batches, encode_batch, parse_header, place
+
+TOPIC = "__consumer_offsets"
+PARTITION = 0
+
+
+class MemoryLog:
+    """One partition in memory; an append is acknowledged when `acknowledge` is set."""
+
+    def __init__(self) -> None:
+        self.batches: list[bytes] = []
+        self.error: ErrorCode | None = None
+        self.acknowledge = asyncio.Event()
+        self.acknowledge.set()
+
+    @property
+    def end(self) -> int:
+        return parse_header(self.batches[-1]).next_offset if self.batches else 0
+
+    async def append(self, partition: int, records: bytes, *, acks: int, timeout_s: float) -> int:
+        assert partition == PARTITION
+        if self.error is not None:
+            raise ApiError(self.error)
+        header, offset = parse_header(records), self.end
+        placed = place(
+            records,
+            header,
+            base_offset=offset,
+            leader_epoch=0,
+            max_timestamp=header.max_timestamp,
+            attributes=header.attributes,
+        )
+        self.batches.append(placed)
+        if acks:
+            await self.acknowledge.wait()
+        return offset
+
+    def start_offset(self, partition: int) -> int:
+        return 0
+
+    def read(self, partition: int, offset: int, max_bytes: int) -> bytes:
+        return next((b for b in self.batches if parse_header(b).next_offset > offset), b"")
+
+    def records(self) -> Iterator[GroupRecord]:
+        for batch in self.batches:
+            for _, records in decode_batches(batch):
+                for each in records:
+                    found = decode_record(each.key or b"", each.value)
+                    assert found is not None
+                    yield found
+
+
+def a_service(log: MemoryLog) -> GroupService:
+    def now() -> Moment:
+        ms = int(asyncio.get_running_loop().time() * 1000)
+        return Moment(1_700_000_000_000 + ms, ms)
+
+    uuids = count(1)
+    core = GroupCoordinator(
+        GroupSettings(initial_rebalance_delay_ms=0, min_session_timeout_ms=1),
+        partition_of=lambda _: PARTITION,
+        new_uuid=lambda: str(next(uuids)),
+        now=now(),
+    )
+    return GroupService(core, log, ServiceSettings(), now)
+
+
+@pytest.fixture
+async def log() -> MemoryLog:
+    return MemoryLog()
+
+
+@pytest.fixture
+async def service(log: MemoryLog) -> AsyncIterator[GroupService]:
+    service = a_service(log)
+    await leads(service)
+    yield service
+    await service.close()
+
+
+async def leads(service: GroupService, leader_epoch: int = 0) -> None:
+    """Let this broker lead the partition; return when its groups are loaded."""
+    service.became_leader(TOPIC, PARTITION, leader_epoch)
+    while service.list_groups([], [])[0]:
+        await asyncio.sleep(0)
+
+
+def a_join(member_id: str = "", session_ms: int = 60_000) -> Join:
+    return Join(
+        group_id="g",
+        member_id=member_id,
+        needs_known_id=False,
+        client_id="c",
+        client_host="/127.0.0.1",
+        rebalance_timeout_ms=60_000,
+        session_timeout_ms=session_ms,
+        protocol_type="consumer",
+        protocols=(("range", b""),),
+    )
+
+
+def a_sync(joined: Joined, assignment: bytes = b"x") -> Sync:
+    return Sync(
+        group_id="g",
+        generation=joined.generation,
+        member_id=joined.member_id,
+        assignments={joined.member_id: assignment},
+    )
+
+
+def a_commit(offset: int) -> Commit:
+    return Commit(group_id="g", offsets={("t", 0): CommittedOffset(offset, -1, "", 0)})
+
+
+def offset_of(service: GroupService) -> int | None:
+    _, found = service.fetch("g", [("t", 0)], stable=False)
+    committed = found["t", 0].committed
+    return None if committed is None else committed.offset
+
+
+async def test_a_commit_is_answered_when_the_replicas_have_it(
+    service: GroupService, log: MemoryLog
+) -> None:
+    log.acknowledge.clear()
+    commit = asyncio.create_task(service.commit(a_commit(5)))
+    while not log.batches:
+        await asyncio.sleep(0)
+    assert offset_of(service) is None
+    assert not commit.done()
+
+    log.acknowledge.set()
+    assert await commit == {("t", 0): ErrorCode.NONE}
+    assert offset_of(service) == 5
+
+
+async def test_commits_reach_the_log_in_the_order_of_the_requests(
+    service: GroupService, log: MemoryLog
+) -> None:
+    await asyncio.gather(*(service.commit(a_commit(offset)) for offset in range(50)))
+
+    written = [each.value.offset for each in log.records() if isinstance(each.key, OffsetKey)]
+    assert written == list(range(50))
+    assert offset_of(service) == 49
+
+
+async def test_a_failed_append_is_an_error_of_the_group(
+    service: GroupService, log: MemoryLog
+) -> None:
+    log.error = ErrorCode.NOT_ENOUGH_REPLICAS
+
+    errors = await service.commit(a_commit(5))
+
+    assert errors == {("t", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert offset_of(service) is None
+
+
+async def test_a_group_id_that_fits_no_record_is_an_error_of_its_commit(
+    service: GroupService,
+) -> None:
+    commit = Commit(group_id="g" * 40_000, offsets={("t", 0): CommittedOffset(1, -1, "", 0)})
+
+    assert await service.commit(commit) == {("t", 0): ErrorCode.UNKNOWN_SERVER_ERROR}
+
+
+async def test_a_member_joins_gets_its_assignment_and_expires(service: GroupService) -> None:
+    joined = await service.join(a_join(session_ms=50))
+    synced = await service.sync(a_sync(joined))
+    assert (joined.error, synced.assignment) == (ErrorCode.NONE, b"x")
+    assert service.describe("g")[1].state is State.STABLE
+
+    async with asyncio.timeout(10):
+        while service.describe("g")[1].state is not State.EMPTY:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_second_join_of_a_member_drops_the_first(service: GroupService) -> None:
+    leader = await service.join(a_join())
+    follower = asyncio.create_task(service.join(a_join()))
+    await asyncio.sleep(0)
+    await asyncio.gather(service.join(a_join(leader.member_id)), follower)
+
+    await service.sync(a_sync(await service.join(a_join(leader.member_id))))
+    first = asyncio.create_task(service.join(a_join(leader.member_id)))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(service.join(a_join(leader.member_id)))
+
+    # Both wait for the follower, which has not joined again.
+    with pytest.raises(RequestDroppedError):
+        await first
+    second.cancel()
+
+
+async def test_another_coordinator_loads_what_was_committed(log: MemoryLog) -> None:
+    """Members keep their session on the new coordinator, and offsets are those of the log."""
+    first = a_service(log)
+    await leads(first)
+    joined = await first.join(a_join())
+    await first.sync(a_sync(joined))
+    member = Commit(
+        group_id="g",
+        generation=1,
+        member_id=joined.member_id,
+        offsets={("t", 0): CommittedOffset(7, 3, "m", 0)},
+    )
+    await first.commit(member)
+    first.resigned(TOPIC, PARTITION)
+    assert first.heartbeat("g", 1, joined.member_id, None) is ErrorCode.NOT_COORDINATOR
+
+    second = a_service(log)
+    await leads(second, leader_epoch=1)
+    assert second.heartbeat("g", 1, joined.member_id, None) is ErrorCode.NONE
+    assert offset_of(second) == 7
+    await first.close()
+    await second.close()
+
+
+async def test_a_damaged_record_does_not_keep_the_others_from_loading(log: MemoryLog) -> None:
+    await log.append(0, encode_batch([NewRecord(0, b"\0\1damaged", b"")]), acks=0, timeout_s=1)
+    first = a_service(log)
+    await leads(first)
+    await first.commit(a_commit(3))
+    await first.close()
+
+    second = a_service(log)
+    await leads(second)
+    assert offset_of(second) == 3
+    await second.close()
+
+
+async def test_a_request_of_a_client_that_disconnected_is_answered_to_no_one(
+    service: GroupService, log: MemoryLog
+) -> None:
+    log.acknowledge.clear()
+    commit = asyncio.create_task(service.commit(a_commit(5)))
+    while not log.batches:
+        await asyncio.sleep(0)
+    commit.cancel()
+    log.acknowledge.set()
+
+    async with asyncio.timeout(10):
+        while offset_of(service) != 5:
+            await asyncio.sleep(0)
+
+
+async def test_requests_that_wait_are_answered_when_the_coordinator_stops(log: MemoryLog) -> None:
+    service = a_service(log)
+    await leads(service)
+    first = await service.join(a_join())
+    await service.sync(a_sync(first))
+    waiting = asyncio.create_task(service.join(a_join()))
+    await asyncio.sleep(0)
+
+    await service.close()
+
+    assert (await waiting).error is ErrorCode.NOT_COORDINATOR
