@@ -86,7 +86,7 @@ class Certificates:
         self._authority.cert_pem.write_to_path(self.authority)
 
     def issue(self, user: str, *hosts: str, foreign: bool = False) -> tuple[Path, Path]:
-        """Return certificate chain and key, with `foreign` those of an unknown authority."""
+        """Return certificate chain and key; if `foreign`, an unknown authority signs."""
         with self._lock:
             return self._issued(user, hosts, foreign)
 

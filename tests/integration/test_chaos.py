@@ -1,4 +1,4 @@
-"""`bridgehead chaos` runs scenarios on real processes, and its judge can fail."""
+"""`bridgehead chaos` runs scenarios on real processes, and its judge finds a seeded bug."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_list_names_every_scenario_in_80_columns() -> None:
     assert names == [each.name for each in SCENARIOS]
 
 
-def test_an_unknown_scenario_is_wrong_usage() -> None:
+def test_an_unknown_scenario_is_a_usage_error() -> None:
     refused = chaos("run", "no_such_scenario")
     assert refused.returncode == 2
     assert "no_such_scenario" in refused.stderr
@@ -50,7 +50,7 @@ def test_scenario_passes_and_leaves_result_files(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_without_the_fence_the_same_pause_violates_the_single_writer(tmp_path: Path) -> None:
+def test_without_the_fence_a_paused_controller_violates_the_single_writer(tmp_path: Path) -> None:
     finished = chaos("run", "canary", "--out", str(tmp_path))
     assert finished.returncode == 0, finished.stdout + finished.stderr
     (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]

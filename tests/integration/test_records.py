@@ -73,7 +73,7 @@ def consume(cluster: Cluster, topic: str, count: int, offset: int = 0) -> list[b
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_records_of_confluent_kafka_come_back_with_their_offsets(
+def test_consumers_get_the_records_of_confluent_kafka_with_every_codec(
     cluster: Cluster, codec: str
 ) -> None:
     topic = create_topic(cluster)
@@ -85,7 +85,7 @@ def test_records_of_confluent_kafka_come_back_with_their_offsets(
 
 
 @pytest.mark.parametrize("acks", [0, 1, "all"])
-def test_records_of_kafka_python_come_back_with_every_kind_of_acks(
+def test_consumers_get_the_records_of_kafka_python_with_every_value_of_acks(
     cluster: Cluster, acks: int | str
 ) -> None:
     topic = create_topic(cluster)

@@ -51,7 +51,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "replication_factor=len(assignment[0]) if assignment else 0,",
         "replication_factor=max(map(len, assignment), default=0),",
     ),
-    # The factor of the requested state, too.
+    # The same fault in the requested state.
     Mutant(
         ("201.7",),
         CHECK,

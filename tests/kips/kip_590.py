@@ -83,7 +83,7 @@ MUTANTS = (
         "_forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=3,",
         "_forward(K.EXPIRE_DELEGATION_TOKEN, 2, 2, whole(), forwarded_below=2,",
     ),
-    # The broker answers older ACL and token versions itself.
+    # The broker answers older versions of the ACL and token APIs itself.
     Mutant(
         ("590.9", "590.10", "590.11", "590.12", "590.13"),
         DISPATCH,
@@ -172,7 +172,7 @@ MUTANTS = (
         "bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),",
         "bypass_policy=False,",
     ),
-    # The flag not set by Metadata, whose client creates the topic.
+    # Creations that Metadata requests on behalf of its client lack the flag.
     Mutant(
         ("590.23",),
         "broker_proxy/auto_topics.py",
@@ -254,7 +254,7 @@ MUTANTS = (
         "    if not is_authorized(sender):\n",
         "    if False:\n",
     ),
-    # The listener check dropped.
+    # The API does not check the listener.
     Mutant(
         ("590.36",),
         "broker_proxy/apis/envelope.py",
@@ -335,7 +335,7 @@ MUTANTS = (
         "        self._redirected_count += 1\n",
         "",
     ),
-    # Every refusal counted as an authorization failure.
+    # Every refusal counts as an authorization failure.
     Mutant(
         ("590.48",),
         HANDLE,
@@ -420,7 +420,7 @@ MUTANTS = (
         "                    self._then = self._then or then\n",
         "",
     ),
-    # The seeded bugs fence_off and retry_across_sessions.
+    # Every node has the seeded bugs fence_off and retry_across_sessions.
     Mutant(
         ("590.1",),
         "node/__main__.py",

@@ -99,7 +99,7 @@ class Proof:
         return any(FAILED in ends.get(test, ()) for test in self._rows[row].tests)
 
     def _each(self, jobs: Sequence[_Job], run: Callable[[Tree, _Job], str]) -> None:
-        """Run every job in a free copy, and print each when it ends."""
+        """Run every job in a free copy, and print its result when it ends."""
         started_s = time.monotonic()
         done = 0
 

@@ -22,7 +22,7 @@ def run_tests(folder: Path, tests: Sequence[str], *, limit_s: float) -> dict[str
     """Return each test's set of results. A test that did not run is missing.
 
     Raises:
-        TimeoutError: they took longer than `limit_s`, and were ended.
+        TimeoutError: the tests took longer than `limit_s` and were ended.
     """
     with tempfile.TemporaryDirectory(prefix="kips-") as temporary:
         report = Path(temporary) / "report.xml"

@@ -1,4 +1,4 @@
-"""When a run passes, and what the result files say."""
+"""When a run passes, and what the result files contain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BROKEN = Expectation(elections=(0, None), violates=("W1", "W2"))
         (BROKEN, Verdict.PASS, (), (), Verdict.FAIL),
     ],
 )
-def test_a_run_passes_only_as_expected(
+def test_a_run_passes_only_if_judge_and_clients_meet_the_expectation(
     expects: Expectation,
     judged: Verdict,
     violated: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""Each code block of README and docs/ is run by a test, or stands here with the reason why not.
+"""Each code block of README and docs/ is run by a test, or is listed here with the reason.
 
 `test_pages_run_as_printed.py` runs the blocks `sh` of the pages in `FOLLOWED`, and the files that
 these blocks name. `RUN_ELSEWHERE` names the test of any other block that is run.
@@ -123,14 +123,16 @@ def test_each_block_is_run_or_listed_with_a_reason() -> None:
     unknown = []
     for page in pages():
         text = (ROOT / page).read_text(encoding="utf-8")
-        assert text.count("\n```") == 2 * len(list(blocks(text))), f"{page}: a block is not read"
+        assert text.count("\n```") == 2 * len(list(blocks(text))), (
+            f"{page}: `blocks` does not find every block"
+        )
         for block in not_followed(page, text):
             rows = listed(page, block)
             seen.update(rows)
             if len(rows) != 1:
                 unknown.append((page, block.text.partition("\n")[0]))
     assert unknown == []
-    assert {*RUN_ELSEWHERE, *NOT_RUN} - seen == set(), "no block begins like this"
+    assert {*RUN_ELSEWHERE, *NOT_RUN} - seen == set(), "a listed block is on no page"
 
 
 @pytest.mark.parametrize("test", sorted(set(RUN_ELSEWHERE.values())))
