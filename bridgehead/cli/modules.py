@@ -151,11 +151,11 @@ def run(
         typer.Option(metavar="NAME=VALUE", help="A Spark setting; may be repeated."),
     ] = None,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory of the driver and of executors.")
+        str, typer.Option(metavar="SIZE", help="Memory of the driver and of each executor.")
     ] = "4g",
     tables: Annotated[
         bool,
-        typer.Option("--tables", help="Build all tables, also those that no verdict needs."),
+        typer.Option("--tables", help="Build all tables, even if no verdict needs them."),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces.")] = False,
 ) -> None:
