@@ -31,15 +31,15 @@ class DelegationToken:
     max_ms: int  # the limit of renewals
 
     def is_expired(self, now_ms: int) -> bool:
-        """Return whether it is expired; the controller removes expired tokens periodically."""
+        """Return whether the token has expired; the controller removes such tokens periodically."""
         return self.max_ms < now_ms or self.expiry_ms < now_ms
 
     def may_be_changed_by(self, principal: KafkaPrincipal) -> bool:
-        """Return whether a principal may renew or expire it: the owner or a renewer."""
+        """Return whether a principal may renew or expire the token: the owner or a renewer."""
         return principal == self.owner or principal in self.renewers
 
     def is_visible_to(self, principal: KafkaPrincipal) -> bool:
-        """Return whether a principal may see it without further authorization."""
+        """Return whether a principal may see the token without further authorization."""
         return principal == self.requester or self.may_be_changed_by(principal)
 
 

@@ -249,7 +249,7 @@ class BrokerIdZnode:
 
 
 class TopicContent(NamedTuple):
-    """The content of /brokers/topics/<topic>. `topic_id` is None if it has none."""
+    """The content of /brokers/topics/<topic>. `topic_id` is None if there is none."""
 
     assignment: tuple[Replicas, ...]
     topic_id: bytes | None
@@ -316,7 +316,7 @@ class PartitionZnode:
 
     @staticmethod
     def encode(state: PartitionState) -> bytes:
-        """Return the content; the recovery state is omitted unless it is recovering."""
+        """Return the content; the recovery state is omitted unless the leader is recovering."""
         recovery = b',"leader_recovery_state":1' if state.recovering else b""
         return b'{"controller_epoch":%d,"leader":%d,"version":1,"leader_epoch":%d,"isr":[%s]%s}' % (
             state.controller_epoch,

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Controller:
-    """Elects itself, handles Envelopes and channels; a Term does the work while it is active."""
+    """Takes part in elections, and handles Envelopes and channels. Runs a Term while active."""
 
     def __init__(self, settings: Settings, services: Services) -> None:
         self._settings = settings

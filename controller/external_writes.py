@@ -50,7 +50,7 @@ class ExternalWrites:
             _complete(done)
 
     def acl_seen(self, pattern: ResourcePattern, version: int | None) -> None:
-        """The broker read the znode of a pattern; None: it does not exist."""
+        """The broker read the znode of a pattern. `version` is None if there is no such znode."""
         if self._loop is not None and self._loop.image.acl_versions.get(pattern) != version:
             self._schedule(partial(_read_acl, pattern=pattern))
 
@@ -60,7 +60,7 @@ class ExternalWrites:
             self._schedule(partial(_read_config, resource=resource))
 
     def token_seen(self, token_id: str, token: DelegationToken | None) -> None:
-        """The broker read a delegation token; None: it does not exist."""
+        """The broker read a delegation token. `token` is None if there is no such token."""
         if self._loop is not None and self._loop.image.tokens.get(token_id) != token:
             self._schedule(partial(_read_token, token_id=token_id))
 

@@ -67,7 +67,7 @@ class ImageWaits:
         return done
 
     def give_up(self, pending: PendingRequest) -> frozenset[str] | None:
-        """Pop a request that timed out; return its missing elements, None if it is not here."""
+        """Pop a request that timed out. Return its missing elements; None if it did not wait."""
         missing = self._missing.get(pending)
         if missing is None:
             return None

@@ -139,7 +139,7 @@ class PolicyEvaluation:
         return pending in self._waiting
 
     def release(self, pending: PendingRequest) -> None:
-        """If it is this request's turn, end it and start the turn of the next request."""
+        """End the turn of this request, if it has the turn, and start that of the next request."""
         if self._turn is not pending:
             return
         self._turn = self._line.popleft() if self._line else None

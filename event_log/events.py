@@ -99,7 +99,7 @@ class AuthenticationFailed(Event):
 
 @dataclass(frozen=True, slots=True)
 class ChannelRefused(Event):
-    """A gRPC stream claimed a broker id that its certificate did not prove; it was closed."""
+    """A gRPC stream was closed: it claimed a broker id that its certificate did not prove."""
 
     broker_id: int  # the claimed one
     principal: str | None  # of the certificate

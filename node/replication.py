@@ -1,4 +1,4 @@
-"""Replication in a node: what it needs of the configuration, the metadata and the controller."""
+"""Connects replication with a node's configuration, its metadata and the controller."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from metrics.node_metrics import NodeMetrics
 from node.config import NodeConfig, NodeConfigError
 
 _ALTER_PARTITION_VERSION: Final = 3
-# The properties of the inter-broker listener that a client needs, too.
+# The prefix of those properties of the inter-broker listener that a client needs.
 _TLS_PREFIX: Final = "ssl."
 
 
@@ -42,7 +42,7 @@ class Replication:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to fetch and to look for followers that lag."""
+        """Start to fetch from leaders, and to check for followers that lag."""
         self._task = asyncio.create_task(self._check_lag())
         self._fetchers.roles_changed()
 
@@ -75,7 +75,7 @@ def build_isr_changes(
     requests: ControllerRequests,
     metrics: NodeMetrics,
 ) -> IsrChanges:
-    """Return the way from this broker's leaders to the controller."""
+    """Return what sends the ISR changes of this broker's leaders to the controller."""
 
     async def alter(request: AlterPartitionRequest) -> AlterPartitionResponse | None:
         response = await requests.send(ApiKey.ALTER_PARTITION, _ALTER_PARTITION_VERSION, request)
@@ -143,7 +143,7 @@ def _security(config: NodeConfig, listener: str) -> PeerSecurity:
     own = config.security[listener].properties
     mechanism = config.broker.string("sasl.mechanism.inter.broker.protocol") or ""
     properties: dict[str, object] = {
-        "bootstrap.servers": "localhost:9092",  # Required; the metadata has the addresses.
+        "bootstrap.servers": "localhost:9092",  # Required, but not used: the metadata has the addresses.
         "security.protocol": protocols[listener],
         **{name: value for name, value in own.items() if name.startswith(_TLS_PREFIX)},
     }

@@ -23,7 +23,7 @@ class StoredAcls(NamedTuple):
 
 
 class StoredRules(NamedTuple):
-    """The rules of one pattern, and the version of its znode; None if it does not exist."""
+    """The rules of one pattern, and the version of its znode (None without a znode)."""
 
     entries: Entries
     version: int | None

@@ -356,7 +356,7 @@ class CreateTopics(AdminApi):
 
 
 def _rows(context: RequestContext, request: CreateTopicsRequest) -> Iterable[CreatableTopic]:
-    """Return the topics of the response. In KIP-4 it is a map, so it lists a duplicate once."""
+    """Return the topics of the response. KIP-4's response is a map: it lists a duplicate once."""
     if context.is_drafted:
         return {topic.name: topic for topic in request.topics}.values()
     return request.topics

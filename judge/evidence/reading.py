@@ -169,7 +169,7 @@ def _is_left_open(
 
 
 def _event(line: bytes, number: int, account: FileAccount, run_id: str) -> Event | str:
-    """Return the event of a line, or a sentence about why it is quarantined."""
+    """Return the event of a line, or a sentence that says why the line is quarantined."""
     value = parse_object(line)
     try:
         reasons = (value,) if isinstance(value, str) else judge_event(value, run_id)
