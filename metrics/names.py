@@ -282,23 +282,27 @@ LEADERS: Final = _replica_manager("LeaderCount", Kind.GAUGE, "Partitions that th
 UNDER_REPLICATED: Final = _replica_manager(
     "UnderReplicatedPartitions",
     Kind.GAUGE,
-    "Partitions that this broker leads and whose ISR lacks a replica",
+    "Partitions led by this broker whose ISR lacks a replica",
 )
 UNDER_MIN_ISR: Final = _replica_manager(
     "UnderMinIsrPartitionCount",
     Kind.GAUGE,
-    "Partitions that this broker leads and whose ISR is below min.insync.replicas",
+    "Partitions led by this broker whose ISR is below min.insync.replicas",
 )
 AT_MIN_ISR: Final = _replica_manager(
     "AtMinIsrPartitionCount",
     Kind.GAUGE,
-    "Partitions that this broker leads and whose ISR is exactly min.insync.replicas",
+    "Partitions led by this broker whose ISR is exactly min.insync.replicas",
 )
 ISR_EXPANDS: Final = _replica_manager(
-    "IsrExpandsPerSec", Kind.COUNTER, "Times that a replica joined an ISR that this broker leads"
+    "IsrExpandsPerSec",
+    Kind.COUNTER,
+    "Times that a replica joined the ISR of a partition led by this broker",
 )
 ISR_SHRINKS: Final = _replica_manager(
-    "IsrShrinksPerSec", Kind.COUNTER, "Times that replicas left an ISR that this broker leads"
+    "IsrShrinksPerSec",
+    Kind.COUNTER,
+    "Times that replicas left the ISR of a partition led by this broker",
 )
 FAILED_ISR_UPDATES: Final = _replica_manager(
     "FailedIsrUpdatesPerSec", Kind.COUNTER, "ISR changes that the controller rejected"

@@ -150,11 +150,11 @@ class NodeMetrics(Collector):
         self._login_counts[names.EXPIRED_SESSIONS] += 1
 
     def isr_expanded(self) -> None:
-        """A replica joined an ISR that this broker leads."""
+        """A replica joined the ISR of a partition that this broker leads."""
         self._isr_counts[names.ISR_EXPANDS] += 1
 
     def isr_shrunk(self) -> None:
-        """Replicas left an ISR that this broker leads."""
+        """Replicas left the ISR of a partition that this broker leads."""
         self._isr_counts[names.ISR_SHRINKS] += 1
 
     def isr_update_failed(self) -> None:

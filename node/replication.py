@@ -143,7 +143,7 @@ def _security(config: NodeConfig, listener: str) -> PeerSecurity:
     own = config.security[listener].properties
     mechanism = config.broker.string("sasl.mechanism.inter.broker.protocol") or ""
     properties: dict[str, object] = {
-        "bootstrap.servers": "localhost:9092",  # Required, but not used: the metadata has the addresses.
+        "bootstrap.servers": "localhost:9092",  # Required, but not used.
         "security.protocol": protocols[listener],
         **{name: value for name, value in own.items() if name.startswith(_TLS_PREFIX)},
     }
