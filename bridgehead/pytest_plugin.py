@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MARKER = "bridgehead"
 _ARGUMENTS = ("brokers", "listeners", "users", "acls", "policies", "dialect", "properties")
 _LISTENERS = {"CLIENTS": "SASL_PLAINTEXT"}
+_FAULTS = "bridgehead.faults.allow"  # tests may add fault rules
 _RUNNING_MAX = 2
 """How many clusters with different options run at a time."""
 
@@ -103,7 +104,9 @@ class _Clusters:
 def _new(options: Mapping[str, Any], folders: pytest.TempPathFactory) -> Cluster:
     from bridgehead.cluster import Cluster  # imported only if a test uses a cluster
 
-    return Cluster(**{"data_dir": folders.mktemp("bridgehead"), **options})
+    properties = {_FAULTS: "true", **options.get("properties", {})}
+    given = {**options, "properties": properties}
+    return Cluster(**{"data_dir": folders.mktemp("bridgehead"), **given})
 
 
 def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from broker_proxy.apis.base import ClientRequest
@@ -74,6 +74,7 @@ class ForwardingManager:
         log: EventLog,
         now_s: Callable[[], float],
         redirected: Callable[[], None],  # metric: num-messages-redirected
+        wrap_link: Callable[[ControllerLink], ControllerLink] = lambda link: link,
     ) -> None:
         self._broker_id = broker_id
         self._incarnation = incarnation
@@ -82,6 +83,7 @@ class ForwardingManager:
         self._log = log
         self._now_s = now_s
         self._redirected = redirected
+        self._wrap_link = wrap_link
         self._target: Target | None = None
         self._waiting: dict[int, asyncio.Future[None]] = {}  # by sequence
         self._next_sequence = 1
@@ -105,6 +107,8 @@ class ForwardingManager:
 
     def set_target(self, target: Target | None) -> None:
         """Change the target (None: unknown); waiting requests continue, oldest first."""
+        if target is not None:
+            target = replace(target, link=self._wrap_link(target.link))
         self._target = target
         for _, waiter in sorted(self._waiting.items()):
             if not waiter.done():

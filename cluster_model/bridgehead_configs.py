@@ -126,6 +126,7 @@ class BridgeheadConfig:
     metadata_blocking = _Value(BLOCKING, str)
     metadata_reads = _Value("bridgehead.metadata.reads", str)
     metadata_delay_ms = _Value("bridgehead.metadata.delay.ms", int)
+    faults_allowed = _Value("bridgehead.faults.allow", _is_true)
     grpc_listener = _Value("bridgehead.grpc.listener", str)
     grpc_advertised = _Value("bridgehead.grpc.advertised.listener", str)
     inter_broker_user = _Value("bridgehead.inter.broker.user", str)

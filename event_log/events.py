@@ -259,6 +259,18 @@ class CommitUnknown(Event):
     epoch: int
 
 
+@dataclass(frozen=True, slots=True)
+class FaultRuleActed(Event):
+    """A fault rule of a user changed what happened to a request, or to its Envelope."""
+
+    rule: str  # its name
+    action: str
+    side: str  # client or envelope
+    phase: str  # request or response
+    request_id: str
+    api_key: int
+
+
 @dataclass(slots=True)
 class Answered(Event):
     """A broker sent a response to a client, or closed its connection."""

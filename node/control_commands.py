@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from bridgehead.cluster.control_socket import ControlError
+from bridgehead.fault_rules import FaultRuleError, FaultRules, parse_rule
 from bridgehead.kafka_wire.headers import (
     RequestHeader,
     decode_response_header,
@@ -27,6 +28,7 @@ from broker_proxy.dispatch import Dispatcher
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.scram import MECHANISM_NAMES
 from cluster_model.session_state import ConnectionLostError
+from node.fault_injection import OWNER
 from node.lifecycle import Node
 from node.parts import Parts
 
@@ -63,6 +65,15 @@ class ControlCommands:
                     await self._parts.broker.watcher.expire()
                 except ConnectionLostError as lost:
                     raise ControlError(f"The session cannot be expired: {lost}.") from None
+            case {"command": "faults_add", "rule": dict() as rule}:
+                return self._add_fault(rule, message.get("name"))
+            case {"command": "faults_list"}:
+                return {"rules": self._fault_rules().described()}
+            case {"command": "faults_remove"}:
+                try:
+                    return {"removed": self._fault_rules().remove(message.get("name"))}
+                except FaultRuleError as wrong:
+                    raise ControlError(str(wrong)) from None
             case {"command": "stop"}:
                 self._request_stop("a command")
             case {"command": "scram_salts", "users": list() as users}:
@@ -78,6 +89,22 @@ class ControlCommands:
             case _:  # Only the command is shown: the rest may be a secret.
                 raise ControlError(f"unknown command: {message.get('command')}")
         return {"ok": True}
+
+    def _fault_rules(self) -> FaultRules:
+        rules = self._parts.broker.fault_rules
+        if rules is None:
+            raise ControlError(
+                f"Broker {self._parts.config.broker_id} does not allow fault rules: start it with "
+                "bridgehead.faults.allow=true."
+            )
+        return rules
+
+    def _add_fault(self, document: dict[str, Any], name: str | None) -> dict[str, Any]:
+        rules = self._fault_rules()
+        try:
+            return {"name": rules.add(parse_rule(document), name)}
+        except FaultRuleError as wrong:
+            raise ControlError(str(wrong)) from None
 
     async def _request(self, principal: str, key: int, version: int, body: str) -> str:
         """Execute a request as `principal`; request and response body are base64."""
@@ -104,7 +131,7 @@ class ControlCommands:
             header=header,
             header_bytes=encode_request_header(header),
             body=body,
-            connection=ClientConnectionInfo("owner", client),
+            connection=ClientConnectionInfo(OWNER, client),
             client=client,
             received_ns=time.monotonic_ns(),
         )

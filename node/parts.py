@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bridgehead.fault_rules import FaultRules
 from broker_proxy.authentication.authenticator import SaslAuthenticator
 from broker_proxy.connection_quotas import ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
@@ -41,6 +42,7 @@ from node.controller_follower import ControllerFollower
 from node.current_state import ActiveImage, BrokerConfigs, BrokerState
 from node.data_plane import DataPlane, build_data_plane
 from node.direct_writes import DirectWrites
+from node.fault_injection import link_wrapper
 from node.instruments import Instruments, build_instruments
 from node.policies import NodePolicies, load_policies, load_record_policies
 from node.read_consistency import CLUSTER, MetadataUpdates, ReadConsistency
@@ -64,6 +66,7 @@ class BrokerParts:
     consistency: ReadConsistency
     updates: MetadataUpdates
     data_plane: DataPlane | None  # None with bridgehead.data.plane=false
+    fault_rules: FaultRules | None  # None: this broker does not allow them
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,7 @@ def _build_broker(
         access=security.zookeeper.broker,
         on_answer=instruments.metrics.zookeeper_answered,
     )
+    rules = FaultRules() if config.own.faults_allowed else None
     forwarding = ForwardingManager(
         broker_id=state.broker_id,
         incarnation=state.incarnation,
@@ -221,6 +225,7 @@ def _build_broker(
         log=instruments.log,
         now_s=time.monotonic,
         redirected=instruments.metrics.message_redirected,
+        wrap_link=link_wrapper(rules, security.serde, instruments.log),
     )
     consistency = ReadConsistency(config, cache, watcher, signals.zxid_applied)
     updates = MetadataUpdates(config.own.metadata_delay_ms, cache, consistency, instruments.log)
@@ -236,6 +241,7 @@ def _build_broker(
         consistency,
         updates,
         build_data_plane(config, data_dir, state, configs, cache, watcher, forwarding, instruments),
+        rules,
     )
 
 

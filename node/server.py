@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from broker_proxy.admission import Admission
 from broker_proxy.apis.base import LocalApi
@@ -12,6 +13,7 @@ from broker_proxy.logins import Logins
 from broker_proxy.request_log import RequestLog
 from broker_proxy.request_memory import RequestMemory
 from broker_proxy.server import KafkaServer
+from node.fault_injection import FaultyDispatcher
 from node.local_apis import build_local_apis, build_split_apis
 from node.parts import Parts
 
@@ -21,7 +23,8 @@ def build_server(parts: Parts) -> KafkaServer:
     config, broker, instruments = parts.config, parts.broker, parts.instruments
     log, follower, prefix = instruments.log, parts.follower, broker.state.request_prefix
     local_apis: dict[int, LocalApi] = {}
-    dispatcher = Dispatcher(
+    rules = broker.fault_rules
+    dispatcher = (Dispatcher if rules is None else partial(FaultyDispatcher, rules))(
         local_apis=local_apis,
         split_apis=build_split_apis(parts),
         forwarding=broker.forwarding,

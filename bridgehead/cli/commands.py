@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import bridgehead
-from bridgehead.cli import controller, modules, node, status, up, upgrade, zookeeper
+from bridgehead.cli import controller, faults, modules, node, status, up, upgrade, zookeeper
 from bridgehead.cli.options import say
 from bridgehead.cli.tools import TOOLS
 from bridgehead.cli.tools.tool import ToolCommand, as_command
@@ -39,6 +39,7 @@ GROUPS = (
     ("demo", modules.demo_app),
     ("pipeline", modules.pipeline_app),
     ("chaos", modules.chaos_app),
+    ("faults", faults.app),
 )
 
 

@@ -91,6 +91,18 @@ class ClusterClient:
         """Expire the controller's ZooKeeper session."""
         return self._command({"command": "controller_expire"})
 
+    def add_fault(self, rule: Mapping[str, Any], broker_id: int | None) -> dict[str, Any]:
+        """Add a fault rule to one broker, or to all; return its `name`."""
+        return self._command({"command": "faults_add", "rule": dict(rule), "broker": broker_id})
+
+    def list_faults(self) -> dict[str, Any]:
+        """Return the `rules` of every broker."""
+        return self._command({"command": "faults_list"})
+
+    def remove_faults(self, name: str | None) -> dict[str, Any]:
+        """Remove one fault rule, or all; return how many were `removed`."""
+        return self._command({"command": "faults_remove", "name": name})
+
     def _command(
         self, message: dict[str, Any], *, timeout_s: float = _COMMAND_TIMEOUT_S
     ) -> dict[str, Any]:

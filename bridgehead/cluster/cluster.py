@@ -23,6 +23,7 @@ from typing import Any, Literal, Self
 from bridgehead.cluster.access_plan import AccessPlan
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.faults import Faults
 from bridgehead.cluster.launch import launch
 from bridgehead.cluster.settings import ClusterSettings, RunSettings, check_settings
 from bridgehead.cluster.upgrade import upgrade
@@ -170,6 +171,11 @@ class Cluster(StartStop):
     def evidence_dir(self) -> Path:
         """The folder that `bridgehead judge` reads."""
         return Path(self._document["evidence_dir"])
+
+    @property
+    def faults(self) -> Faults:
+        """The fault rules of the brokers; they need `bridgehead.faults.allow=true`."""
+        return Faults(self._client)
 
     @property
     def brokers(self) -> dict[int, Broker]:

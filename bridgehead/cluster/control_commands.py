@@ -15,6 +15,7 @@ from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.reset import reset
 from bridgehead.cluster.running_cluster import RunningCluster, wait_until
 from bridgehead.cluster.upgrade import ENVELOPE, LEVEL
+from bridgehead.fault_rules import free_name
 
 Message = dict[str, Any]
 
@@ -159,6 +160,9 @@ async def _heal(cluster: RunningCluster, message: Message) -> Message:
     `reset` also removes metadata.
     """
     cluster.thaw_now()
+    for node in cluster.nodes.values():
+        if node.is_running() and node.allows_faults:
+            await node.command({"command": "faults_remove"})
     if cluster.zookeeper is not None and cluster.zookeeper.exits():
         await _zookeeper_start(cluster, {})
     down = [node for node in cluster.nodes.values() if not node.is_running()]
@@ -295,6 +299,44 @@ def _ready(node: NodeProcess) -> Message:
         return {}
 
 
+async def _faults_add(cluster: RunningCluster, message: Message) -> Message:
+    """Add a fault rule to one broker or to all that run, under the same name."""
+    if message.get("broker") is not None:
+        nodes = [_running_node(cluster, {"id": message["broker"]})]
+    else:
+        nodes = [node for node in cluster.nodes.values() if node.is_running()]
+    taken = {str(rule["name"]) for rule in (await _faults_list(cluster, {}))["rules"]}
+    name = free_name(taken)
+    for node in nodes:
+        await node.command({"command": "faults_add", "rule": message.get("rule"), "name": name})
+    return {"name": name, "brokers": [node.id for node in nodes]}
+
+
+async def _faults_list(cluster: RunningCluster, _: Message) -> Message:
+    running = [node for node in cluster.nodes.values() if node.is_running()]
+    answers = [await node.command({"command": "faults_list"}) for node in running]
+    return {
+        "rules": [
+            {"broker": node.id, **rule}
+            for node, answer in zip(running, answers, strict=True)
+            for rule in answer["rules"]
+        ]
+    }
+
+
+async def _faults_remove(cluster: RunningCluster, message: Message) -> Message:
+    """Remove a fault rule from every broker that has it, or all rules."""
+    rules = (await _faults_list(cluster, {}))["rules"]
+    found = [rule for rule in rules if message.get("name") in (None, rule["name"])]
+    if not found and message.get("name") is not None:
+        raise ClusterError(f"No running broker has a fault rule {message['name']!r}.")
+    for rule in found:
+        await cluster.nodes[rule["broker"]].command(
+            {"command": "faults_remove", "name": rule["name"]}
+        )
+    return {"removed": len(found)}
+
+
 COMMANDS: dict[str, Callable[[RunningCluster, Message], Awaitable[Message]]] = {
     "status": _status,
     "node_start": _node_start,
@@ -303,6 +345,9 @@ COMMANDS: dict[str, Callable[[RunningCluster, Message], Awaitable[Message]]] = {
     "node_kill": _node_kill,
     "zookeeper_start": _zookeeper_start,
     "heal": _heal,
+    "faults_add": _faults_add,
+    "faults_list": _faults_list,
+    "faults_remove": _faults_remove,
     "controller_show": _controller_show,
     "controller_kill": _controller_kill,
     "controller_freeze": _controller_freeze,

@@ -1,5 +1,7 @@
 """The unix socket that controls a supervisor or a node: one JSON object per line, both ways.
 
+`control_http` has the commands that HTTP can send, too.
+
 The path of a unix socket has at most 107 bytes (103 on macOS) and data directories may be longer,
 so both sides use a short symbolic link during bind and connect. Sockets have mode 0600: anyone who
 can write to one controls the cluster.
@@ -16,6 +18,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from bridgehead.cluster import control_http
 
 Message = dict[str, Any]
 Handler = Callable[[Message], Awaitable[Message]]
@@ -70,8 +74,13 @@ async def serve(path: Path, handler: Handler) -> asyncio.Server:
     listening = listen(path)
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, ValueError):  # ValueError: a line beyond the limit
+        # ValueError: a line beyond the limit.
+        with suppress(ConnectionError, ValueError, EOFError):
             while line := await reader.readline():
+                if control_http.is_http(line):
+                    writer.write(await _answer_http(line, reader, handler))
+                    await writer.drain()
+                    break
                 writer.write(_encode(await _answer(line, handler)))
                 await writer.drain()
         writer.close()
@@ -92,6 +101,14 @@ async def _answer(line: bytes, handler: Handler) -> Message:
         return await handler(message)
     except ControlError as error:
         return {"error": str(error)}
+
+
+async def _answer_http(line: bytes, reader: asyncio.StreamReader, handler: Handler) -> bytes:
+    try:
+        message = await control_http.read_command(line, reader)
+        return control_http.response(None if message is None else await handler(message))
+    except (ValueError, ControlError) as error:
+        return control_http.response({"error": str(error)})
 
 
 def call(path: Path, message: Message, *, timeout_s: float = 10.0) -> Message:

@@ -19,6 +19,7 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_plan import NodePlan
 from bridgehead.cluster.properties import format_properties
 
+FAULTS_ALLOWED = "bridgehead.faults.allow"
 PARENT_PIPE_VARIABLE = "BRIDGEHEAD_PARENT_PIPE"
 _STATE_TIMEOUT_S = 2.0
 
@@ -46,6 +47,11 @@ class NodeProcess:
     def pid(self) -> int | None:
         """The pid of the running process; None: it does not run."""
         return self._process.pid if self._process is not None and self.is_running() else None
+
+    @property
+    def allows_faults(self) -> bool:
+        """Whether it accepts fault rules."""
+        return self.plan.properties.get(FAULTS_ALLOWED, "").strip().lower() == "true"
 
     def is_running(self) -> bool:
         """Return whether the process exists; it may be frozen."""

@@ -11,12 +11,12 @@ from chaos.fault import Fault, Target
 @asynccontextmanager
 async def _inject(target: Target) -> AsyncIterator[None]:
     broker = await target.controller()
-    with target.recorded("freeze", broker):
-        await target.pause(broker)
-        try:
+    await target.pause(broker)
+    try:
+        with target.recorded("freeze", broker):  # The process is paused all the time.
             yield
-        finally:
-            await target.resume(broker)
+    finally:
+        await target.resume(broker)
 
 
 PAUSE_CONTROLLER = Fault(

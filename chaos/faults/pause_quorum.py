@@ -12,14 +12,14 @@ from chaos.fault import Fault, Target
 async def _inject(target: Target) -> AsyncIterator[None]:
     members = target.zookeeper.members
     paused = members[len(members) // 2 :]
-    with target.recorded("freeze_zookeeper", f"zookeeper-{paused[0]}"):
-        for member in paused:
-            await target.zookeeper.pause(member)
-        try:
+    for member in paused:
+        await target.zookeeper.pause(member)
+    try:
+        with target.recorded("freeze_zookeeper", f"zookeeper-{paused[0]}"):
             yield
-        finally:
-            for member in paused:
-                await target.zookeeper.resume(member)
+    finally:
+        for member in paused:
+            await target.zookeeper.resume(member)
 
 
 PAUSE_QUORUM = Fault(

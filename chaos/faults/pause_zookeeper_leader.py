@@ -11,12 +11,12 @@ from chaos.fault import Fault, Target
 @asynccontextmanager
 async def _inject(target: Target) -> AsyncIterator[None]:
     leader = await target.zookeeper.leader()
-    with target.recorded("freeze_zookeeper_leader", f"zookeeper-{leader}"):
-        await target.zookeeper.pause(leader)
-        try:
+    await target.zookeeper.pause(leader)
+    try:
+        with target.recorded("freeze_zookeeper_leader", f"zookeeper-{leader}"):
             yield
-        finally:
-            await target.zookeeper.resume(leader)
+    finally:
+        await target.zookeeper.resume(leader)
 
 
 PAUSE_ZOOKEEPER_LEADER = Fault(

@@ -1,0 +1,127 @@
+"""`bridgehead faults add | list | remove`: requests that go wrong on purpose."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from bridgehead.cli.options import (
+    DEFAULT_DATA_DIR,
+    DataDirOption,
+    JsonOption,
+    duration_seconds,
+    print_json,
+    say,
+)
+
+app = typer.Typer(
+    no_args_is_help=True, help="Let requests fail on purpose (docs/guides/fault-rules.md)."
+)
+
+_WIDTH = 80
+
+
+@app.command()
+def add(
+    action: Annotated[
+        str,
+        typer.Argument(metavar="ACTION", help="error, delay, drop, close, duplicate or truncate."),
+    ],
+    *,
+    api: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this API, such as CreateTopics.")
+    ] = None,
+    versions: Annotated[
+        str | None, typer.Option(metavar="N[-M]", help="Only these versions of the API.")
+    ] = None,
+    broker: Annotated[
+        int | None, typer.Option(metavar="ID", help="Only at this broker.", show_default="all")
+    ] = None,
+    client_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only for this client id.")
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option(metavar="TYPE:NAME", help="Only for this principal.")
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only requests that name this topic.")
+    ] = None,
+    error: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For `error`: the error code.")
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="For `delay`: 5s, 500ms or 1m.")
+    ] = None,
+    side: Annotated[
+        str, typer.Option(metavar="SIDE", help="client, or envelope: on the way on.")
+    ] = "client",
+    phase: Annotated[
+        str, typer.Option(metavar="PHASE", help="request: before it is executed; or response.")
+    ] = "request",
+    nth: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Act from the N-th matching request on.")
+    ] = 1,
+    times: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Act on N requests; 0: on all.")
+    ] = 1,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
+) -> None:
+    """Add a rule; prints its name.
+
+    Brokers need bridgehead.faults.allow=true.
+    """
+    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.faults import Faults
+
+    given: dict[str, Any] = {
+        "api": api,
+        "versions": versions,
+        "client_id": client_id,
+        "principal": principal,
+        "topic": topic,
+        "error": error,
+        "delay_ms": None if delay is None else round(duration_seconds(delay) * 1000),
+    }
+    fields = {name: value for name, value in given.items() if value is not None}
+    faults = Faults(ClusterClient(data_dir))
+    say(faults.add(action, broker=broker, side=side, phase=phase, nth=nth, times=times, **fields))
+
+
+@app.command("list")
+def list_rules(
+    *, data_dir: DataDirOption = DEFAULT_DATA_DIR, json_output: JsonOption = False
+) -> None:
+    """List the rules, and how often each has acted."""
+    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.faults import Faults
+
+    rules = Faults(ClusterClient(data_dir)).list()
+    if json_output:
+        print_json({"rules": rules})
+        return
+    for each in rules:
+        rule = " ".join(f"{name}={value}" for name, value in each["rule"].items())
+        say(
+            f"{each['name']} at broker {each['broker']}: {each['hits']} hits, "
+            f"{each['matches']} matches"
+        )
+        say(f"    {rule}"[:_WIDTH])
+    if not rules:
+        say("There are no fault rules.")
+
+
+@app.command()
+def remove(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The rule.", show_default="all rules")
+    ] = None,
+    *,
+    data_dir: DataDirOption = DEFAULT_DATA_DIR,
+) -> None:
+    """Remove a rule from all brokers, or all rules."""
+    from bridgehead.cluster.client import ClusterClient
+    from bridgehead.cluster.faults import Faults
+
+    removed = Faults(ClusterClient(data_dir)).remove(name)
+    say(f"{removed} removed, counted at each broker.")

@@ -1,0 +1,72 @@
+"""HTTP/1.1 on a control socket, for fault rules: one request for each connection.
+
+    GET    /faults         the rules with their counts
+    POST   /faults         add the rule in the body
+    DELETE /faults         remove all rules
+    DELETE /faults/NAME    remove one rule
+
+A failure has status 400 and the body `{"error": ...}`, as on a line of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any, Final
+from urllib.parse import unquote
+
+_REQUEST: Final = re.compile(rb"(GET|POST|DELETE) (/\S*) HTTP/1\.[01]\r?\n")
+_LENGTH: Final = re.compile(rb"(?i)content-length:\s*(\d{1,9})\s*")
+_BODY_BYTES_MAX: Final = 1 << 16
+_HEADERS_MAX: Final = 100
+_PATH: Final = "/faults"
+
+
+def is_http(line: bytes) -> bool:
+    """Return whether a first line is one of HTTP."""
+    return _REQUEST.fullmatch(line) is not None
+
+
+async def read_command(line: bytes, reader: asyncio.StreamReader) -> dict[str, Any] | None:
+    """Read the rest of a request; return its command, None if there is no such resource.
+
+    Raises:
+        ValueError: the request is malformed.
+    """
+    found = _REQUEST.fullmatch(line)
+    assert found is not None
+    length = 0
+    for _ in range(_HEADERS_MAX):
+        header = await reader.readline()
+        if not header.strip():
+            break
+        if size := _LENGTH.fullmatch(header):
+            length = int(size[1])
+    if length > _BODY_BYTES_MAX:
+        raise ValueError(f"the body is larger than {_BODY_BYTES_MAX} bytes")
+    body = await reader.readexactly(length)
+    method, path = found[1].decode(), unquote(found[2].decode())
+    match method, path.rstrip("/"):
+        case "GET", "/faults":
+            return {"command": "faults_list"}
+        case "POST", "/faults":
+            return {"command": "faults_add", "rule": json.loads(body)}
+        case "DELETE", "/faults":
+            return {"command": "faults_remove"}
+        case "DELETE", named if named.startswith(f"{_PATH}/"):
+            return {"command": "faults_remove", "name": named.removeprefix(f"{_PATH}/")}
+    return None
+
+
+def response(answer: dict[str, Any] | None) -> bytes:
+    """Return the response with an answer; None: there is no such resource."""
+    status = "404 Not Found" if answer is None else "200 OK"
+    if answer is not None and "error" in answer:
+        status = "400 Bad Request"
+    body = json.dumps(answer or {"error": "The only resource is /faults."}).encode() + b"\n"
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body

@@ -1,0 +1,50 @@
+"""Fault rules of a running cluster, for programs and tests (docs/guides/fault-rules.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridgehead.cluster.client import ClusterClient
+
+
+class Faults:
+    """The fault rules of all brokers. They exist only with `bridgehead.faults.allow=true`.
+
+    name = cluster.faults.add("error", error="NOT_CONTROLLER", api="CreateTopics")
+    ...
+    assert cluster.faults.hits(name) == 1
+    """
+
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
+
+    def add(self, action: str, *, broker: int | None = None, **fields: Any) -> str:
+        """Add a rule to one broker, or to all running ones; return its name.
+
+        Args:
+            action: error, delay, drop, close, duplicate or truncate.
+            broker: the only broker that gets it; None: all.
+            fields: side, phase, error, delay_ms, api, versions, client_id, principal, topic, nth,
+                times, as in docs/guides/fault-rules.md.
+
+        Raises:
+            ClusterError: the rule is invalid, or a broker does not allow fault rules.
+        """
+        rule = {"action": action, **fields}
+        return str(self._client.add_fault(rule, broker)["name"])
+
+    def list(self) -> list[dict[str, Any]]:
+        """Return each rule of each broker: `broker`, `name`, `rule`, `matches` and `hits`."""
+        return list(self._client.list_faults()["rules"])
+
+    def hits(self, name: str) -> int:
+        """Return how often a rule has acted, at all brokers together."""
+        return sum(int(each["hits"]) for each in self.list() if each["name"] == name)
+
+    def remove(self, name: str | None = None) -> int:
+        """Remove one rule, or all; return how many were removed, counted at each broker.
+
+        Raises:
+            ClusterError: no broker has it.
+        """
+        return int(self._client.remove_faults(name)["removed"])

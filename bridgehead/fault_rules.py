@@ -1,0 +1,285 @@
+"""Fault rules: make chosen requests of clients, or their Envelopes, go wrong. Pure.
+
+A rule names an action and what it applies to. Every broker counts for itself how often a rule
+matches; the rule acts on the `nth` match and on `times - 1` further ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.apis import API_SPECS
+from bridgehead.kafka_wire.errors import ErrorCode
+
+RULES_MAX: Final = 100
+_DELAY_MS_MAX: Final = 600_000
+_COUNT_MAX: Final = 1_000_000_000
+_TEXT_MAX: Final = 500
+_VERSIONS: Final = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
+_FIELDS: Final = frozenset(
+    {
+        *("action", "side", "phase", "error", "delay_ms", "api", "versions"),
+        *("client_id", "principal", "topic", "nth", "times"),
+    }
+)
+
+
+class FaultRuleError(Exception):
+    """A rule is invalid. The text is one sentence."""
+
+
+class Action(StrEnum):
+    """What happens to a request."""
+
+    ERROR = "error"  # it is answered with an error code
+    DELAY = "delay"
+    DROP = "drop"  # it is never answered
+    CLOSE = "close"  # the connection is closed, or the attempt to forward it broken off
+    DUPLICATE = "duplicate"  # the Envelope is sent twice
+    TRUNCATE = "truncate"  # the response is cut in half
+
+
+class Side(StrEnum):
+    """Where a rule acts."""
+
+    CLIENT = "client"  # between the client and the broker
+    ENVELOPE = "envelope"  # between the broker and the controller
+
+
+class Phase(StrEnum):
+    """When a rule acts."""
+
+    REQUEST = "request"  # before the request is executed; an error, drop or close replaces it
+    RESPONSE = "response"  # after it was executed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One request, as rules see it."""
+
+    api_key: int
+    api_version: int
+    client_id: str | None = None
+    principal: str = ""
+    topics: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultRule:
+    """One rule. A condition that is None matches everything."""
+
+    action: Action
+    side: Side = Side.CLIENT
+    phase: Phase = Phase.REQUEST
+    error: ErrorCode = ErrorCode.NONE
+    delay_ms: int = 0
+    api: ApiKey | None = None
+    versions: tuple[int, int] | None = None
+    client_id: str | None = None
+    principal: str | None = None
+    topic: str | None = None
+    nth: int = 1
+    times: int = 1  # 0: always
+
+    def matches(self, side: Side, subject: Subject) -> bool:
+        """Return whether the rule applies to a request."""
+        low, high = self.versions or (0, subject.api_version)
+        return (
+            side is self.side
+            and self.api in (None, subject.api_key)
+            and low <= subject.api_version <= high
+            and self.client_id in (None, subject.client_id)
+            and self.principal in (None, subject.principal)
+            and (self.topic is None or self.topic in subject.topics)
+        )
+
+    def acts_on(self, match: int) -> bool:
+        """Return whether the rule acts on its `match`-th match, counted from 1."""
+        return match >= self.nth and (not self.times or match < self.nth + self.times)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that `parse_rule` reads."""
+        result: dict[str, Any] = {"action": str(self.action), "side": str(self.side)}
+        result |= {"phase": str(self.phase), "nth": self.nth, "times": self.times}
+        if self.action is Action.ERROR:
+            result["error"] = self.error.name
+        if self.action is Action.DELAY:
+            result["delay_ms"] = self.delay_ms
+        if self.api is not None:
+            result["api"] = API_SPECS[self.api].name
+        if self.versions is not None:
+            low, high = self.versions
+            result["versions"] = str(low) if low == high else f"{low}-{high}"
+        for name in ("client_id", "principal", "topic"):
+            if getattr(self, name) is not None:
+                result[name] = getattr(self, name)
+        return result
+
+
+@dataclass(slots=True)
+class _Counted:
+    rule: FaultRule
+    matches: int = 0
+    hits: int = 0
+
+
+@dataclass(slots=True)
+class FaultRules:
+    """The rules of one broker, in the order in which they were added, and their counts."""
+
+    _rules: dict[str, _Counted] = field(default_factory=dict)
+
+    def add(self, rule: FaultRule, name: str | None = None) -> str:
+        """Add a rule; return its name, by default `rule-N`.
+
+        Raises:
+            FaultRuleError: there are too many, or the name is taken.
+        """
+        if len(self._rules) >= RULES_MAX:
+            raise FaultRuleError(f"There are {RULES_MAX} fault rules already: remove some.")
+        if name is None:
+            name = free_name(self._rules)
+        if name in self._rules:
+            raise FaultRuleError(f"There is a fault rule {name!r} already.")
+        self._rules[name] = _Counted(rule)
+        return name
+
+    def remove(self, name: str | None) -> int:
+        """Remove one rule, or all if `name` is None; return how many.
+
+        Raises:
+            FaultRuleError: there is no rule with this name.
+        """
+        if name is None:
+            count = len(self._rules)
+            self._rules.clear()
+            return count
+        if self._rules.pop(name, None) is None:
+            raise FaultRuleError(f"There is no fault rule {name!r}.")
+        return 1
+
+    def described(self) -> list[dict[str, Any]]:
+        """Return every rule with its name, its matches, and how often it has acted."""
+        return [
+            {"name": name, "rule": each.rule.to_json(), "matches": each.matches, "hits": each.hits}
+            for name, each in self._rules.items()
+        ]
+
+    def hit(self, side: Side, subject: Subject) -> tuple[str, FaultRule] | None:
+        """Count a request at every rule that matches; return the first rule that acts on it."""
+        acting: tuple[str, FaultRule] | None = None
+        for name, each in self._rules.items():
+            if not each.rule.matches(side, subject):
+                continue
+            each.matches += 1
+            if acting is None and each.rule.acts_on(each.matches):
+                each.hits += 1
+                acting = name, each.rule
+        return acting
+
+
+def free_name(taken: Container[str]) -> str:
+    """Return the first name `rule-N` that is not taken."""
+    return next(name for n in itertools.count(1) if (name := f"rule-{n}") not in taken)
+
+
+def parse_rule(document: Mapping[str, Any]) -> FaultRule:
+    """Return the rule of a JSON object.
+
+    Raises:
+        FaultRuleError: a field is unknown, missing or invalid.
+    """
+    unknown = sorted(set(document) - _FIELDS)
+    if unknown:
+        raise FaultRuleError(f"A fault rule has no field {unknown[0]!r}.")
+    if "action" not in document:
+        raise FaultRuleError(f"A fault rule needs an action: {', '.join(Action)}.")
+    action = _one_of(Action, "action", document["action"])
+    rule = FaultRule(
+        action=action,
+        side=_one_of(Side, "side", document.get("side", Side.CLIENT)),
+        phase=_one_of(Phase, "phase", document.get("phase", Phase.REQUEST)),
+        error=_error(document.get("error")),
+        delay_ms=_number(document, "delay_ms", 0, _DELAY_MS_MAX),
+        api=_api(document.get("api")),
+        versions=_versions(document.get("versions")),
+        client_id=_text(document, "client_id"),
+        principal=_text(document, "principal"),
+        topic=_text(document, "topic"),
+        nth=_number(document, "nth", 1, _COUNT_MAX),
+        times=_number(document, "times", 0, _COUNT_MAX, default=1),
+    )
+    for problem in _contradictions(rule, document):
+        raise FaultRuleError(problem)
+    return rule
+
+
+def _contradictions(rule: FaultRule, document: Mapping[str, Any]) -> Iterator[str]:
+    if (rule.action is Action.ERROR) != ("error" in document):
+        yield "An `error` is needed for the action error, and for no other."
+    if (rule.action is Action.DELAY) != (rule.delay_ms > 0):
+        yield "A `delay_ms` above 0 is needed for the action delay, and for no other."
+    if rule.action is Action.DUPLICATE and rule.side is not Side.ENVELOPE:
+        yield "Only Envelopes can be duplicated: use the side envelope."
+    if rule.action is Action.DUPLICATE and rule.phase is not Phase.REQUEST:
+        yield "An Envelope is duplicated when it is sent: use the phase request."
+    if rule.action is Action.TRUNCATE and rule.phase is not Phase.RESPONSE:
+        yield "Only responses can be truncated: use the phase response."
+    if rule.versions is not None and rule.api is None:
+        yield "A range of versions needs an API."
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def _one_of(kind: type[_Choice], name: str, value: object) -> _Choice:
+    for each in kind:
+        if each == value:
+            return each
+    raise FaultRuleError(f"`{name}` is one of {', '.join(kind)}, not {value!r}.")
+
+
+def _error(value: object) -> ErrorCode:
+    if value is None:
+        return ErrorCode.NONE
+    if isinstance(value, str) and value in ErrorCode.__members__ and value != "NONE":
+        return ErrorCode[value]
+    raise FaultRuleError(f"`error` is the name of one of Kafka's error codes, not {value!r}.")
+
+
+def _api(value: object) -> ApiKey | None:
+    if value is None:
+        return None
+    for key, spec in API_SPECS.items():
+        if value == spec.name:
+            return ApiKey(key)
+    raise FaultRuleError(f"`api` is a name in docs/apis.md, such as CreateTopics, not {value!r}.")
+
+
+def _versions(value: object) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    found = _VERSIONS.fullmatch(str(value))
+    if found is None or int(found[2] or found[1]) < int(found[1]):
+        raise FaultRuleError(f"`versions` is a number or a range such as 2-5, not {value!r}.")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _number(document: Mapping[str, Any], name: str, low: int, high: int, default: int = -1) -> int:
+    value = document.get(name, default if default >= 0 else low)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise FaultRuleError(f"`{name}` is a number from {low} to {high}, not {value!r}.")
+    return value
+
+
+def _text(document: Mapping[str, Any], name: str) -> str | None:
+    value = document.get(name)
+    if value is not None and (not isinstance(value, str) or len(value) > _TEXT_MAX):
+        raise FaultRuleError(f"`{name}` is a text of at most {_TEXT_MAX} characters.")
+    return value

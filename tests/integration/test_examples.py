@@ -1,0 +1,133 @@
+"""Every line of examples/not_controller.md makes the brokers answer as the table says."""
+
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from bridgehead.cluster import Cluster
+from bridgehead.kafka_wire.api_key import ApiKey
+from raw_client.asynchronous import AsyncConnection
+from raw_client.codec import Body, create_topic_body, decode_json, encode_json
+
+ROOT = Path(__file__).parents[2]
+ROW = re.compile(r"^\| \[(.+?)\]\(.+?\) \| .+? \| `bridgehead (.+?)` \| (.+?) \|$", re.MULTILINE)
+ROWS = ROW.findall((ROOT / "examples/not_controller.md").read_text(encoding="utf-8"))
+TOPIC = 2
+
+
+class Api(NamedTuple):
+    """A request that succeeds any number of times, and where its response has the code."""
+
+    key: ApiKey
+    version: int
+    body: Body
+    code: Callable[[Any], int]
+
+
+def apis() -> dict[str, Api]:
+    entry = {"name": "retention.ms", "configOperation": 0, "value": "1000"}
+    config = {"resourceType": TOPIC, "resourceName": "known", "configs": [entry]}
+    user = {
+        "name": "alice",
+        "mechanism": 1,
+        "iterations": 4096,
+        "salt": base64.b64encode(b"salt").decode(),
+        "saltedPassword": base64.b64encode(bytes(32)).decode(),
+    }
+    partitions = {"name": "known", "count": 2, "assignments": None}
+    creation = create_topic_body("example", 1, 1) | {"validateOnly": True, "timeoutMs": 9000}
+    rows = (
+        Api(ApiKey.CREATE_TOPICS, 5, creation, lambda b: b["topics"][0]["errorCode"]),
+        Api(
+            ApiKey.CREATE_PARTITIONS,
+            1,
+            {"topics": [partitions], "timeoutMs": 9000, "validateOnly": True},
+            lambda b: b["results"][0]["errorCode"],
+        ),
+        Api(
+            ApiKey.INCREMENTAL_ALTER_CONFIGS,
+            1,
+            {"resources": [config], "validateOnly": False},
+            lambda b: b["responses"][0]["errorCode"],
+        ),
+        Api(
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+            0,
+            {"deletions": [], "upsertions": [user]},
+            lambda b: b["results"][0]["errorCode"],
+        ),
+        Api(
+            ApiKey.METADATA,
+            4,
+            {"topics": [{"name": "known"}], "allowAutoTopicCreation": False},
+            lambda b: b["topics"][0]["errorCode"],
+        ),
+    )
+    return {each.key.name.replace("_", "").lower(): each for each in rows}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with Cluster(data_dir=folder, properties={"bridgehead.faults.allow": "true"}) as running:
+        yield running
+
+
+async def answer(cluster: Cluster, broker: int, api: Api) -> str:
+    """Return the error code of one request, or `closed`."""
+    connection = await AsyncConnection.open(cluster.bootstrap_server(broker))
+    try:
+        response = await connection.exchange(encode_json(api.key, api.version, api.body))
+        return str(api.code(decode_json(api.key, api.version, response)))
+    except EOFError:
+        return "closed"
+    finally:
+        connection.close()
+
+
+async def deletion(cluster: Cluster, broker: int, number: int) -> str:
+    """Create a topic and delete it through a broker; return the code of the deletion."""
+    name = f"deleted-{number}"
+    creation = create_topic_body(name, 1, 1) | {"timeoutMs": 9000}
+    no_code = Api(ApiKey.CREATE_TOPICS, 5, creation, lambda body: body["topics"][0]["errorCode"])
+    assert await answer(cluster, broker, no_code) == "0"
+    body = {"topicNames": [name], "timeoutMs": 9000}
+    api = Api(ApiKey.DELETE_TOPICS, 3, body, lambda each: each["responses"][0]["errorCode"])
+    return await answer(cluster, broker, api)
+
+
+def run_command(line: str, cluster: Cluster) -> None:
+    command = [sys.executable, "-m", "bridgehead.cli.main", *line.split()]
+    subprocess.run(
+        [*command, "--data-dir", str(cluster.data_dir)], cwd=ROOT, check=True, capture_output=True
+    )
+
+
+def test_there_are_twelve_examples() -> None:
+    assert len({report for report, _, _ in ROWS}) == 12
+
+
+@pytest.mark.parametrize(("report", "line", "answers"), ROWS, ids=[row[0] for row in ROWS])
+async def test_line_makes_the_brokers_answer_as_reported(
+    cluster: Cluster, report: str, line: str, answers: str
+) -> None:
+    known = create_topic_body("known", 1, 1) | {"timeoutMs": 9000}
+    await answer(cluster, 1, Api(ApiKey.CREATE_TOPICS, 5, known, lambda _: 0))
+    cluster.faults.remove()
+    run_command(line, cluster)
+    name = line.split("--api ")[1].split()[0].lower()
+    seen = []
+    for number, broker in enumerate((1, 2, 3) * 2):
+        if name == "deletetopics":
+            seen.append(await deletion(cluster, broker, number))
+        else:
+            seen.append(await answer(cluster, broker, apis()[name]))
+    assert " ".join(seen) == answers
