@@ -15,56 +15,66 @@ from bridgehead.cli.options import (
     say,
 )
 
-app = typer.Typer(
-    no_args_is_help=True, help="Let requests fail on purpose (docs/guides/fault-rules.md)."
-)
+app = typer.Typer(no_args_is_help=True, help="Let chosen requests fail.")
 
 _WIDTH = 80
 
 
+ActionArgument = Annotated[
+    str,
+    typer.Argument(metavar="ACTION", help="error, delay, drop, close, duplicate or truncate."),
+]
+ApiOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only this API, such as CreateTopics.")
+]
+VersionsOption = Annotated[
+    str | None, typer.Option(metavar="N[-M]", help="Only these versions of the API.")
+]
+BrokerOption = Annotated[
+    int | None, typer.Option(metavar="ID", help="Only at this broker.", show_default="all")
+]
+ClientIdOption = Annotated[str | None, typer.Option(metavar="ID", help="Only for this client id.")]
+PrincipalOption = Annotated[
+    str | None, typer.Option(metavar="TYPE:NAME", help="Only for this principal.")
+]
+TopicOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only requests that name this topic.")
+]
+ErrorOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="For `error`: the error code.")
+]
+DelayOption = Annotated[
+    str | None, typer.Option(metavar="DURATION", help="For `delay`: 5s, 500ms or 1m.")
+]
+SideOption = Annotated[
+    str,
+    typer.Option(metavar="SIDE", help="client; or envelope: between broker and controller."),
+]
+PhaseOption = Annotated[
+    str, typer.Option(metavar="PHASE", help="request: before it is executed; or response.")
+]
+NthOption = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Act from the N-th matching request on.")
+]
+TimesOption = Annotated[int, typer.Option(metavar="N", min=0, help="Act on N requests; 0: on all.")]
+
+
 @app.command()
 def add(
-    action: Annotated[
-        str,
-        typer.Argument(metavar="ACTION", help="error, delay, drop, close, duplicate or truncate."),
-    ],
+    action: ActionArgument,
     *,
-    api: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this API, such as CreateTopics.")
-    ] = None,
-    versions: Annotated[
-        str | None, typer.Option(metavar="N[-M]", help="Only these versions of the API.")
-    ] = None,
-    broker: Annotated[
-        int | None, typer.Option(metavar="ID", help="Only at this broker.", show_default="all")
-    ] = None,
-    client_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only for this client id.")
-    ] = None,
-    principal: Annotated[
-        str | None, typer.Option(metavar="TYPE:NAME", help="Only for this principal.")
-    ] = None,
-    topic: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only requests that name this topic.")
-    ] = None,
-    error: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For `error`: the error code.")
-    ] = None,
-    delay: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="For `delay`: 5s, 500ms or 1m.")
-    ] = None,
-    side: Annotated[
-        str, typer.Option(metavar="SIDE", help="client, or envelope: on the way on.")
-    ] = "client",
-    phase: Annotated[
-        str, typer.Option(metavar="PHASE", help="request: before it is executed; or response.")
-    ] = "request",
-    nth: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Act from the N-th matching request on.")
-    ] = 1,
-    times: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Act on N requests; 0: on all.")
-    ] = 1,
+    api: ApiOption = None,
+    versions: VersionsOption = None,
+    broker: BrokerOption = None,
+    client_id: ClientIdOption = None,
+    principal: PrincipalOption = None,
+    topic: TopicOption = None,
+    error: ErrorOption = None,
+    delay: DelayOption = None,
+    side: SideOption = "client",
+    phase: PhaseOption = "request",
+    nth: NthOption = 1,
+    times: TimesOption = 1,
     data_dir: DataDirOption = DEFAULT_DATA_DIR,
 ) -> None:
     """Add a rule; prints its name.

@@ -19,6 +19,7 @@ FOLLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "README.md": ("Start",),
     "docs/evidence.md": (),
     "docs/guides/admin-client.md": (),
+    "docs/guides/fault-rules.md": (),
     "docs/guides/moving-controller.md": tuple(TOOLS),
     "docs/guides/secure-client.md": (),
     "docs/guides/troubleshooting.md": (),

@@ -28,7 +28,8 @@ def anchors(page: Path) -> set[str]:
 
 
 def pages() -> list[Path]:
-    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    folders = (ROOT / "docs", ROOT / "examples")
+    return [*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))]
 
 
 def targets() -> Iterator[tuple[str, Path, str]]:
