@@ -1,6 +1,6 @@
-"""Requests that this broker sends to the active controller itself: AlterPartition and the like.
+"""Requests of this broker itself to the active controller, such as AlterPartition.
 
-They are forwarded like those of clients, so a resend has the same identity and is executed once.
+They are forwarded like requests of clients: a resend has the same identity and is executed once.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from broker_proxy.metadata_cache import CachedEndpoint, CachedPartition, Metadat
 
 
 class CurrentLeader(NamedTuple):
-    """A partition's state and the leader's address on a listener; None if it has none."""
+    """A partition's state and its leader's address; None if the leader lacks the listener."""
 
     state: CachedPartition
     endpoint: CachedEndpoint | None

@@ -166,7 +166,7 @@ class _Read:
         self._refusals = refusals
 
     async def when_ready(self) -> _Result:
-        """Return what is there once it is enough, or the time is over."""
+        """Return the results once there are enough bytes, or when the time is over."""
         message = self._message
         result = self._read_all()
         if self._is_enough(result) or message.max_wait_ms <= 0 or not self._wanted:

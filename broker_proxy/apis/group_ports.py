@@ -1,4 +1,4 @@
-"""What the group APIs need of a coordinator; NoGroups is that of a broker that stores none."""
+"""The coordinator as the group APIs use it; NoGroups is for a broker that stores no groups."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StoredGroups(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoGroups:
-    """Answers as a coordinator that has never had a member of any group."""
+    """Answers like a coordinator of groups that never had a member."""
 
     coordinators: Coordinators
 

@@ -19,7 +19,7 @@ class CheckedTopics:
     _rejected: dict[str, list[tuple[int, ErrorCode]]] = field(default_factory=dict)
 
     def reject(self, topic: str, partitions: Iterable[int], error: ErrorCode) -> None:
-        """Note an error for partitions of one topic."""
+        """Store an error for partitions of one topic."""
         self._rejected.setdefault(topic, []).extend((each, error) for each in partitions)
 
     def merged(

@@ -21,7 +21,7 @@ class TakesHeartbeats(Protocol):
     def heartbeat(
         self, group_id: str, generation: int, member_id: str, instance_id: str | None
     ) -> ErrorCode:
-        """Begin the member's session anew."""
+        """Restart the member's session timeout."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """ListGroups, key 16, versions 0 to 5: the groups that this broker coordinates.
 
-With DESCRIBE on the cluster all of them, otherwise those that the client may describe.
+A client with DESCRIBE on the cluster gets all of them, any other client those that it may describe.
 
 Version notes:
-    4: states to list, in any case. 5: types to list; every group here is classic.
+    4: the states to list; their case does not matter. 5: the types; every group here is classic.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """OffsetDelete, key 47, version 0: committed offsets of a group (KIP-496).
 
 Partitions that the client may not read, or that do not exist, have their own error. An error of
-the group takes the place of all of them.
+the group replaces all of these errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Produce, key 0, versions 0 to 11: answered by the leader of each partition.
 
-The order of checks is that of `KafkaApis.handleProduceRequest`. As in Kafka, only records that are
-rejected one by one come with an error message.
+The order of checks is that of `KafkaApis.handleProduceRequest`. As in Kafka, there is an error
+message only if single records are rejected.
 
 Version notes:
     3: only format 2, exactly one batch per partition. 7: zstd. 8: errors of single records.
@@ -73,7 +73,7 @@ class Produce:
 
         Raises:
             NoResponseError: acks=0 and everything was appended.
-            ClosedUnansweredError: acks=0 and an append failed; the producer learns it in this way.
+            ClosedUnansweredError: acks=0 and an append failed; the closed connection shows it.
         """
         authorize = self.authorize_for(request)
         if message.transactional_id is not None and not authorize(

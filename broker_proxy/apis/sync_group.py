@@ -1,7 +1,7 @@
 """SyncGroup, key 14, versions 0 to 5: a member waits for the assignment, which the leader sends.
 
 Version notes:
-    3: instance ids of static members. 5: the client names the protocol it believes in.
+    3: instance ids of static members. 5: the protocol type and name that the client expects.
 """
 
 from __future__ import annotations
