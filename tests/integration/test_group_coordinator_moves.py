@@ -1,0 +1,76 @@
+"""A group survives the kill of its coordinator: members go on, and committed offsets are kept."""
+
+from __future__ import annotations
+
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bridgehead.cluster import Cluster
+from tests.integration.waiting import wait_until
+
+pytestmark = pytest.mark.long
+TOPIC = GROUP = "moves"
+PROPERTIES = {
+    "bridgehead.data.plane": "true",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "3",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+}
+
+
+def test_committed_offsets_survive_the_kill_of_each_coordinator() -> None:
+    """One commit after the other; after every kill the last acknowledged one is there."""
+    with Cluster(properties=PROPERTIES) as cluster:
+        servers = {"bootstrap.servers": cluster.bootstrap_servers}
+        admin = AdminClient(servers)
+        admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result()
+        consumer = confluent_kafka.Consumer(
+            {**servers, "group.id": GROUP, "enable.auto.commit": False, "session.timeout.ms": 30000}
+        )
+        consumer.subscribe([TOPIC])
+        wait_until(lambda: consumer.poll(0.1) or consumer.assignment())
+
+        acknowledged = 0
+        for _ in range(2):
+            for _ in range(20):
+                acknowledged = commit(consumer, acknowledged + 1)
+            group = admin.describe_consumer_groups([GROUP])[GROUP].result()
+            cluster.kill_node(group.coordinator.id)
+            # The member keeps its generation on the new coordinator, and commits there.
+            acknowledged = commit(consumer, acknowledged + 1)
+            assert committed(consumer) == acknowledged
+            moved = admin.describe_consumer_groups([GROUP])[GROUP].result()
+            assert moved.coordinator.id != group.coordinator.id
+            cluster.start_node(group.coordinator.id)
+            wait_until(lambda: in_sync(admin) == 3)
+        consumer.close()
+
+
+def commit(consumer: confluent_kafka.Consumer, offset: int) -> int:
+    """Commit until it is acknowledged; return the offset."""
+    wanted = confluent_kafka.TopicPartition(TOPIC, 0, offset)
+
+    def acknowledged() -> bool:
+        consumer.poll(0)
+        try:
+            (done,) = consumer.commit(offsets=[wanted], asynchronous=False)
+        except confluent_kafka.KafkaException:
+            return False
+        return done.error is None
+
+    wait_until(acknowledged)
+    return offset
+
+
+def committed(consumer: confluent_kafka.Consumer) -> int:
+    (found,) = consumer.committed([confluent_kafka.TopicPartition(TOPIC, 0)], timeout=30)
+    return found.offset
+
+
+def in_sync(admin: AdminClient) -> int:
+    """Return the size of the ISR of the group's partition of `__consumer_offsets`."""
+    topics = admin.list_topics(timeout=30).topics
+    return len(topics["__consumer_offsets"].partitions[0].isrs)
