@@ -1,7 +1,7 @@
-"""Fault rules: make chosen requests of clients, or their Envelopes, go wrong. Pure.
+"""Fault rules make selected requests of clients, or their Envelopes, fail. Pure.
 
-A rule names an action and what it applies to. Every broker counts for itself how often a rule
-matches; the rule acts on the `nth` match and on `times - 1` further ones.
+A rule has an action and conditions. Every broker counts its own matches of a rule; the rule acts on
+the `nth` match and on the next `times - 1` matches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`bridgehead faults add | list | remove`: requests that go wrong on purpose."""
+"""`bridgehead faults add | list | remove`: make selected requests fail, to test clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bridgehead.cli.options import (
     say,
 )
 
-app = typer.Typer(no_args_is_help=True, help="Let chosen requests fail.")
+app = typer.Typer(no_args_is_help=True, help="Make selected requests fail.")
 
 _WIDTH = 80
 

@@ -1,11 +1,11 @@
-"""HTTP/1.1 on a control socket, for fault rules: one request for each connection.
+"""HTTP/1.1 on a control socket, for fault rules: one request per connection.
 
     GET    /faults         the rules with their counts
     POST   /faults         add the rule in the body
     DELETE /faults         remove all rules
     DELETE /faults/NAME    remove one rule
 
-A failure has status 400 and the body `{"error": ...}`, as on a line of JSON.
+A failure has status 400 and the body `{"error": ...}`, as in the protocol of JSON lines.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _PATH: Final = "/faults"
 
 
 def is_http(line: bytes) -> bool:
-    """Return whether a first line is one of HTTP."""
+    """Return whether the first line of a connection is HTTP."""
     return _REQUEST.fullmatch(line) is not None
 
 
 async def read_command(line: bytes, reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """Read the rest of a request; return its command, None if there is no such resource.
+    """Read the rest of a request; return its command, or None if the resource does not exist.
 
     Raises:
         ValueError: the request is malformed.
@@ -60,7 +60,7 @@ async def read_command(line: bytes, reader: asyncio.StreamReader) -> dict[str, A
 
 
 def response(answer: dict[str, Any] | None) -> bytes:
-    """Return the response with an answer; None: there is no such resource."""
+    """Return the HTTP response for an answer; None means that the resource does not exist."""
     status = "404 Not Found" if answer is None else "200 OK"
     if answer is not None and "error" in answer:
         status = "400 Bad Request"

@@ -45,6 +45,6 @@ class Faults:
         """Remove one rule, or all; return how many were removed, counted at each broker.
 
         Raises:
-            ClusterError: no broker has it.
+            ClusterError: no broker has this rule.
         """
         return int(self._client.remove_faults(name)["removed"])

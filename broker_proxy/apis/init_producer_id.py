@@ -1,7 +1,7 @@
 """InitProducerId, key 22, versions 0 to 5: an id for an idempotent producer. KIP-98, KIP-360.
 
-There are no transactions: a request with a transactional id gets UNSUPPORTED_VERSION, which clients
-do not repeat.
+There are no transactions: a request with a transactional id gets UNSUPPORTED_VERSION, after which
+clients do not retry.
 
 Version notes:
     3: the id and epoch that the producer has; it gets a new id.
