@@ -11,7 +11,6 @@ from bridgehead.admin.errors import AdminError
 from bridgehead.admin.requests import Answer, Attempt, Batch, Plan, Request, one
 from bridgehead.admin.results import Node, Try
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.apis import SPECS
 
 if TYPE_CHECKING:
     from bridgehead.kafka_wire.messages.api_versions import ApiVersionsResponse
@@ -165,6 +164,8 @@ def _api_versions_request(broker: int | None) -> Request:
 
 
 def _node_api_versions(answer: Answer) -> NodeApiVersions:
+    from bridgehead.kafka_wire.apis import SPECS
+
     message: ApiVersionsResponse = answer.message
     answer.check(message.error_code)
     drafted = any(each.api_key == ApiKey.ALTER_TOPICS for each in message.api_keys)
