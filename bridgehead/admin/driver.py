@@ -124,7 +124,10 @@ class Driver:
                 if (transport := self._sockets.get(number)) is not None:
                     transport.abort()
             case Complete(number, outcome):
-                asyncio.get_running_loop().call_soon(self._end, number, outcome)
+                if number in self._on_end:
+                    self._end(number, outcome)
+                else:  # during `submit`
+                    asyncio.get_running_loop().call_soon(self._end, number, outcome)
 
     def _end(self, number: int, outcome: Try[Any]) -> None:
         if (on_end := self._on_end.pop(number, None)) is not None:

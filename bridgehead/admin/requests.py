@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from bridgehead.admin.errors import (
@@ -111,15 +112,28 @@ def error_codes(message: Any) -> list[ErrorCode]:
     """Return the codes of a response's elements; if it has none, the code of the response."""
     nested = [
         code
-        for field in fields(message)
-        if isinstance(value := getattr(message, field.name), list)
-        for each in value
-        if is_dataclass(each)
+        for name in _arrays(message.__class__)
+        for each in getattr(message, name) or ()
+        if _may_have_codes(each.__class__)
         for code in error_codes(each)
     ]
     if nested or not hasattr(message, "error_code"):
         return nested
     return [error_code(message.error_code)]
+
+
+@cache
+def _arrays(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names of the fields of a message, or of a part of one, that are arrays."""
+    return tuple(field.name for field in fields(kind) if "list[" in str(field.type))
+
+
+@cache
+def _may_have_codes(kind: type[Any]) -> bool:
+    """Return False for a class such as a topic's config, of which a response may have thousands."""
+    if not is_dataclass(kind):
+        return False
+    return bool(_arrays(kind)) or any(field.name == "error_code" for field in fields(kind))
 
 
 def one(request: Request) -> Plan[Answer]:

@@ -42,7 +42,11 @@ MODULES = {
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """Three brokers with every kind of listener."""
-    more = {**FEW, "listener.name.sasl_ssl.plain.connections.max.reauth.ms": "1500"}
+    more = {
+        **FEW,
+        "listener.name.sasl_ssl.plain.connections.max.reauth.ms": "1500",
+        "bridgehead.controller.pinned": "1",  # the tables of the released clients expect it
+    }
     with Secured.start(tmp_path_factory.mktemp("certificates"), more) as running:
         running.set_password("alice", PASSWORDS["alice"])
         for broker in (1, 2, 3):
