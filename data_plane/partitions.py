@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.topic_names import INTERNAL_TOPICS
 from data_plane.log.checkpoints import LogName
 from data_plane.log.log_directories import LogDirectories
+from data_plane.log.partition_log import AppendInfo
 from data_plane.partition import ALL, IsrPort, Partition, PartitionView
 from data_plane.records.batch import split_batches
 from data_plane.settings import SettingsCache
@@ -59,6 +60,8 @@ class Listener(Protocol):
 class Partitions:
     """This broker's replicas, by topic and partition."""
 
+    new_partition: ClassVar[Callable[..., Partition]] = Partition
+
     def __init__(
         self,
         broker_id: int,
@@ -66,12 +69,15 @@ class Partitions:
         settings: SettingsCache,
         now_ms: Callable[[], int],
         isrs: IsrPort,
+        acknowledged: Callable[[Partition, AppendInfo], None] = lambda _partition, _info: None,
     ) -> None:
+        """`acknowledged` is called before a success with acks=-1 is returned."""
         self.broker_id = broker_id
         self.directories = directories
         self.settings = settings
         self.now_ms = now_ms
         self._isrs = isrs
+        self.acknowledged = acknowledged
         self.by_name: dict[LogName, Partition] = {}
         self._known: Callable[[str, int], bool] = lambda _topic, _number: False
         self._listeners: list[Listener] = []
@@ -120,7 +126,9 @@ class Partitions:
         if partition is None:
             log = self.directories.get_or_create(*name, topic_id)
             mark = self.directories.high_watermarks.get(name, 0)
-            partition = self.by_name[name] = Partition(self.broker_id, log, mark, self._isrs)
+            partition = self.by_name[name] = self.new_partition(
+                self.broker_id, log, mark, self._isrs
+            )
         led = partition.is_leader
         if not partition.apply(view):
             return
@@ -187,6 +195,7 @@ class Partitions:
             done.cancel()
             if error is not ErrorCode.NONE:
                 raise ApiError(error)
+            self.acknowledged(replica, info)
         return Appended(info.base_offset, info.append_time, replica.log.start_offset)
 
     def read(

@@ -344,6 +344,35 @@ class BrokerRegistered(Event):
     session: str
 
 
+@dataclass(slots=True)
+class RecordsAcknowledged(Event):
+    """A leader acknowledges records that were produced with acks=all.
+
+    `crc` is the one in the header of the first batch; -1 for a retry of an earlier request.
+    """
+
+    topic: str
+    topic_id: str  # as Kafka writes it
+    partition_index: int
+    leader_epoch: int
+    base_offset: int
+    record_count: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogHeld(Event):
+    """A leader stops cleanly: the log of a partition, in as many events as its batches need."""
+
+    topic: str
+    topic_id: str  # as Kafka writes it
+    partition_index: int
+    leader_epoch: int
+    start_offset: int
+    end_offset: int
+    batches: list[str]  # first offset and CRC of each: 17:2868135151
+
+
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot(Event):
     """The values of all counters and gauges at this point of the log."""

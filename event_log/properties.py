@@ -19,6 +19,8 @@ INFO_CODES: Final = frozenset({-1, 7, 13, 41})
 # A client that retries may get these because of its own earlier success: 3 UNKNOWN_TOPIC,
 # 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge them in a client's history.
 RETRY_CODES: Final = frozenset({3, 36, 37})
+# D6: the acknowledgement of a retry, whose batch was appended before.
+UNKNOWN_CRC: Final = -1
 # A10: a broker checks the credential and then records the request. The record of a request that was
 # checked just before the expiry may be this much later than the expiry.
 RECORDED_LATER_MS_MAX: Final = 100
@@ -154,6 +156,16 @@ PROPERTY_SPECS: Final[tuple[PropertySpec, ...]] = (
         "on whether the topic exists",
         key="<request id>/<element>",
         gap_blocks_fail=True,
+    ),
+    PropertySpec(
+        id="D6",
+        name="acknowledged_record_is_kept",
+        statement="a record that was acknowledged with acks=all is kept at its offset",
+        witnesses=("events",),
+        row="produce requests and partitions acknowledged up to the leader epoch of the last log "
+        "that a leader reported when it stopped",
+        key="<node>/<boot>/<seq>",
+        gap_blocks_fail=True,  # the gap may hold batches of the log
     ),
     PropertySpec(
         id="F1",

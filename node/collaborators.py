@@ -10,6 +10,7 @@ from broker_proxy.learned_acls import LearnedAcls
 from controller.controller import Controller
 from controller.services import Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
+from data_plane.partitions import Partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Collaborators:
     store: Callable[..., ZooKeeperStore] = ZooKeeperStore
     learned_acls: Callable[..., LearnedAcls] = LearnedAcls
     authenticator: Callable[..., SaslAuthenticator] = SaslAuthenticator
+    partitions: Callable[..., Partitions] = Partitions
 
 
 PRODUCTION = Collaborators()

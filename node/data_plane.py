@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,7 @@ from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
 from data_plane.partitions import Partitions
 from data_plane.record_deletion import RecordDeletion
+from data_plane.record_evidence import RecordEvidence
 from data_plane.settings import SettingsCache
 from node.config import NodeConfig
 from node.current_state import BrokerConfigs, BrokerState
@@ -50,6 +52,7 @@ class DataPlane:
         partitions: Partitions,
         replication: Replication,
         groups: GroupService,
+        evidence: RecordEvidence,
     ) -> None:
         self.settings = settings
         self.directories = directories
@@ -57,6 +60,7 @@ class DataPlane:
         self._replication = replication
         self.groups = groups
         self.deletion = RecordDeletion(partitions, lambda broker_id: broker_id in cache.brokers)
+        self._evidence = evidence
         self._cache = cache
         self._checkpoint_s = (
             config.broker.long("replica.high.watermark.checkpoint.interval.ms") / 1000
@@ -99,6 +103,7 @@ class DataPlane:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._replication.stop()
         if self._is_loaded:
+            self._evidence.held(self.partitions)
             self.partitions.close()
             self._is_loaded = False
 
@@ -154,6 +159,7 @@ def build_data_plane(
     watcher: ZooKeeperWatcher,
     forwarding: ForwardingManager,
     instruments: Instruments,
+    new_partitions: Callable[..., Partitions] = Partitions,
 ) -> DataPlane | None:
     """Return the data plane; None if this broker has none.
 
@@ -169,12 +175,20 @@ def build_data_plane(
     metrics = instruments.metrics
     requests = ControllerRequests(forwarding.forward, config.own_client, state.request_prefix)
     isrs = build_isr_changes(config, cache, lambda: state.epoch, requests, metrics)
-    partitions = Partitions(
-        config.broker_id, directories, settings, instruments.clock.wall_ms, isrs
+    evidence = RecordEvidence(instruments.log)
+    partitions = new_partitions(
+        config.broker_id,
+        directories,
+        settings,
+        instruments.clock.wall_ms,
+        isrs,
+        evidence.acknowledged,
     )
     replication = build_replication(config, cache, partitions, isrs, lambda: state.epoch, metrics)
     groups = build_groups(config, partitions, cache, instruments.clock)
-    return DataPlane(config, cache, settings, directories, partitions, replication, groups)
+    return DataPlane(
+        config, cache, settings, directories, partitions, replication, groups, evidence
+    )
 
 
 def build_data_plane_apis(

@@ -35,6 +35,7 @@ from controller.direct.writer import DirectServices, DirectWriter
 from controller.request_log import ForwardedRequestLog
 from controller.services import ControllerState, Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
+from data_plane.partitions import Partitions
 from node.admin_apis import build_admin_apis
 from node.collaborators import PRODUCTION, Collaborators
 from node.config import NodeConfig
@@ -102,7 +103,9 @@ def build_parts(
     security = build_security(config, instruments, signals, active_image, learned_acls)
     named, limit_ms = config.broker.originals, config.own.policy_timeout_ms
     policies = load_policies(named, limit_ms)
-    broker = _build_broker(config, data_dir, state, instruments, security, signals)
+    broker = _build_broker(
+        config, data_dir, state, instruments, security, signals, collaborators.partitions
+    )
     paths = _start_up_paths(config, security)
     controller = collaborators.controller(
         _controller_settings(config, paths),
@@ -194,28 +197,11 @@ def _build_broker(
     instruments: Instruments,
     security: Security,
     signals: Signals,
+    new_partitions: Callable[..., Partitions],
 ) -> BrokerParts:
     rates, quotas = _build_connection_limits(config)
     cache = MetadataCache(signals.metadata_changed)
-    watcher = ZooKeeperWatcher(
-        config.zookeeper_connect,
-        session_timeout_ms=config.session_timeout_ms,
-        connection_timeout_ms=config.connection_timeout_ms,
-        callbacks=Callbacks(
-            controller_changed=signals.controller_changed,
-            config_changed=signals.config_changed,
-            users_read=security.users.replace_all,
-            ips_read=rates.replace_all,
-            registered=signals.registered,
-            session_changed=signals.session_changed,
-            tokens=security.tokens if config.token_secret is not None else None,
-            acls=security.learned_acls if security.authorization.is_on else None,
-        ),
-        log=instruments.log,
-        now_ms=instruments.clock.wall_ms,
-        access=security.zookeeper.broker,
-        on_answer=instruments.metrics.zookeeper_answered,
-    )
+    watcher = _build_watcher(config, instruments, security, signals, rates)
     rules = FaultRules() if config.own.faults_allowed else None
     forwarding = ForwardingManager(
         broker_id=state.broker_id,
@@ -240,8 +226,46 @@ def _build_broker(
         forwarding,
         consistency,
         updates,
-        build_data_plane(config, data_dir, state, configs, cache, watcher, forwarding, instruments),
+        build_data_plane(
+            config,
+            data_dir,
+            state,
+            configs,
+            cache,
+            watcher,
+            forwarding,
+            instruments,
+            new_partitions,
+        ),
         rules,
+    )
+
+
+def _build_watcher(
+    config: NodeConfig,
+    instruments: Instruments,
+    security: Security,
+    signals: Signals,
+    rates: ConnectionRates,
+) -> ZooKeeperWatcher:
+    return ZooKeeperWatcher(
+        config.zookeeper_connect,
+        session_timeout_ms=config.session_timeout_ms,
+        connection_timeout_ms=config.connection_timeout_ms,
+        callbacks=Callbacks(
+            controller_changed=signals.controller_changed,
+            config_changed=signals.config_changed,
+            users_read=security.users.replace_all,
+            ips_read=rates.replace_all,
+            registered=signals.registered,
+            session_changed=signals.session_changed,
+            tokens=security.tokens if config.token_secret is not None else None,
+            acls=security.learned_acls if security.authorization.is_on else None,
+        ),
+        log=instruments.log,
+        now_ms=instruments.clock.wall_ms,
+        access=security.zookeeper.broker,
+        on_answer=instruments.metrics.zookeeper_answered,
     )
 
 

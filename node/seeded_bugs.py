@@ -38,6 +38,8 @@ from controller.controller import Controller
 from controller.services import THIS_PROCESS, Sender, Services, Settings
 from controller.store.port import Fence
 from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
+from data_plane.partition import Partition
+from data_plane.partitions import Partitions
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import PrincipalSerde
 from node.collaborators import Collaborators
@@ -227,6 +229,21 @@ class WritesPastTheBridge(NodeConfig):
         return self.own.forwarding_enabled
 
 
+class AnswersEarly(Partition):
+    """acknowledge_before_replication: a record counts as committed once the leader has it."""
+
+    def advance_high_watermark(self) -> None:
+        """See Partition."""
+        if self.is_leader:
+            self.set_high_watermark(self.log.end_offset)
+
+
+class AnsweringEarly(Partitions):
+    """acknowledge_before_replication."""
+
+    new_partition = AnswersEarly
+
+
 @dataclass(frozen=True, slots=True)
 class AllowBeforeDeny:
     """allow_before_deny: a matching ALLOW takes precedence over a matching DENY."""
@@ -274,6 +291,7 @@ _OF_CONTROLLERS: Final = (
     "swap_principals",
 )
 _OF_BROKERS: Final = (
+    "acknowledge_before_replication",
     "allow_before_deny",
     "serves_expired_sessions",
     "stale_acl_cache",
@@ -301,5 +319,6 @@ def faulty_parts(config: NodeConfig, data_dir: Path, bugs: frozenset[str]) -> Pa
             authenticator=ServesExpiredSessions
             if "serves_expired_sessions" in bugs
             else SaslAuthenticator,
+            partitions=AnsweringEarly if "acknowledge_before_replication" in bugs else Partitions,
         ),
     )

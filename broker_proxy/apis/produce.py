@@ -98,7 +98,7 @@ class Produce:
                     _refuse(answer, error)
             response.responses.append(TopicProduceResponse(topic.name, answers))
         if message.acks == ALL and waiting:
-            await _wait_for_replicas(waiting, message.timeout_ms / 1000)
+            await self._wait_for_replicas(waiting, message.timeout_ms / 1000)
         if message.acks == _NONE:
             _end_without_response(response)
         if request.header.api_version >= _LEADER_FROM:
@@ -135,6 +135,19 @@ class Produce:
         answer.log_start_offset = partition.log.start_offset
         return (_Waiting(partition, info, answer),) if info.last_offset >= 0 else ()
 
+    async def _wait_for_replicas(self, waiting: list[_Waiting], timeout_s: float) -> None:
+        """Wait until all in-sync replicas have the records, at most `timeout_s` in all."""
+        futures = [each.partition.committed(each.info.last_offset) for each in waiting]
+        if not all(future.done() for future in futures):
+            await asyncio.wait(futures, timeout=max(timeout_s, 0))
+        for each, future in zip(waiting, futures, strict=True):
+            error = future.result() if future.done() else ErrorCode.REQUEST_TIMED_OUT
+            future.cancel()
+            if error is ErrorCode.NONE:
+                self.partitions.acknowledged(each.partition, each.info)
+            else:
+                each.answer.error_code, each.answer.base_offset = error, -1
+
     def _name_leaders(self, request: ClientRequest, response: ProduceResponse) -> None:
         """Add the leaders of partitions that this broker does not lead (KIP-951)."""
         endpoints: dict[int, NodeEndpoint] = {}
@@ -167,18 +180,6 @@ def _refuse(answer: PartitionProduceResponse, refusal: ApiError) -> None:
     if isinstance(refusal, RecordsRejectedError):
         answer.error_message = refusal.message
         answer.record_errors = [BatchIndexAndErrorMessage(*each) for each in refusal.records]
-
-
-async def _wait_for_replicas(waiting: list[_Waiting], timeout_s: float) -> None:
-    """Wait until all in-sync replicas have the records, at most `timeout_s` in all."""
-    futures = [each.partition.committed(each.info.last_offset) for each in waiting]
-    if not all(future.done() for future in futures):
-        await asyncio.wait(futures, timeout=max(timeout_s, 0))
-    for each, future in zip(waiting, futures, strict=True):
-        error = future.result() if future.done() else ErrorCode.REQUEST_TIMED_OUT
-        future.cancel()
-        if error is not ErrorCode.NONE:
-            each.answer.error_code, each.answer.base_offset = error, -1
 
 
 def _end_without_response(response: ProduceResponse) -> None:

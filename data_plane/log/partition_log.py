@@ -33,12 +33,16 @@ _SNAPSHOTS_KEPT: Final = 2
 
 
 class AppendInfo(NamedTuple):
-    """The result of an append. `append_time` is -1 unless the topic uses the broker's time."""
+    """The result of an append. `append_time` is -1 unless the topic uses the broker's time.
+
+    `crc` is that of the first appended batch; -1 for a duplicate.
+    """
 
     base_offset: int
     last_offset: int
     append_time: int
     is_duplicate: bool = False
+    crc: int = -1
 
 
 class TimedOffset(NamedTuple):
@@ -115,9 +119,8 @@ class PartitionLog:
                 return _as_before(earlier, rules.uses_append_time)
             self.producers.check(batch.header, str(self))
         self._store(batches, settings, now_ms)
-        return AppendInfo(
-            batches[0].header.base_offset, batches[-1].header.last_offset, append_time
-        )
+        first, last = batches[0].header, batches[-1].header
+        return AppendInfo(first.base_offset, last.last_offset, append_time, crc=first.crc)
 
     def append_as_follower(self, records: bytes, now_ms: int) -> None:
         """Append batches of the leader as they are; those that the log has are skipped.

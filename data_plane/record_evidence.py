@@ -1,0 +1,85 @@
+"""Evidence about records: what was acknowledged with acks=all, and what the logs have at the end.
+
+One event for each partition of a produce request. The CRC of a batch is that of its header, which
+covers everything but its offset and leader epoch, so it identifies the records at no cost. Topics
+that are compacted, or whose leader may be elected uncleanly, promise to keep less; the evidence has
+nothing about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from cluster_model.znodes import encode_uuid
+from data_plane.log.partition_log import AppendInfo, PartitionLog
+from data_plane.partition import Partition
+from data_plane.partitions import Partitions
+from event_log.events import LogHeld, RecordsAcknowledged
+from event_log.writer import EventLog
+
+_BATCHES_PER_EVENT: Final = 500
+
+
+class RecordEvidence:
+    """Writes the events of one broker."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    def acknowledged(self, partition: Partition, info: AppendInfo) -> None:
+        """Records are on all in-sync replicas; the producer is about to be answered."""
+        log = partition.log
+        if not _keeps_all(log):
+            return
+        self._log.append(
+            RecordsAcknowledged(
+                topic=partition.topic,
+                topic_id=encode_uuid(log.topic_id),
+                partition_index=partition.number,
+                leader_epoch=partition.leader_epoch,
+                base_offset=info.base_offset,
+                record_count=info.last_offset - info.base_offset + 1,
+                crc=info.crc,
+            )
+        )
+
+    def held(self, partitions: Partitions) -> None:
+        """Record the logs that this broker leads. Call it when nothing is appended any more."""
+        for partition in partitions.by_name.values():
+            log = partition.log
+            is_used = log.end_offset > 0 or partition.leader_epoch > 0
+            if partition.is_leader and is_used and _keeps_all(log):
+                self._held(partition, log)
+
+    def _held(self, partition: Partition, log: PartitionLog) -> None:
+        batches = _batches(log)
+        page = list(islice(batches, _BATCHES_PER_EVENT))
+        while True:
+            self._log.append(
+                LogHeld(
+                    topic=partition.topic,
+                    topic_id=encode_uuid(log.topic_id),
+                    partition_index=partition.number,
+                    leader_epoch=partition.leader_epoch,
+                    start_offset=log.start_offset,
+                    end_offset=log.end_offset,
+                    batches=page,
+                )
+            )
+            page = list(islice(batches, _BATCHES_PER_EVENT))
+            if not page:
+                return
+
+
+def _batches(log: PartitionLog) -> Iterator[str]:
+    if log.end_offset > log.start_offset:
+        for placed in log.placed_from(log.start_offset):
+            yield f"{placed.header.base_offset}:{placed.header.crc}"
+
+
+def _keeps_all(log: PartitionLog) -> bool:
+    """Return whether every acknowledged record is kept until retention or DeleteRecords."""
+    settings = log.settings()
+    return not (settings.is_compacted or settings.values["unclean.leader.election.enable"])

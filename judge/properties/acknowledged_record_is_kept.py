@@ -1,0 +1,68 @@
+"""D6: a record that was acknowledged with acks=all is in its partition's log at the end.
+
+That log is the last one that a leader reported when it stopped: of the highest leader epoch, and of
+that the longest. Acknowledgements of later leader epochs are not judged: that leader was killed.
+Records before the start of the log were deleted by retention or DeleteRecords.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from event_log.properties import UNKNOWN_CRC, Violation
+from judge.history import Event, History, boot_of, place_of, row_of
+from judge.properties.violations import violation
+
+Partition = tuple[str, int]  # topic id, partition
+
+
+def check(history: History) -> Iterator[Violation | None]:
+    """Look up each acknowledgement in the last leader's log."""
+    logs = {name: (pages[0], _batches(pages)) for name, pages in _last_logs(history).items()}
+    for event in history.of_kind["records_acknowledged"]:
+        found = logs.get(_partition(event))
+        if found is None or found[0]["leader_epoch"] < event["leader_epoch"]:
+            continue
+        wrong = _wrong(event, *found)
+        if wrong is None:
+            yield None
+            continue
+        first, last = event["base_offset"], event["base_offset"] + event["record_count"] - 1
+        name = f"{event['topic']}-{event['partition_index']}"
+        sentence = f"{name}: the acknowledged records {first} to {last} {wrong}"
+        yield violation("D6", place_of(event), [row_of(event), row_of(found[0])], sentence)
+
+
+def _partition(event: Event) -> Partition:
+    return event["topic_id"], event["partition_index"]
+
+
+def _last_logs(history: History) -> Mapping[Partition, Sequence[Event]]:
+    """Return the events of each partition's last log, in order."""
+    reports: dict[Partition, dict[tuple[object, ...], list[Event]]] = {}
+    for event in history.of_kind["log_held"]:
+        order = (event["leader_epoch"], event["end_offset"], *boot_of(event))
+        reports.setdefault(_partition(event), defaultdict(list))[order].append(event)
+    return {
+        name: sorted(logs[max(logs)], key=lambda event: int(event["seq"]))
+        for name, logs in reports.items()
+    }
+
+
+def _batches(pages: Sequence[Event]) -> Mapping[int, int]:
+    """Return the CRC of each batch by its first offset."""
+    pairs = (batch.split(":") for page in pages for batch in page["batches"])
+    return {int(offset): int(crc) for offset, crc in pairs}
+
+
+def _wrong(event: Event, log: Event, batches: Mapping[int, int]) -> str | None:
+    first, crc = event["base_offset"], event["crc"]
+    if first < log["start_offset"]:
+        return None
+    if first + event["record_count"] > log["end_offset"]:
+        return f"are missing in the log of node {log['node']}, which ends at {log['end_offset']}"
+    held = batches.get(first)
+    if crc == UNKNOWN_CRC or held == crc:
+        return None
+    return f"differ from those in the log of node {log['node']}"

@@ -1,0 +1,56 @@
+"""D6: a record that was acknowledged with acks=all is in its partition's log at the end.
+
+That log is the last one that a leader reported when it stopped: of the highest leader epoch, and of
+that the longest. Acknowledgements of later leader epochs are not judged: that leader was killed.
+Records before the start of the log were deleted by retention or DeleteRecords.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from event_log.properties import UNKNOWN_CRC
+from pipeline.sql import place_of, row_of
+
+_SAME_PARTITION: Final = (
+    "a.run = b.run AND a.topic_id = b.topic_id AND a.partition_index = b.partition_index"
+)
+
+INPUTS: Final = ("silver/events",)
+SQL: Final = f"""
+WITH held AS (
+  SELECT run, node, boot, seq, topic_id, partition_index, leader_epoch, start_offset, end_offset,
+    batches, struct(leader_epoch, end_offset, node, boot) AS log
+  FROM events WHERE kind = 'log_held'),
+last AS (
+  SELECT run, topic_id, partition_index, max(log) AS log
+  FROM held GROUP BY run, topic_id, partition_index),
+pages AS (
+  SELECT a.* FROM held a JOIN last b ON {_SAME_PARTITION} AND a.log = b.log),
+logs AS (
+  SELECT run, topic_id, partition_index, min_by(
+    struct(node, boot, seq, leader_epoch, start_offset, end_offset), seq) AS page
+  FROM pages GROUP BY run, topic_id, partition_index),
+stored AS (
+  SELECT run, topic_id, partition_index, CAST(split_part(batch, ':', 1) AS BIGINT) AS base_offset,
+    CAST(split_part(batch, ':', 2) AS BIGINT) AS crc
+  FROM pages LATERAL VIEW explode(batches) x AS batch),
+acknowledged AS (
+  SELECT a.run, a.node, a.boot, a.seq, a.topic, a.topic_id, a.partition_index, a.base_offset,
+    a.record_count, a.crc, b.page
+  FROM events a JOIN logs b ON {_SAME_PARTITION} AND a.leader_epoch <= b.page.leader_epoch
+  WHERE a.kind = 'records_acknowledged'),
+judged AS (
+  SELECT a.*, CASE
+    WHEN a.base_offset < page.start_offset THEN NULL
+    WHEN a.base_offset + record_count > page.end_offset THEN concat(
+      'are missing in the log of node ', page.node, ', which ends at ', page.end_offset)
+    WHEN a.crc = {UNKNOWN_CRC} OR a.crc <=> b.crc THEN NULL
+    ELSE concat('differ from those in the log of node ', page.node) END AS wrong
+  FROM acknowledged a LEFT JOIN stored b ON {_SAME_PARTITION} AND a.base_offset = b.base_offset)
+SELECT run, CASE WHEN wrong IS NOT NULL THEN {place_of("judged")} END AS key,
+  array({row_of("judged")}, {row_of("page")}) AS rows,
+  concat(topic, '-', partition_index, ': the acknowledged records ', base_offset, ' to ',
+    base_offset + record_count - 1, ' ', wrong) AS sentence
+FROM judged
+"""
