@@ -41,7 +41,7 @@ def folder(cluster: Cluster) -> Path:
     return cluster.data_dir
 
 
-def test_module_is_the_command() -> None:
+def test_the_module_prints_the_version_like_the_command() -> None:
     for arguments in (("--version",), ("version",)):
         done = subprocess.run(
             module_command("bridgehead", *arguments),

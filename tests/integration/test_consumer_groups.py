@@ -1,4 +1,4 @@
-"""Released clients consume by group: two members share a topic, then the group is managed."""
+"""Consumer groups of released clients: members share a topic, admin clients manage the group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def servers() -> Iterator[str]:
 
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
-    """A topic of its own with five records in each of four partitions."""
+    """A topic for one test, with five records in each of four partitions."""
     name = request.node.name.replace("[", "-").replace("]", "")
     admin = AdminClient({"bootstrap.servers": servers})
     admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
@@ -47,7 +47,7 @@ def topic(servers: str, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def test_confluent_kafka(servers: str, topic: str) -> None:
+def test_confluent_kafka_shares_a_topic_in_a_group_and_manages_it(servers: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
 
     def member(name: str) -> confluent_kafka.Consumer:
@@ -114,7 +114,7 @@ def read(consumer: confluent_kafka.Consumer) -> confluent_kafka.Message:
     return message
 
 
-def test_kafka_python(servers: str, topic: str) -> None:
+def test_kafka_python_shares_a_topic_in_a_group_and_deletes_it(servers: str, topic: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=servers)
 
     def member(name: str) -> kafka.KafkaConsumer:
@@ -160,7 +160,7 @@ def test_kafka_python(servers: str, topic: str) -> None:
     admin.close()
 
 
-async def test_aiokafka(servers: str, topic: str) -> None:
+async def test_aiokafka_shares_a_topic_in_a_group_and_lists_it(servers: str, topic: str) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
 

@@ -46,7 +46,7 @@ async def test_errors_and_malformed_lines_are_answered(tmp_path: Path) -> None:
         writer.close()
 
 
-async def test_missing_listener_and_timeout_are_errors(tmp_path: Path) -> None:
+async def test_a_missing_socket_and_a_timeout_are_errors(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     with pytest.raises(ControlError, match="No answer"):
         call(path, {})

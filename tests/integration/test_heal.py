@@ -186,7 +186,7 @@ def test_heal_ends_faults_and_keeps_topics(healed: Cluster) -> None:
         assert "kept" in metadata.topics
 
 
-def test_heal_starts_zookeeper(healed: Cluster) -> None:
+def test_heal_restarts_a_killed_zookeeper(healed: Cluster) -> None:
     pid = healed.status()["zookeeper_pid"]
     os.kill(pid, signal.SIGKILL)
     psutil.wait_procs([psutil.Process(pid)] if psutil.pid_exists(pid) else [], timeout=30)

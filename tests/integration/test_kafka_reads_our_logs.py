@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return log.folder
 
 
-def test_every_batch_is_valid_and_every_record_is_there(folder: Path) -> None:
+def test_kafka_finds_every_batch_valid_and_every_record(folder: Path) -> None:
     found = dump(folder, "--deep-iteration", kind="log")
     batches = re.findall(r"^baseOffset: (\d+) .* isvalid: (\w+)$", found, re.MULTILINE)
     assert batches == [(str(3 * number), "true") for number in range(ROUNDS * len(Codec))]
@@ -61,13 +61,13 @@ def test_every_batch_is_valid_and_every_record_is_there(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["index", "timeindex"])
-def test_the_indexes_agree_with_the_log(folder: Path, kind: str) -> None:
+def test_kafka_finds_no_mismatch_between_indexes_and_log(folder: Path, kind: str) -> None:
     assert "passed sanity check" in dump(folder, "--index-sanity-check", kind=kind)
     found = dump(folder, kind=kind)
     assert not re.search("mismatch|found|out of order", found, re.IGNORECASE)
 
 
-def test_the_producers_state_is_readable(folder: Path) -> None:
+def test_kafka_reads_the_state_of_the_producer(folder: Path) -> None:
     last = 3 * ROUNDS * len(Codec) - 1
     found = dump(folder, kind="snapshot")
     assert "producerId: 7 producerEpoch: 0 " in found

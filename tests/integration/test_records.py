@@ -107,7 +107,7 @@ def test_consumers_get_the_records_of_kafka_python_with_every_value_of_acks(
     assert found == [b"%d" % number for number in range(20)]
 
 
-def test_an_idempotent_producer_gets_ids_and_its_records_are_stored_once(cluster: Cluster) -> None:
+def test_records_of_an_idempotent_producer_are_stored_once(cluster: Cluster) -> None:
     topic = create_topic(cluster)
     values = [b"%d" % number for number in range(200)]
     offsets = produce(cluster, topic, values, **{"enable.idempotence": True, "linger.ms": 0})
@@ -134,7 +134,7 @@ def test_offsets_are_listed_by_position_and_by_time(cluster: Cluster) -> None:
     consumer.close()
 
 
-def test_deleted_records_are_gone_and_offsets_go_on(cluster: Cluster) -> None:
+def test_delete_records_moves_the_low_watermark_and_offsets_continue(cluster: Cluster) -> None:
     topic = create_topic(cluster)
     produce(cluster, topic, [b"%d" % number for number in range(20)])
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -151,7 +151,7 @@ def test_deleted_records_are_gone_and_offsets_go_on(cluster: Cluster) -> None:
     assert consume(cluster, topic, 1, offset=20) == [b"new"]
 
 
-def test_records_survive_the_kill_of_their_broker(cluster: Cluster) -> None:
+def test_a_killed_leader_restarts_with_all_records(cluster: Cluster) -> None:
     topic = create_topic(cluster)
     values = [b"%d" % number for number in range(100)]
     produce(cluster, topic, values)

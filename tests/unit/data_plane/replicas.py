@@ -35,7 +35,7 @@ class View(NamedTuple):
 
 @dataclass
 class Isrs:
-    """Collects proposals."""
+    """Collects the proposed ISRs."""
 
     lag_max_ms: int = 10_000
     now: int = 0
@@ -67,7 +67,7 @@ def append(partition: Partition, *values: bytes) -> None:
 
 
 def answer(leader: Partition, request: FetchRequest) -> FetchResponse:
-    """Return what the leader answers; as `broker_proxy.apis.fetch`, for one partition."""
+    """Return the leader's response: a model of `broker_proxy.apis.fetch` for one partition."""
     ((wanted,),) = (topic.partitions for topic in request.topics)
     data = PartitionData(wanted.partition, high_watermark=-1, records=b"")
     _fill(leader, request.replica_id, wanted, data)

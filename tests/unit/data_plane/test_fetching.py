@@ -66,7 +66,7 @@ def test_follower_copies_the_log_and_learns_the_high_watermark(pair: Pair) -> No
     assert pair.leader.high_watermark == pair.follower.high_watermark == 3
 
 
-def test_follower_joins_when_it_has_what_is_committed(pair: Pair) -> None:
+def test_follower_joins_the_isr_when_it_reaches_the_high_watermark(pair: Pair) -> None:
     pair.apply(View(1, 0, 1, (1,)))
     pair.isrs.now = 60_000
     append(pair.leader, b"a", b"b")
@@ -126,7 +126,9 @@ def asked(pair: Pair) -> list[int]:
     return [each.timestamp for topic in request.topics for each in topic.partitions]
 
 
-def test_follower_before_the_leaders_start_begins_there(pair: Pair) -> None:
+def test_follower_that_ends_before_the_leaders_start_begins_at_the_leaders_start(
+    pair: Pair,
+) -> None:
     append(pair.leader, b"a", b"b", b"c")
     pair.leader.log.advance_start(2)
     pair.fetch()
@@ -148,7 +150,7 @@ def test_follower_beyond_the_leaders_end_is_truncated(pair: Pair) -> None:
     assert pair.follower.log.end_offset == 1
 
 
-def test_follower_beyond_a_log_without_epochs_asks_for_its_end(pair: Pair) -> None:
+def test_follower_beyond_a_leaders_log_without_epochs_requests_its_end_offset(pair: Pair) -> None:
     append(pair.leader, b"a", b"b")
     pair.fetch_all()
     pair.leader.log.start_at(0)  # its disk lost everything

@@ -36,7 +36,7 @@ def test_high_watermark_waits_for_every_replica_in_sync() -> None:
     assert mark(state, 10) == 7
 
 
-def test_follower_outside_the_isr_counts_while_it_is_caught_up_and_alive() -> None:
+def test_follower_outside_the_isr_delays_the_high_watermark_while_caught_up_and_alive() -> None:
     state = leader((1, 2))
     state.fetched(2, 10, 10, 0)
     state.fetched(3, 4, 10, 0)
@@ -63,7 +63,7 @@ def test_follower_that_never_fetched_does_not_join_an_empty_log() -> None:
     assert leader((1, 2)).expanded(3, 0) is None
 
 
-def test_follower_leaves_after_the_lag_and_stays_while_it_reaches_earlier_ends() -> None:
+def test_follower_leaves_when_it_was_last_caught_up_longer_ago_than_the_maximum_lag() -> None:
     state = leader()
     state.fetched(2, 0, 10, 1_000)
     state.fetched(3, 0, 10, 1_000)
@@ -80,7 +80,7 @@ def test_idle_follower_at_the_end_of_the_log_stays() -> None:
     assert state.shrunk(20, 100 * LAG_MS, LAG_MS) is None
 
 
-def test_proposal_counts_both_sets_until_the_controller_decides() -> None:
+def test_the_high_watermark_respects_both_isrs_until_the_controller_decides_a_proposal() -> None:
     state = leader((1, 2))
     state.fetched(2, 10, 10, 0)
     state.fetched(3, 5, 10, 0)
@@ -112,7 +112,7 @@ def test_older_metadata_does_not_end_a_proposal() -> None:
     assert (state.isr, state.proposal) == ((1, 2), proposal)
 
 
-def test_errors_roll_back_wait_or_retry() -> None:
+def test_an_error_of_the_controller_retries_keeps_or_ends_the_proposal() -> None:
     state = leader((1, 2))
     proposal = state.propose((1, 2, 3))
     assert state.rejected(proposal, ErrorCode.NOT_CONTROLLER)
@@ -122,7 +122,7 @@ def test_errors_roll_back_wait_or_retry() -> None:
     assert state.proposal is None
 
 
-def test_replica_of_a_reassignment_is_followed_and_forgotten() -> None:
+def test_the_leader_tracks_the_added_replicas_of_a_reassignment_and_not_the_removed_ones() -> None:
     state = leader()
     state.metadata_changed((1, 4), (1,), 9)
     assert state.fetched(4, 3, 3, 0)

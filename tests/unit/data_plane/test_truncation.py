@@ -21,7 +21,10 @@ def epochs(*starts: tuple[int, int]) -> LeaderEpochs:
         ((5, 300), 200),  # the leader has more
         ((4, 90), 90),  # the leader has nothing of epoch 5
         ((4, 150), 100),  # epoch 5 began here while the leader was still in epoch 4
-        ((3, 70), 60),  # unknown here: after the end of epoch 2 nothing is certain
+        (
+            (3, 70),
+            60,
+        ),  # this log has no epoch 3, so it keeps only the records up to the end of epoch 2
         ((1, 0), 0),  # before the first epoch of this log
     ],
 )
@@ -35,7 +38,7 @@ HISTORIES = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=6
 
 
 def log_of(steps: list[tuple[int, int]], first_epoch: int) -> list[int]:
-    """The epoch of each record."""
+    """Return the epoch of each record."""
     records, epoch = [], first_epoch
     for step, count in steps:
         epoch += step
@@ -51,12 +54,12 @@ def epochs_of(records: list[int]) -> LeaderEpochs:
 
 
 @given(common=HISTORIES, own=HISTORIES, others=HISTORIES)
-def test_repeated_answers_reach_the_common_prefix(
+def test_repeated_truncation_leaves_a_common_prefix(
     common: list[tuple[int, int]],
     own: list[tuple[int, int]],
     others: list[tuple[int, int]],
 ) -> None:
-    """Epochs are never reused by two leaders, so equal epochs at an offset are equal records."""
+    """Two leaders never have the same epoch, so records with equal offset and epoch are equal."""
     shared = log_of(common, 0)
     last = shared[-1] if shared else 0
     follower = shared + [epoch * 2 for epoch in log_of(own, last)]

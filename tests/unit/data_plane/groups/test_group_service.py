@@ -1,4 +1,4 @@
-"""The coordinator at work on a log in memory: order of appends, their errors, loading."""
+"""The coordinator's service over a log in memory: the order of appends, errors, loading."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARTITION = 0
 
 
 class MemoryLog:
-    """One partition in memory; an append is acknowledged when `acknowledge` is set."""
+    """One partition in memory. Appends end when `acknowledge` is set."""
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []
@@ -161,9 +161,7 @@ async def test_commits_reach_the_log_in_the_order_of_the_requests(
     assert offset_of(service) == 49
 
 
-async def test_a_failed_append_is_an_error_of_the_group(
-    service: GroupService, log: MemoryLog
-) -> None:
+async def test_a_commit_fails_if_its_append_fails(service: GroupService, log: MemoryLog) -> None:
     log.error = ErrorCode.NOT_ENOUGH_REPLICAS
 
     errors = await service.commit(a_commit(5))
@@ -172,7 +170,7 @@ async def test_a_failed_append_is_an_error_of_the_group(
     assert offset_of(service) is None
 
 
-async def test_a_group_id_that_fits_no_record_is_an_error_of_its_commit(
+async def test_a_commit_with_a_group_id_that_is_too_long_is_an_unknown_server_error(
     service: GroupService,
 ) -> None:
     commit = Commit(group_id="g" * 40_000, offsets={("t", 0): CommittedOffset(1, -1, "", 0)})
@@ -191,7 +189,9 @@ async def test_a_member_joins_gets_its_assignment_and_expires(service: GroupServ
             await asyncio.sleep(0.01)
 
 
-async def test_a_second_join_of_a_member_drops_the_first(service: GroupService) -> None:
+async def test_a_second_join_of_a_member_leaves_the_first_without_a_response(
+    service: GroupService,
+) -> None:
     leader = await service.join(a_join())
     follower = asyncio.create_task(service.join(a_join()))
     await asyncio.sleep(0)
@@ -232,7 +232,7 @@ async def test_another_coordinator_loads_what_was_committed(log: MemoryLog) -> N
     await second.close()
 
 
-async def test_a_damaged_record_does_not_keep_the_others_from_loading(log: MemoryLog) -> None:
+async def test_a_damaged_record_is_skipped_and_the_others_are_loaded(log: MemoryLog) -> None:
     await log.append(0, encode_batch([NewRecord(0, b"\0\1damaged", b"")]), acks=0, timeout_s=1)
     first = a_service(log)
     await leads(first)
@@ -245,7 +245,7 @@ async def test_a_damaged_record_does_not_keep_the_others_from_loading(log: Memor
     await second.close()
 
 
-async def test_a_request_of_a_client_that_disconnected_is_answered_to_no_one(
+async def test_a_commit_of_a_client_that_disconnected_is_stored(
     service: GroupService, log: MemoryLog
 ) -> None:
     log.acknowledge.clear()
