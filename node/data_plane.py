@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from broker_proxy.apis.produce import Produce
 from broker_proxy.apis.sync_group import SyncGroup
 from broker_proxy.controller_requests import ControllerRequests
 from broker_proxy.coordinators import Coordinators
+from broker_proxy.fetch_sessions import FetchSessions
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.log_dirs import log_dirs_of
 from broker_proxy.metadata_cache import MetadataCache
@@ -38,6 +40,7 @@ from node.replication import Replication, build_isr_changes, build_replication
 
 _log = logging.getLogger(__name__)
 _DISK_SHARE_MAX: Final = 0.9
+_RACK_AWARE: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 class DataPlane:
@@ -206,6 +209,11 @@ def build_data_plane_apis(
             authorize_for,
             config.broker.int("fetch.max.bytes"),
             plane.deletion,
+            FetchSessions(
+                config.broker.int("max.incremental.fetch.session.cache.slots"),
+                lambda: random.randrange(1, 2**31),
+            ),
+            is_rack_aware=config.broker.string("replica.selector.class") == _RACK_AWARE,
         ),
         JoinGroup(plane.groups, authorize_for),
         SyncGroup(plane.groups, authorize_for),

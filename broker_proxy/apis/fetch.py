@@ -5,8 +5,8 @@ The order of checks is that of `KafkaApis.handleFetchRequest`. A response waits 
 
 Version notes:
     0 to 3: format 2 is converted. 3: a limit for the whole response; the first batch is returned
-    whole. 4: isolation level. 9: the client's leader epoch. 10: zstd. 12: diverging epochs.
-    13: topic ids. 16: the current leader's address.
+    whole. 4: isolation level. 7: sessions. 9: the client's leader epoch. 10: zstd. 11: the
+    consumer's rack. 12: diverging epochs. 13: topic ids. 16: the current leader's address.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from bridgehead.kafka_wire.messages.fetch import (
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.current_leaders import current_leader
+from broker_proxy.fetch_sessions import FetchSessions, TopicPartition
 from broker_proxy.metadata_cache import MetadataCache
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
@@ -72,32 +73,39 @@ class Fetch:
     authorize_for: AuthorizeFor
     bytes_max: int
     deletion: RecordDeletion
+    sessions: FetchSessions
+    # Whether consumers are sent to an in-sync replica in their rack (KIP-392).
+    is_rack_aware: bool = False
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
 
     async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
-        """Return a result per partition, in the order of the request. There are no sessions."""
+        """Return the results of the request's session: in a full response of all partitions."""
         version = request.header.api_version
-        wanted = self._wanted(version, message)
+        now_ms = time.monotonic_ns() // 1_000_000
+        context = self.sessions.open(message, version, now_ms)
+        wanted = [self._named(key, partition) for key, partition in context.wanted]
         replica = message.replica_id
         if version >= _REPLICA_STATE_FROM:
             replica = message.replica_state.replica_id
         refusals = self._refusals(request, wanted, is_follower=replica >= 0)
         read = _Read(self, message, version, replica, wanted, refusals)
         result = await read.when_ready()
-        response = FetchResponse(responses=_by_topic(wanted, result.answers))
+        response = FetchResponse()
         if version >= _LEADERS_FROM:
             self._name_leaders(request, wanted, result.answers, response)
+        keys = (key for key, _ in context.wanted)
+        news = [
+            (key, answer)
+            for key, answer in zip(keys, result.answers, strict=True)
+            if context.has_news(key, answer)
+        ]
+        response.session_id = context.finish(news)
+        response.responses = _by_topic(news)
         return response
 
-    def _wanted(self, version: int, message: FetchRequest) -> list[_Wanted]:
-        found = []
-        for topic in message.topics:
-            if version >= _IDS_FROM:
-                topic_id, name = topic.topic_id, self.cache.topic_name(topic.topic_id)
-            else:
-                topic_id, name = _NO_TOPIC, topic.topic
-            found += [_Wanted(topic_id, name, each) for each in topic.partitions]
-        return found
+    def _named(self, key: TopicPartition, partition: FetchPartition) -> _Wanted:
+        name = self.cache.topic_name(key.topic_id) if key.topic_id != _NO_TOPIC else key.name
+        return _Wanted(key.topic_id, name or None, partition)
 
     def _refusals(
         self, request: ClientRequest, wanted: Sequence[_Wanted], *, is_follower: bool
@@ -158,6 +166,8 @@ class _Read:
     ) -> None:
         self._partitions = fetch.partitions
         self._deletion = fetch.deletion
+        self._brokers = fetch.cache.brokers
+        self._rack = message.rack_id if fetch.is_rack_aware and replica < 0 else ""
         self._bytes_max = min(message.max_bytes, fetch.bytes_max)
         self._message = message
         self._version = version
@@ -224,6 +234,7 @@ class _Read:
             whole_first = whole_first and not count
             size += count
             diverges = answer.diverging_epoch.end_offset >= 0
+            diverges = diverges or answer.preferred_read_replica >= 0
             is_final = is_final or diverges or answer.error_code != ErrorCode.NONE
         return _Result(answers, size, is_final)
 
@@ -252,6 +263,11 @@ class _Read:
                 answer.diverging_epoch = EpochEndOffset(epoch, end)
                 self._describe(answer, partition)
                 return
+        nearer = self._nearer_replica(partition, offset)
+        if nearer is not None:
+            answer.preferred_read_replica = nearer
+            self._describe(answer, partition)
+            return
         records = log.read(
             offset, limit, log.end_offset if is_follower else mark, whole_first=whole_first
         )
@@ -265,6 +281,14 @@ class _Read:
         if converts and not log.settings().values["message.downconversion.enable"]:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         answer.records = for_version(self._version, records, offset)
+
+    def _nearer_replica(self, partition: Partition, offset: int) -> int | None:
+        """Return an in-sync replica in the consumer's rack; None to read from this one."""
+        if not self._rack or not partition.is_leader or offset > partition.high_watermark:
+            return None
+        live = {each: self._brokers[each] for each in partition.isr if each in self._brokers}
+        near = [each for each, broker in live.items() if broker.rack == self._rack]
+        return None if not near or partition.broker_id in near else near[0]
 
     def _describe(self, answer: PartitionData, partition: Partition) -> None:
         answer.high_watermark = partition.high_watermark
@@ -282,13 +306,12 @@ def _is_cut(records: bytes) -> bool:
 
 
 def _by_topic(
-    wanted: Sequence[_Wanted], answers: Sequence[PartitionData]
+    answers: Sequence[tuple[TopicPartition, PartitionData]],
 ) -> list[FetchableTopicResponse]:
-    topics: dict[tuple[bytes, str | None], FetchableTopicResponse] = {}
-    for (topic_id, name, _), answer in zip(wanted, answers, strict=True):
-        topic = topics.get((topic_id, name))
-        if topic is None:
-            topic = FetchableTopicResponse(topic_id=topic_id, topic=name or "", partitions=[])
-            topics[topic_id, name] = topic
-        topic.partitions.append(answer)
-    return list(topics.values())
+    """Group adjacent partitions of a topic, in their order."""
+    topics: list[FetchableTopicResponse] = []
+    for (topic_id, name, _), answer in answers:
+        if not topics or (topics[-1].topic_id, topics[-1].topic) != (topic_id, name):
+            topics.append(FetchableTopicResponse(topic_id=topic_id, topic=name, partitions=[]))
+        topics[-1].partitions.append(answer)
+    return topics

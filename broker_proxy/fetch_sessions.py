@@ -1,0 +1,203 @@
+"""Fetch sessions: the partitions that a consumer or follower fetches, remembered. KIP-227. Pure.
+
+An incremental request names what changed, and the response only has partitions with news. The
+number of sessions is limited; a client without one sends full requests.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
+
+NO_SESSION: Final = 0
+_FINAL_EPOCH: Final = -1
+_INITIAL_EPOCH: Final = 0
+_EPOCH_MAX: Final = 2**31 - 1
+# A session that is unused for this long gives its place to a new one.
+_EVICTABLE_AFTER_MS: Final = 120_000
+_IDS_FROM: Final = 13
+_NO_TOPIC: Final = bytes(16)
+
+
+class TopicPartition(NamedTuple):
+    """A partition as the client names it: by topic id from version 13 on, else by name."""
+
+    topic_id: bytes
+    name: str
+    partition: int
+
+
+class Sent(NamedTuple):
+    """What the last response said about a partition."""
+
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+
+
+_NOTHING_SENT: Final = Sent(-1, -1, -1)
+
+
+@dataclass(slots=True)
+class _Cached:
+    wanted: FetchPartition
+    sent: Sent = _NOTHING_SENT
+
+
+@dataclass(slots=True)
+class Session:
+    """The partitions of one client, in the order of fetching."""
+
+    session_id: int
+    uses_ids: bool
+    used_ms: int
+    epoch: int = 1  # of the next request
+    partitions: OrderedDict[TopicPartition, _Cached] = field(default_factory=OrderedDict)
+
+    def update(self, wanted: Iterable[tuple[TopicPartition, FetchPartition]]) -> None:
+        """Add partitions, or change what the client wants of them."""
+        for key, partition in wanted:
+            known = self.partitions.get(key)
+            if known is None:
+                self.partitions[key] = _Cached(partition)
+            else:
+                known.wanted = partition
+
+
+class FetchSessions:
+    """The sessions of one broker. `new_id` returns a random positive number."""
+
+    def __init__(self, limit: int, new_id: Callable[[], int]) -> None:
+        self._limit = limit
+        self._new_id = new_id
+        self._sessions: OrderedDict[int, Session] = OrderedDict()  # least recently used first
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, message: FetchRequest, version: int, now_ms: int) -> Context:
+        """Return how to answer a request; `FetchManager.newContext`.
+
+        Raises:
+            ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
+                FETCH_SESSION_TOPIC_ID_ERROR.
+        """
+        wanted = list(_wanted(message, version))
+        if message.session_epoch in (_FINAL_EPOCH, _INITIAL_EPOCH):
+            self._sessions.pop(message.session_id, None)
+            is_new = message.session_epoch == _INITIAL_EPOCH
+            return Context(self, None, wanted, is_new, version >= _IDS_FROM, now_ms)
+        session = self._sessions.get(message.session_id)
+        if session is None:
+            raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != message.session_epoch:
+            raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_ids != (version >= _IDS_FROM):
+            raise ApiError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.update(wanted)
+        for key in _forgotten(message, version):
+            session.partitions.pop(key, None)
+        session.used_ms = now_ms
+        self._sessions.move_to_end(session.session_id)
+        session.epoch = 1 if session.epoch == _EPOCH_MAX else session.epoch + 1
+        if not session.partitions:
+            del self._sessions[session.session_id]
+            return Context(self, None, [], False, session.uses_ids, now_ms)
+        current = [(key, cached.wanted) for key, cached in session.partitions.items()]
+        return Context(self, session, current, False, session.uses_ids, now_ms)
+
+    def create(
+        self, wanted: list[tuple[TopicPartition, FetchPartition]], uses_ids: bool, now_ms: int
+    ) -> Session | None:
+        """Return a new session; None if there is no room."""
+        if len(self._sessions) >= self._limit:
+            oldest = next(iter(self._sessions.values()), None)
+            if oldest is None or now_ms - oldest.used_ms <= _EVICTABLE_AFTER_MS:
+                return None
+            del self._sessions[oldest.session_id]
+        session_id = self._new_id()
+        while session_id in self._sessions or session_id == NO_SESSION:
+            session_id = self._new_id()
+        session = self._sessions[session_id] = Session(session_id, uses_ids, now_ms)
+        session.update(wanted)
+        return session
+
+
+class Context:
+    """One request: the partitions to read, and what its response contains."""
+
+    def __init__(
+        self,
+        sessions: FetchSessions,
+        session: Session | None,
+        wanted: list[tuple[TopicPartition, FetchPartition]],
+        is_new: bool,
+        uses_ids: bool,
+        now_ms: int,
+    ) -> None:
+        self.wanted = wanted
+        self._sessions = sessions
+        self._session = session
+        self._is_new = is_new
+        self._uses_ids = uses_ids
+        self._now_ms = now_ms
+
+    def has_news(self, key: TopicPartition, answer: PartitionData) -> bool:
+        """Return whether the response contains this partition."""
+        if self._session is None:
+            return True
+        cached = self._session.partitions.get(key)
+        return (
+            cached is None
+            or bool(answer.records)
+            or answer.error_code != ErrorCode.NONE
+            or answer.preferred_read_replica >= 0
+            or answer.diverging_epoch.end_offset >= 0
+            or cached.sent != _sent(answer)
+        )
+
+    def finish(self, answers: list[tuple[TopicPartition, PartitionData]]) -> int:
+        """Remember what the response says; return the id of its session, 0 for none.
+
+        A partition with records goes to the end, so that every partition gets its turn.
+        """
+        session = self._session
+        if session is None and self._is_new and self.wanted:
+            session = self._sessions.create(self.wanted, self._uses_ids, self._now_ms)
+        if session is None:
+            return NO_SESSION
+        for key, answer in answers:
+            cached = session.partitions.get(key)
+            if cached is None:
+                continue
+            # After an error the next response has the partition again.
+            failed = answer.error_code != ErrorCode.NONE
+            cached.sent = _NOTHING_SENT if failed else _sent(answer)
+            if self._session is not None and answer.records:
+                session.partitions.move_to_end(key)
+        return session.session_id
+
+
+def _sent(answer: PartitionData) -> Sent:
+    return Sent(answer.high_watermark, answer.last_stable_offset, answer.log_start_offset)
+
+
+def _wanted(message: FetchRequest, version: int) -> Iterable[tuple[TopicPartition, FetchPartition]]:
+    by_id = version >= _IDS_FROM
+    for topic in message.topics:
+        for each in topic.partitions:
+            topic_id, name = (topic.topic_id, "") if by_id else (_NO_TOPIC, topic.topic)
+            yield TopicPartition(topic_id, name, each.partition), each
+
+
+def _forgotten(message: FetchRequest, version: int) -> Iterable[TopicPartition]:
+    by_id = version >= _IDS_FROM
+    for topic in message.forgotten_topics_data:
+        topic_id, name = (topic.topic_id, "") if by_id else (_NO_TOPIC, topic.topic)
+        for number in topic.partitions:
+            yield TopicPartition(topic_id, name, number)

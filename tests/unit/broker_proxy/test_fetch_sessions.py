@@ -1,0 +1,112 @@
+"""Incremental fetch sessions: what a response contains, and which requests are rejected."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from bridgehead.kafka_wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
+from broker_proxy.fetch_sessions import Context, FetchSessions, TopicPartition
+
+VERSION = 12
+
+
+def sessions(limit: int = 10) -> FetchSessions:
+    ids = itertools.count(1)
+    return FetchSessions(limit, lambda: next(ids))
+
+
+def request(
+    session_id: int = 0, epoch: int = 0, *partitions: int, forgotten: tuple[int, ...] = ()
+) -> FetchRequest:
+    return FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        session_id=session_id,
+        session_epoch=epoch,
+        topics=[
+            FetchTopic(
+                topic="t",
+                partitions=[
+                    FetchPartition(partition=each, fetch_offset=0, partition_max_bytes=1)
+                    for each in partitions
+                ],
+            )
+        ],
+        forgotten_topics_data=[ForgottenTopic(topic="t", partitions=list(forgotten))],
+    )
+
+
+def answer(context: Context, mark: int = 5, records: bytes = b"") -> tuple[int, list[int]]:
+    """Finish a request; return its session and the partitions of the response."""
+    news = []
+    for key, _ in context.wanted:
+        data = PartitionData(
+            partition_index=key.partition, high_watermark=mark, last_stable_offset=mark,
+            log_start_offset=0, records=records,
+        )  # fmt: skip
+        if context.has_news(key, data):
+            news.append((key, data))
+    return context.finish(news), [key.partition for key, _ in news]
+
+
+def test_an_incremental_response_has_only_partitions_with_news() -> None:
+    known = sessions()
+    assert answer(known.open(request(0, 0, 0, 1), VERSION, 0)) == (1, [0, 1])
+    assert answer(known.open(request(1, 1), VERSION, 0)) == (1, [])
+    assert answer(known.open(request(1, 2), VERSION, 0), mark=6) == (1, [0, 1])
+    assert answer(known.open(request(1, 3), VERSION, 0), mark=6, records=b"x") == (1, [0, 1])
+    assert answer(known.open(request(1, 4, 2), VERSION, 0), mark=6) == (1, [2])
+    assert answer(known.open(request(1, 5, forgotten=(0, 1)), VERSION, 0), mark=7) == (1, [2])
+
+
+def test_a_partition_is_repeated_after_an_error() -> None:
+    known = sessions()
+    context = known.open(request(0, 0, 0), VERSION, 0)
+    key = TopicPartition(bytes(16), "t", 0)
+    failed = PartitionData(
+        partition_index=0, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, high_watermark=5,
+        last_stable_offset=5, log_start_offset=0, records=b"",
+    )  # fmt: skip
+    assert context.finish([(key, failed)]) == 1
+    assert answer(known.open(request(1, 1), VERSION, 0)) == (1, [0])
+
+
+def test_wrong_ids_epochs_and_versions_are_rejected() -> None:
+    known = sessions()
+    answer(known.open(request(0, 0, 0), VERSION, 0))
+    for wrong, version, error in (
+        (request(7, 1), VERSION, ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+        (request(1, 2), VERSION, ErrorCode.INVALID_FETCH_SESSION_EPOCH),
+        (request(1, 1), 13, ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR),
+    ):
+        with pytest.raises(ApiError) as refused:
+            known.open(wrong, version, 0)
+        assert refused.value.error is error
+
+
+def test_a_session_ends_with_its_last_partition_and_with_the_final_epoch() -> None:
+    known = sessions()
+    answer(known.open(request(0, 0, 0), VERSION, 0))
+    assert answer(known.open(request(1, 1, forgotten=(0,)), VERSION, 0)) == (0, [])
+    assert len(known) == 0
+    answer(known.open(request(0, 0, 0), VERSION, 0))
+    assert answer(known.open(request(2, -1, 0), VERSION, 0)) == (0, [0])
+    assert len(known) == 0
+
+
+def test_the_number_of_sessions_is_limited() -> None:
+    known = sessions(limit=2)
+    for session in (1, 2):
+        assert answer(known.open(request(0, 0, 0), VERSION, 0)) == (session, [0])
+    assert answer(known.open(request(0, 0, 0), VERSION, 120_000)) == (0, [0])
+    assert answer(known.open(request(0, 0, 0), VERSION, 120_001)) == (3, [0])
+    assert len(known) == 2
