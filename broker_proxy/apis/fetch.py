@@ -47,6 +47,9 @@ _REPLICA_STATE_FROM: Final = 15
 _LEADERS_FROM: Final = 16
 _READ_COMMITTED: Final = 1
 _NO_EPOCH: Final = -1
+_ISOLATION_LEVELS: Final = (0, 1)
+# Errors after the records were read; as in Kafka, the records are null then.
+_OF_CONVERSION: Final = (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, ErrorCode.UNSUPPORTED_VERSION)
 _NO_TOPIC: Final = bytes(16)
 
 
@@ -85,6 +88,8 @@ class Fetch:
         context = self.sessions.open(message, version, now_ms)
         wanted = [self._named(key, partition) for key, partition in context.wanted]
         replica = message.replica_id
+        if message.isolation_level not in _ISOLATION_LEVELS:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
         if version >= _REPLICA_STATE_FROM:
             replica = message.replica_state.replica_id
         refusals = self._refusals(request, wanted, is_follower=replica >= 0)
@@ -229,7 +234,11 @@ class _Read:
                 limit = min(wanted.partition_max_bytes, self._bytes_max - size)
                 self._read(name, wanted, answer, max(limit, 0), whole_first=whole_first)
             except ApiError as refusal:
-                answer.error_code = refusal.error
+                converts = refusal.error in _OF_CONVERSION
+                answer = answers[-1] = PartitionData(
+                    partition_index=wanted.partition, error_code=refusal.error, high_watermark=-1,
+                    records=None if converts else b"", aborted_transactions=[],
+                )  # fmt: skip
             count = len(answer.records or b"")
             whole_first = whole_first and not count
             size += count

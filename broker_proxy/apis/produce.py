@@ -48,6 +48,16 @@ _NONE: Final = 0
 _LEADER: Final = 1
 _ADMIN_CLIENT_ID: Final = "__admin_client"  # may append to internal topics
 _LEADER_FROM: Final = 10
+# Kafka reports no log start offset with these errors.
+_WITHOUT_START: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +86,9 @@ class Produce:
             ClosedUnansweredError: acks=0 and an append failed; the closed connection shows it.
         """
         authorize = self.authorize_for(request)
-        if message.transactional_id is not None and not authorize(
-            "WRITE", "TRANSACTIONAL_ID", message.transactional_id
+        name = message.transactional_id
+        if _has_transactional(message) and (
+            name is None or not authorize("WRITE", "TRANSACTIONAL_ID", name)
         ):
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         response = ProduceResponse(responses=[])
@@ -128,8 +139,9 @@ class Produce:
         partition = self.partitions.get(topic, data.index)
         try:
             info = partition.append(records, acks, self.partitions.now_ms())
-        except RecordsRejectedError:
-            answer.log_start_offset = partition.log.start_offset
+        except ApiError as refusal:
+            if refusal.error not in _WITHOUT_START:
+                answer.log_start_offset = partition.log.start_offset
             raise
         answer.base_offset, answer.log_append_time_ms = info.base_offset, info.append_time
         answer.log_start_offset = partition.log.start_offset
@@ -167,6 +179,14 @@ class Produce:
                         leader, found.endpoint.host, found.endpoint.port, found.rack
                     )
         response.node_endpoints = list(endpoints.values())
+
+
+def _has_transactional(message: ProduceRequest) -> bool:
+    return any(
+        _is_transactional(partition.records or b"")
+        for topic in message.topic_data
+        for partition in topic.partition_data
+    )
 
 
 def _is_transactional(records: bytes) -> bool:

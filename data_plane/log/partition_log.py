@@ -116,7 +116,7 @@ class PartitionLog:
         for batch in batches:
             earlier = self.producers.duplicate_of(batch.header)
             if earlier is not None:
-                return _as_before(earlier, rules.uses_append_time)
+                return _as_before(earlier)
             self.producers.check(batch.header, str(self))
         self._store(batches, settings, now_ms)
         first, last = batches[0].header, batches[-1].header
@@ -410,6 +410,7 @@ class PartitionLog:
             self.write_snapshot()
 
 
-def _as_before(earlier: AppendedBatch, uses_append_time: bool) -> AppendInfo:
-    time_ms = earlier.timestamp if uses_append_time else -1
-    return AppendInfo(earlier.first_offset, earlier.last_offset, time_ms, is_duplicate=True)
+def _as_before(earlier: AppendedBatch) -> AppendInfo:
+    """Return the first result. As in Kafka, a duplicate has its batch's largest timestamp."""
+    first, last = earlier.first_offset, earlier.last_offset
+    return AppendInfo(first, last, earlier.timestamp, is_duplicate=True)

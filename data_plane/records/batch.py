@@ -153,7 +153,7 @@ def records_of(batch: bytes, header: BatchHeader | None = None) -> Iterator[Reco
     """Yield a batch's records, decompressed.
 
     Raises:
-        ApiError: INVALID_RECORD or CORRUPT_MESSAGE; the batch is malformed.
+        ApiError: INVALID_RECORD or UNKNOWN_SERVER_ERROR; the batch is malformed.
     """
     header = header or parse_header(batch)
     data = batch[HEADER_BYTES:]
@@ -161,7 +161,8 @@ def records_of(batch: bytes, header: BatchHeader | None = None) -> Iterator[Reco
         try:
             data = decompress(header.codec, data)
         except DecompressionError as error:
-            raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+            # The error of Kafka, whose producers do not send such batches.
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
     for record in parse_records(
         data, header.record_count, header.base_offset, header.base_timestamp
     ):

@@ -87,6 +87,8 @@ def check_for_version(version: int, records: bytes) -> None:
     first = next(batches, None)
     if first is None:
         raise _invalid(f"{request} must have at least one record batch per partition")
+    if first[MAGIC_AT] > MAGIC_V2:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE)
     if first[MAGIC_AT] != MAGIC_V2:
         raise _invalid(f"{request} are only allowed to contain record batches with magic version 2")
     if len(first) < HEADER_BYTES:
@@ -118,16 +120,13 @@ def validate(
     if len(magics) > 1:
         raise _invalid("The records have different formats.")
     if magics == {MAGIC_V2}:
-        result = []
-        for source in sources:
-            batch = _validate_batch(source, rules, next_offset, leader_epoch, now_ms)
-            result.append(batch)
-            next_offset = batch.header.next_offset
+        if len(sources) > 1:
+            raise _invalid("Compressed outer record has more than one batch")
+        batch = _validate_batch(sources[0], rules, next_offset, leader_epoch, now_ms)
     else:
-        result = [_convert(sources, rules, next_offset, leader_epoch, now_ms)]
-    for batch in result:
-        _check_size(len(batch.data), rules)
-    return result
+        batch = _convert(sources, rules, next_offset, leader_epoch, now_ms)
+    _check_size(len(batch.data), rules)
+    return [batch]
 
 
 def _check_source(source: bytes, rules: Rules) -> None:
@@ -207,7 +206,7 @@ def _check_header(header: BatchHeader, rules: Rules) -> None:
             f"{header.producer_id} {where}"
         )
     if header.codec_number not in Codec.__members__.values():
-        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
 
 
 def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
@@ -221,7 +220,7 @@ def _check_records(found: Iterable[Record], rules: Rules, now_ms: int) -> None:
                 RecordError(
                     index,
                     "Compacted topic cannot accept message without key in topic partition "
-                    f"{rules.partition}.",
+                    f"{rules.partition}",
                 )
             )
         elif (
