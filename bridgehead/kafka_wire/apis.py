@@ -37,6 +37,7 @@ from bridgehead.kafka_wire.error_shapes import (
     since,
     unless_no_acks,
     whole,
+    with_code,
 )
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.api_versions import ApiVersion
@@ -208,6 +209,9 @@ _OWN_CHANNEL: Final = "brokers and controller communicate over gRPC instead"
 _KRAFT: Final = "only KRaft has it; Kafka with ZooKeeper closes the connection too"
 _ALTER_CONFIGS: Final = "ALTER_CONFIGS CLUSTER, ALTER_CONFIGS TOPIC"
 _PARTITIONS: Final = per("partitions", "partition_index")
+_FETCHED_PARTITIONS: Final = per(
+    "partitions", "partition_index=partition", high_watermark=-1, records=b""
+)
 _PARTITION_INDEXES: Final = per("partition_indexes", "partition_index", into="partitions")
 _OFFSETS: Final = per(
     fetched_topics,
@@ -236,7 +240,10 @@ _ROWS: Final = (
                     nested=per("partition_data", "index", into="partition_responses",
                                text=no_text, base_offset=-1))),
             "WRITE TOPIC", _NO_RECORDS),
-    _stored(K.FETCH, 17, 12, whole(), "READ TOPIC, CLUSTER_ACTION CLUSTER", _NO_RECORDS),
+    _stored(K.FETCH, 17, 12,
+            since(13, whole(), with_code(per("topics", "topic", into="responses",
+                                             nested=_FETCHED_PARTITIONS))),
+            "READ TOPIC, CLUSTER_ACTION CLUSTER", _NO_RECORDS),
     _local(K.LIST_OFFSETS, 9, 6, per("topics", "name", nested=_PARTITIONS),
            rights="DESCRIBE TOPIC"),
     _local(K.METADATA, 12, 9, per(metadata_topics, "name topic_id", into="topics"),

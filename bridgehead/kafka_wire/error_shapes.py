@@ -260,3 +260,14 @@ def unless_no_acks(shape: ErrorShape) -> ErrorShape:
         return shape(response, request, failure) if request.acks else None
 
     return shaped
+
+
+def with_code(shape: ErrorShape) -> ErrorShape:
+    """Return `shape` with the code of the whole request as well."""
+
+    def shaped(response: type[Any], request: Any, failure: Failure) -> Any:
+        built = shape(response, request, failure)
+        built.error_code = failure.error
+        return built
+
+    return shaped

@@ -85,7 +85,10 @@ class Fetch:
         """Return the results of the request's session: in a full response of all partitions."""
         version = request.header.api_version
         now_ms = time.monotonic_ns() // 1_000_000
-        context = self.sessions.open(message, version, now_ms)
+        try:
+            context = self.sessions.open(message, version, now_ms)
+        except ApiError as refusal:
+            return FetchResponse(error_code=refusal.error)
         wanted = [self._named(key, partition) for key, partition in context.wanted]
         replica = message.replica_id
         if message.isolation_level not in _ISOLATION_LEVELS:
@@ -235,9 +238,11 @@ class _Read:
                 self._read(name, wanted, answer, max(limit, 0), whole_first=whole_first)
             except ApiError as refusal:
                 converts = refusal.error in _OF_CONVERSION
+                was_read = error is ErrorCode.NONE and not converts
                 answer = answers[-1] = PartitionData(
                     partition_index=wanted.partition, error_code=refusal.error, high_watermark=-1,
-                    records=None if converts else b"", aborted_transactions=[],
+                    records=None if converts else b"",
+                    aborted_transactions=None if was_read else [],
                 )  # fmt: skip
             count = len(answer.records or b"")
             whole_first = whole_first and not count

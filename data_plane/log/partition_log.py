@@ -255,20 +255,26 @@ class PartitionLog:
 
     def offset_of_time(self, timestamp: int) -> TimedOffset | None:
         """Return the first record at or after `timestamp`; None if there is none."""
+        return self._first_at(timestamp, self.start_offset)
+
+    def newest_timestamp(self) -> TimedOffset | None:
+        """Return the first record with the largest timestamp; None without timestamps.
+
+        As in Kafka, it may be before the log start offset while its segment exists.
+        """
+        newest = max((segment.max_timestamp for segment in self.segments), default=-1)
+        return self._first_at(newest, 0) if newest >= 0 else None
+
+    def _first_at(self, timestamp: int, start_offset: int) -> TimedOffset | None:
         for segment in self.segments:
             if segment.max_timestamp < timestamp:
                 continue
             for placed in segment.find_time(timestamp):
                 for record in records_of(segment.read(placed.position, placed.header.size)):
-                    if record.timestamp >= timestamp and record.offset >= self.start_offset:
+                    if record.timestamp >= timestamp and record.offset >= start_offset:
                         epoch = placed.header.leader_epoch
                         return TimedOffset(record.timestamp, record.offset, epoch)
         return None
-
-    def newest_timestamp(self) -> TimedOffset | None:
-        """Return the first record with the largest timestamp; None without timestamps."""
-        newest = max((segment.max_timestamp for segment in self.segments), default=-1)
-        return self.offset_of_time(newest) if newest >= 0 else None
 
     # --- Truncating and deleting ---------------------------------------------------------
 

@@ -88,12 +88,16 @@ def check_for_version(version: int, records: bytes) -> None:
     if first is None:
         raise _invalid(f"{request} must have at least one record batch per partition")
     if first[MAGIC_AT] > MAGIC_V2:
-        raise ApiError(ErrorCode.CORRUPT_MESSAGE)
+        text = f"Invalid magic found in record: {first[MAGIC_AT]}"
+        raise RecordsRejectedError(ErrorCode.CORRUPT_MESSAGE, text, ())
     if first[MAGIC_AT] != MAGIC_V2:
         raise _invalid(f"{request} are only allowed to contain record batches with magic version 2")
     if len(first) < HEADER_BYTES:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE)
-    if version < _ZSTD_FROM and parse_header(first).codec_number == Codec.ZSTD:
+    codec = parse_header(first).codec_number
+    if version < _ZSTD_FROM and codec not in Codec.__members__.values():
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
+    if version < _ZSTD_FROM and codec == Codec.ZSTD:
         raise ApiError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"{request} are not allowed to use ZStandard compression",
