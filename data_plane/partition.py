@@ -180,8 +180,8 @@ class Partition:
 
     @property
     def min_insync_replicas(self) -> int:
-        """The topic's min.insync.replicas."""
-        return self.log.settings().number("min.insync.replicas")
+        """The topic's min.insync.replicas, as in Kafka at most the number of replicas."""
+        return min(self.log.settings().number("min.insync.replicas"), len(self.replicas))
 
     @property
     def has_enough_replicas(self) -> bool:
