@@ -2,7 +2,8 @@
 
 It runs after the brokers have stopped, while ZooKeeper still runs. It dumps ZooKeeper's contents,
 collects the logs of its members (/datalog/1, /datalog/2 …) and runs the pipeline on the project's
-Spark. A run that is already sealed is only judged.
+Spark. A run that is already sealed is only judged. The variable BRIDGEHEAD_SEAL_KEY names a file
+with the key that signs the manifest, and that must have signed it if the run is already sealed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from bridgehead.exit_codes import ExitCode
 from deploy.prepare_run import EVIDENCE
 from deploy.spark import MASTER
 from event_log.evidence import FINAL_DUMP, MANIFEST, RUN
+from event_log.seals import SealError, read_key
+from event_log.verdicts import CANNOT_RUN
 from judge.evidence.reading import EvidenceError
 from judge.evidence.run_lookup import seal_now
 from node.znode_dump import DumpError, dump
@@ -29,8 +32,8 @@ TABLES = Path("/tables")
 _REGISTERED = re.compile(r'"path": ?"/brokers/ids/(\d+)"')
 
 
-def seal(run: Path, connect: str, logs: Path = LOGS) -> None:
-    """Dump ZooKeeper, collect its logs and write the manifest.
+def seal(run: Path, connect: str, logs: Path = LOGS, key: bytes | None = None) -> None:
+    """Dump ZooKeeper, collect its logs and write the manifest; sign it if there is a key.
 
     Raises:
         EvidenceError: brokers still run, or evidence cannot be read. DumpError: see dump.
@@ -44,20 +47,28 @@ def seal(run: Path, connect: str, logs: Path = LOGS) -> None:
             "of killed ones expire."
         )
     members = sorted(path for path in logs.iterdir() if path.is_dir())
-    manifest = seal_now(run, [str(member) for member in members])
+    manifest = seal_now(run, [str(member) for member in members], key)
     for hole in manifest.zookeeper.holes:
         sys.stdout.write(f"{hole}\n")
 
 
 def main() -> int:
-    """Seal, run the pipeline, and return its exit status; 3 when there is nothing to judge."""
+    """Seal, run the pipeline, and return its exit status.
+
+    3 when there is nothing to judge, 4 when the seal key cannot be used.
+    """
     run = EVIDENCE / f"run={os.environ.get('KAFKA_BRIDGEHEAD_RUN_ID') or 'compose'}"
     os.umask(0o077)
+    key_file = os.environ.get("BRIDGEHEAD_SEAL_KEY")
     try:
+        key = read_key(Path(key_file)) if key_file else None
         if not (run / RUN).is_file():
             raise EvidenceError(f"{run} contains no run: start the cluster first.")
         if not (run / MANIFEST).is_file():
-            seal(run, os.environ["KAFKA_ZOOKEEPER_CONNECT"])
+            seal(run, os.environ["KAFKA_ZOOKEEPER_CONNECT"], LOGS, key)
+    except SealError as error:
+        sys.stderr.write(f"{error}\n")
+        return CANNOT_RUN
     except (DumpError, EvidenceError, OSError) as error:
         sys.stderr.write(f"There is nothing to judge: {error}\n")
         return ExitCode.UNDECIDED
@@ -67,6 +78,7 @@ def main() -> int:
         *("pipeline", "run", f"--evidence={run}", f"--out={TABLES}"),
         *(f"--master={os.environ.get('SPARK_MASTER') or MASTER}", f"--driver-host={host}"),
         f"--memory={os.environ['SPARK_MEMORY']}",
+        *([f"--seal-key={key_file}"] if key_file else []),
     )
     return subprocess.run(command, env=module_environment(), check=False).returncode
 

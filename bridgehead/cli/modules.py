@@ -64,6 +64,7 @@ def kafka(
         list[Path] | None,
         typer.Option(metavar="FOLDER", help="The transaction log folder of a ZooKeeper member."),
     ] = None,
+    seal_key: SealKeyOption = None,
 ) -> None:
     """Import a real Kafka's logs as a sealed run.
 
@@ -71,7 +72,7 @@ def kafka(
     """
     options = [part for each in logs for part in ("--logs", str(each))]
     options += [part for each in zookeeper_logs or () for part in ("--zookeeper-logs", str(each))]
-    run_module("judge.evidence", "kafka", str(folder), *options)
+    run_module("judge.evidence", "kafka", str(folder), *options, *seal_options(seal_key))
 
 
 @evidence_app.command()

@@ -31,12 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kafka.add_argument("folder", type=Path)
     kafka.add_argument("--logs", action="append", required=True)
     kafka.add_argument("--zookeeper-logs", action="append", default=[])
+    kafka.add_argument("--seal-key", type=Path)
     commands.add_parser("check-key").add_argument("file", type=Path)
     options = parser.parse_args(arguments)
     os.umask(0o077)  # the transaction log contains SCRAM keys
     try:
         if options.command == "kafka":
-            print(gather_kafka(options.folder, options.logs, options.zookeeper_logs))
+            key = None if options.seal_key is None else read_key(options.seal_key)
+            print(gather_kafka(options.folder, options.logs, options.zookeeper_logs, key))
         elif options.command == "check-key":
             read_key(options.file)
         else:

@@ -18,7 +18,9 @@ _BROKER: Final = re.compile(r"(?:(?P<id>[A-Za-z0-9_-]+)=)?(?P<folder>.+)")
 RUN_ID: Final = "kafka"
 
 
-def gather_kafka(target: Path, logs: Sequence[str], zookeeper_logs: Sequence[str]) -> str:
+def gather_kafka(
+    target: Path, logs: Sequence[str], zookeeper_logs: Sequence[str], key: bytes | None = None
+) -> str:
     """Copy the logs into a sealed run below `target`; return a sentence about it.
 
     `logs` are folders, one for each broker, as `[ID=]FOLDER`; ids default to 1, 2, ... Properties
@@ -47,6 +49,6 @@ def gather_kafka(target: Path, logs: Sequence[str], zookeeper_logs: Sequence[str
     folders = [str(Path(each).resolve()) for each in zookeeper_logs]
     described = RunDescription(run_id=RUN_ID, brokers=len(logs), log_folders=folders or None)
     (run / RUN).write_text(json.dumps(asdict(described)), encoding="utf-8")
-    manifest = seal_now(run, folders or None)
+    manifest = seal_now(run, folders or None, key)
     lines = sum(file.lines for file in manifest.files)
     return f"{run}: {copied} logs, {lines} lines; bridgehead pipeline run --evidence {target}"

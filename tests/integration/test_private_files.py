@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hmac
 import json
 import re
 import signal
@@ -153,6 +154,24 @@ def test_sealing_and_importing_write_private_files(data_dir: Path, tmp_path: Pat
     done = bridgehead("evidence", "kafka", str(tmp_path / "run"), "--logs", f"1={logs}")
     assert done.returncode == 0, done.stderr
     assert open_to_others(tmp_path / "run") == []
+
+
+def test_an_import_of_kafkas_logs_is_signed_with_the_seal_key(tmp_path: Path) -> None:
+    logs, key = tmp_path / "logs", tmp_path / "seal.key"
+    logs.mkdir()
+    (logs / "kafka-request.log").write_text("")
+    key.touch(mode=0o600)
+    key.write_text("0123456789abcdef")
+    run = tmp_path / "runs" / "run=kafka"
+    arguments = ("evidence", "kafka", str(run.parent), f"--logs=1={logs}", f"--seal-key={key}")
+    done = bridgehead(*arguments)
+    assert done.returncode == 0, done.stderr
+    manifest, signed = (run / "manifest.json").read_bytes(), (run / "manifest.hmac").read_text()
+    assert signed.strip() == hmac.digest(key.read_bytes(), manifest, "sha256").hex()
+    key.chmod(0o644)
+    again = bridgehead(*(each.replace("runs", "others") for each in arguments))
+    assert again.returncode != 0
+    assert not (tmp_path / "others").exists()
 
 
 @pytest.mark.parametrize("program", ["node", "zookeeper"])
