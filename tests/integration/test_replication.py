@@ -138,13 +138,14 @@ def consume(cluster: Cluster) -> dict[tuple[int, int], bytes]:
 def test_kills_of_leaders_followers_and_the_controller_lose_nothing(tmp_path: Path) -> None:
     with Cluster(brokers=3, data_dir=tmp_path, properties=PROPERTIES) as cluster:
         create_topic(cluster, min_insync_replicas="2")
-        with Records(cluster) as records:
+        with Records(cluster, **{"enable.idempotence": True}) as records:
             for choose in (leader_of_0, follower_of_0, controller, leader_of_0):
                 wait_until(lambda: all_in_sync(cluster), timeout_s=60)
                 kill_and_start(cluster, choose(cluster), records)
         wait_until(lambda: all_in_sync(cluster), timeout_s=60)
         found = consume(cluster)
     assert records.acknowledged.items() <= found.items()
+    assert len(found) == len(set(found.values()))  # idempotence: no record is there twice
     judgements = judged(tmp_path)
     assert judgements["D6"].row.verdict is Verdict.PASS
     assert judgements["D6"].row.judged > 100
