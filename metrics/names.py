@@ -308,6 +308,48 @@ FAILED_ISR_UPDATES: Final = _replica_manager(
     "FailedIsrUpdatesPerSec", Kind.COUNTER, "ISR changes that the controller rejected"
 )
 
+
+def _group_manager(name: str, help: str) -> Metric:
+    return Metric(
+        f"kafka_coordinator_group_groupmetadatamanager_{name.lower()}",
+        f"kafka.coordinator.group:type=GroupMetadataManager,name={name}",
+        Kind.GAUGE,
+        help,
+    )
+
+
+def _group_count(name: str, help: str) -> Metric:
+    return Metric(
+        f"kafka_server_group_coordinator_metrics_{name.replace('-', '_')}",
+        f"kafka.server:type=group-coordinator-metrics,name={name}",
+        Kind.GAUGE,
+        help,
+    )
+
+
+NUM_GROUPS: Final = _group_manager("NumGroups", "Groups that this broker coordinates")
+NUM_OFFSETS: Final = _group_manager("NumOffsets", "Committed offsets of these groups")
+NUM_GROUPS_PREPARING: Final = _group_manager(
+    "NumGroupsPreparingRebalance", "Groups that wait for members to join"
+)
+NUM_GROUPS_COMPLETING: Final = _group_manager(
+    "NumGroupsCompletingRebalance", "Groups that wait for their leader's assignment"
+)
+NUM_GROUPS_STABLE: Final = _group_manager("NumGroupsStable", "Groups whose members are assigned")
+NUM_GROUPS_EMPTY: Final = _group_manager("NumGroupsEmpty", "Groups without members")
+OFFSET_COMMITS: Final = _group_count(
+    "offset-commit-count", "Offsets committed since this broker started"
+)
+OFFSET_EXPIRATIONS: Final = _group_count(
+    "offset-expiration-count", "Offsets expired since this broker started"
+)
+OFFSET_DELETIONS: Final = _group_count(
+    "offset-deletion-count", "Offsets deleted by clients since this broker started"
+)
+COMPLETED_REBALANCES: Final = _group_count(
+    "group-completed-rebalance-count", "Rebalances completed since this broker started"
+)
+
 METRICS: Final = (
     CLIENTS_FORWARDING,
     CLIENTS_FORWARDING_RATE,
@@ -350,4 +392,14 @@ METRICS: Final = (
     ISR_EXPANDS,
     ISR_SHRINKS,
     FAILED_ISR_UPDATES,
+    NUM_GROUPS,
+    NUM_OFFSETS,
+    NUM_GROUPS_PREPARING,
+    NUM_GROUPS_COMPLETING,
+    NUM_GROUPS_STABLE,
+    NUM_GROUPS_EMPTY,
+    OFFSET_COMMITS,
+    OFFSET_EXPIRATIONS,
+    OFFSET_DELETIONS,
+    COMPLETED_REBALANCES,
 )

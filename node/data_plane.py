@@ -188,7 +188,7 @@ def build_data_plane(
         evidence.acknowledged,
     )
     replication = build_replication(config, cache, partitions, isrs, lambda: state.epoch, metrics)
-    groups = build_groups(config, partitions, cache, instruments.clock)
+    groups = build_groups(config, partitions, cache, instruments)
     return DataPlane(
         config, cache, settings, directories, partitions, replication, groups, evidence
     )

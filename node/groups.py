@@ -9,11 +9,14 @@ from broker_proxy.coordinators import partition_of
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.topic_names import GROUP_METADATA_TOPIC
 from data_plane.groups.coordinator import GroupCoordinator
+from data_plane.groups.group import State
 from data_plane.groups.service import GroupService, ServiceSettings
 from data_plane.groups.table import GroupSettings, Moment
 from data_plane.partitions import Limit, Partitions
-from event_log.clock import Clock
+from metrics import names
+from metrics.node_metrics import NodeMetrics
 from node.config import NodeConfig
+from node.instruments import Instruments
 
 _MS_PER_MINUTE: Final = 60_000
 _NS_PER_MS: Final = 1_000_000
@@ -44,10 +47,10 @@ class OffsetsTopic:
 
 
 def build_groups(
-    config: NodeConfig, partitions: Partitions, cache: MetadataCache, clock: Clock
+    config: NodeConfig, partitions: Partitions, cache: MetadataCache, instruments: Instruments
 ) -> GroupService:
     """Return the coordinator, which `start` starts."""
-    broker = config.broker
+    broker, clock = config.broker, instruments.clock
 
     def partition_of_group(group_id: str) -> int:
         topic = cache.topics.get(GROUP_METADATA_TOPIC)
@@ -76,4 +79,21 @@ def build_groups(
         load_bytes=broker.int("offsets.load.buffer.size"),
         expiry_interval_s=broker.long("offsets.retention.check.interval.ms") / 1000,
     )
+    _register_gauges(core, instruments.metrics)
     return GroupService(core, OffsetsTopic(partitions), settings, now)
+
+
+def _register_gauges(core: GroupCoordinator, metrics: NodeMetrics) -> None:
+    table = core.table
+    metrics.gauge(names.NUM_GROUPS, lambda: len(table.groups))
+    metrics.gauge(
+        names.NUM_OFFSETS, lambda: sum(len(each.offsets) for each in table.groups.values())
+    )
+    metrics.gauge(names.NUM_GROUPS_PREPARING, lambda: table.count(State.PREPARING_REBALANCE))
+    metrics.gauge(names.NUM_GROUPS_COMPLETING, lambda: table.count(State.COMPLETING_REBALANCE))
+    metrics.gauge(names.NUM_GROUPS_STABLE, lambda: table.count(State.STABLE))
+    metrics.gauge(names.NUM_GROUPS_EMPTY, lambda: table.count(State.EMPTY))
+    metrics.gauge(names.OFFSET_COMMITS, lambda: core.offsets.commits)
+    metrics.gauge(names.OFFSET_EXPIRATIONS, lambda: core.offsets.expired)
+    metrics.gauge(names.OFFSET_DELETIONS, lambda: core.offsets.deleted)
+    metrics.gauge(names.COMPLETED_REBALANCES, lambda: core.membership.completed_rebalances)

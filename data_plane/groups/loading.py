@@ -62,10 +62,16 @@ class Ownership:
         self._membership = membership
         self._offsets = offsets
 
-    def begin_loading(self, partition: int, leader_epoch: int) -> None:
-        """This broker leads the partition. Until its groups are loaded, requests have to wait."""
-        self.resign(partition)
+    def begin_loading(self, partition: int, leader_epoch: int) -> bool:
+        """This broker leads the partition: return whether its groups have to be loaded.
+
+        Until they are, clients get COORDINATOR_LOAD_IN_PROGRESS. A leader that is elected again has
+        all groups, or is about to.
+        """
+        if partition in self._table.owned or partition in self._table.loading:
+            return False
         self._table.loading[partition] = leader_epoch
+        return True
 
     def finish_loading(self, partition: int, leader_epoch: int, groups: Iterable[Group]) -> bool:
         """Serve the groups; False if this broker has resigned since `leader_epoch`."""

@@ -173,8 +173,9 @@ class GroupService:
         """Load the groups of a partition that this broker leads now."""
         if topic != GROUP_METADATA_TOPIC:
             return
-        self._step(lambda: self.core.ownership.begin_loading(partition, leader_epoch))
-        self._spawn(self._load(partition, leader_epoch))
+        ownership = self.core.ownership
+        if self._step(lambda: ownership.begin_loading(partition, leader_epoch)):
+            self._spawn(self._load(partition, leader_epoch))
 
     def resigned(self, topic: str, partition: int) -> None:
         """Drop the groups of a partition that another broker leads now."""
