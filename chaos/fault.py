@@ -49,6 +49,9 @@ class Network(Protocol):
     ) -> AbstractContextManager[None]:
         """Deliver nothing between other brokers and a broker's controller, in either direction."""
 
+    def slow_peers(self, broker: int, seconds: float) -> AbstractContextManager[None]:
+        """Deliver late what other brokers send to a broker's controller."""
+
     def reset_peers(self, broker: int) -> None:
         """Reset the connections of other brokers to a broker's controller."""
 
@@ -92,6 +95,9 @@ class Target(Protocol):
     async def expire(self, broker: int) -> None:
         """Close the controller's ZooKeeper session through another connection."""
 
+    async def move_clock(self, broker: int, offset_s: int) -> None:
+        """Shift a broker's wall clock; only for faults with `moves_clocks`."""
+
     async def delete_znode(self, path: str) -> None:
         """Delete a znode, through a session of its own."""
 
@@ -108,3 +114,5 @@ class Fault:
     inject: Callable[[Target], AbstractAsyncContextManager[None]]
     breaks_links: bool = False
     """Whether the cluster's connections must go through proxies of the tier."""
+    moves_clocks: bool = False
+    """Whether the tier must put the clocks of the processes under its control."""

@@ -18,10 +18,12 @@ from chaos.faults.lose_replies_of_controller import LOSE_REPLIES_OF_CONTROLLER
 from chaos.faults.lose_reply_of_commit import LOSE_REPLY_OF_COMMIT
 from chaos.faults.lose_request_of_commit import LOSE_REQUEST_OF_COMMIT
 from chaos.faults.lose_requests_to_controller import LOSE_REQUESTS_TO_CONTROLLER
+from chaos.faults.move_clock_of_controller import MOVE_CLOCK_OF_CONTROLLER
 from chaos.faults.pause_controller import PAUSE_CONTROLLER
 from chaos.faults.pause_quorum import PAUSE_QUORUM
 from chaos.faults.pause_zookeeper_leader import PAUSE_ZOOKEEPER_LEADER
 from chaos.faults.reset_peers_of_controller import RESET_PEERS_OF_CONTROLLER
+from chaos.faults.slow_peers_of_controller import SLOW_PEERS_OF_CONTROLLER
 from chaos.faults.stop_controller import STOP_CONTROLLER
 
 FAULTS: Final[tuple[Fault, ...]] = (
@@ -31,10 +33,12 @@ FAULTS: Final[tuple[Fault, ...]] = (
     EXPIRE_CONTROLLER,
     DELETE_CONTROLLER_ZNODE,
     KILL_BROKER,
+    MOVE_CLOCK_OF_CONTROLLER,
     CUT_CONTROLLER_FROM_PEERS,
     LOSE_REQUESTS_TO_CONTROLLER,
     LOSE_REPLIES_OF_CONTROLLER,
     RESET_PEERS_OF_CONTROLLER,
+    SLOW_PEERS_OF_CONTROLLER,
     CUT_CONTROLLER_FROM_ZOOKEEPER,
     CUT_BROKER_FROM_ZOOKEEPER,
     LOSE_REPLY_OF_COMMIT,

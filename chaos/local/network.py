@@ -38,6 +38,7 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.requests, self.replies = asyncio.Event(), asyncio.Event()
+        self._delay_s = 0.0
         self.requests.set()
         self.replies.set()
 
@@ -64,6 +65,15 @@ class Proxy:
         finally:
             for gate in gates:
                 gate.set()
+
+    @contextlib.contextmanager
+    def slow(self, seconds: float) -> Iterator[None]:
+        """Deliver late what clients send."""
+        self._delay_s = seconds
+        try:
+            yield
+        finally:
+            self._delay_s = 0.0
 
     def reset(self) -> None:
         """Reset every connection."""
@@ -108,6 +118,8 @@ class Proxy:
         """Forward bytes until one end closes the connection; then raise EOFError or OSError."""
         while True:
             data = await self._read(reader, is_request)
+            if is_request and self._delay_s:
+                await asyncio.sleep(self._delay_s)
             await gate.wait()
             writer.write(data)
             await writer.drain()
@@ -222,6 +234,10 @@ class ProxiedNetwork:
     ) -> contextlib.AbstractContextManager[None]:
         """See chaos.fault.Network."""
         return self._peers[broker].cut(requests=requests, replies=replies)
+
+    def slow_peers(self, broker: int, seconds: float) -> contextlib.AbstractContextManager[None]:
+        """See chaos.fault.Network."""
+        return self._peers[broker].slow(seconds)
 
     def reset_peers(self, broker: int) -> None:
         """See chaos.fault.Network."""

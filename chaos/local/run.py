@@ -20,8 +20,9 @@ from typing import Final
 from bridgehead.application import module_command
 from bridgehead.cluster import ClientHistory, Cluster, ClusterError, RunSettings
 from bridgehead.cluster.event_lines import EventLines
+from chaos.clocked_node import libfaketime, set_clock
 from chaos.local.network import ProxiedNetwork
-from chaos.local.target import LocalTarget
+from chaos.local.target import LocalTarget, clocks_of
 from chaos.result import Result, decide, differences
 from chaos.scenario import (
     LOCAL,
@@ -107,7 +108,6 @@ def _cluster(
     scenario: Scenario, seed: int, folder: Path, node_properties: dict[int, dict[str, str]]
 ) -> Cluster:
     topology = scenario.topology
-    bugs = topology.seeded_bugs
     return Cluster(
         brokers=topology.brokers,
         data_dir=folder,
@@ -119,15 +119,35 @@ def _cluster(
         },
         node_properties=node_properties,
         zookeeper_members=topology.zookeeper_members,
-        node_command=module_command("chaos.mutant_node", "--mutants", ",".join(bugs))
-        if bugs
-        else (),
+        node_command=_node_command(scenario, folder),
         run=RunSettings(
             scenario=scenario.name if scenario.steps else None,
             seed=seed,
             operations_min=_operations_min(scenario),
         ),
     )
+
+
+def _node_command(scenario: Scenario, folder: Path) -> list[str]:
+    """Return the command of the nodes; empty: the usual one.
+
+    Raises:
+        ClusterError: libfaketime is needed and missing.
+    """
+    bugs = scenario.topology.seeded_bugs
+    if bugs:
+        return module_command("chaos.mutant_node", "--mutants", ",".join(bugs))
+    if not any(step.fault.moves_clocks for step in scenario.steps):
+        return []
+    library = libfaketime()
+    if library is None:
+        raise ClusterError("libfaketime is missing: install it (apt-get install faketime).")
+    clocks = clocks_of(folder)
+    clocks.mkdir(parents=True)
+    for broker in range(1, scenario.topology.brokers + 1):
+        set_clock(clocks, broker, 0)
+    options = ("--clocks", str(clocks), "--libfaketime", str(library))
+    return module_command("chaos.clocked_node", *options)
 
 
 def _operations_min(scenario: Scenario) -> int:

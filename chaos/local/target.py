@@ -16,12 +16,18 @@ from bridgehead.cluster import Cluster
 from bridgehead.cluster.client import ClusterClient
 from bridgehead.cluster.event_lines import EventLines
 from bridgehead.cluster.zookeeper import server_mode
+from chaos.clocked_node import set_clock
 from chaos.local.network import ProxiedNetwork
 from cluster_model.znode_operations import Delete
 from zookeeper_client.session import ZooKeeperSession
 
 _POLL_S: Final = 0.02
 _SESSION_TIMEOUT_MS: Final = 10_000
+
+
+def clocks_of(data_dir: Path) -> Path:
+    """Return the folder of the offsets of the nodes' clocks."""
+    return data_dir / "clocks"
 
 
 class LocalEnsemble:
@@ -134,6 +140,10 @@ class LocalTarget:
         """See chaos.fault.Target."""
         expired = await asyncio.to_thread(self._cluster.expire_controller)
         assert expired == broker, "the controller changed before its session ended"
+
+    async def move_clock(self, broker: int, offset_s: int) -> None:
+        """See chaos.fault.Target."""
+        set_clock(clocks_of(self._cluster.data_dir), broker, offset_s)
 
     async def delete_znode(self, path: str) -> None:
         """See chaos.fault.Target."""

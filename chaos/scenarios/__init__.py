@@ -33,8 +33,10 @@ from chaos.scenarios.resets import RESETS
 from chaos.scenarios.same_name_three_brokers import SAME_NAME_THREE_BROKERS
 from chaos.scenarios.session_stolen_in_large_request import SESSION_STOLEN_IN_LARGE_REQUEST
 from chaos.scenarios.sessions_flap import SESSIONS_FLAP
+from chaos.scenarios.slow_link import SLOW_LINK
 from chaos.scenarios.starved_controller import STARVED_CONTROLLER
 from chaos.scenarios.there_and_back import THERE_AND_BACK
+from chaos.scenarios.wall_clock_jumps import WALL_CLOCK_JUMPS
 from chaos.scenarios.zookeeper_leader_killed import ZOOKEEPER_LEADER_KILLED
 from chaos.scenarios.zookeeper_leader_paused import ZOOKEEPER_LEADER_PAUSED
 
@@ -57,6 +59,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     CONTROLLER_ZOOKEEPER_CUT,
     BROKER_ZOOKEEPER_CUT,
     RESETS,
+    SLOW_LINK,
     ZOOKEEPER_LEADER_KILLED,
     ZOOKEEPER_LEADER_PAUSED,
     QUORUM_LOST,
@@ -67,6 +70,7 @@ SCENARIOS: Final[tuple[Scenario, ...]] = (
     SAME_NAME_THREE_BROKERS,
     PRINCIPALS_IN_FAILOVER,
     READS_IN_FAILOVER,
+    WALL_CLOCK_JUMPS,
     CASCADE,
     HUNDRED_KILLS,
     QUIET_SEA,

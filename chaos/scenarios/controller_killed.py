@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.faults.kill_controller import KILL_CONTROLLER
-from chaos.scenario import Expectation, Scenario, Step
+from chaos.scenario import Expectation, Scenario, Step, Topology
 from chaos.workloads.every_write_api import EVERY_WRITE_API
 
 CONTROLLER_KILLED = Scenario(
@@ -11,6 +11,8 @@ CONTROLLER_KILLED = Scenario(
     aim="Requests of every write API are executed once, although controllers are killed.",
     bug="a response before the commit; a resend that is executed twice",
     workload=EVERY_WRITE_API,
+    # A broker that is back before its session ends can get replicas all the time.
+    topology=Topology(session_timeout_ms=6000),
     steps=(Step(fault=KILL_CONTROLLER, after=60, times=3),),
     expects=Expectation(elections=(3, 3)),
 )

@@ -16,6 +16,9 @@ from judge.properties.violations import extra_violation, violation
 # Faults that need no healing.
 NEVER_HEALED: Final = frozenset({"kill", "stop", "expire"})
 
+CLOCK_MOVED_MS_MIN: Final = 600_000
+SLOW_NS_MIN: Final = 200_000_000
+
 
 def _was_killed(history: History, fault: Event, _healed: Event | None) -> bool:
     return any(
@@ -90,6 +93,39 @@ def _envelopes_broke_off(history: History, fault: Event, healed: Event | None) -
     )
 
 
+def _clock_moved(history: History, fault: Event, healed: Event | None) -> bool:
+    """The target's wall clock is far from the harness's during the fault."""
+    return any(
+        e["node"] == fault["target"]
+        and abs(_wall_clock_ms(e) - _wall_clock_ms(fault)) > CLOCK_MOVED_MS_MIN
+        and fault["mono_ns"] < e["mono_ns"] < healed["mono_ns"]
+        for e in history.events
+        if healed is not None
+    )
+
+
+def _wall_clock_ms(event: Event) -> int:
+    """Return the wall clock's reading when the monotonic clock was zero."""
+    return int(event["wall_ms"]) - int(event["mono_ns"]) // 1_000_000
+
+
+def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
+    """An Envelope of another broker, sent and answered during the fault, was slow."""
+    if healed is None:
+        return False
+    sent = {
+        (e["node"], e["boot"], e["request_id"], e["attempt"]): e["mono_ns"]
+        for e in history.of_kind["forward_sent"]
+        if e["node"] != fault["target"] and e["mono_ns"] > fault["mono_ns"]
+    }
+    return any(
+        e["mono_ns"] - sent.get((e["node"], e["boot"], e["request_id"], e["attempt"]), NEVER)
+        > SLOW_NS_MIN
+        for e in history.of_kind["forward_answered"]
+        if e["mono_ns"] < healed["mono_ns"]
+    )
+
+
 EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "kill": _was_killed,
     "stop": _was_stopped,
@@ -103,6 +139,8 @@ EFFECTS: Final[Mapping[str, Callable[[History, Event, Event | None], bool]]] = {
     "delete_controller_znode": _event_of_target("resigned"),
     "lose_commit": _event_of_target("commit_unknown"),
     "cut_from_peers": _envelopes_broke_off,
+    "slow_peers": _envelopes_were_slow,
+    "move_clock": _clock_moved,
 }
 
 

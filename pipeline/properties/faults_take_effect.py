@@ -14,7 +14,12 @@ LEADER_FAULTS: Final = (
     "disconnect_zookeeper_leader",
 )
 # Faults whose effect is an event of a node between injection and healing.
-EVENT_FAULTS: Final = ("delete_controller_znode", "lose_commit", "cut_from_peers")
+EVENT_FAULTS: Final = (
+    *("delete_controller_znode", "lose_commit", "cut_from_peers"),
+    *("slow_peers", "move_clock"),
+)
+CLOCK_MOVED_MS_MIN: Final = 600_000
+SLOW_NS_MIN: Final = 200_000_000
 
 _FAULTS: Final = f"""
 WITH scenario AS (SELECT run, greatest(operations_min, 1) AS required FROM runs
@@ -67,14 +72,29 @@ epochs AS (
   WHERE NOT c.failed GROUP BY l.run, l.node, l.boot, l.seq),
 shown AS (
   SELECT /*+ BROADCAST(w) */ DISTINCT w.run, w.node, w.boot, w.seq
-  FROM (SELECT f.run, f.node, f.boot, f.seq, f.action, f.target, f.mono_ns, m.healed_ns
-    FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+  FROM (SELECT f.run, f.node, f.boot, f.seq, f.action, f.target, f.mono_ns, f.wall_ms,
+    m.healed_ns FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
       AND f.seq = m.seq WHERE f.action IN {EVENT_FAULTS}) w
   JOIN events e ON e.run = w.run AND e.mono_ns > w.mono_ns AND e.mono_ns < w.healed_ns
     AND CASE w.action
       WHEN 'delete_controller_znode' THEN e.kind = 'resigned' AND e.node = w.target
       WHEN 'lose_commit' THEN e.kind = 'commit_unknown' AND e.node = w.target
-      ELSE e.kind = 'forward_answered' AND e.error IS NULL AND e.node != w.target END),
+      WHEN 'move_clock' THEN e.node = w.target
+        AND abs((e.wall_ms - e.mono_ns DIV 1000000) - (w.wall_ms - w.mono_ns DIV 1000000))
+          > {CLOCK_MOVED_MS_MIN}
+      WHEN 'cut_from_peers' THEN e.kind = 'forward_answered' AND e.error IS NULL
+        AND e.node != w.target
+      ELSE false END
+  UNION
+  SELECT /*+ BROADCAST(w) */ w.run, w.node, w.boot, w.seq
+  FROM (SELECT f.run, f.node, f.boot, f.seq, f.target, f.mono_ns, m.healed_ns
+    FROM faults f JOIN healed m ON f.run = m.run AND f.node = m.node AND f.boot = m.boot
+      AND f.seq = m.seq WHERE f.action = 'slow_peers') w
+  JOIN events s ON s.run = w.run AND s.kind = 'forward_sent' AND s.node != w.target
+    AND s.mono_ns > w.mono_ns
+  JOIN events a ON a.run = s.run AND a.kind = 'forward_answered' AND a.node = s.node
+    AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
+    AND a.mono_ns < w.healed_ns AND a.mono_ns - s.mono_ns > {SLOW_NS_MIN}),
 judged AS (
   SELECT f.*, concat(f.action, ' of ', f.target) AS name, m.healed_ns,
     CASE f.action WHEN 'kill' THEN k.run IS NOT NULL WHEN 'stop' THEN s.run IS NOT NULL
@@ -85,6 +105,8 @@ judged AS (
       WHEN 'delete_controller_znode' THEN v.run IS NOT NULL
       WHEN 'lose_commit' THEN v.run IS NOT NULL
       WHEN 'cut_from_peers' THEN v.run IS NOT NULL
+      WHEN 'slow_peers' THEN v.run IS NOT NULL
+      WHEN 'move_clock' THEN v.run IS NOT NULL
       ELSE if(f.action IN {LEADER_FAULTS}, coalesce(l.during > l.before, false), NULL)
     END AS has_effect
   FROM faults f

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +16,11 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.properties import parse_properties
+from chaos.clocked_node import libfaketime, set_clock
 from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
@@ -31,7 +32,6 @@ from tests.integration.token_clients import Client
 from tests.integration.waiting import wait_until
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
-NODE = Path(__file__).with_name("clocked_node.py")
 BROKERS = CONTROLLER, BROKER, THIRD = (1, 2, 3)
 ZOOKEEPER = "zookeeper"
 HOUR_S = 3600
@@ -44,20 +44,22 @@ class Clocks:
     """Sets the clock offsets of the nodes and of ZooKeeper."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         for name in (*BROKERS, ZOOKEEPER):
             self.set(name, 0)
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        return ("--clocks", str(self.folder), "--libfaketime", str(libfaketime()))
+
     def set(self, name: int | str, offset_s: int) -> None:
-        new = self._folder / "new"
-        new.write_text(f"{offset_s:+d}\n")
-        new.rename(self._folder / str(name))
+        set_clock(self.folder, name, offset_s)
 
 
 @pytest.fixture
 def clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clocks:
-    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
-    if not found:
+    library = libfaketime()
+    if library is None:
         pytest.skip("NOT TESTED: libfaketime is not installed (apt-get install faketime)")
     folder = tmp_path / "clocks"
     folder.mkdir()
@@ -65,14 +67,12 @@ def clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clocks:
     java.parent.mkdir(parents=True)
     java.write_text(
         "#!/bin/sh\n"
-        f"export LD_PRELOAD={found[0]} FAKETIME_TIMESTAMP_FILE={folder}/{ZOOKEEPER}\n"
+        f"export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={folder}/{ZOOKEEPER}\n"
         "export FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_CACHE_DURATION=1\n"
         f'exec {find_java()} "$@"\n'
     )
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("JAVA_HOME", str(java.parents[1]))
-    monkeypatch.setenv("CLOCKS", str(folder))
-    monkeypatch.setenv("LIBFAKETIME", str(found[0]))
     return Clocks(folder)
 
 
@@ -85,7 +85,7 @@ def cluster(clocks: Clocks, tmp_path: Path) -> Iterator[Cluster]:
         controller=CONTROLLER,
         data_dir=tmp_path / "data",
         properties=properties,
-        node_command=(sys.executable, str(NODE)),
+        node_command=module_command("chaos.clocked_node", *clocks.options),
     ) as running:
         yield running
 

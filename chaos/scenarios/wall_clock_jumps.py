@@ -1,0 +1,16 @@
+"""A wall clock that jumps by an hour changes nothing."""
+
+from __future__ import annotations
+
+from chaos.faults.move_clock_of_controller import MOVE_CLOCK_OF_CONTROLLER
+from chaos.scenario import Acknowledged, Expectation, Scenario, Step
+from chaos.workloads.topics import TOPICS
+
+WALL_CLOCK_JUMPS = Scenario(
+    name="wall_clock_jumps",
+    aim="A controller whose wall clock jumps by an hour stays the controller; nothing times out.",
+    bug="time limits that are measured with the wall clock",
+    workload=TOPICS,
+    steps=(Step(fault=MOVE_CLOCK_OF_CONTROLLER, hold=Acknowledged(1000)),),
+    expects=Expectation(elections=(0, 0), open_max=0),
+)
