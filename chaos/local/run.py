@@ -94,9 +94,11 @@ async def _play(scenario: Scenario, seed: int, folder: Path, say: Say, result: R
                 history=history,
             )
             player = _Player(scenario, random.Random(f"faults {seed}"), target, say)
-            result.wrong += await player.play(scenario.workload.start(place))
-        result.acknowledged = player.acknowledged
-        lines.close("the scenario is over")
+            try:
+                result.wrong += await player.play(scenario.workload.start(place))
+            finally:
+                result.acknowledged = player.acknowledged
+                lines.close("the scenario is over")
         say("stops")
     finally:
         await asyncio.to_thread(cluster.stop)
