@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode, api_message
-from bridgehead.policy import ClusterState
+from bridgehead.policy import AlterTopicRequest, ClusterState, CreateTopicRequest
 from cluster_model.image import MetadataImage
 from controller.apis.base import Decided, Decision, Outcome
 from controller.pending_request import PendingRequest
@@ -28,6 +28,7 @@ from controller.policy_check import ImageClusterState, PolicyCheck, key_of
 
 _log = logging.getLogger(__name__)
 TURN_S: Final = 0.25
+_CHANGES: Final = (CreateTopicRequest, AlterTopicRequest)
 
 
 class Policies(Protocol):
@@ -122,11 +123,22 @@ class PolicyEvaluation:
         image: MetadataImage,
     ) -> None:
         """Evaluate the checks in order. `image` does not include the request."""
+        keys = set(map(key_of, unevaluated))
+        accepted = [
+            check
+            for key, (check, rejection) in pending.verdicts.items()
+            if key not in keys and rejection is None and isinstance(check, _CHANGES)
+        ]
         for check in unevaluated:
             if self._now_s() > pending.deadline_s:
                 break  # The loop answers REQUEST_TIMED_OUT.
-            rejection = await policies.evaluate(check, ImageClusterState(image))
+            given = check
+            if isinstance(check, _CHANGES):
+                given = replace(check, accepted_before=tuple(accepted))
+            rejection = await policies.evaluate(given, ImageClusterState(image))
             pending.verdicts[key_of(check)] = (check, rejection)
+            if rejection is None and isinstance(check, _CHANGES):
+                accepted.append(check)
         if self._waiting.pop(pending, pending) is None:
             self._submit(pending)
 

@@ -4,9 +4,9 @@
     bridgehead.policy.limits.partitions.max=12
     bridgehead.policy.limits.replication.factor.min=3
 
-Limits are optional. A topic that already exceeds a limit may be altered, but must not exceed it by
-more. A limit on the cluster counts the topics that existed before the request, and each new topic
-by itself. So one request with several topics can exceed the limit.
+Limits are optional. A topic that already exceeds a limit may be altered, but must not exceed it
+further. The limits of the cluster count the topics and partitions that exist, and those that the
+policy has accepted in the same request.
 """
 
 from __future__ import annotations
@@ -62,11 +62,10 @@ class TopicLimits(TopicManagementPolicy):
             return
         self._check_topic(request_metadata.topic, request_metadata.requested_state, None)
         names = cluster_state.topics(False, False)
-        self._check_maximum("topics.max", len(names) + 1, "The cluster would have {} topics")
-        if "cluster.partitions.max" in self._limits:
-            states = (cluster_state.topic_state(name) for name in names)
-            existing = sum(state.num_partitions for state in states if state is not None)
-            self._check_cluster(existing, request_metadata.requested_state.num_partitions)
+        accepted = {each.topic for each in _accepted(request_metadata, CreateTopicRequest)}
+        count = len(names | accepted) + 1
+        self._check_maximum("topics.max", count, "The cluster would have {} topics")
+        self._check_cluster(request_metadata, cluster_state)
 
     def validate_alter_topic(
         self, request_metadata: AlterTopicRequest, cluster_state: ClusterState
@@ -77,12 +76,8 @@ class TopicLimits(TopicManagementPolicy):
             return
         before = cluster_state.topic_state(request_metadata.topic)
         self._check_topic(request_metadata.topic, requested, before)
-        if before is None or requested.num_partitions <= before.num_partitions:
-            return
-        if "cluster.partitions.max" in self._limits:
-            states = (cluster_state.topic_state(n) for n in cluster_state.topics(False, False))
-            existing = sum(state.num_partitions for state in states if state is not None)
-            self._check_cluster(existing, requested.num_partitions - before.num_partitions)
+        if before is not None and requested.num_partitions > before.num_partitions:
+            self._check_cluster(request_metadata, cluster_state)
 
     def validate_delete_topic(
         self, request_metadata: DeleteTopicRequest, cluster_state: ClusterState
@@ -126,15 +121,37 @@ class TopicLimits(TopicManagementPolicy):
                 f"ms (retention.ms); the limit is {limit}."
             )
 
-    def _check_cluster(self, existing: int, more: int) -> None:
+    def _check_cluster(
+        self, request: CreateTopicRequest | AlterTopicRequest, cluster: ClusterState
+    ) -> None:
+        if "cluster.partitions.max" not in self._limits:
+            return
+        counts = {}
+        for name in cluster.topics(False, False):
+            state = cluster.topic_state(name)
+            counts[name] = 0 if state is None else state.num_partitions
+        for each in (*_accepted(request, CreateTopicRequest, AlterTopicRequest), request):
+            counts[each.topic] = each.requested_state.num_partitions
         self._check_maximum(
-            "cluster.partitions.max", existing + more, "The cluster would have {} partitions"
+            "cluster.partitions.max", sum(counts.values()), "The cluster would have {} partitions"
         )
 
     def _check_maximum(self, limit: str, value: int, text: str) -> None:
         maximum = self._limits.get(limit)
         if maximum is not None and value > maximum:
             raise PolicyViolationException(f"{text.format(value)}; the limit is {maximum}.")
+
+
+def _accepted(
+    request: CreateTopicRequest | AlterTopicRequest,
+    *kinds: type[CreateTopicRequest] | type[AlterTopicRequest],
+) -> list[CreateTopicRequest | AlterTopicRequest]:
+    """Return the accepted changes of these kinds to topics that are not internal."""
+    return [
+        each
+        for each in request.accepted_before
+        if isinstance(each, kinds) and not each.requested_state.internal
+    ]
 
 
 def _retention_ms(state: TopicState) -> float | None:

@@ -99,16 +99,29 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class CreateTopicRequest(_Request):
-    """Creation of a topic."""
+    """Creation of a topic.
+
+    `accepted_before` is not in KIP-201: the changes of the same client request that the policy has
+    accepted. The state of the cluster does not contain them.
+    """
 
     requested_state: RequestedTopicState
+    accepted_before: Sequence[CreateTopicRequest | AlterTopicRequest] = field(
+        default=(), kw_only=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class AlterTopicRequest(_Request):
-    """A change of a topic's configs, number of partitions or replicas."""
+    """A change of a topic's configs, number of partitions or replicas.
+
+    `accepted_before`: see CreateTopicRequest.
+    """
 
     requested_state: RequestedTopicState
+    accepted_before: Sequence[CreateTopicRequest | AlterTopicRequest] = field(
+        default=(), kw_only=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ from bridgehead.kafka_wire.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from bridgehead.policy import ClusterState, KafkaPrincipal
+from bridgehead.policy import ClusterState, KafkaPrincipal, PolicyViolationException
+from bridgehead.policy.limits import TopicLimits
 from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.records import DeletionMarkerRecord
 from controller import policy_evaluation
@@ -156,6 +157,34 @@ async def test_topics_are_checked_in_sequence_against_the_cluster_before_the_req
     assert seen == [(*step, {"before"}) for step in steps]
     await term.run_until(term.submit(create_topics(), created("d")))
     assert seen[-1] == ("ends", "d", {"before", "a", "b", "c"})
+
+
+async def test_a_check_has_the_changes_that_were_accepted_before_it_in_its_request() -> None:
+    """Without them one request with several topics could exceed a limit of the cluster."""
+    policies = rejecting("b")
+    term = Term(before=with_topic("before"), policies=policies)
+    await term.run_until(term.submit(create_topics(), created("a", "b", "c")))
+    seen = {each.topic: [one.topic for one in each.accepted_before] for each in policies.checks}
+    assert seen == {"a": [], "b": ["a"], "c": ["a"]}
+    await term.run_until(term.submit(create_topics(), created("d")))
+    assert policies.checks[-1].accepted_before == ()
+
+
+async def test_one_request_cannot_exceed_a_limit_on_topics() -> None:
+    policy = TopicLimits()
+    policy.configure({"bridgehead.policy.limits.topics.max": "3"})
+
+    def judge(check: Any, cluster: ClusterState) -> str | None:
+        try:
+            policy.validate_create_topic(check, cluster)
+        except PolicyViolationException as violation:
+            return str(violation)
+        return None
+
+    term = Term(before=with_topic("before"), policies=RecordingPolicies(judge))
+    (errors,) = await term.run_until(term.submit(create_topics(), created("a", "b", "c", "d")))
+    assert [errors[name] for name in "cd"] == [VIOLATION, VIOLATION]
+    assert set(term.loop.image.topics) == {"before", "a", "b"}
 
 
 async def test_a_slow_policy_delays_its_own_request_only(

@@ -100,6 +100,28 @@ def test_cluster_limit_counts_added_partitions() -> None:
         alter(limits(cluster_partitions_max=8), wanted(9), TopicState(8, 1))
 
 
+def test_cluster_limits_count_what_was_accepted_in_the_same_request() -> None:
+    """Existing topics are not counted twice, and internal topics not at all."""
+    policy = limits(topics_max=3, cluster_partitions_max=10)
+    cluster = FixedClusterState({"old": TopicState(2, 1)})
+    earlier = (
+        CreateTopicRequest("a", None, wanted(3)),
+        CreateTopicRequest("__internal", None, RequestedTopicState(50, 1, internal=True)),
+        AlterTopicRequest("old", None, wanted(4)),
+    )
+    last = CreateTopicRequest("b", None, wanted(3), accepted_before=earlier)
+    policy.validate_create_topic(last, cluster)
+    too_wide = CreateTopicRequest("b", None, wanted(4), accepted_before=earlier)
+    with pytest.raises(PolicyViolationException, match="The cluster would have 11 partitions"):
+        policy.validate_create_topic(too_wide, cluster)
+    fourth = CreateTopicRequest("c", None, wanted(), accepted_before=(*earlier, last))
+    with pytest.raises(PolicyViolationException, match="The cluster would have 4 topics"):
+        policy.validate_create_topic(fourth, cluster)
+    grown = AlterTopicRequest("old", None, wanted(8), accepted_before=earlier[:1])
+    with pytest.raises(PolicyViolationException, match="The cluster would have 11 partitions"):
+        policy.validate_alter_topic(grown, cluster)
+
+
 def test_names_match_the_whole_pattern() -> None:
     policy = naming(pattern=r"[a-z]+\.[a-z]+")
     cluster = FixedClusterState()
