@@ -49,6 +49,7 @@ class _Change(NamedTuple):
     partition: Partition
     isr: LeaderIsr
     proposal: Proposal
+    before: Replicas
 
     @property
     def is_current(self) -> bool:
@@ -88,7 +89,7 @@ class IsrChanges:
         """Begin a change of a partition that this broker leads."""
         state = partition.isr_state
         assert state is not None
-        change = _Change(partition, state, state.propose(isr))
+        change = _Change(partition, state, state.propose(isr), state.isr)
         _log.info("%s: proposing the ISR %s instead of %s", partition, isr, state.isr)
         self._undecided[partition.topic, partition.number] = change
         if self._task is None or self._task.done():
@@ -114,7 +115,7 @@ class IsrChanges:
 
     def _request(self, changes: Mapping[LogName, _Change]) -> AlterPartitionRequest:
         topics: dict[bytes, TopicData] = {}
-        for (topic, number), (partition, _, proposal) in changes.items():
+        for (topic, number), (partition, _, proposal, _) in changes.items():
             row = PartitionData(
                 partition_index=number,
                 leader_epoch=proposal.leader_epoch,
@@ -143,26 +144,28 @@ class IsrChanges:
         return all_decided
 
     def _decided(self, change: _Change, row: AlterPartitionTopicDataPartitionData) -> bool:
-        partition, isr, proposal = change
+        """Apply the decision about one partition; return False if it must be sent again."""
+        partition, isr, proposal, before = change
         name = (partition.topic, partition.number)
-        if not change.is_current:
-            if self._undecided.get(name) is change:
-                del self._undecided[name]
-            return True
-        if row.error_code:
-            error = ErrorCode(row.error_code)
+        error = ErrorCode(row.error_code)
+        if error is ErrorCode.NONE:
+            self._count(before, tuple(row.isr))
+        elif change.is_current:
             _log.info("%s: the ISR %s is rejected with %s", partition, proposal.isr, error.name)
             self._counters.isr_update_failed()
             if isr.rejected(proposal, error):
                 return False
+        # The metadata may already have the new ISR, which ends the proposal.
+        if self._undecided.get(name) is change:
             del self._undecided[name]
-            return True
-        before = isr.isr
-        del self._undecided[name]
-        if isr.accepted(proposal, tuple(row.isr), row.leader_epoch, row.partition_epoch):
-            if set(isr.isr) - set(before):
-                self._counters.isr_expanded()
-            if set(before) - set(isr.isr):
-                self._counters.isr_shrunk()
+        if error is ErrorCode.NONE and isr.accepted(
+            proposal, tuple(row.isr), row.leader_epoch, row.partition_epoch
+        ):
             partition.isr_changed()
         return True
+
+    def _count(self, before: Replicas, after: Replicas) -> None:
+        if set(after) - set(before):
+            self._counters.isr_expanded()
+        if set(before) - set(after):
+            self._counters.isr_shrunk()

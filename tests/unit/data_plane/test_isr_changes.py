@@ -1,0 +1,111 @@
+"""A leader's changes of the ISR reach the controller, one request at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionTopicData,
+    AlterPartitionTopicDataPartitionData,
+)
+from data_plane.partition import Partition
+from data_plane.replication.isr_changes import IsrChanges
+from tests.unit.data_plane.logs import TOPIC_ID
+from tests.unit.data_plane.replicas import View, replica
+
+
+class Controller:
+    """Answers with the errors in `errors`, then with success; collects what it is asked."""
+
+    def __init__(self, *errors: ErrorCode) -> None:
+        self.errors = list(errors)
+        self.asked: list[AlterPartitionRequest] = []
+        self.counted: Counter[str] = Counter()
+        self.decided = asyncio.Event()
+
+    async def alter(self, request: AlterPartitionRequest) -> AlterPartitionResponse:
+        await asyncio.sleep(0)
+        self.asked.append(request)
+        ((row,),) = (topic.partitions for topic in request.topics)
+        error = self.errors.pop(0) if self.errors else ErrorCode.NONE
+        isr = [each.broker_id for each in row.new_isr_with_epochs]
+        answer = AlterPartitionTopicDataPartitionData(
+            0, error, 1, row.leader_epoch, isr, 0, row.partition_epoch + 1
+        )
+        if not self.errors:
+            self.decided.set()
+        return AlterPartitionResponse(topics=[AlterPartitionTopicData(TOPIC_ID, "", [answer])])
+
+    def isr_expanded(self) -> None:
+        self.counted["expanded"] += 1
+
+    def isr_shrunk(self) -> None:
+        self.counted["shrunk"] += 1
+
+    def isr_update_failed(self) -> None:
+        self.counted["failed"] += 1
+
+
+def a_leader(folder: Path, controller: Controller) -> tuple[Partition, IsrChanges]:
+    changes = IsrChanges(1, lambda: 77, controller.alter, controller, lambda _: True, 10_000)
+    partition = replica(folder, 1, changes)  # type: ignore[arg-type]
+    partition.apply(View(1, 4, 8, (1,)))
+    return partition, changes
+
+
+async def settled(controller: Controller) -> None:
+    await asyncio.wait_for(controller.decided.wait(), 10)
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_accepted_change_is_committed_and_counted(tmp_path: Path) -> None:
+    controller = Controller()
+    partition, _ = a_leader(tmp_path, controller)
+    partition.follower_fetched(2, 0)
+    assert partition.isr == (1,)
+    await settled(controller)
+    assert partition.isr == (1, 2)
+    assert controller.counted == {"expanded": 1}
+    (request,) = controller.asked
+    assert (request.broker_id, request.broker_epoch) == (1, 77)
+
+
+async def test_undecided_change_is_sent_again(tmp_path: Path) -> None:
+    controller = Controller(ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER)
+    partition, _ = a_leader(tmp_path, controller)
+    partition.follower_fetched(2, 0)
+    controller.decided.clear()
+    while len(controller.asked) < 3:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
+    assert partition.isr == (1, 2)
+    assert controller.counted == {"failed": 2, "expanded": 1}
+
+
+async def test_change_is_counted_once_if_the_metadata_comes_first(tmp_path: Path) -> None:
+    controller = Controller()
+    partition, _ = a_leader(tmp_path, controller)
+    partition.follower_fetched(2, 0)
+    await asyncio.sleep(0)  # The request is in flight.
+    partition.apply(View(1, 4, 9, (1, 2)))
+    await settled(controller)
+    assert partition.isr == (1, 2)
+    assert controller.counted == {"expanded": 1}
+
+
+async def test_rejected_replica_may_join_later(tmp_path: Path) -> None:
+    controller = Controller(ErrorCode.INELIGIBLE_REPLICA)
+    partition, _ = a_leader(tmp_path, controller)
+    partition.follower_fetched(2, 0)
+    await settled(controller)
+    assert partition.isr == (1,)
+    controller.decided.clear()
+    partition.follower_fetched(2, 0)
+    await settled(controller)
+    assert partition.isr == (1, 2)
