@@ -22,8 +22,8 @@ differently, or never. A shipped listener behaves like Kafka 3.9.1, because real
 that.\
 """
 _SHIPPED: Final = """\
-In these rows Kafka 3.9.1 differs from the KIP. A shipped listener behaves like Kafka 3.9.1, a
-drafted listener follows the KIP.\
+These statements hold only on a listener with `bridgehead.dialect=shipped`. Such a listener behaves
+like Kafka 3.9.1, even where Kafka differs from a KIP.\
 """
 _UNBUILT: Final = "No code implements these statements yet."
 
@@ -49,7 +49,10 @@ def deviations_page() -> str:
         "On drafted listeners only", _DRAFTED, ("row", "the KIP"), _of(every, "drafted")
     )
     page += _section(
-        "On shipped listeners", _SHIPPED, ("row", "behaviour of Kafka 3.9.1"), _of(every, "shipped")
+        "On shipped listeners only",
+        _SHIPPED,
+        ("row", "behaviour of a shipped listener"),
+        _of(every, "shipped"),
     )
     page += _section(
         "Not built yet", _UNBUILT, ("row", "the KIP"), _without(every, "not built yet")
@@ -67,18 +70,7 @@ def _without(every: Iterable[Row], word: str) -> list[Sequence[str]]:
 
 
 def _of(every: Iterable[Row], dialect: str) -> list[Sequence[str]]:
-    """Return numbers and statements. A row that continues an earlier one repeats its statement."""
-    found: list[Sequence[str]] = []
-    begun = ""
-    for row in every:
-        statement = row.statement
-        if statement.startswith("…"):
-            statement = f"{begun} {statement}"
-        else:
-            begun = statement
-        if row.dialect == dialect:
-            found.append((row.number, statement))
-    return found
+    return [(row.number, row.statement) for row in every if row.dialect == dialect]
 
 
 def _section(
