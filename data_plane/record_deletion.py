@@ -32,6 +32,12 @@ class RecordDeletion:
         found.require_leader()
         return found.high_watermark
 
+    def low_watermark(self, topic: str, partition: int) -> int:
+        """See DeletableLogs."""
+        found = self._partitions.get(topic, partition)
+        found.require_leader()
+        return self._low_watermark(found)
+
     def follower_fetched(self, partition: Partition, broker_id: int, start_offset: int) -> None:
         """Record a follower's log start offset."""
         starts = self._starts.setdefault(partition, {})

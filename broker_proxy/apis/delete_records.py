@@ -4,8 +4,8 @@ The valid offsets are those up to the high watermark, and -1, which stands for i
 (docs/kafka/records-and-groups.md#deleterecords). Without a data plane every partition is an empty
 log, so that only 0 and -1 are valid. The last entry of a repeated partition wins.
 
-Drafted (KIP-201): from v1 on there are error messages and validate_only, which changes nothing for
-empty logs; v0 has no POLICY_VIOLATION.
+Drafted (KIP-201): from v1 on there are error messages, and with validate_only every check runs and
+nothing is deleted; v0 has no POLICY_VIOLATION.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from bridgehead.kafka_wire.messages.drafted.delete_records import DeleteRecordsPartitionResult
+from bridgehead.kafka_wire.messages.drafted import delete_records as drafted
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.config_ports import ConfigReader, CurrentConfig
 from broker_proxy.apis.records_policy import RecordsPolicy
@@ -46,6 +46,13 @@ class DeletableLogs(Protocol):
             ApiError: this broker does not lead the partition.
         """
 
+    def low_watermark(self, topic: str, partition: int) -> int:
+        """Return the smallest log start offset of the live replicas; -1 if it is unknown.
+
+        Raises:
+            ApiError: this broker does not lead the partition.
+        """
+
     async def delete_before(self, topic: str, partition: int, offset: int, timeout_s: float) -> int:
         """Delete and wait for the live replicas; return the smallest log start offset.
 
@@ -58,6 +65,10 @@ class EmptyLogs:
     """The logs of a broker without a data plane."""
 
     def high_watermark(self, _topic: str, _partition: int) -> int:
+        """See DeletableLogs."""
+        return 0
+
+    def low_watermark(self, _topic: str, _partition: int) -> int:
         """See DeletableLogs."""
         return 0
 
@@ -83,6 +94,7 @@ class DeleteRecords:
 
     async def handle(self, request: ClientRequest, message: DeleteRecordsRequest) -> Any:
         """Return a result per partition; a topic without partitions is omitted."""
+        dry = isinstance(message, drafted.DeleteRecordsRequest) and message.validate_only
         requested: dict[str, dict[int, int]] = {}
         for topic_request in message.topics:
             for entry in topic_request.partitions:
@@ -106,13 +118,16 @@ class DeleteRecords:
                     error, text = refusal.error, refusal.message
                 if error is ErrorCode.NONE:
                     try:
-                        watermark = await self._delete(
-                            name, partition, offsets[partition], message.timeout_ms / 1000
-                        )
+                        if dry:
+                            watermark = self.logs.low_watermark(name, partition)
+                        else:
+                            watermark = await self._delete(
+                                name, partition, offsets[partition], message.timeout_ms / 1000
+                            )
                     except ApiError as failure:
                         error, text = failure.error, failure.error.default_text
                 results.append(
-                    DeleteRecordsPartitionResult(partition, watermark, error, text, text)
+                    drafted.DeleteRecordsPartitionResult(partition, watermark, error, text, text)
                 )
             topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
         return DeleteRecordsResponse(topics=topics)

@@ -16,9 +16,10 @@ from bridgehead.kafka_wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from bridgehead.kafka_wire.messages.drafted import delete_records as drafted
 from bridgehead.policy import ClusterState, KafkaPrincipal, TopicState
 from broker_proxy.apis.base import ClientRequest
-from broker_proxy.apis.delete_records import DeleteRecords
+from broker_proxy.apis.delete_records import DeleteRecords, EmptyLogs
 from broker_proxy.apis.records_policy import RecordsPolicy
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.image import MetadataImage, Topic
@@ -155,3 +156,41 @@ async def test_the_policy_does_not_see_invalid_partitions() -> None:
     await cluster.delete("t", {1: 0})
     await cluster.delete("t", {0: 5})
     assert cluster.requested == []
+
+
+class Logs(EmptyLogs):
+    """Partitions with the offsets 3 to 9."""
+
+    def __init__(self) -> None:
+        self.deleted: list[int] = []
+
+    def high_watermark(self, _topic: str, _partition: int) -> int:
+        return 9
+
+    def low_watermark(self, _topic: str, _partition: int) -> int:
+        return 3
+
+    async def delete_before(
+        self, _topic: str, _partition: int, offset: int, _timeout_s: float
+    ) -> int:
+        self.deleted.append(offset)
+        return offset
+
+
+@pytest.mark.parametrize(
+    ("validate_only", "watermark", "deleted"), [(True, 3, []), (False, 7, [7])]
+)
+async def test_validate_only_calls_the_policy_and_keeps_the_records(
+    validate_only: bool, watermark: int, deleted: list[int]
+) -> None:
+    """KIP-201, DeleteRecords Request from v1 on."""
+    cluster, logs = Cluster(), Logs()
+    effective = EffectiveBrokerConfig.of(config())
+    policy = RecordsPolicy(cluster, cluster.cache, cluster)
+    api = DeleteRecords(1, cluster.cache, lambda: effective, cluster, allow_all, policy, logs)
+    topics = [DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 7)])]
+    message = drafted.DeleteRecordsRequest(topics, 1000, validate_only)
+    answer = await api.handle(a_request(21, 1), message)
+    (row,) = answer.topics[0].partitions
+    assert (row.error_code, row.low_watermark, logs.deleted) == (0, watermark, deleted)
+    assert [each.deleted_message_offsets for each in cluster.requested] == [{0: 7}]
