@@ -77,7 +77,8 @@ def _start(settings: Mapping[str, str], output: BinaryIO | None, output_is: str)
             ) from error
         _started.append(java)
         deadline_s = time.monotonic() + _START_TIMEOUT_S
-        while not connection.exists():  # Java renames the complete file.
+        # Java writes a temporary file and renames it when it is complete.
+        while not connection.exists():
             if java.poll() is not None or time.monotonic() > deadline_s:
                 _started.remove(java)
                 java.kill()

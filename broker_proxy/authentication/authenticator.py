@@ -106,7 +106,7 @@ class SaslAuthenticator:
         """`mechanisms` are in the order that clients see.
 
         `build_principal` gets mechanism and result; any exception fails the login. `wall_ms`
-        returns milliseconds since 1970, the clock of credentials.
+        returns milliseconds since 1970; credentials expire by this clock.
         """
         self._mechanisms = mechanisms
         self._build_principal = build_principal
@@ -119,7 +119,7 @@ class SaslAuthenticator:
         self._began_again_ms: int | None = None
         self.mechanism: str | None = None
         self.principal: KafkaPrincipal | None = None
-        self.ends_at_ms: int | None = None  # of the session, on the clock of credentials
+        self.ends_at_ms: int | None = None  # of the session, by `wall_ms`
 
     @property
     def is_complete(self) -> bool:

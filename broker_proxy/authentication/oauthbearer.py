@@ -68,7 +68,8 @@ class OAuthBearerServer:
         authorization_id, token_text = _parse(response)
         try:
             token = self._validate(token_text)
-            if _LONE_SURROGATE.search(token.principal_name):  # JSON can escape it.
+            # A JSON string can contain a lone surrogate as an escape.
+            if _LONE_SURROGATE.search(token.principal_name):
                 raise TokenRefusedError("the principal name is not Unicode text")
         except TokenRefusedError as error:
             status = "insufficient_scope" if error.scope else "invalid_token"

@@ -13,7 +13,8 @@ async def _inject(target: Target) -> AsyncIterator[None]:
     broker = await target.controller()
     await target.pause(broker)
     try:
-        with target.recorded("freeze", broker):  # The process is paused all the time.
+        # The process is paused during the whole recorded interval.
+        with target.recorded("freeze", broker):
             yield
     finally:
         await target.resume(broker)

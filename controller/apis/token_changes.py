@@ -90,7 +90,10 @@ class TokenChangeApi(AdminApi):
 
 
 def new_expiry(token: DelegationToken, now_ms: int, period_ms: int) -> Decision:
-    """Return the decision that a token expires `period_ms` from now, at most at its maximum."""
+    """Return the decision that renews a token.
+
+    A token expires `period_ms` from now, but no later than `token.max_ms`.
+    """
     if token.is_expired(now_ms):
         return rejected(token, ErrorCode.DELEGATION_TOKEN_EXPIRED)
     expiry_ms = min(token.max_ms, java_long(now_ms + period_ms))

@@ -29,7 +29,8 @@ class Timers:
         """Run `action` at `at_ms`, and not what was set for `key` before."""
         known = self._deadlines.get(key)
         if known is not None and known.queued_at_ms <= at_ms:
-            # Heartbeats only ever move a deadline back: no new entry for each of them.
+            # Heartbeats only postpone a deadline, so its heap entry is kept; `run_due` queues it
+            # again.
             known.at_ms, known.action = at_ms, action
             return
         self._deadlines[key] = _Deadline(at_ms, action, at_ms)

@@ -1,4 +1,7 @@
-"""Reads lines of JSON: each is accepted, quarantined with every reason, or counted.
+"""Reads lines of JSON.
+
+Each line is accepted, quarantined with every reason, or only counted as blank, duplicate or cut
+off.
 
 JSON is stricter here than in most readers: duplicate keys, integers beyond 64 bits and NaN are
 rejected, because another reader would read them differently (docs/evidence.md).
@@ -40,12 +43,12 @@ class FileAccount:
 
     @property
     def accounted(self) -> int:
-        """The lines that were accepted, counted or quarantined."""
+        """The lines that were accepted, quarantined, or counted as blank, duplicate or cut off."""
         named = self.accepted + self.blank + self.duplicates + self.cut
         return named + len(self.quarantined)
 
     def quarantine(self, number: int, reasons: tuple[str, ...]) -> str:
-        """Record a quarantined line; return the sentence of its gap."""
+        """Record a quarantined line; return the sentence that reports it as missing evidence."""
         self.quarantined.append((number, reasons))
         return f"{self.path}:{number} is quarantined: {', '.join(reasons)}"
 

@@ -48,7 +48,7 @@ def test_added_partitions_continue_the_placement() -> None:
 
 
 @pytest.mark.parametrize(("first_replica", "index"), [(1, 0), (3, 1), (4, 2), (9, 0)])
-def test_added_partitions_start_at_the_first_replica_or_the_next_broker(
+def test_added_partitions_start_at_partition_0s_first_replica_or_the_next_higher_id(
     first_replica: int, index: int
 ) -> None:
     assert start_index([5, 1, 3], first_replica) == index

@@ -243,7 +243,7 @@ async def test_a_wrapped_request_is_forwarded_whole_except_for_loggers() -> None
     assert [each.resource_name for each in left.resources] == ["a", "a", "2"]
 
 
-async def test_a_logger_needs_the_right_on_the_cluster() -> None:
+async def test_changing_a_logger_needs_alter_configs_on_the_cluster() -> None:
     split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}, allowed=False))
     resource = incremental.AlterConfigsResource(8, "1", [])
     message = incremental.IncrementalAlterConfigsRequest([resource], False)

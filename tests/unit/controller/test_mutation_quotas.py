@@ -88,7 +88,7 @@ def test_older_versions_are_accepted_and_throttled() -> None:
     assert client.create(1, at_s=1001) == ([EXCEEDED], 2000)
 
 
-def test_a_bucket_is_limited_to_its_windows() -> None:
+def test_a_bucket_holds_at_most_the_tokens_of_its_windows() -> None:
     client = Client("1.0")
     client.create(1, at_s=1000)
     assert client.create(12, 1, at_s=900_000_000) == ([NONE, EXCEEDED], 1000)
@@ -97,7 +97,7 @@ def test_a_bucket_is_limited_to_its_windows() -> None:
     assert small.create(7, 1, at_s=1000) == ([NONE, EXCEEDED], 1000)
 
 
-def test_each_client_id_has_its_own_bucket_and_an_empty_one_has_none() -> None:
+def test_each_client_id_has_a_bucket_and_a_null_or_empty_one_has_none() -> None:
     client = Client("1.0")
     client.create(20, at_s=1000)
     assert client.create(20, at_s=1000, client_id="other") == ([NONE], 0)
@@ -110,7 +110,9 @@ def test_each_client_id_has_its_own_bucket_and_an_empty_one_has_none() -> None:
     ("rate", "first", "later"),
     [("0.0", NONE, EXCEEDED), ("-1.0", EXCEEDED, EXCEEDED), ("NaN", NONE, NONE)],
 )
-def test_rates_that_never_fill_a_bucket_do_not_throttle(rate: str, first: str, later: str) -> None:
+def test_rates_that_never_fill_a_bucket_give_a_throttle_time_of_zero(
+    rate: str, first: str, later: str
+) -> None:
     """Zero accepts one request, a negative rate none. Older versions are always accepted."""
     client = Client(rate)
     assert client.create(1, at_s=1000) == ([first], 0)

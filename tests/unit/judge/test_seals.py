@@ -114,7 +114,7 @@ def change_manifest(run: Path) -> None:
 
 
 def plain_verdict(run: Path, rules: SealRules) -> tuple[str, str, dict[str, Count]]:
-    """Return the verdict on the run, why it may have been changed, and the counts."""
+    """Return the judge's verdict, its doubt about the evidence ("" if none), and the counts."""
     try:
         evidence = read_run(run, rules)
     except EvidenceError:
@@ -183,7 +183,7 @@ def test_changed_evidence_passes_only_without_a_seal_or_key(
 
 
 def test_no_property_of_an_unsealed_run_passes(tmp_path: Path) -> None:
-    """This includes properties without witnesses and those that allow gaps."""
+    """Properties that need no witnesses and properties that allow gaps are UNKNOWN, too."""
     run = failing_run(tmp_path, None)
     remove_manifest(run)
     rows = [each.row for each in judge(History(read_run(run)))]
