@@ -110,6 +110,10 @@ attack: setup ## attack a cluster from outside with a million frames (ARGS="--fr
 prove-kips: setup ## check that the test of each row of docs/kips.md fails with its mutant (ARGS="--rows 590.9" or "--fraction 0.1")
 	@$(BIN)/python -m tests.kips --workers $(TEST_WORKERS) $(ARGS)
 
+.PHONY: prove-judge
+prove-judge: setup ## check that the judge finds every changed golden history (docs/kill-matrix.md)
+	@PYTHONPATH=. $(BIN)/python -m tests.kill_matrix
+
 .PHONY: every-write-api audit
 every-write-api: setup ## check every write API while controllers are killed (ARGS="--objects N --kills N")
 	@PYTHONPATH=. $(BIN)/python -m chaos.every_write_api $(ARGS)

@@ -5,7 +5,7 @@ Production never imports this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -166,6 +166,11 @@ def honour_client_bypass(create_topics: AdminApi) -> AdminApi:
     return without_policies(create_topics, lambda _, r: getattr(r, "bypass_policy", False))
 
 
+def skip_policy_on_retry(api: AdminApi, resent: Set[str]) -> AdminApi:
+    """skip_policy_on_retry: the policy does not check a resend. `resent` has their request ids."""
+    return without_policies(api, lambda context, _: context.request_id in resent)
+
+
 class FaultyController(Controller):
     """A controller whose settings, APIs and Envelopes the seeded bugs change."""
 
@@ -178,7 +183,7 @@ class FaultyController(Controller):
             apis[ApiKey.CREATE_TOPICS] = honour_client_bypass(apis[ApiKey.CREATE_TOPICS])
         if "skip_policy_on_retry" in bugs:
             for key, api in apis.items():
-                apis[key] = without_policies(api, lambda c, _: c.request_id in self._resent)
+                apis[key] = skip_policy_on_retry(api, self._resent)
         if "answer_before_applied" in bugs:
             settings = replace(settings, waits_for_brokers=False)
         super().__init__(settings, replace(services, apis=apis))

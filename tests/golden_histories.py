@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,10 +87,16 @@ def pinned(golden: Mapping[str, Any]) -> dict[str, Any]:
     return {"expect": golden["expect"], "sentences": golden.get("sentences", [])}
 
 
-def load(name: str) -> dict[str, Any]:
-    """Return one golden history. Its changes are applied to the history that `like` names."""
+@cache
+def _document(name: str) -> dict[str, Any]:
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)
+    return document
+
+
+def load(name: str) -> dict[str, Any]:
+    """Return one golden history. Its changes are applied to the history that `like` names."""
+    document = deepcopy(_document(name))
     if "like" not in document:
         return document
     base = load(document["like"])
@@ -109,11 +117,11 @@ def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
     `with` sets fields of that item, `put` replaces the item by a list, and `before` and `after`
     insert items around it. `add` appends to the list.
     """
-    items = _items(golden, change["in"])
+    items = items_of(golden, change["in"])
     if "add" in change:
         items += change["add"]
         return
-    at = next(index for index, item in enumerate(items) if _is_at(item, change["at"]))
+    at = next(index for index, item in enumerate(items) if is_at(item, change["at"]))
     item = items[at]
     if "with" in change:
         fields_of = item if "zxid" in item else item[change["at"]]
@@ -125,7 +133,8 @@ def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
     ]
 
 
-def _items(golden: dict[str, Any], name: str) -> list[Any]:
+def items_of(golden: Mapping[str, Any], name: str) -> list[Any]:
+    """Return the list that `in` names: the lines of a boot, or the transactions."""
     if name == "zookeeper":
         found: list[Any] = golden["zookeeper"]
         return found
@@ -136,7 +145,8 @@ def _items(golden: dict[str, Any], name: str) -> list[Any]:
     raise KeyError(name)
 
 
-def _is_at(item: Any, at: Any) -> bool:
+def is_at(item: Any, at: Any) -> bool:
+    """Return whether an item of such a list has this kind or zxid."""
     if not isinstance(item, dict):
         return bool(item == at)
     return item.get("zxid") == at or at in item

@@ -35,7 +35,7 @@ from controller.apis.delete_topics import DeleteTopics
 from controller.policy_check import ImageClusterState
 from controller.store.outcomes import RequestOutcomes
 from envelope.messages import RequestIdentity
-from node.seeded_bugs import without_policies
+from node.seeded_bugs import skip_policy_on_retry
 from tests.unit.controller.loop_bench import MemoryStore, Term
 from tests.unit.controller.topic_decisions import (
     ID,
@@ -249,9 +249,9 @@ async def test_a_request_that_a_policy_delays_past_its_deadline_is_not_executed(
 
 @pytest.mark.parametrize("seeded", [False, True])
 async def test_a_resend_is_checked_again(seeded: bool) -> None:
-    """The seeded bug omits this check."""
+    """The seeded bug skip_policy_on_retry omits this check."""
     term, api = Term(policies=rejecting("b")), create_topics()
-    bug = without_policies(api, lambda _context, _request: True)
+    bug = skip_policy_on_retry(api, resent={"r"})
     (errors,) = await term.run_until(term.submit(bug if seeded else api, created("b")))
     assert (errors == {"b": VIOLATION}) is not seeded
 

@@ -1,0 +1,71 @@
+"""Generates the page that shows what proves that the checks can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from docs.generate_reference import MARK
+from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
+from tests.kill_matrix.golden import violations_of_histories
+from tests.kill_matrix.seeded_bug_tests import SEEDED_BUG_TESTS
+
+_INTRODUCTION: Final = """\
+A check that cannot fail shows nothing. This page lists what makes each of the
+[properties](properties.md) fail. Each property has at least one row that only it finds.
+
+```sh
+make prove-judge
+```
+
+judges all changes of the first table with the plain judge. The tests do the same.
+
+## Changes of evidence
+
+Each row changes a golden history, the evidence of a small run (`tests/golden`). If the end of a
+node's log is missing, no property is violated, but the run is UNKNOWN: *a gap* found it.
+`tests/unit/judge/test_evidence_mutants.py` tests all rows.\
+"""
+_GOLDEN: Final = """\
+## Golden histories with violations
+
+`tests/unit/judge/test_golden_histories.py` tests all rows with the plain judge,
+`tests/integration/test_pipeline.py` with the pipeline.\
+"""
+_SEEDED: Final = """\
+## Seeded bugs of nodes
+
+Real nodes run with these bugs (`node/seeded_bugs.py`). The file of the test is below `tests`.\
+"""
+
+
+def kill_matrix_page() -> str:
+    """Return the page."""
+    page = ["# Kill matrix", "", MARK, "", *_INTRODUCTION.splitlines(), ""]
+    page += _table(
+        ("change", "history", "found by", "verdict on the run"),
+        (
+            (each.title, f"`{each.history}`", ", ".join(each.violates) or "a gap", each.run)
+            for each in EVIDENCE_MUTANTS
+        ),
+    )
+    page += ["", *_GOLDEN.splitlines(), ""]
+    page += _table(
+        ("history", "found by"),
+        ((f"`{name}`", ", ".join(found)) for name, found in violations_of_histories().items()),
+    )
+    page += ["", *_SEEDED.splitlines(), ""]
+    page += _table(
+        ("bug", "found by", "test"),
+        ((f"`{each.bug}`", each.found_by, f"`{each.test}`") for each in SEEDED_BUG_TESTS),
+    )
+    return "\n".join([*page, ""])
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    head = list(header)
+    return [_line(head), "|" + "---|" * len(head), *map(_line, rows)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

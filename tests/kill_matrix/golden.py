@@ -1,0 +1,19 @@
+"""The golden histories that contain violations: each is a mutant of a correct history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from event_log.properties import PROPERTY_SPECS
+from tests import golden_histories
+
+
+def violations_of_histories() -> Mapping[str, tuple[str, ...]]:
+    """Return the properties that each history violates, by its name; only those with violations."""
+    found = {}
+    for name in golden_histories.names():
+        expect = golden_histories.load(name)["expect"]
+        violated = tuple(spec.id for spec in PROPERTY_SPECS if len(expect.get(spec.id, ())) > 2)
+        if violated:
+            found[name] = violated
+    return found

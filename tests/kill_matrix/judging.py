@@ -1,0 +1,19 @@
+"""What the plain judge says about an evidence mutant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from event_log.verdicts import worst
+from judge.evidence.reading import read_sealed
+from judge.history import History
+from judge.verdicts import judge
+from tests import golden_histories
+from tests.kill_matrix.evidence_mutants import EvidenceMutant
+
+
+def verdict_on(mutant: EvidenceMutant, folder: Path) -> tuple[tuple[str, ...], str]:
+    """Return the properties with violations, and the verdict on the run, written to `folder`."""
+    judgements = judge(History(read_sealed(golden_histories.expand(mutant.apply(), folder))))
+    violated = tuple(each.row.property for each in judgements if each.violations)
+    return violated, str(worst([each.row for each in judgements]))

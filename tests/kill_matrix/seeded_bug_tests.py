@@ -1,0 +1,97 @@
+"""For each seeded bug of a node the test that must find it, and how that test finds it.
+
+A bug of `node/seeded_bugs.py` that is not listed here fails a unit test.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class SeededBugTest(NamedTuple):
+    """One seeded bug and its test."""
+
+    bug: str
+    found_by: str  # ids of properties, or what else the test compares
+    test: str  # file::function below tests/
+
+
+SEEDED_BUG_TESTS: Final[tuple[SeededBugTest, ...]] = (
+    SeededBugTest(
+        "acknowledge_before_replication",
+        "D6",
+        "integration/test_replication.py::test_judge_finds_records_acknowledged_before_replication",
+    ),
+    SeededBugTest(
+        "allow_before_deny",
+        "A1",
+        "integration/test_direct_writes_are_judged.py"
+        "::test_direct_write_is_judged_by_the_acls_of_its_broker",
+    ),
+    SeededBugTest(
+        "answer_before_applied",
+        "stale reads of clients",
+        "integration/test_read_after_write.py::test_controller_that_answers_too_early_is_detected",
+    ),
+    SeededBugTest(
+        "broker_host",
+        "F1",
+        "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
+    ),
+    SeededBugTest(
+        "drop_principal",
+        "F1",
+        "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
+    ),
+    SeededBugTest(
+        "fence_off", "W2", "integration/test_evidence_of_runs.py::test_missing_fence_fails_w2"
+    ),
+    SeededBugTest(
+        "fill_in_default",
+        "F2",
+        "integration/test_forwarded_principals.py::test_reencoded_request_is_detected",
+    ),
+    SeededBugTest(
+        "honour_client_bypass",
+        "the client's result",
+        "integration/test_policies.py"
+        "::test_a_clients_bypass_flag_has_an_effect_only_with_the_seeded_bug",
+    ),
+    SeededBugTest(
+        "never_superseded",
+        "K7",
+        "integration/test_controller_znode_deleted.py::test_controller_that_stays_active_fails_k7",
+    ),
+    SeededBugTest(
+        "retry_across_sessions",
+        "writes of the paused controller",
+        "integration/test_zombie_controller.py"
+        "::test_a_paused_controller_without_the_fence_writes_after_its_successor",
+    ),
+    SeededBugTest(
+        "serves_expired_sessions",
+        "A10",
+        "integration/test_expired_credentials.py::test_served_expired_sessions_fail_a10",
+    ),
+    SeededBugTest(
+        "skip_policy_on_retry",
+        "the client's result",
+        "unit/controller/test_policy_evaluation.py::test_a_resend_is_checked_again",
+    ),
+    SeededBugTest(
+        "stale_acl_cache",
+        "the clients' results",
+        "integration/test_forwarded_principals.py::test_broker_with_stale_acls_is_detected",
+    ),
+    SeededBugTest(
+        "swap_principals",
+        "F1",
+        "integration/test_forwarded_principals.py::test_decision_for_another_principal_is_detected",
+    ),
+    SeededBugTest(
+        "writes_past_the_bridge",
+        "W6",
+        "integration/test_upgrade.py"
+        "::test_direct_writes_of_a_broker_that_claims_to_forward_are_detected",
+    ),
+)

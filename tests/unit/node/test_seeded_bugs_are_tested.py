@@ -1,0 +1,26 @@
+"""A test uses each seeded bug of a node."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from node.seeded_bugs import SEEDED_BUGS
+from tests.kill_matrix.seeded_bug_tests import SEEDED_BUG_TESTS, SeededBugTest
+
+TESTS: Final = Path(__file__).parents[2]
+
+
+def test_each_seeded_bug_has_a_test() -> None:
+    assert sorted(each.bug for each in SEEDED_BUG_TESTS) == sorted(SEEDED_BUGS)
+
+
+@pytest.mark.parametrize("tested", SEEDED_BUG_TESTS, ids=lambda tested: tested.bug)
+def test_the_test_exists_and_its_module_names_the_bug(tested: SeededBugTest) -> None:
+    file, _, function = tested.test.partition("::")
+    source = (TESTS / file).read_text(encoding="utf-8")
+    assert re.search(rf"^(async )?def {function}\(", source, re.MULTILINE)
+    assert re.search(rf"\b{tested.bug}\b", source)
