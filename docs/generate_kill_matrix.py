@@ -7,18 +7,14 @@ from typing import Final
 
 from docs.generate_reference import MARK
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
-from tests.kill_matrix.golden import violations_of_histories
+from tests.kill_matrix.golden import example_of_each_property
 from tests.kill_matrix.seeded_bug_tests import SEEDED_BUG_TESTS
 
 _INTRODUCTION: Final = """\
 A check that cannot fail shows nothing. This page lists what makes each of the
 [properties](properties.md) fail. Each property has at least one row that only it finds.
 
-```sh
-make prove-judge
-```
-
-judges all changes of the first table with the plain judge. The tests do the same.
+`make prove-judge` judges all changes of the first table with the plain judge, as the tests do.
 
 ## Changes of evidence
 
@@ -29,7 +25,8 @@ node's log is missing, no property is violated, but the run is UNKNOWN: *a gap* 
 _GOLDEN: Final = """\
 ## Golden histories with violations
 
-`tests/unit/judge/test_golden_histories.py` tests all rows with the plain judge,
+For each property, one of the histories that violate it.
+`tests/unit/judge/test_golden_histories.py` tests all of them with the plain judge,
 `tests/integration/test_pipeline.py` with the pipeline.\
 """
 _SEEDED: Final = """\
@@ -51,8 +48,11 @@ def kill_matrix_page() -> str:
     )
     page += ["", *_GOLDEN.splitlines(), ""]
     page += _table(
-        ("history", "found by"),
-        ((f"`{name}`", ", ".join(found)) for name, found in violations_of_histories().items()),
+        ("property", "history", "found by"),
+        (
+            (violated, f"`{name}`", ", ".join(found))
+            for violated, (name, found) in example_of_each_property().items()
+        ),
     )
     page += ["", *_SEEDED.splitlines(), ""]
     page += _table(

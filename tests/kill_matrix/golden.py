@@ -17,3 +17,15 @@ def violations_of_histories() -> Mapping[str, tuple[str, ...]]:
         if violated:
             found[name] = violated
     return found
+
+
+def example_of_each_property() -> Mapping[str, tuple[str, tuple[str, ...]]]:
+    """Return a history that violates the property and few others, by the property's id."""
+    histories = violations_of_histories().items()
+    return {
+        spec.id: min(
+            ((name, violated) for name, violated in histories if spec.id in violated),
+            key=lambda history: (len(history[1]), history[0]),
+        )
+        for spec in PROPERTY_SPECS
+    }
