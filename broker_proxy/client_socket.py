@@ -26,7 +26,7 @@ from broker_proxy.authentication.authenticator import (
     Reply,
     SaslAuthenticator,
 )
-from broker_proxy.connection import ClientConnection
+from broker_proxy.connection import ClientConnection, is_produce
 from broker_proxy.dispatch import Dispatcher
 from broker_proxy.logins import Listener, LoginRequirements, Logins
 from broker_proxy.request_log import RequestLog
@@ -119,6 +119,7 @@ class ClientSocket(asyncio.Protocol):
         self._is_finishing = False
         self._ended = asyncio.Event()  # ends a throttle
         self._is_dismissed = False
+        self._is_lost = False
         self.last_active_s = 0.0
 
     # --- Beginning -----------------------------------------------------------------------
@@ -238,12 +239,13 @@ class ClientSocket(asyncio.Protocol):
         services = self._services
         answers: list[bytes] = []
         try:
-            while (data := connection.next_frame()) is not None and not transport.is_closing():
+            while (data := connection.next_frame()) is not None:
+                # A producer with acks=0 may disconnect before its records are stored.
+                if transport.is_closing() and not is_produce(data):
+                    break
                 result, throttle_ms = await self._answer(connection, data, answers)
                 if result == _NO_RESPONSE:
-                    if throttle_ms > 0:
-                        await self._mute(throttle_ms)
-                    self.read_on()
+                    await self._continue_without_response(connection, transport, throttle_ms)
                     continue
                 if result is None:
                     self._write(answers, transport)
@@ -274,8 +276,22 @@ class ClientSocket(asyncio.Protocol):
             self._task = None
             connection.end_execution()
             self._connections.memory_changed(self, connection)
+            if transport.is_closing() and self._is_lost:
+                self._dismiss()
             self.read_on()
             services.log.flush()
+
+    async def _continue_without_response(
+        self, connection: ClientConnection, transport: asyncio.Transport, throttle_ms: int
+    ) -> None:
+        self._write([], transport)  # Writes the line of the request log.
+        if throttle_ms > 0:
+            await self._mute(throttle_ms)
+        self.last_active_s = self._services.now_s()
+        if not connection.is_drained:
+            self._connections.memory_changed(self, connection)
+            await asyncio.sleep(0)  # Lets other connections run.
+        self.read_on()
 
     def _write(self, answers: list[bytes], transport: asyncio.Transport) -> None:
         began_ns = self._services.now_ns()
@@ -359,6 +375,10 @@ class ClientSocket(asyncio.Protocol):
         """Clean up after a disconnect."""
         self._writable.set()
         self._ended.set()
+        self._is_lost = True
+        connection = self._connection
+        if self._task is not None and connection is not None and connection.has_produce:
+            return  # `_work` dismisses the connection after its last Produce.
         if self._handshake is None or self._handshake.done():
             self._dismiss()
 

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import replace
 from typing import Final
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.framing import FrameBuffer, FrameError
 from bridgehead.kafka_wire.headers import RequestHeader, decode_request_header
 from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
@@ -20,6 +21,12 @@ from broker_proxy.request_memory import Held
 # never reads its responses costs little memory.
 FRAMES_QUEUED_MAX: Final = 128
 QUEUED_BYTES_MAX: Final = 1024 * 1024
+_PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2, "big")
+
+
+def is_produce(frame: bytes) -> bool:
+    """Return whether a frame is a Produce request."""
+    return frame[:2] == _PRODUCE
 
 
 class ClientConnection:
@@ -83,6 +90,11 @@ class ClientConnection:
     def is_drained(self) -> bool:
         """True when no frame is queued."""
         return not self._queued
+
+    @property
+    def has_produce(self) -> bool:
+        """True while a Produce request is queued."""
+        return any(map(is_produce, self._queued))
 
     def next_frame(self) -> bytes | None:
         """Return the next frame, or None. The previous one counts as answered."""
