@@ -210,7 +210,7 @@ _KRAFT: Final = "only KRaft has it; Kafka with ZooKeeper closes the connection t
 _ALTER_CONFIGS: Final = "ALTER_CONFIGS CLUSTER, ALTER_CONFIGS TOPIC"
 _PARTITIONS: Final = per("partitions", "partition_index")
 _FETCHED_PARTITIONS: Final = per(
-    "partitions", "partition_index=partition", high_watermark=-1, records=b""
+    "partitions", "partition_index=partition", high_watermark=-1, records=None
 )
 _PARTITION_INDEXES: Final = per("partition_indexes", "partition_index", into="partitions")
 _OFFSETS: Final = per(
