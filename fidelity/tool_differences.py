@@ -44,7 +44,6 @@ TOOL_DIFFERENCES: Final = (
     _row("entity-types", r", client-metrics with a --bootstrap-server or .* argument$", ""),
     _row("java-wrapper", r"java\.util\.concurrent\.ExecutionException: ", ""),
     _row("moves-line", r"(?<=partition moves are active\.)(?=Clearing)", "\n"),
-    _row("group-actions", r", --reset-offsets, --delete-offsets$", ""),
     _row(
         "group-actions",
         r"^Option \[describe\] takes one of these options: \[reset-offsets\].*$",

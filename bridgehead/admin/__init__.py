@@ -40,7 +40,12 @@ from bridgehead.admin.calls.configs import (
     ConfigSynonym,
 )
 from bridgehead.admin.calls.drafted import TopicAlteration
-from bridgehead.admin.calls.groups import GroupDescription, GroupMember, GroupOverview
+from bridgehead.admin.calls.groups import (
+    CommittedOffset,
+    GroupDescription,
+    GroupMember,
+    GroupOverview,
+)
 from bridgehead.admin.calls.operations import AclOperation
 from bridgehead.admin.calls.partitions import ElectionType, NewPartitions, PartitionReassignment
 from bridgehead.admin.calls.quotas import (
@@ -115,6 +120,7 @@ __all__ = [
     "ClientQuotaEntity",
     "ClientQuotaFilterComponent",
     "ClusterDescription",
+    "CommittedOffset",
     "ConfigEntry",
     "ConfigResource",
     "ConfigResourceType",

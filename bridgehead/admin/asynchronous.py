@@ -125,6 +125,9 @@ class AsyncAdminClient:
     get_group_information = coroutine(groups.get_group_information)
     describe_groups = coroutine(groups.describe_groups)
     delete_groups = coroutine(groups.delete_groups)
+    list_group_offsets = coroutine(groups.list_group_offsets)
+    alter_group_offsets = coroutine(groups.alter_group_offsets)
+    delete_group_offsets = coroutine(groups.delete_group_offsets)
 
     describe_configs = coroutine(configs.describe_configs)
     alter_configs = coroutine(configs.alter_configs)

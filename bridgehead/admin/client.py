@@ -129,6 +129,9 @@ class AdminClient:
     get_group_information = blocking(groups.get_group_information)
     describe_groups = blocking(groups.describe_groups)
     delete_groups = blocking(groups.delete_groups)
+    list_group_offsets = blocking(groups.list_group_offsets)
+    alter_group_offsets = blocking(groups.alter_group_offsets)
+    delete_group_offsets = blocking(groups.delete_group_offsets)
 
     describe_configs = blocking(configs.describe_configs)
     alter_configs = blocking(configs.alter_configs)

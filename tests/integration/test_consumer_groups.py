@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -196,6 +198,32 @@ async def test_aiokafka_shares_a_topic_in_a_group_and_lists_it(servers: str, top
         range(PARTITIONS), RECORDS // PARTITIONS
     )
     await admin.close()
+
+
+def test_bridgehead_groups(servers: str, topic: str) -> None:
+    """The command of kafka-consumer-groups.sh: describe, reset offsets, delete offsets."""
+    first_partition = [confluent_kafka.TopicPartition(topic, 0, 4)]
+    owner = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": topic})
+    owner.commit(offsets=first_partition, asynchronous=False)
+    owner.close()
+
+    def groups(*arguments: str) -> list[list[str]]:
+        command = [sys.executable, "-m", "bridgehead", "groups", "--bootstrap-server", servers]
+        done = subprocess.run(
+            [*command, "--group", topic, *arguments], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return [line.split() for line in done.stdout.splitlines() if line.startswith(topic)]
+
+    assert groups("--describe") == [[topic, topic, "0", "4", "5", "1", "-", "-", "-"]]
+    dry_run = groups("--reset-offsets", "--topic", topic, "--to-earliest")
+    assert dry_run == [[topic, topic, str(number), "0"] for number in range(PARTITIONS)]
+    assert groups("--describe")[0][3] == "4"
+    groups("--reset-offsets", "--topic", f"{topic}:0", "--shift-by", "-1", "--execute")
+    groups("--reset-offsets", "--topic", f"{topic}:1", "--to-offset", "99", "--execute")
+    assert [row[2:5] for row in groups("--describe")] == [["0", "3", "5"], ["1", "5", "5"]]
+    groups("--delete-offsets", "--topic", f"{topic}:0")
+    assert [row[2] for row in groups("--describe")] == ["1"]
 
 
 async def until(is_true: Callable[[], bool]) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bridgehead.admin.calls.cluster import of_every_broker
 from bridgehead.admin.errors import AdminError, KafkaError
 from bridgehead.admin.requests import Answer, Attempt, Plan, Request, Wait, one
-from bridgehead.admin.results import Node, Try
+from bridgehead.admin.results import Node, TopicPartition, Try
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from bridgehead.kafka_wire.messages.find_coordinator import FindCoordinatorRequest
+
+T = TypeVar("T")
 
 _TRANSIENT = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -21,6 +23,8 @@ _TRANSIENT = (
     ErrorCode.NOT_COORDINATOR,
 )
 _PAUSE_MS = 100
+_NULL_TOPICS_FROM = 2  # OffsetFetch: null topics request all committed offsets
+_COORDINATOR_FROM = 1  # OffsetCommit: version 0 stores offsets in ZooKeeper
 
 
 class GroupOverview(NamedTuple):
@@ -41,6 +45,14 @@ class GroupMember(NamedTuple):
     client_host: str
     metadata: bytes
     assignment: bytes
+
+
+class CommittedOffset(NamedTuple):
+    """A committed offset with the client's metadata; `leader_epoch` is -1 if it is unknown."""
+
+    offset: int
+    metadata: str
+    leader_epoch: int
 
 
 class GroupDescription(NamedTuple):
@@ -114,6 +126,107 @@ def delete_groups(groups: Collection[str]) -> Plan[dict[str, AdminError | None]]
     return errors
 
 
+def list_group_offsets(group_name: str) -> Plan[dict[TopicPartition, CommittedOffset]]:
+    """Return the committed offsets of a group; none if it does not exist.
+
+    Raises:
+        KafkaError: GROUP_AUTHORIZATION_FAILED, UNSTABLE_OFFSET_COMMIT.
+    """
+    from bridgehead.kafka_wire.messages.offset_fetch import (
+        OffsetFetchRequest,
+        OffsetFetchRequestGroup,
+    )
+
+    def build(attempt: Attempt) -> OffsetFetchRequest:
+        groups = [OffsetFetchRequestGroup(group_name, topics=None)]
+        return OffsetFetchRequest(groups, group_name, None)
+
+    def read(answer: Answer) -> dict[TopicPartition, CommittedOffset]:
+        (group,) = answer.message.groups or [answer.message]
+        answer.check(group.error_code)
+        found = {}
+        for topic in group.topics:
+            for each in topic.partitions:
+                answer.check(each.error_code)
+                found[TopicPartition(topic.name, each.partition_index)] = CommittedOffset(
+                    each.committed_offset, each.metadata or "", each.committed_leader_epoch
+                )
+        return found
+
+    reply = yield from _ask_coordinator(
+        group_name, ApiKey.OFFSET_FETCH, build, read, _NULL_TOPICS_FROM
+    )
+    return reply[1]
+
+
+def alter_group_offsets(
+    group_name: str, offsets: Mapping[TopicPartition, int]
+) -> Plan[dict[TopicPartition, AdminError | None]]:
+    """Commit offsets for a group without members; return the error of each partition.
+
+    A group with members gets UNKNOWN_MEMBER_ID.
+    """
+    from bridgehead.kafka_wire.messages.offset_commit import (
+        OffsetCommitRequest,
+        OffsetCommitRequestPartition,
+        OffsetCommitRequestTopic,
+    )
+
+    topics: dict[str, OffsetCommitRequestTopic] = {}
+    for key, offset in offsets.items():
+        topic = topics.setdefault(key.topic, OffsetCommitRequestTopic(key.topic, []))
+        topic.partitions.append(
+            OffsetCommitRequestPartition(key.partition, offset, committed_metadata="")
+        )
+    request = OffsetCommitRequest(group_name, topics=list(topics.values()))
+    reply = yield from _ask_coordinator(
+        group_name, ApiKey.OFFSET_COMMIT, lambda _: request, _partition_errors, _COORDINATOR_FROM
+    )
+    return reply[1]
+
+
+def delete_group_offsets(
+    group_name: str, partitions: Collection[TopicPartition]
+) -> Plan[dict[TopicPartition, AdminError | None]]:
+    """Delete committed offsets (KIP-496); return the error of each partition.
+
+    Topics that a member of the group consumes get GROUP_SUBSCRIBED_TO_TOPIC.
+
+    Raises:
+        KafkaError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, GROUP_AUTHORIZATION_FAILED.
+    """
+    from bridgehead.kafka_wire.messages.offset_delete import (
+        OffsetDeleteRequest,
+        OffsetDeleteRequestPartition,
+        OffsetDeleteRequestTopic,
+    )
+
+    topics: dict[str, OffsetDeleteRequestTopic] = {}
+    for key in partitions:
+        topic = topics.setdefault(key.topic, OffsetDeleteRequestTopic(key.topic, []))
+        topic.partitions.append(OffsetDeleteRequestPartition(key.partition))
+    request = OffsetDeleteRequest(group_name, list(topics.values()))
+
+    def read(answer: Answer) -> dict[TopicPartition, AdminError | None]:
+        answer.check(answer.message.error_code)
+        return _partition_errors(answer)
+
+    reply = yield from _ask_coordinator(group_name, ApiKey.OFFSET_DELETE, lambda _: request, read)
+    return reply[1]
+
+
+def _partition_errors(answer: Answer) -> dict[TopicPartition, AdminError | None]:
+    """Return the error of each partition; raises one that the coordinator will not repeat."""
+    errors: dict[TopicPartition, AdminError | None] = {}
+    for topic in answer.message.topics:
+        for each in topic.partitions:
+            error = answer.error(each.error_code)
+            if error is not None and error.code in _TRANSIENT:
+                raise error
+            errors[TopicPartition(topic.name, each.partition_index)] = error
+    return errors
+
+
 def _describe(name: str) -> Plan[GroupDescription]:
     from bridgehead.kafka_wire.messages.describe_groups import DescribeGroupsRequest
 
@@ -137,22 +250,36 @@ def _describe(name: str) -> Plan[GroupDescription]:
 
 
 def _at_coordinator(name: str, key: ApiKey, request: Any, elements: Any) -> Plan[tuple[int, Any]]:
-    """Send a request about one group to its coordinator; return the broker and the element.
+    """Send a request about one group to its coordinator; return the broker and the element."""
+
+    def read(answer: Answer) -> Any:
+        (element,) = elements(answer.message)
+        answer.check(element.error_code)
+        return element
+
+    return (yield from _ask_coordinator(name, key, lambda _: request, read))
+
+
+def _ask_coordinator(
+    name: str,
+    key: ApiKey,
+    build: Callable[[Attempt], Any],
+    read: Callable[[Answer], T],
+    min_version: int = 0,
+) -> Plan[tuple[int, T]]:
+    """Return the coordinator of a group and what `read` makes of its response.
 
     While the coordinator moves or loads, the request is resent until the call times out.
     """
     while True:
         try:
             broker = yield from _coordinator(name)
-            answer = yield from one(Request(key, lambda _: request, broker))
-            (element,) = elements(answer.message)
-            answer.check(element.error_code)
+            answer = yield from one(Request(key, build, broker, min_version))
+            return broker, read(answer)
         except KafkaError as error:
             if error.code not in _TRANSIENT:
                 raise
             yield Wait(_PAUSE_MS)
-        else:
-            return broker, element
 
 
 def _coordinator(name: str) -> Plan[int]:

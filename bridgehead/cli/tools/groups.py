@@ -1,4 +1,4 @@
-"""`bridgehead groups`: kafka-consumer-groups.sh --list, --describe and --delete."""
+"""`bridgehead groups`: kafka-consumer-groups.sh. The offsets are in `group_offsets`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from bridgehead.cli.tools import group_offsets
 from bridgehead.cli.tools.tool import (
     Option,
     Options,
     Output,
     Tool,
-    ToolError,
     UsageFault,
     forbid,
     optional,
@@ -21,7 +21,7 @@ from bridgehead.cli.tools.tool import (
 if TYPE_CHECKING:
     from bridgehead.admin import AdminClient, GroupDescription, GroupMember, GroupOverview, Node
 
-_ACTIONS: Final = ("list", "describe", "delete")
+_ACTIONS: Final = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
 _STATES: Final = (
     *("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"),
     *("Assigning", "Reconciling"),
@@ -38,7 +38,11 @@ def check(options: Options) -> None:
         if options.has(action) and not options.given(("group", "all-groups")):
             raise UsageFault(f"Option [{action}] takes one of these options: [all-groups], [group]")
     if len(actions) != 1:
-        raise UsageFault("Command must include exactly one action: --list, --describe, --delete")
+        raise UsageFault(
+            "Command must include exactly one action: --list, --describe, --delete, "
+            "--reset-offsets, --delete-offsets"
+        )
+    group_offsets.check(options)
     forbid(options, "group", "all-groups", "list")
     if options.has("describe") and options.has("state") and options.has("members"):
         raise UsageFault(
@@ -58,7 +62,14 @@ def _split(text: str | None) -> list[str]:
 
 def _run(admin: AdminClient, options: Options, out: Output) -> None:
     [action] = options.given(_ACTIONS)
-    {"list": _list, "describe": _describe, "delete": _delete}[action](admin, options, out)
+    actions = {
+        "list": _list,
+        "describe": _describe,
+        "delete": _delete,
+        "reset-offsets": group_offsets.reset,
+        "delete-offsets": group_offsets.delete,
+    }
+    actions[action](admin, options, out)
 
 
 def _overviews(admin: AdminClient) -> list[GroupOverview]:
@@ -193,10 +204,16 @@ def _describe(admin: AdminClient, options: Options, out: Output) -> None:
                 ],
             }
         )
-        _show(group, nodes[group.coordinator], options, out)
+        _show(admin, group, nodes[group.coordinator], options, out)
 
 
-def _show(group: GroupDescription, coordinator: Node, options: Options, out: Output) -> None:
+def _show(
+    admin: AdminClient,
+    group: GroupDescription,
+    coordinator: Node,
+    options: Options,
+    out: Output,
+) -> None:
     message = state_message(group.group_id, group.state)
     if message is not None:
         sentence, on_stdout = message
@@ -209,12 +226,11 @@ def _show(group: GroupDescription, coordinator: Node, options: Options, out: Out
     elif options.has("state"):
         for line in ["", *state_lines(group, coordinator)]:
             out.line(line)
-    elif not out.as_json:
-        raise ToolError(
-            "The committed offsets of a group are not shown: use --members or --state, or "
-            "kafka-consumer-groups.sh.",
-            terse=True,
-        )
+    else:
+        rows = group_offsets.positions(admin, group)
+        out.document["groups"][-1]["offsets"] = [each._asdict() for each in rows]
+        for line in group_offsets.position_lines(group.group_id, rows):
+            out.line(line)
 
 
 def _delete(admin: AdminClient, options: Options, out: Output) -> None:
@@ -241,16 +257,18 @@ def _delete(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="groups",
-    help="List, describe and delete groups. As kafka-consumer-groups.sh.",
+    help="List, describe and delete groups, reset and delete offsets. As kafka-consumer-groups.sh.",
     options=(
         Option("list", "List the groups."),
-        Option("describe", "Describe groups, with --members or --state."),
+        Option("describe", "Describe groups: offsets and lag, or --members or --state."),
         Option("delete", "Delete groups without members."),
+        *group_offsets.OPTIONS,
         texts("group", "GROUP", "A group; may be repeated."),
         Option("all-groups", "Every group."),
         optional("state", "[STATE,...]", "Show the state; with --list, select states."),
         optional("type", "[TYPE,...]", "With --list: show the type, or select types."),
         Option("members", "With --describe: the members."),
+        Option("offsets", "With --describe: offsets and lag, the default."),
     ),
     run=_run,
     check=check,

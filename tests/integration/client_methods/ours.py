@@ -167,6 +167,20 @@ class Ours:
         error = self.run(self.admin.delete_groups(["g"]))["g"]
         assert error.code is ErrorCode.GROUP_ID_NOT_FOUND
 
+    def list_group_offsets(self) -> None:
+        assert self.run(self.admin.list_group_offsets("g")) == {}
+
+    def alter_group_offsets(self) -> None:
+        """Brokers without a data plane do not serve OffsetCommit."""
+        offsets = {admin.TopicPartition("t", 0): 1}
+        with pytest.raises(admin.UnsupportedVersionError):
+            self.run(self.admin.alter_group_offsets("g", offsets))
+
+    def delete_group_offsets(self) -> None:
+        with pytest.raises(admin.KafkaError) as raised:
+            self.run(self.admin.delete_group_offsets("g", [admin.TopicPartition("t", 0)]))
+        assert raised.value.code is ErrorCode.GROUP_ID_NOT_FOUND
+
     def resource(self, name: str) -> admin.ConfigResource:
         return admin.ConfigResource(admin.ConfigResourceType.TOPIC, name)
 
