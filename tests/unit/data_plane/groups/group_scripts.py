@@ -206,9 +206,9 @@ class Script:
             if at == end:
                 return lines
 
-    def written(self, _ticket, plain, _named):
-        """End the oldest append: successfully, or with the given error."""
-        append, offset = self._appends.pop(0)
+    def written(self, _ticket, plain, named):
+        """End the oldest append, or the one `after` so many others: with success, or an error."""
+        append, offset = self._appends.pop(int(named.get("after", 0)))
         error = ErrorCode[plain[0]] if plain else ErrorCode.NONE
         if error:
             self._log[offset] = ()
