@@ -108,8 +108,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         ("117.17",),
         GROUPS,
-        "Request(key, lambda _: request, broker)",
-        "Request(key, lambda _: request)",
+        "Request(key, build, broker, min_version)",
+        "Request(key, build, None, min_version)",
     ),
     Mutant(
         ("117.18",),
