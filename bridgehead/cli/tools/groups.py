@@ -257,7 +257,7 @@ def _delete(admin: AdminClient, options: Options, out: Output) -> None:
 
 TOOL: Final = Tool(
     name="groups",
-    help="List, describe and delete groups, reset and delete offsets. As kafka-consumer-groups.sh.",
+    help="Groups and their committed offsets. As kafka-consumer-groups.sh.",
     options=(
         Option("list", "List the groups."),
         Option("describe", "Describe groups: offsets and lag, or --members or --state."),
