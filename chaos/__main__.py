@@ -70,7 +70,8 @@ def _run(scenarios: Sequence[Scenario], seeds: range, out: Path) -> int:
             write_files(out, results)
     verdicts = [result.verdict for result in results]
     passed = sum(verdict == "PASS" for verdict in verdicts)
-    print(f"{passed} of {len(results)} runs passed; {out}/junit.xml, {out}/results.json")
+    print(f"{passed} of {len(results)} runs passed:")
+    print(f"  {out}/junit.xml\n  {out}/results.json")
     return exit_code(*verdicts)
 
 

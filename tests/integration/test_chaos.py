@@ -50,8 +50,8 @@ def test_scenario_passes_and_leaves_result_files(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_without_the_fence_a_paused_controller_violates_the_single_writer(tmp_path: Path) -> None:
+def test_without_the_fence_the_canary_violates_w2(tmp_path: Path) -> None:
     finished = chaos("run", "canary", "--out", str(tmp_path))
     assert finished.returncode == 0, finished.stdout + finished.stderr
     (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]
-    assert {"W1", "W2"} <= set(run["violated"])
+    assert "W2" in run["violated"]
