@@ -68,7 +68,7 @@ TEST_WORKERS ?= 2
 PARALLEL = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: setup ## every test that needs no Docker, except the long ones
-	@$(BIN)/python -m pytest -m "not docker and not long" $(PARALLEL) $(ARGS)
+	@$(BIN)/python -m pytest -m "not docker and not long and not live" $(PARALLEL) $(ARGS)
 
 test-fast: setup ## unit tests: no processes, no network, under a minute
 	@$(BIN)/python -m pytest tests/unit $(ARGS)

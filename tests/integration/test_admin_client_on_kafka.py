@@ -17,7 +17,7 @@ from tests.integration.client_methods.ours import Ours, OursAsync
 from tests.integration.test_every_admin_method import FEW, public
 
 BROKERS = (1, 2, 3)
-pytestmark = [pytest.mark.kafka, pytest.mark.long]
+pytestmark = [pytest.mark.kafka, pytest.mark.live]
 
 
 CLIENTS = (Ours, OursAsync)

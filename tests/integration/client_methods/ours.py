@@ -11,6 +11,7 @@ import pytest
 
 from bridgehead import admin
 from bridgehead.admin import ErrorCode, KafkaError, TopicPartition
+from bridgehead.kafka_wire.api_key import ApiKey
 from broker_proxy.routing import SHIPPED
 from tests.integration.client_methods.waiting import Reason, fresh, known_everywhere, soon
 from tests.integration.waiting import wait_until
@@ -172,9 +173,16 @@ class Ours:
 
     def alter_group_offsets(self) -> None:
         """Brokers without a data plane do not serve OffsetCommit."""
-        offsets = {admin.TopicPartition("t", 0): 1}
-        with pytest.raises(admin.UnsupportedVersionError):
-            self.run(self.admin.alter_group_offsets("g", offsets))
+        name = self.topic()
+        offsets = {admin.TopicPartition(name, 0): 1}
+        if ApiKey.OFFSET_COMMIT not in self.apis:
+            with pytest.raises(admin.UnsupportedVersionError):
+                self.run(self.admin.alter_group_offsets(name, offsets))
+            return
+        assert self.run(self.admin.alter_group_offsets(name, offsets)) == dict.fromkeys(offsets)
+        committed = self.run(self.admin.list_group_offsets(name))
+        assert {key: each.offset for key, each in committed.items()} == offsets
+        assert self.run(self.admin.delete_groups([name])) == {name: None}
 
     def delete_group_offsets(self) -> None:
         with pytest.raises(admin.KafkaError) as raised:
