@@ -1,8 +1,9 @@
 """Finds the application tree and runs its modules.
 
-`node`, `controller`, `broker_proxy` and the others are never installed as top-level modules. In a
-checkout they are beside this package, in a wheel inside it (`_application`). They run as separate
-processes with that folder on their path.
+`node`, `controller`, `broker_proxy` and the other packages of the tree are never installed as
+top-level modules. In a checkout the tree is the folder that contains this package. In a wheel it is
+this package's folder `_application`. Its modules run as separate processes with the tree on their
+path.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def application_root() -> Path:
     """Return the folder of the application tree: the checkout's root, or the wheel's data.
 
     Raises:
-        FileNotFoundError: there is none: the installation is broken.
+        FileNotFoundError: there is no such folder, because the installation is broken.
     """
     for candidate in (_PACKAGE / "_application", _PACKAGE.parent):
         if (candidate / "node" / "__init__.py").is_file():

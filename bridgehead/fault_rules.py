@@ -1,4 +1,4 @@
-"""Fault rules make selected requests of clients, or their Envelopes, fail. Pure.
+"""Fault rules make selected requests of clients, or their Envelopes, fail. No I/O.
 
 A rule has an action and conditions. Every broker counts its own matches of a rule; the rule acts on
 the `nth` match and on the next `times - 1` matches.
@@ -55,7 +55,7 @@ class Side(StrEnum):
 class Phase(StrEnum):
     """When a rule acts."""
 
-    REQUEST = "request"  # before the request is executed; an error, drop or close replaces it
+    REQUEST = "request"  # before the request is executed; after error, drop or close it is not
     RESPONSE = "response"  # after it was executed
 
 
@@ -139,7 +139,7 @@ class FaultRules:
         """Add a rule; return its name, by default `rule-N`.
 
         Raises:
-            FaultRuleError: there are too many, or the name is taken.
+            FaultRuleError: there are too many rules, or the name is taken.
         """
         if len(self._rules) >= RULES_MAX:
             raise FaultRuleError(f"There are {RULES_MAX} fault rules already: remove some.")

@@ -110,7 +110,7 @@ def _new(options: Mapping[str, Any], folders: pytest.TempPathFactory) -> Cluster
 
 
 def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark]) -> dict[str, Any]:
-    """Return the arguments of `Cluster` for a test with these markers, the closest one first.
+    """Return the arguments of `Cluster` for a test with these markers; the closest comes first.
 
     Raises:
         pytest.UsageError: a marker has an argument that it does not take.

@@ -19,7 +19,7 @@ LOG: Final = logging.getLogger("bridgehead.admin")
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _UNLIMITED: Final = 2**31 - 1
-# Name, default, least value. Times are in milliseconds, sizes in bytes.
+# Each property has a default and a least value. Times are in milliseconds, sizes in bytes.
 NUMBERS: Final[Mapping[str, tuple[int, int]]] = {
     "metadata.max.age.ms": (300_000, 0),
     "send.buffer.bytes": (131_072, -1),
@@ -87,7 +87,7 @@ def read_config(properties: Mapping[str, object]) -> AdminConfig:
     """Check properties.
 
     Raises:
-        AdminConfigError: one is missing or invalid; the text names it.
+        AdminConfigError: a property is missing or invalid; the text names it.
     """
     texts: dict[str, str] = {}
     for given, value in properties.items():

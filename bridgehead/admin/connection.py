@@ -86,11 +86,11 @@ class BrokerConnection:
         self._negotiate(_API_VERSIONS)
 
     def version_of(self, request: Request) -> tuple[int, str]:
-        """Return the newest version that both sides have, and the dialect.
+        """Return the newest version that client and broker both support, and the dialect.
 
         Raises:
-            UnsupportedVersionError: there is none; the text names the API, the broker and the
-                version ranges.
+            UnsupportedVersionError: there is no such version; the text names the API, the broker
+                and the version ranges.
         """
         spec = SPECS[self.dialect].get(request.key)
         served = self._ranges.get(request.key)

@@ -1,11 +1,11 @@
 """The admin client without I/O. Its inputs are bytes, times and calls; its outputs are effects.
 
 The caller passes times in milliseconds of any monotonic clock. After each input the caller takes
-`effects()` and carries them out, and calls `tick` at the time `wakeup_ms()`.
+the `effects()` and carries them out. The caller also calls `tick` at the time `wakeup_ms()`.
 
-The row of the API says where a request goes: to the controller, a named broker, or any broker. The
-request is resent, after a pause, when the connection ends, when `request.timeout.ms` passes without
-a response, or when the broker is not the controller, until the call times out.
+The API's row in `kafka_wire.apis` says where a request goes: to the controller, to a named broker,
+or to any broker. Until the call times out, the request is resent after a pause if the connection
+ends, if no response comes within `request.timeout.ms`, or if the broker is not the controller.
 """
 
 from __future__ import annotations
@@ -399,7 +399,7 @@ class AdminCore:
         return address
 
     def _candidates(self) -> list[Address]:
-        """Return the brokers; the bootstrap servers, too, while no broker can be reached."""
+        """Return the brokers. While no broker can be reached, also return the bootstrap servers."""
         known = [] if self._cluster is None else list(self._cluster.brokers.values())
         if known and not self._links.have_failed(known):
             return known

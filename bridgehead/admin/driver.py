@@ -126,7 +126,7 @@ class Driver:
             case Complete(number, outcome):
                 if number in self._on_end:
                     self._end(number, outcome)
-                else:  # during `submit`
+                else:  # the call ended during `submit`
                     asyncio.get_running_loop().call_soon(self._end, number, outcome)
 
     def _end(self, number: int, outcome: Try[Any]) -> None:

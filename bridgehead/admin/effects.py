@@ -27,7 +27,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """Close a connection. The core ignores what it still receives from it."""
+    """Close a connection. The core ignores data that still arrives on it."""
 
     connection: int
 

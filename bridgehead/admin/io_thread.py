@@ -25,7 +25,7 @@ class IoThread:
         self._closed = False
 
     def start(self, plan: Plan[Any], timeout_ms: int | None, broker: int | None) -> Future[Any]:
-        """Begin a call; return a future of its result, which cannot be cancelled. Thread-safe."""
+        """Begin a call; return its future. The future cannot be cancelled. Thread-safe."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 

@@ -24,7 +24,7 @@ from bridgehead.admin.errors import (
 
 X = TypeVar("X")  # the value that a link stores with each request
 
-IN_FLIGHT_MAX: Final = 5  # of a connection, as in Kafka's clients
+IN_FLIGHT_MAX: Final = 5  # requests on one connection, as in Kafka's clients
 FOREVER: Final = float("inf")
 _SESSION_USED: Final = 0.85  # after this share of a login's lifetime the connection is replaced
 
@@ -95,7 +95,7 @@ class Links(Generic[X]):
         """Return a link that can take a request now; None while there is none.
 
         Raises:
-            AdminError: the login or the negotiation at this address has failed after `began_ms`.
+            AdminError: since `began_ms`, the login or the negotiation at this address has failed.
         """
         for link in self._links.values():
             if link.address == address and not link.retired:
@@ -203,7 +203,7 @@ class Links(Generic[X]):
             self._close_if_done(link)
 
     def due(self, now_ms: float, *, waiting: bool) -> Iterator[float]:
-        """Yield every time at which `tick` has work. `waiting`: requests wait for a link."""
+        """Yield the times at which `tick` has work. `waiting`: some requests still need a link."""
         for link in self._links.values():
             if not link.is_ready:
                 yield link.setup_deadline_ms

@@ -31,7 +31,7 @@ E = TypeVar("E")
 class Attempt(NamedTuple):
     """One attempt to send a request.
 
-    `timeout_ms` is how long the broker may take: less than the client waits for the response.
+    `timeout_ms` is how long the broker may take. The client waits longer for the response.
     """
 
     version: int
@@ -45,8 +45,8 @@ class Request:
 
     `build` returns the message for the version that was negotiated. The request takes the route of
     the API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. `dialect` is the
-    dialect that the listener must have. `because` is the option that needs the dialect or the
-    versions; the error names it.
+    dialect that the listener must have. `because` is the option that needs this dialect or these
+    versions; the error's text names the option.
     """
 
     key: ApiKey
@@ -109,7 +109,7 @@ def error_code(code: int) -> ErrorCode:
 
 
 def error_codes(message: Any) -> list[ErrorCode]:
-    """Return the codes of a response's elements; if it has none, the code of the response."""
+    """Return the codes of a response's elements; if no element has one, the response's own code."""
     nested = [
         code
         for name in _arrays(message.__class__)
@@ -124,13 +124,13 @@ def error_codes(message: Any) -> list[ErrorCode]:
 
 @cache
 def _arrays(kind: type[Any]) -> tuple[str, ...]:
-    """Return the names of the fields of a message, or of a part of one, that are arrays."""
+    """Return the names of the array fields of a message or struct."""
     return tuple(field.name for field in fields(kind) if "list[" in str(field.type))
 
 
 @cache
 def _may_have_codes(kind: type[Any]) -> bool:
-    """Return False for a class such as a topic's config, of which a response may have thousands."""
+    """Return whether instances can have error codes. Thousands of topic configs, say, cannot."""
     if not is_dataclass(kind):
         return False
     return bool(_arrays(kind)) or any(field.name == "error_code" for field in fields(kind))
@@ -160,8 +160,8 @@ class Batch(Generic[K, E, T]):
     def run(self) -> Plan[dict[K, Try[T]]]:
         """Return the results, in the order of the elements.
 
-        If the call times out after the request was sent, each element without a result gets that
-        error. An error before the first response is raised.
+        If the call fails after the first response, or times out after the request was sent, each
+        element without a result gets the call's error. Any other error is raised.
         """
         done: dict[K, Try[T]] = {}
         left = dict(self._elements)

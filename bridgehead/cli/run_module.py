@@ -1,6 +1,6 @@
-"""`python -m bridgehead.cli.run_module MODULE ARGUMENT...`: `python -m MODULE`, for commands.
+"""`python -m bridgehead.cli.run_module MODULE ARGUMENT...` runs a module for a command.
 
-It ends quietly when its output is closed.
+Unlike `python -m MODULE` it ends quietly when its output is closed.
 """
 
 from __future__ import annotations

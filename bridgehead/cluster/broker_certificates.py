@@ -5,9 +5,9 @@
         broker-ID.pem .key       a broker's certificate and its key
         made.json                brokers, user and expiry
 
-The common name of a certificate is the inter-broker user, which `super.users` can name; its host
-name, `broker-ID.bridgehead`, identifies the broker and is checked by both ends. The authority signs
-no client certificates.
+The common name of a certificate is the inter-broker user, which `super.users` can name. Its host
+name, `broker-ID.bridgehead`, identifies the broker; both ends of a connection check it. The
+authority signs no client certificates.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def makes_certificates(settings: ClusterSettings) -> bool:
 
 
 def channel_folder(settings: ClusterSettings) -> Path:
-    """Return the folder of a cluster's files."""
+    """Return the folder of the certificates for the channel between a cluster's brokers."""
     return settings.data_dir.resolve() / "channel"
 
 

@@ -5,7 +5,8 @@
         brokers.pem    key and certificate of all brokers, for their addresses
         users/NAME.pem key and certificate of a user, CN=NAME
 
-Brokers and users get new ones at every start, valid for a year; the authority is valid for ten.
+At every start, brokers and users get new certificates, which are valid for a year. The authority's
+certificate is valid for ten years.
 """
 
 from __future__ import annotations

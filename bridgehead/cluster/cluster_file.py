@@ -78,7 +78,7 @@ def read_sections(document: Mapping[str, Any]) -> SecuritySections:
     """Return `listeners`, `users` and `acls`, given as Python values.
 
     Raises:
-        ClusterError: they are invalid; the text has one sentence per error.
+        ClusterError: a section is invalid; the text has one sentence per error.
     """
     try:
         return SecuritySections.model_validate(document)
@@ -90,7 +90,7 @@ def load_properties_file(path: Path) -> dict[str, str]:
     """Return the keys and values of a .properties file.
 
     Raises:
-        ClusterError: it cannot be read, or has a malformed escape.
+        ClusterError: the file cannot be read, or has a malformed escape.
     """
     text = _read(path)
     try:

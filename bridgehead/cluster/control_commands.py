@@ -89,7 +89,7 @@ async def _node_start(cluster: RunningCluster, message: Message) -> Message:
 
 
 async def _node_restart(cluster: RunningCluster, message: Message) -> Message:
-    """Stop a broker and start it with other properties; return when all know each other."""
+    """Stop a broker and start it with other properties; return when all brokers know each other."""
     node = _running_node(cluster, message)
     properties = dict(message.get("properties", {}))
     if unknown := set(properties) - {ENVELOPE, LEVEL}:
@@ -260,7 +260,7 @@ async def _pin(nodes: list[NodeProcess], controller_id: int | None) -> None:
 
 
 async def _controller_node(cluster: RunningCluster) -> NodeProcess:
-    """Return the node of the active controller: of those that say so, the one of the last epoch."""
+    """Return the active controller's node. If several claim to be it, the last epoch decides."""
     states = await cluster.node_states()
     active = [
         state

@@ -1,6 +1,6 @@
 """The unix socket that controls a supervisor or a node: one JSON object per line, both ways.
 
-`control_http` has the commands that HTTP can send, too.
+Some commands can also be sent over HTTP; see `control_http`.
 
 The path of a unix socket has at most 107 bytes (103 on macOS) and data directories may be longer,
 so both sides use a short symbolic link during bind and connect. Sockets have mode 0600: anyone who
@@ -74,7 +74,7 @@ async def serve(path: Path, handler: Handler) -> asyncio.Server:
     listening = listen(path)
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # ValueError: a line beyond the limit.
+        # `readline` raises ValueError if a line is longer than the limit.
         with suppress(ConnectionError, ValueError, EOFError):
             while line := await reader.readline():
                 if control_http.is_http(line):

@@ -22,7 +22,7 @@ class EventLines:
     """The events of one process: `<source>=<name>/events-<boot>-0000.jsonl` in a run's folder."""
 
     def __init__(self, run_folder: Path, run_id: str, source: str, name: str) -> None:
-        """`source` is `harness` or `client`.
+        """`source` is `harness` or `client`. `<boot>` is a random id of these events.
 
         Raises:
             OSError: the folder cannot be written.
@@ -71,7 +71,7 @@ class EventLines:
 
 
 def host_boot_id() -> str:
-    """Return an id of the host's boot: events with the same one share a monotonic clock."""
+    """Return an id of the host's boot. Events with the same id share a monotonic clock."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()[:8]
     except OSError:

@@ -95,7 +95,7 @@ async def apply_access(
     Returns when every node knows all users and ACLs.
 
     Raises:
-        ClusterError: the cluster rejected them.
+        ClusterError: the cluster rejected a user or an ACL.
     """
     if not plan.acls and not any(user.mechanisms for user in plan.users):
         return {}

@@ -23,7 +23,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Path:
     """Return the path of a `java` executable.
 
     Raises:
-        ClusterError: there is none, or JAVA_HOME contains none.
+        ClusterError: there is no Java, or JAVA_HOME contains none.
     """
     variables = os.environ if environment is None else environment
     home = variables.get("JAVA_HOME", "")

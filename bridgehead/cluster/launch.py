@@ -23,7 +23,7 @@ def launch(
     can also import policies from the folders of `python_path`.
 
     Raises:
-        ClusterError: it could not be started; nothing is left running.
+        ClusterError: the cluster could not be started; nothing is left running.
     """
     inherited = os.environ.get("PYTHONPATH")
     folders = [*map(str, python_path), *([inherited] if inherited else [])]

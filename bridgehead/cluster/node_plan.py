@@ -1,7 +1,8 @@
 """Plans the properties and ports of each node: one `server.properties` serves every broker.
 
-Names, protocols and security of `listeners` come from the user's file. Ports are free ports, or
-they count up from the base port: the first listeners of all brokers, then the second listeners.
+Names, protocols and security of `listeners` come from the user's file. Ports are either free ports
+or count up from the base port. The first listeners of all brokers then have the lowest ports, and
+the second listeners have the next ports.
 `broker.id` counts from 1 and `broker.rack` defaults to `rack-ID`. Properties that the user sets for
 a single node are used unchanged.
 """
@@ -70,7 +71,7 @@ class Ports:
         """Allocate `port`.
 
         Raises:
-            ClusterError: it is in use.
+            ClusterError: the port is in use.
         """
         if port in self._given or not self._is_free(host, port):
             raise ClusterError(
@@ -234,7 +235,7 @@ def _own_properties(
             str(dataclasses.replace(listener, host=_reachable(listener, advertised)))
             for listener in listeners
         )
-    else:  # listeners of this node only: the shared advertised names have other ports
+    else:  # this node has its own listeners; the shared advertised names have other ports
         own["advertised.listeners"] = ",".join(
             str(dataclasses.replace(listener, host=_reachable(listener, {})))
             for listener in parse_listeners(settings.node_properties[node]["listeners"])

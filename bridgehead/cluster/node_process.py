@@ -45,12 +45,12 @@ class NodeProcess:
 
     @property
     def pid(self) -> int | None:
-        """The pid of the running process; None: it does not run."""
+        """The pid of the process; None if it does not run."""
         return self._process.pid if self._process is not None and self.is_running() else None
 
     @property
     def allows_faults(self) -> bool:
-        """Whether it accepts fault rules."""
+        """Whether the node accepts fault rules."""
         return self.plan.properties.get(FAULTS_ALLOWED, "").strip().lower() == "true"
 
     def is_running(self) -> bool:
@@ -58,7 +58,7 @@ class NodeProcess:
         return self._process is not None and self._process.poll() is None
 
     def exit_status(self) -> int | None:
-        """Return the exit status, negative for a signal; None: it runs or was never started."""
+        """Return the exit status, negative for a signal. None if it runs or was never started."""
         return self._process.poll() if self._process is not None else None
 
     def start(self) -> None:

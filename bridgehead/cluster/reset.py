@@ -51,10 +51,10 @@ class _Contents:
 
     topics: frozenset[str]
     configs: frozenset[tuple[str, str]]
-    """Resource name ("" for all brokers) and config name."""
+    """Pairs of a resource name ("" for all brokers) and a config name."""
     quotas: tuple[Mapping[str, Any], ...]
     salts: Mapping[str, Mapping[str, str]]
-    """By SCRAM user and mechanism: a new password has a new salt."""
+    """The salts by SCRAM user and mechanism. A new password has a new salt."""
     acls: frozenset[PlannedAcl]
 
 
@@ -160,12 +160,12 @@ async def _remove(controller: CommandedNode, found: _Contents, principal: str) -
     if found.topics:
         body = {"topicNames": sorted(found.topics), "timeoutMs": _DELETION_MS}
         answer = await request(controller, _DELETE_TOPICS, body, principal)
-        results = answer["responses"]  # A call for another broker may have deleted some.
+        results = answer["responses"]  # Some may be deleted already, by a call for another broker.
         check([each for each in results if each["errorCode"] != _UNKNOWN_TOPIC], "deletion")
 
 
 async def _remove_configs(node: CommandedNode, found: _Contents, principal: str) -> None:
-    """Remove configs through the broker that described them: it accepts only its own configs."""
+    """Remove configs through the broker that described them. A broker accepts only its own."""
     resources = [
         {
             "resourceType": _BROKER,

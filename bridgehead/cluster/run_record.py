@@ -1,7 +1,8 @@
 """The evidence folder of one run; docs/evidence.md describes its layout.
 
 Nodes write their own events into it. The supervisor writes `run.json` and the harness's events
-(injected faults, exits of processes) and runs two programs: the dump of ZooKeeper and the sealing.
+(injected faults, exits of processes). It also runs two programs: one dumps ZooKeeper, the other
+seals the folder.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _SEAL_TIMEOUT_S: Final = 600.0
 
 
 class RunRecord:
-    """One run, from before its first node until it is sealed."""
+    """One run, from before its first node starts until the evidence is sealed."""
 
     def __init__(self, data_dir: Path, settings: ClusterSettings, announce: Callable[[str], None]):
         self.run_id = secrets.token_hex(8)

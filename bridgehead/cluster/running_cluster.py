@@ -51,7 +51,7 @@ class RunningCluster:
         self.document: dict[str, Any] = {}
         """The contents of cluster.json; empty until the cluster is ready."""
         self.salts: Mapping[str, Mapping[str, str]] = {}
-        """Of the planned SCRAM users, by name and mechanism."""
+        """The salts of the planned SCRAM users, by user name and mechanism."""
         self.was_upgraded = False
         self._thaws: dict[asyncio.Task[None], NodeProcess] = {}
 

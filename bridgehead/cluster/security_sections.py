@@ -84,7 +84,7 @@ class SecuritySections(BaseModel):
         """Return `given` and the properties of the sections; `given` takes precedence.
 
         Raises:
-            ClusterError: they contradict each other.
+            ClusterError: the sections and `given` contradict each other.
         """
         if self.listeners and "listeners" in given:
             raise ClusterError(
@@ -155,7 +155,7 @@ class SecuritySections(BaseModel):
         )
         acls = tuple(_acl(each, word) for each in self.acls or () for word in each.operations)
         supers = [each.strip() for each in properties.get("super.users", "").split(";")]
-        # The brokers do not count: a user must be able to manage the ACLs.
+        # The brokers' principal does not count: a user must be able to manage the ACLs.
         people = [each for each in supers if each not in ("", self._brokers(properties))]
         principal = people[0] if people else "User:ANONYMOUS"
         needs_right = bool(acls or any(user.mechanisms for user in users))

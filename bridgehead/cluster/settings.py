@@ -20,7 +20,7 @@ class RunSettings:
     """A run's scenario and expectations; the judge reads them in run.json (docs/evidence.md)."""
 
     scenario: str | None = None
-    """Its name, if faults are injected: the judge then checks that they had an effect."""
+    """The scenario's name if faults are injected. The judge then checks that they had an effect."""
     seed: int | None = None
     expected: tuple[str, ...] | None = None
     """Ids of the properties to judge; None: all that the evidence allows."""

@@ -1,8 +1,8 @@
 """The process behind `bridgehead up`: starts ZooKeeper and the nodes, and runs until it is stopped.
 
-It keeps running when nodes exit, and does not restart them. `control_commands` are the commands
-of the socket in its folder. A signal, `down`, a failed start or the end of its parent ends it: it
-stops the nodes, then ZooKeeper, and leaves no process behind.
+It keeps running when nodes exit, and does not restart them. `control_commands` has the commands of
+the socket in its folder. A signal, `down`, a failed start or the end of its parent ends it. It then
+stops the nodes and ZooKeeper, and leaves no process behind.
 """
 
 from __future__ import annotations

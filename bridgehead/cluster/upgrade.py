@@ -37,7 +37,7 @@ class Client(Protocol):
         ...
 
     def restart_node(self, node_id: int, properties: Mapping[str, str]) -> dict[str, Any]:
-        """Restart a broker with other properties; return when all know each other."""
+        """Restart a broker with other properties; return when all brokers know each other."""
         ...
 
 

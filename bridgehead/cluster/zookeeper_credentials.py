@@ -19,7 +19,8 @@ NAMES: Final = (
     "bridgehead.zookeeper.controller.credential",
     "bridgehead.zookeeper.broker.credential",
 )
-# The nodes own their chroot: / is open, and DELETE on / would allow deleting /controller.
+# The nodes own this chroot. Everyone has DELETE on /, which is enough to delete a child of /. So
+# without a chroot everyone could delete /controller.
 CHROOT: Final = "/cluster"
 
 

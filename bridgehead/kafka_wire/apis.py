@@ -67,22 +67,23 @@ class ApiSpec:
     # LOCAL or FORWARD; None for an API that is not served for the reason `unserved_because`.
     route: Route | None = None
     unserved_because: str = ""
-    # The route on a broker with bridgehead.data.plane=true, of an API that no other broker serves.
+    # Only for APIs that need bridgehead.data.plane=true: the route on a broker with this property.
     data_plane_route: Route | None = None
     # None: no response can report an error of the whole request.
     error_shape: ErrorShape | None = None
     # Versions up to this one are logged as deprecated (docs/kafka/logs.md).
     deprecated_through: int = -1
-    # The rights that an effect needs. One of them suffices; if the request names resources of
-    # several types, it is the one of the resource's type. `ALL CLUSTER` is every right on the
-    # cluster.
+    # The rights that the API needs. One of them suffices. But if a request names resources of
+    # several types, each resource needs the right on its own type. `ALL CLUSTER` means every
+    # right on the cluster.
     rights: tuple[Right, ...] = ()
     # Rights that only decide what a response shows.
     rights_to_see: tuple[Right, ...] = ()
-    # KIP-590 §Protocol Bumps: the drafted dialect forwards only lower versions. These are exactly
-    # the APIs for which a broker below the bridge release writes to ZooKeeper itself.
+    # KIP-590 §Protocol Bumps: the drafted dialect forwards only versions below this one. An API
+    # has this limit exactly if a broker below the bridge release writes to ZooKeeper for it.
     forwarded_below: int | None = None
-    # From this version on, the controller mutation quota rejects requests. Before, it throttles.
+    # The controller mutation quota rejects requests of this version and of newer versions. It
+    # only throttles requests of older versions.
     strict_quota_from: int | None = None
     has_drafted_messages: bool = False
     min_version: int = 0
@@ -193,7 +194,7 @@ def _drafted(key: ApiKey, route: Route, shape: ErrorShape, rights: str) -> ApiSp
 
 
 def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
-    """UNSUPPORTED_VERSION names the versions of ApiVersions itself."""
+    """Return the response; with UNSUPPORTED_VERSION it lists only the versions of ApiVersions."""
     answer = whole()(response, request, failure)
     if failure.error is ErrorCode.UNSUPPORTED_VERSION:
         spec = API_SPECS[ApiKey.API_VERSIONS]
@@ -231,7 +232,8 @@ _NO_TOKEN: Final[Mapping[str, Any]] = {
 }
 K = ApiKey
 
-# Key, highest version, first flexible version; then the shape of errors, or why it is not served.
+# Each row has the key, the highest version and the first flexible version of an API. Then follows
+# the shape of its errors, or the reason why it is not served.
 # fmt: off
 _ROWS: Final = (
     _stored(K.PRODUCE, 11, 9,
@@ -406,9 +408,10 @@ def error_response(
 ) -> Any:
     """Return the response that reports `error` for everything in `request`.
 
-    None if no response of this version can report it; only APIs that are not served have this.
+    Return None if no response of this version can report it. This occurs only for APIs that are
+    not served.
     """
-    spec = DRAFTED_SPECS[api_key]  # its messages have every field of both dialects
+    spec = DRAFTED_SPECS[api_key]  # these messages have every field of both dialects
     if spec.error_shape is None:
         return None
     return spec.error_shape(spec.response, request, Failure(version, error, message))

@@ -28,7 +28,7 @@ def find_spec(api_key: int, version: int, dialect: str) -> ApiSpec:
     """Return the API's row.
 
     Raises:
-        WireError: no such API, version or dialect.
+        WireError: there is no such API, version or dialect.
     """
     specs = SPECS.get(dialect)
     if specs is None:
@@ -117,7 +117,7 @@ def encode_response(api_key: int, version: int, message: Any, dialect: str = "sh
 
 @cache
 def _begins_with_throttle_time(api_key: int, version: int) -> bool:
-    # Equal in both dialects, and only drafted has every version.
+    # The result is the same in both dialects. Only `drafted` has every version.
     fields = fields_of(message_type(find_spec(api_key, version, "drafted"), "response"))
     first = next((field for field in fields if version in field.versions), None)
     return first is not None and first.name == "throttle_time_ms"

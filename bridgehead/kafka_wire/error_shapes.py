@@ -35,8 +35,8 @@ class Failure:
         return self.error is ErrorCode.NOT_CONTROLLER
 
 
-# A function of response class, request and failure that returns the response; None if this version
-# of the response has no field for an error of the whole request.
+# Takes the response class, the request and the failure, and returns the response. Returns None if
+# this version of the response has no field for an error of the whole request.
 ErrorShape = Callable[[type[Any], Any, Failure], Any]
 # The error message that Kafka sends for a failure.
 Text = Callable[[Failure], str | None]
@@ -59,7 +59,7 @@ def no_text(_failure: Failure) -> None:
 
 
 def default_when_not_controller(failure: Failure) -> str | None:
-    """Return the message of the failure; the default message for NOT_CONTROLLER."""
+    """Return the message of the failure; for NOT_CONTROLLER return the default message."""
     return failure.error.default_text if failure.is_not_controller else failure.message
 
 
@@ -69,7 +69,7 @@ def empty_when_not_controller(failure: Failure) -> str | None:
 
 
 def whole(text: Text = given_text, **constants: Any) -> ErrorShape:
-    """Return the shape with one code for the response. `constants` replace schema defaults."""
+    """Return the shape of a response with a single code. `constants` replace schema defaults."""
     return lambda response, _request, failure: _struct(response, failure, text, constants)
 
 
@@ -127,9 +127,10 @@ def per(
             the field is `a` in the response and `b` in the request. An element that is a name or a
             number is copied to the only field.
         into: the response's list, if its name differs from that of the request's list.
-        nested: the same for a list within each element.
+        nested: the shape of a list within each element.
         text: the error message.
-        constants: fields of the response's element that differ from the schema's defaults.
+        constants: values that fields of the response's element have instead of the schema's
+            defaults.
     """
     pairs = (each.partition("=") for each in copied.split())
     fields = {field: source or field for field, _, source in pairs}
@@ -140,7 +141,7 @@ def per(
 
 
 def since(version: int, shape: ErrorShape, before: ErrorShape | None = None) -> ErrorShape:
-    """Return a shape that is `shape` from `version` on, and `before` in older versions."""
+    """Return a shape that uses `shape` from `version` on, and `before` for older versions."""
 
     def build(response: type[Any], request: Any, failure: Failure) -> Any:
         chosen = shape if failure.version >= version else before
@@ -150,7 +151,7 @@ def since(version: int, shape: ErrorShape, before: ErrorShape | None = None) -> 
 
 
 def not_controller_as_whole(shape: ErrorShape) -> ErrorShape:
-    """Return `shape`, except that NOT_CONTROLLER is one code without elements."""
+    """Return `shape`, except that for NOT_CONTROLLER the response has one code and no elements."""
     as_whole = whole(default_text)
     return lambda response, request, failure: (as_whole if failure.is_not_controller else shape)(
         response, request, failure
@@ -187,16 +188,16 @@ def _struct(target: type[Any], failure: Failure, text: Text, values: Mapping[str
     return target(**common, **values)
 
 
-# The elements of those requests for which `per` needs more than the name of a list.
+# For some requests, `per` needs more than the name of a list. These functions return the elements.
 
 
 def metadata_topics(request: Any) -> Iterable[Any]:
-    """Return the topics; one that is requested by id has the name ""."""
+    """Return the topics; a topic that is requested by id has the name ""."""
     return [replace(topic, name=topic.name or "") for topic in request.topics or ()]
 
 
 def moved_topics(request: Any) -> Iterable[Any]:
-    """Return the topics of AlterReplicaLogDirs, directory by directory. Nothing is merged."""
+    """Return the topics of each directory in AlterReplicaLogDirs, with duplicates."""
     return [topic for directory in request.dirs for topic in directory.topics]
 
 
@@ -232,8 +233,8 @@ class FetchedTopic(NamedTuple):
 def fetched_topics(request: Any) -> Iterable[FetchedTopic]:
     """Return the topics of OffsetFetch 0 and 1 as Kafka's two hash tables order them.
 
-    The first table has every partition with its topic, the second the results of each topic.
-    Beyond NAMES_MAX topics, the order is that of the request.
+    Kafka puts every partition into the first table. In that table's order it puts the topics into
+    the second one. Beyond NAMES_MAX topics, the order is that of the request.
     """
     requested: dict[str, dict[int, None]] = {}
     for topic in request.topics or ():
@@ -254,7 +255,7 @@ def fetched_topics(request: Any) -> Iterable[FetchedTopic]:
 
 
 def unless_no_acks(shape: ErrorShape) -> ErrorShape:
-    """Return no response to Produce with acks=0, whose producer reads none."""
+    """Return `shape`, except that Produce with acks=0 gets no response: its producer reads none."""
 
     def shaped(response: type[Any], request: Any, failure: Failure) -> Any:
         return shape(response, request, failure) if request.acks else None
@@ -263,7 +264,7 @@ def unless_no_acks(shape: ErrorShape) -> ErrorShape:
 
 
 def with_code(shape: ErrorShape) -> ErrorShape:
-    """Return `shape` with the code of the whole request as well."""
+    """Return `shape`, except that the response itself also has the error code."""
 
     def shaped(response: type[Any], request: Any, failure: Failure) -> Any:
         built = shape(response, request, failure)

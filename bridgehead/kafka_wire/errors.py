@@ -1,7 +1,7 @@
 """Every error code of Kafka 3.9 with its default text, and whether it is definite.
 
 A `definite` error means that the operation has not happened and will not happen; when in doubt, an
-error is not definite. The judges depend on it.
+error is not definite. The judges depend on this property.
 """
 
 from __future__ import annotations
@@ -174,9 +174,10 @@ class ApiError(Exception):
 
 
 def api_message(error: ErrorCode, text: str | None) -> str | None:
-    """Return the message that goes with an exception's text (docs/kafka/requests.md).
+    """Return the error message of a response to an exception with this code and text.
 
-    Null for UNKNOWN_SERVER_ERROR, which must not leak, and for the code's default text.
+    It is None for UNKNOWN_SERVER_ERROR, because the text of an internal error must not reach
+    clients. It is also None if the text is the code's default text (docs/kafka/requests.md).
     """
     if error is ErrorCode.UNKNOWN_SERVER_ERROR or text == error.default_text:
         return None

@@ -17,7 +17,7 @@ _LENGTH: Final = struct.Struct(">i")
 class FrameError(WireError):
     """A frame has an invalid length. The connection must be closed.
 
-    `frames` are the whole frames before it in the same read: a broker answers them first.
+    `frames` are the complete frames that the same read has before it. A broker answers them first.
     """
 
     def __init__(self, message: str, frames: list[bytes]) -> None:
@@ -57,8 +57,8 @@ class FrameBuffer:
         """Add bytes from the socket; return every frame that is now whole.
 
         Raises:
-            FrameError: a length below 0 or above the limit. Any other exception from here is a
-                bug in this class.
+            FrameError: a length is below 0 or above the limit. Any other exception is a bug in
+                this class.
         """
         if self._buffer:
             self._buffer += data

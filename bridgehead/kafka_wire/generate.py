@@ -1,8 +1,8 @@
 """Generates straight-line encoders and decoders from the tables, one pair for each version.
 
-Interpreting the tables would be ten times slower. The generated source of a struct in one version
-reads its fields in order, adjacent fixed-size fields in one unpack. Every length is checked
-against the remaining bytes before memory is allocated.
+Interpreting the tables would be ten times slower. The code for a struct in one version reads the
+struct's fields in order. It reads adjacent fixed-size fields with one `unpack`. It compares every
+length with the number of remaining bytes before it allocates memory.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Generator:
         return source.name(field.default, "default")
 
     def _decode_length(self, source: _Source, depth: int, kind: WireType, field: Wire) -> None:
-        """Read the count of elements or bytes into `n`; negative is null, where that is allowed."""
+        """Read the count of elements or bytes into `n`. Below 0 means null, if that is allowed."""
         if self._flexible:
             source.add(depth, "n = data[at] - 1", "at += 1")
             source.add(depth, "if n > 126: n, at = compact_length(data, at - 1)")

@@ -23,7 +23,7 @@ from bridgehead.kafka_wire.schema import (
 
 HIDDEN: Final = "[hidden]"
 ToJson = Callable[[Any], dict[str, Any]]
-# By struct, the fields with secret values.
+# The fields with secret values of each struct.
 Secrets = Mapping[type[Any], Set[str]]
 
 

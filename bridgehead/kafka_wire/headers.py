@@ -39,8 +39,8 @@ def decode_request_header(data: bytes, dialect: str = "shipped") -> tuple[Reques
     """Return the header and the offset of the body.
 
     Raises:
-        UnsupportedVersionError: a known API in a version that does not exist.
-        WireError: unknown API, or the data ends within the header.
+        UnsupportedVersionError: the API exists, but not in this version.
+        WireError: there is no such API, or the data ends within the header.
     """
     try:
         key, version, correlation_id = _FIXED.unpack_from(data)
@@ -50,8 +50,8 @@ def decode_request_header(data: bytes, dialect: str = "shipped") -> tuple[Reques
     if spec is None:
         raise WireError(f"there is no API {key}")
     if not spec.min_version <= version <= spec.max_version:
-        # ApiVersions gets a response in an unknown version, too, if the rest of the header can be
-        # decoded. Newer versions have tagged fields in the header, negative ones do not.
+        # An ApiVersions request of an unknown version gets a response, too, if the rest of its
+        # header can be decoded. The header has tagged fields, except in negative versions.
         header_version = 1 if version < 0 else spec.request_header_version(version)
         header, _ = _decode_rest(data, key, version, correlation_id, header_version)
         raise UnsupportedVersionError(header)

@@ -1,6 +1,6 @@
 """The iteration order of Java's HashMap, where a response of Kafka depends on it.
 
-Recorded responses are compared byte for byte. Derived from the published behaviour of
+Recorded responses are compared byte for byte. The order follows the published behaviour of
 java.util.HashMap. No bucket of these maps becomes a tree.
 """
 
@@ -32,10 +32,10 @@ def topic_partition_hash(topic_hash: int, partition: int) -> int:
 
 
 def hash_map_order(codes: Mapping[Key, int], capacity: int = _DEFAULT_CAPACITY) -> list[Key]:
-    """Return the keys, inserted in the order of `codes`, in the iteration order of a HashMap.
+    """Return the order in which a HashMap iterates over keys that were inserted as in `codes`.
 
     Args:
-        codes: the unsigned hashCode of each key.
+        codes: the unsigned hashCode of each key, in the order of insertion.
         capacity: the capacity that the map was created with.
     """
     slots = 1 << max(capacity - 1, 0).bit_length()

@@ -1,7 +1,7 @@
 """Bodies as JSON, exactly as Kafka's own converters write them.
 
 Names are Kafka's, bytes are base64, UUIDs are URL-safe base64. Only fields of the version are
-present, tagged fields only if they differ from their default.
+present. A tagged field is present only if it differs from its default.
 """
 
 from __future__ import annotations

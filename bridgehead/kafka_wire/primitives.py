@@ -33,7 +33,7 @@ def decode_varint(data: bytes, at: int) -> tuple[int, int]:
     """Return a varint and the offset of its end. As in Kafka, values above 31 bits are negative.
 
     Raises:
-        WireError: longer than five bytes, or incomplete.
+        WireError: the varint is longer than five bytes, or incomplete.
     """
     value = shift = 0
     for position in range(at, at + VARINT_BYTES_MAX):
@@ -49,7 +49,7 @@ def decode_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def decode_compact_length(data: bytes, at: int) -> tuple[int, int]:
-    """Return a compact length, which is a varint minus one, and its end. Below 0 means null."""
+    """Return a compact length (a varint minus one) and the offset of its end. Below 0 is null."""
     value, at = decode_varint(data, at)
     # 32-bit arithmetic wraps around.
     return (value - 1 if value > -_HALF else _HALF - 1), at
@@ -74,6 +74,6 @@ def skip_tagged_fields(data: bytes, at: int, count: int) -> int:
 def damaged_text(data: bytes) -> str:
     """Decode invalid UTF-8 as Java does, with U+FFFD for each invalid sequence.
 
-    Java replaces an encoded surrogate once, Python two or three times.
+    For one encoded surrogate Java has one U+FFFD, Python two or three.
     """
     return _SURROGATE.sub(_REPLACEMENT, data).decode("utf-8", "replace")

@@ -77,7 +77,7 @@ _NONE: Final = Versions(())
 
 
 def _versions(text: str | None, absent: Container[int]) -> Container[int]:
-    """Read "3+", "8-10", "4" or several of them: "2,5+"."""
+    """Parse versions such as "3+", "8-10" or "4"; a comma separates several, as in "2,5+"."""
     if text is None:
         return absent
     return Versions(tuple(map(_range, text.split(","))))

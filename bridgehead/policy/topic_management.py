@@ -101,8 +101,8 @@ class _Request:
 class CreateTopicRequest(_Request):
     """Creation of a topic.
 
-    `accepted_before` is not in KIP-201: the changes of the same client request that the policy has
-    accepted. The state of the cluster does not contain them.
+    `accepted_before`, which is not in KIP-201, has those changes of the same client request that
+    the policy has already accepted. `cluster_state` does not contain these changes yet.
     """
 
     requested_state: RequestedTopicState

@@ -1,4 +1,4 @@
-"""Functions for testcontainers and the container engine that both kinds of clusters share."""
+"""Functions that BridgeheadContainer and BridgeheadCluster share for containers and images."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def publish(container: DockerContainer, inside: int, outside: int) -> None:
 
 
 def harden(container: DockerContainer, **options: Any) -> DockerContainer:
-    """Restrict a container as docker-compose.yml does; `options` are those of engine's `run`."""
+    """Restrict a container as docker-compose.yml does. `options` go to the engine's `run`."""
     return container.with_tmpfs_mount("/tmp").with_kwargs(  # noqa: S108 - in the container
         read_only=True,
         cap_drop=["ALL"],

@@ -86,7 +86,7 @@ class AclBindingFilter(NamedTuple):
 
     @property
     def needs_patterns(self) -> bool:
-        """True if version 0 of the API cannot express the filter: it has only literal names."""
+        """True if the filter needs version 1 of the API; version 0 has only literal names."""
         return self.pattern_type not in (PatternType.ANY, PatternType.LITERAL)
 
 

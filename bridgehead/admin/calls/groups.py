@@ -216,7 +216,7 @@ def delete_group_offsets(
 
 
 def _partition_errors(answer: Answer) -> dict[TopicPartition, AdminError | None]:
-    """Return the error of each partition; raises one that the coordinator will not repeat."""
+    """Return the error of each partition. Raises a transient error: the request is then resent."""
     errors: dict[TopicPartition, AdminError | None] = {}
     for topic in answer.message.topics:
         for each in topic.partitions:

@@ -190,7 +190,7 @@ def list_partition_reassignments(
 
 
 def _by_topic(partitions: Collection[TopicPartition]) -> dict[str, dict[int, Any]]:
-    """Return partition numbers by topic, with the values of a mapping."""
+    """Group partitions by topic. If they are a mapping, each partition number keeps its value."""
     topics: dict[str, dict[int, Any]] = {}
     for each in partitions:
         value = partitions[each] if isinstance(partitions, Mapping) else None

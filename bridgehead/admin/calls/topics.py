@@ -317,7 +317,7 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 
 def _needs_defaults(topic: NewTopic) -> bool:
-    """Return whether the broker must use its default for a count: from version 4 on (KIP-464)."""
+    """Return whether the broker must use its default for a count, which needs v4 (KIP-464)."""
     return isinstance(topic, NewTopicWithReplication) and -1 in (
         topic.num_partitions,
         topic.replication_factor,

@@ -1,7 +1,7 @@
 """Kafka's command-line tools as `bridgehead` commands: a file per tool, and `TOOLS` lists them.
 
-A file declares the tool's options, and its functions check, parse and format without I/O. Its `run`
-combines them with calls of the admin client. `tool.py` has the common parts.
+A tool's file declares its options. It has functions that check, parse and format without I/O, and
+a function `_run` that combines them with calls of the admin client. `tool.py` has the common parts.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from bridgehead.admin import AclBinding, AclBindingFilter, AdminClient
 
 _ACTIONS: Final = ("add", "remove", "list")
-# A resource is a type, a name and a pattern type; an entry a principal, a host, an operation and
-# a permission. All are Kafka's names.
+# A resource consists of a type, a name and a pattern type. An entry consists of a principal, a
+# host, an operation and a permission. Types, operations and permissions have Kafka's names.
 Resource = tuple[str, str, str]
 Entry = tuple[str, str, str, str]
 _CLUSTER: Final = ("CLUSTER", "kafka-cluster", "LITERAL")
@@ -187,7 +187,7 @@ def entry_text(entry: Entry) -> str:
 
 
 def paragraph(title: str, acls: Iterable[Entry]) -> str:
-    """Return a title, the sorted entries and an empty line, with Kafka's blanks."""
+    """Return a title, the sorted entries and an empty line, with the spaces of Kafka's tool."""
     lines = "\n".join(f"\t{entry_text(each)}" for each in sorted(acls))
     return f"{title} \n {lines} \n"
 

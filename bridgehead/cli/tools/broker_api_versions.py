@@ -17,8 +17,8 @@ def check(options: Options) -> None:
 def api_text(api: ApiVersionRange) -> str:
     """Return an API with its versions.
 
-    `usable` is the newest version that the broker and this client have; without one, the client
-    does not have the API.
+    `usable` is the newest version that both the broker and this client support. It is None if the
+    client does not know the API or supports none of the broker's versions.
     """
     versions = (
         str(api.min_version)

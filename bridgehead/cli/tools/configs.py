@@ -276,7 +276,7 @@ def _resource(entity_type: str, name: str) -> ConfigResource:
 def _configs(
     admin: AdminClient, entity_type: str, name: str, *, every: bool, synonyms: bool
 ) -> list[ConfigEntry]:
-    """Return the configs of an entity: its own, or all."""
+    """Return the configs that are set on the entity itself; with `every`, return all."""
     from bridgehead.admin import ConfigSource
 
     resource = _resource(entity_type, name)
@@ -340,7 +340,7 @@ def _all_names(admin: AdminClient, entity_type: str) -> list[str]:
 
 
 def quota_filter(types: Sequence[str], names: Sequence[str]) -> list[ClientQuotaFilterComponent]:
-    """Return a component per type; a type without a name matches any name. Raises ToolError."""
+    """Return a component per type. A type without a name matches every name. Raises ToolError."""
     from bridgehead.admin import ClientQuotaFilterComponent, QuotaMatch
 
     if len(names) > len(types):

@@ -127,7 +127,7 @@ def _assigned(assignment: bytes) -> list[TopicPartition]:
 
 
 def position_lines(group: str, rows: Sequence[Position]) -> list[str]:
-    """Return the table of --describe; nothing without rows."""
+    """Return the table of --describe; no lines if there are no rows."""
     if not rows:
         return []
     table = [_COLUMNS]

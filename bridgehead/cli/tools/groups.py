@@ -73,7 +73,7 @@ def _run(admin: AdminClient, options: Options, out: Output) -> None:
 
 
 def _overviews(admin: AdminClient) -> list[GroupOverview]:
-    """Return the consumer groups of every broker. Raises the error of a broker."""
+    """Return the consumer groups of every broker. If a broker has an error, raise it."""
     found = [each for result in admin.get_all_groups().values() for each in result.get()]
     consumers = (each for each in found if each.protocol_type in ("consumer", ""))
     return sorted(consumers, key=lambda each: each.group_id)
@@ -140,7 +140,7 @@ def partition_count(assignment: bytes) -> int:
 
 
 def _table(rows: Iterable[Sequence[str]], least: Sequence[int]) -> list[str]:
-    """Return the rows with columns of at least these widths, and a blank after each column."""
+    """Return the rows as text. Columns have at least these widths; each ends with a space."""
     every = list(rows)
     columns = zip(*every, strict=True)
     widths = [max(width, *map(len, column)) for width, column in zip(least, columns, strict=True)]

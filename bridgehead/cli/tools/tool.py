@@ -101,7 +101,7 @@ class Options:
 
 
 class ToolError(Exception):
-    """A tool has failed; the text is what Kafka's tool prints. `terse`: without a prefix."""
+    """A tool has failed; the text is what Kafka's tool prints. `terse`: without `Tool.failure`."""
 
     def __init__(self, text: str, *, terse: bool = False) -> None:
         super().__init__(text)
@@ -134,7 +134,7 @@ class Output:
         self.document.update(fields)
 
     def fail(self, reason: Exception, line: str, *, on_stdout: bool) -> None:
-        """Print the line of a failed command; in JSON the reason alone."""
+        """Print the line of a failed command; with JSON, print the document and the reason."""
         if self.as_json:
             print_json({**self.document, "error": str(reason)})
         elif on_stdout:
@@ -169,7 +169,7 @@ class Tool:
     failure_on_stdout: bool = False
     config_option: str = "command-config"
     actions: tuple[str, ...] = ()  # the words that can follow the name, if the tool has any
-    defaults: Mapping[str, str] = field(default_factory=dict)  # of the client's properties
+    defaults: Mapping[str, str] = field(default_factory=dict)  # defaults of the client's properties
 
 
 class ToolCommand(TyperCommand):

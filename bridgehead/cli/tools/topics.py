@@ -148,10 +148,10 @@ def parse_new_topic(options: Options) -> NewTopic:
 
 
 def matching(names: Iterable[str], pattern: str | None, *, exclude_internal: bool) -> list[str]:
-    """Return the sorted names that an expression of --topic matches; a comma separates several.
+    """Return the sorted names that --topic matches: one expression, or several with commas.
 
     Raises:
-        ToolError: it is not a regular expression.
+        ToolError: `pattern` is not a regular expression.
     """
     found = sorted(each for each in names if not (exclude_internal and each in _INTERNAL))
     if pattern is None:
