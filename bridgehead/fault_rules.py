@@ -40,7 +40,7 @@ class Action(StrEnum):
     ERROR = "error"  # it is answered with an error code
     DELAY = "delay"
     DROP = "drop"  # it is never answered
-    CLOSE = "close"  # the connection is closed, or the attempt to forward it broken off
+    CLOSE = "close"  # the client's connection, or the attempt to send the Envelope, is ended
     DUPLICATE = "duplicate"  # the Envelope is sent twice
     TRUNCATE = "truncate"  # the response is cut in half
 

@@ -130,7 +130,7 @@ def _arrays(kind: type[Any]) -> tuple[str, ...]:
 
 @cache
 def _may_have_codes(kind: type[Any]) -> bool:
-    """Return whether instances can have error codes. Thousands of topic configs, say, cannot."""
+    """Return whether instances can have error codes. Topic configs cannot and are skipped."""
     if not is_dataclass(kind):
         return False
     return bool(_arrays(kind)) or any(field.name == "error_code" for field in fields(kind))

@@ -49,9 +49,9 @@ def files_of(folder: Path, broker_id: int) -> CertificateFiles:
 
 
 def makes_certificates(settings: ClusterSettings) -> bool:
-    """Return whether to generate certificates: not if TLS is off or the user gives certificates.
+    """Return whether the channel uses TLS and the user gives no certificates for it.
 
-    A setting of one node counts for all, because either all nodes use TLS or none.
+    A setting of one node counts for all, because either all nodes use TLS or none does.
     """
     given_properties = [settings.properties, *settings.node_properties.values()]
     wanted = all(

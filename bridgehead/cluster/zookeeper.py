@@ -157,7 +157,7 @@ class EmbeddedZooKeeper:
     def __init__(
         self, folder: Path, ports: Sequence[int], *, java: Path, heap_mib: int = 1024
     ) -> None:
-        """`ports`: one (client port), or nine (client, quorum, election of each member)."""
+        """`ports` is one client port, or the client, quorum and election port of each member."""
         assert len(ports) in (1, 9)
         self.folder = folder.resolve()
         self._java = java

@@ -64,7 +64,7 @@ class ApiSpec:
     max_version: int
     flexible_from: int | None  # None: no version has compact types and tagged fields
     messages: str  # the package of its messages
-    # LOCAL or FORWARD; None for an API that is not served for the reason `unserved_because`.
+    # LOCAL or FORWARD; None for an API that is not served: `unserved_because` says why.
     route: Route | None = None
     unserved_because: str = ""
     # Only for APIs that need bridgehead.data.plane=true: the route on a broker with this property.
@@ -176,7 +176,7 @@ def _unserved(
     shape: ErrorShape | None = None,
     **facts: Any,
 ) -> ApiSpec:
-    """Build the row of an API that is not served; SASL authentication may still reject it."""
+    """Build the row of an API that is not served. `shape` is for requests before a SASL login."""
     return _spec(key, last, flexible, unserved_because=reason, error_shape=shape, **facts)
 
 

@@ -174,7 +174,7 @@ class ApiError(Exception):
 
 
 def api_message(error: ErrorCode, text: str | None) -> str | None:
-    """Return the error message of a response to an exception with this code and text.
+    """Return the message that a response carries for an exception with this code and text.
 
     It is None for UNKNOWN_SERVER_ERROR, because the text of an internal error must not reach
     clients. It is also None if the text is the code's default text (docs/kafka/requests.md).

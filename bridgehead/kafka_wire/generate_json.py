@@ -23,7 +23,7 @@ from bridgehead.kafka_wire.schema import (
 
 HIDDEN: Final = "[hidden]"
 ToJson = Callable[[Any], dict[str, Any]]
-# The fields with secret values of each struct.
+# For each struct, the names of its fields with secret values.
 Secrets = Mapping[type[Any], Set[str]]
 
 

@@ -86,7 +86,7 @@ class BridgeheadContainer(DockerContainer):
         """Block until a controller is active and every running broker knows it.
 
         Raises:
-            TimeoutError: there was none within a minute.
+            TimeoutError: this took longer than a minute.
         """
         deadline = time.monotonic() + READY_WITHIN_S
         while (found := self.get_controller()) is None or found == other_than:

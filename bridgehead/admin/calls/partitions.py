@@ -35,7 +35,7 @@ class NewPartitions(NamedTuple):
 
 
 class ElectionType(IntEnum):
-    """PREFERRED elects the first replica if it is in sync; UNCLEAN any live replica, if needed."""
+    """PREFERRED elects the first replica if it is in sync. UNCLEAN may elect any live replica."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -190,7 +190,7 @@ def list_partition_reassignments(
 
 
 def _by_topic(partitions: Collection[TopicPartition]) -> dict[str, dict[int, Any]]:
-    """Group partitions by topic. If they are a mapping, each partition number keeps its value."""
+    """Group partitions by topic. If they are the keys of a mapping, keep their values."""
     topics: dict[str, dict[int, Any]] = {}
     for each in partitions:
         value = partitions[each] if isinstance(partitions, Mapping) else None

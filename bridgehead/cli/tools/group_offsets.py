@@ -81,7 +81,7 @@ def check(options: Options) -> None:
 
 
 def positions(admin: AdminClient, group: GroupDescription) -> list[Position]:
-    """Return assigned partitions member by member, then those with only a committed offset."""
+    """Return assigned partitions, then partitions that only have a committed offset."""
     from bridgehead.admin import LATEST
 
     committed = {key: each.offset for key, each in admin.list_group_offsets(group.group_id).items()}

@@ -311,7 +311,7 @@ def description(
     live: set[int],
     options: Options,
 ) -> Iterator[str]:
-    """Yield the lines of one topic: the topic's, then a line per partition."""
+    """Yield the lines of one topic: its own line, then a line per partition."""
     from bridgehead.admin import TopicPartition
 
     partitions = [each.get() for _, each in sorted(topic.partitions.items())]
