@@ -2,7 +2,7 @@
 
 The clients take turns at every create, in the same cluster and with their default settings. They
 take turns in every order, because brokers still work on a create after its response. A create's
-time includes the client's own processor time. A ratio is that of the median times.
+time includes the client's own processor time. A ratio compares two median times.
 """
 
 from __future__ import annotations

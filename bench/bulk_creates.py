@@ -97,7 +97,7 @@ def prepare(
 def commit(
     zookeeper: KazooClient, transactions: Sequence[EncodedTransaction], *, at_once: bool
 ) -> float:
-    """Send multis, all without waiting or one after another; return the time in seconds."""
+    """Send multis, `at_once` or each after the previous reply; return the time in seconds."""
     began = time.perf_counter()
     pending = []
     for transaction in transactions:
@@ -114,7 +114,7 @@ def commit(
 
 
 def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str, list[float]]:
-    """Measure ours and both raw ways alternately; discard the first round."""
+    """Alternate our request and both ways of sending raw multis; discard the first round."""
     controller, _ = two_addresses(cluster)
     asyncio.run(create(controller, "model"))
     znodes = znodes_of(zookeeper, names("model"))
@@ -134,7 +134,7 @@ def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str,
 
 
 def run(plan: Plan) -> list[str]:
-    """Report ours against both ways of sending raw multis."""
+    """Report the time of our request, compared with both ways of sending raw multis."""
     with Cluster(brokers=3) as cluster:
         zookeeper = KazooClient(hosts=cluster.zookeeper_connect, timeout=30)
         zookeeper.start()

@@ -1,8 +1,9 @@
 """Measures how long a confluent-kafka AdminClient needs to recover from a killed controller.
 
 librdkafka sends admin writes to the controller that Metadata named, and requests Metadata again
-only when its refresh interval has passed. The benchmark uses our cluster with the default settings
-and with either remedy, and a live Kafka 3.9.1 if its jars (`make kafka-jars`) and Java 17 exist.
+only when its refresh interval has passed. There are two remedies: a short refresh interval, and
+brokers that name themselves as the controller. The benchmark uses our cluster without a remedy and
+with each of them, and a live Kafka 3.9.1 if its jars (`make kafka-jars`) and Java 17 exist.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def run(plan: Plan) -> list[str]:
         with Cluster(brokers=3, properties=properties) as cluster:
             controller = cluster.wait_for_controller()
             other = next(each for each in cluster.brokers if each != controller)
-            # With `self`, the client's controller is the broker that it has asked.
+            # With `self`, the client takes the broker that answers it for the controller.
             servers = cluster.bootstrap_server(other) if properties else cluster.bootstrap_servers
             outcome = measure(servers, cluster.kill_controller, options)
             lines.append(outcome.line(name))

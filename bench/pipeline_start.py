@@ -1,7 +1,7 @@
 """Time of `pipeline run` on small evidence, compared with starting Spark for one small job.
 
 Why: most runs are small, and nearly all of their time is fixed cost. Each measurement starts a new
-process, including Java, and the two alternate. At the end, one application judges ten runs.
+process, including Java, and both kinds alternate. At the end, one application judges ten runs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _wait_for_archive() -> None:
 
 
 def _evidence(folder: Path) -> tuple[str, Path]:
-    """Return the last demo's evidence, or generated evidence of its size."""
+    """Return the evidence that `make demo` left, or generated evidence of the same size."""
     if (DEMO / "evidence").is_dir():
         return "the demo's evidence", DEMO
     generate(folder / "one", _EVENTS)

@@ -54,7 +54,7 @@ async def _forwarder(bootstrap: str) -> str:
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure small and bulk creates, alternating between both."""
+    """Measure small and bulk creates, alternating between the two clusters."""
     reason = reason_to_skip()
     if reason is not None:
         return [f"SKIPPED: {reason}"]

@@ -1,7 +1,7 @@
 """The input and the output of a benchmark: a `Plan`, and lines of text.
 
 Ratios within one run are more reliable than absolute figures, so a benchmark alternates between
-both sides (A B A B) and reports the ratio of the medians first.
+the two things that it compares (A B A B) and reports the ratio of the medians first.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Checks that each acknowledged write of every API is executed once while controllers are killed.
 
-Workers create one object after another. An object is a topic that is created and configured, gets
-more partitions, is reassigned and elects a leader, with an ACL, a quota, a SCRAM credential and a
-delegation token that is renewed. Half of all objects are deleted again. Each request is sent once.
-At the end the clients' own history is compared with what the brokers describe, and the evidence is
-judged. UpdateFeatures is left out: with ZooKeeper it never writes.
+Workers create one object after another. An object is a topic with an ACL, a quota, a SCRAM
+credential and a delegation token. The topic is configured, gets more partitions, is reassigned and
+elects a leader. The token is renewed. Half of all objects are deleted again. Each request is sent
+once. At the end the clients' own history is compared with what the brokers describe, and the
+evidence is judged. UpdateFeatures is left out: with ZooKeeper it never writes.
 
     python -m chaos.every_write_api [--objects N] [--kills N] [--data-dir DIR]
 """
@@ -46,7 +46,10 @@ _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # the topic id in a request that has t
 
 
 class Write(NamedTuple):
-    """One request for one object, and the fact that brokers describe after it."""
+    """One request about one object, and the fact that brokers must report once it has succeeded.
+
+    A fact is, for example, a number of partitions or a quota.
+    """
 
     kind: str  # of the fact: `topic`, `config`, `acl`, …
     key: ApiKey
@@ -54,7 +57,9 @@ class Write(NamedTuple):
     body: Body
     code: Callable[[Body], int]  # the error code in the response
     value: object  # the fact after a success; None: the fact no longer exists
-    elements: tuple[str, ...] = ()  # as in `request_decided`, for the clients' history
+    # The request's elements, named as in the event `request_decided` (docs/events.md), for the
+    # clients' history.
+    elements: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -77,7 +82,7 @@ class Expectation:
 
 @dataclass(slots=True)
 class Report:
-    """The outcomes that the clients saw. `wrong` are sentences; empty is a success."""
+    """The outcomes that the clients saw. `wrong` has a sentence for each difference."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # (API, outcome)
     facts: dict[tuple[str, str], Expectation] = field(
@@ -122,7 +127,11 @@ def properties() -> dict[str, str]:
 
 
 def _first(*path: str) -> Callable[[Body], int]:
-    """Return a reader of the error code in the first element at a path of lists."""
+    """Return a function that reads a response's error code.
+
+    It follows the named lists, taking the first element of each, and stops early at a non-zero
+    code.
+    """
 
     def code(body: Body) -> int:
         for name in path:
@@ -273,7 +282,7 @@ class Client:
         self._connection: AsyncConnection | None = None
 
     async def call(self, key: int, version: int, body: Body) -> Body:
-        """Return the response's body. Raises OSError or EOFError if there was none."""
+        """Return the response's body. Raises OSError or EOFError if there was no response."""
         try:
             async with asyncio.timeout(_RESPONSE_WITHIN_S):
                 if self._connection is None:
@@ -349,12 +358,15 @@ class Worker:
         return response if outcome == "ok" else None
 
     def _may_fail(self, name: str) -> bool:
-        """Return whether the outcome of an earlier request of this object is unknown."""
+        """Return whether the outcome of an earlier request for this object is unknown."""
         kinds = ("partitions", "replicas", "acl", "quota", "scram", "token")
         return any(len(self._report.facts[kind, name].values) > 1 for kind in kinds)
 
     def _forget(self, name: str, deleted: str, kinds: tuple[str, ...]) -> None:
-        """Expect no facts of these kinds after a deletion; allow both if its outcome is unknown."""
+        """After a deletion, expect the facts of these kinds to be gone.
+
+        If the deletion's outcome is unknown, also accept their previous values.
+        """
         values = self._report.facts[deleted, name].values
         for kind in kinds:
             fact = self._report.facts[kind, name]
@@ -393,7 +405,7 @@ async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], 
     configs = {**wanted, "includeSynonyms": False, "includeDocumentation": False}
     for each in (await client.call(ApiKey.DESCRIBE_CONFIGS, 4, configs))["results"]:
         (config,) = each["configs"]
-        if config["configSource"] == 1:  # of the topic itself
+        if config["configSource"] == 1:  # the topic's own config
             found["config", each["resourceName"]] = config["value"]
     acls = await client.call(ApiKey.DESCRIBE_ACLS, 3, _acl_filter(None))
     for resource in acls["resources"]:
@@ -416,7 +428,7 @@ async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], 
 
 
 def differences(report: Report, found: Mapping[tuple[str, str], object], broker: int) -> list[str]:
-    """Compare what a broker describes with the clients' history; return a sentence per fault."""
+    """Compare what a broker describes with the clients' history; return the differences."""
     return [
         f"broker {broker}: {kind} of {name} is {found.get((kind, name))}, not one of {fact.values}"
         for (kind, name), fact in report.facts.items()

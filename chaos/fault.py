@@ -1,7 +1,8 @@
 """A fault as a value, and the cluster as faults see it.
 
 A fault is an asynchronous context manager: it is injected on entering and healed on leaving.
-Faults use only `Target`, so that they do not depend on how a tier runs the cluster.
+A tier is a way to run the cluster, such as `chaos.local`. Faults use only `Target`, so that they do
+not depend on the tier.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Ensemble(Protocol):
         """Delete the data of a killed member."""
 
     async def pause(self, member: int) -> None:
-        """Stop a member's process without ending it."""
+        """Suspend a member's process without ending it."""
 
     async def resume(self, member: int) -> None:
         """Resume a paused member."""
@@ -47,16 +48,16 @@ class Network(Protocol):
     def cut_from_peers(
         self, broker: int, *, requests: bool, replies: bool
     ) -> AbstractContextManager[None]:
-        """Deliver nothing between other brokers and a broker's controller, in either direction."""
+        """Hold back other brokers' `requests` to a broker's controller, its `replies`, or both."""
 
     def slow_peers(self, broker: int, seconds: float) -> AbstractContextManager[None]:
-        """Deliver late what other brokers send to a broker's controller."""
+        """Delay what other brokers send to a broker's controller."""
 
     def reset_peers(self, broker: int) -> None:
         """Reset the connections of other brokers to a broker's controller."""
 
     async def lose_commit(self, broker: int, *, reply: bool) -> None:
-        """Lose a broker's next write to ZooKeeper, or its reply; return when it is lost."""
+        """Lose a broker's next write to ZooKeeper or the reply to it; return after the loss."""
 
 
 class Target(Protocol):
@@ -87,7 +88,7 @@ class Target(Protocol):
         """Start a broker; return when it serves."""
 
     async def pause(self, broker: int) -> None:
-        """Stop a broker's process without ending it."""
+        """Suspend a broker's process without ending it."""
 
     async def resume(self, broker: int) -> None:
         """Resume a paused broker."""
@@ -113,6 +114,6 @@ class Fault:
     does: str  # one sentence
     inject: Callable[[Target], AbstractAsyncContextManager[None]]
     breaks_links: bool = False
-    """Whether the cluster's connections must go through proxies of the tier."""
+    """Whether the cluster's connections must go through the tier's proxies."""
     moves_clocks: bool = False
     """Whether the tier must put the clocks of the processes under its control."""

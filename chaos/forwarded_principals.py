@@ -1,9 +1,9 @@
 """Checks during failovers that each request of twenty users is decided for its own principal.
 
-Every user has all rights on the topics with its name as prefix, from its own address, and no other
-rights; one of these topics is denied. So each result shows which principal the controller used.
-Then the evidence is judged, and this program checks it again: the authenticated principal, the
-client id and the principal of the decision must be the same user.
+Every user has all rights on the topics whose names begin with the user's name, but only from its
+own address. It has no other rights, and one of these topics is denied. So each result shows which
+principal the controller used. Then the evidence is judged, and this program checks it again: the
+authenticated principal, the client id and the principal of the decision must be the same user.
 
     python -m chaos.forwarded_principals [--requests N] [--failovers N] [--data-dir DIR]
 """
@@ -205,7 +205,7 @@ async def set_up(
     """Create every user's ACLs and first topic; wait until every broker has both.
 
     Raises:
-        NotPropagatedError: a broker did not have them in time.
+        NotPropagatedError: a broker did not have the ACLs and topics in time.
     """
     admin = ClusterClient(addresses, ADMIN, login=PlainLogin(ADMIN, password_of(ADMIN)))
     broker = min(addresses)

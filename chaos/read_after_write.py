@@ -39,7 +39,7 @@ class Counts:
     """The results. `stale` and `unanswered` name topics."""
 
     read: int = 0
-    unacknowledged: int = 0  # writes without a success, not read
+    unacknowledged: int = 0  # writes without a success; their topics are not read
     stale: list[str] = field(default_factory=list)  # acknowledged, but missing in the read
     unanswered: list[str] = field(default_factory=list)  # no broker answered the read in time
     longest_write_s: float = 0.0

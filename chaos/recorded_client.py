@@ -18,7 +18,7 @@ class RecordedClient:
         self._history = history
 
     async def call(self, broker: int, key: int, version: int, message: Any) -> Any:
-        """Return the response's message. Raises OSError or EOFError if there was none."""
+        """Return the response's message. Raises OSError or EOFError if there was no response."""
         if key not in (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS):
             return await self._client.call(broker, key, version, message)
         names = [str(topic.name) for topic in message.topics]

@@ -29,12 +29,12 @@ class Result:
     acknowledged: int = 0
     open: int = 0  # operations without a definite result
     elections: int = 0  # after the first fault
-    longest_gap_s: float = 0.0  # between two successes, from the first to the last one
+    longest_gap_s: float = 0.0  # the longest time between two consecutive successes
     seconds: float = 0.0
 
     @property
     def replay(self) -> str:
-        """The command that runs it again."""
+        """The command that runs the scenario again with the same seed."""
         return f"bridgehead chaos run {self.scenario} --seed {self.seed}"
 
 

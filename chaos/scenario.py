@@ -62,7 +62,7 @@ class Step:
     fault: Fault
     after: int = 40
     """The number of successes between the healing of the previous fault and this one. The seed adds
-    up to a quarter."""
+    up to a quarter of it."""
     hold: Hold = field(default_factory=Once)
     times: int = 1
 

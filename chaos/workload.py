@@ -31,7 +31,7 @@ class Load(Protocol):
 class Place:
     """Where a load works: the brokers' addresses, the seed, and the evidence of the clients."""
 
-    address: Callable[[int, str | None], str]  # of a broker's listener, None: the first
+    address: Callable[[int, str | None], str]  # of a broker's listener; None names the first one
     brokers: tuple[int, ...]
     source: random.Random
     history: ClientHistory

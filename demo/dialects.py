@@ -128,7 +128,7 @@ def _result(cluster: Cluster, each: Comparison, dialect: str) -> str:
     if is_shipped:
         expected, body = each.shipped, each.shipped_body or each.body
     if expected == _CLOSED:
-        written_as = "drafted"  # It has no shipped form.
+        written_as = "drafted"  # The shipped dialect has no such request.
     address = cluster.bootstrap_server(each.broker, dialect.upper())
     body = json.loads(json.dumps(body).replace("{dialect}", dialect))
     actual = first_result(address, each.key, each.version, body, dialect=written_as)

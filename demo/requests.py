@@ -1,4 +1,4 @@
-"""Requests of the demos, their results as text, and user code on the nodes' path."""
+"""Requests of the demos, their results as text, and user code that nodes can import."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """ZooKeeper's transactions as JSON lines, one per transaction, ordered by zxid. No I/O.
 
-`judge.transaction_log` decodes the transaction logs of all members, and keeps what a majority has.
-Both judges read the result. A transaction outside the chroot is a line without operations, so
+`judge.evidence.sealing` decodes and merges the transaction logs of all members. Both judges read
+the resulting lines. A transaction outside the chroot is a line without operations, so
 that zxids have no gaps.
 """
 
@@ -23,10 +23,10 @@ ROLES: Final = {
 }
 DIRECT_WRITERS: Final = "/bridgehead/direct/"
 REGISTRATIONS: Final = ("/brokers/ids/", "/bridgehead/nodes/", DIRECT_WRITERS)
-# Written by brokers below the bridge release: configs, quotas, ACLs and delegation tokens.
+# Paths that brokers below the bridge release write: configs, quotas, ACLs and delegation tokens.
 DIRECT: Final = ("/config/", "/kafka-acl", "/delegation_token/")
 _ACL_TYPES: Final = ("Cluster", "DelegationToken", "Group", "Topic", "TransactionalId", "User")
-# Created before there is a controller; their creation is not a metadata write.
+# Znodes that are created before there is a controller. Their creation is not a metadata write.
 START_UP: Final = frozenset(
     {
         *("/consumers", "/brokers", "/brokers/ids", "/brokers/topics", "/brokers/seqid"),
@@ -42,7 +42,7 @@ START_UP: Final = frozenset(
         *(f"/kafka-acl-extended/prefixed/{name}" for name in _ACL_TYPES),
     }
 )
-# Their content can be secret: it is omitted from commit lines and dumps.
+# Znodes whose content can be secret. It is omitted from commit lines and dumps.
 SECRET: Final = ("/config/users", "/config/brokers", "/delegation_token")
 WRITES: Final = ("create", "set", "delete", "set_acl")
 
@@ -54,7 +54,7 @@ class CommitOperation:
     kind: str  # create, set, delete, set_acl, check; error in a failed multi; other
     path: str = ""  # without the chroot
     role: str = ""  # one of ROLES; "" without a path
-    version: int = -1  # of a check: required (-1: any); of a set: the new one; of a create: 0
+    version: int = -1  # that a check requires (-1: any) or a set produced; 0 for a create
     ephemeral: bool = False
     error: int = 0
     data: str | None = None  # the content as text; None: not UTF-8, or possibly secret

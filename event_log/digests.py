@@ -1,4 +1,4 @@
-"""Digests of requests and responses, recorded on both sides of an Envelope and compared by F2.
+"""Digests that both sides of an Envelope record; F2 (bytes_are_preserved) compares them.
 
 Messages that can contain secrets have no digest, because it would help to guess the secret.
 AlterConfigs and IncrementalAlterConfigs can contain passwords. In addition, the receiving broker

@@ -120,7 +120,7 @@ def manifest_from_json(document: object) -> Manifest:
     """Parse the JSON object of a manifest.json.
 
     Raises:
-        ManifestError: not a manifest, or of an unknown format.
+        ManifestError: the object is not a manifest, or its format is unknown.
     """
     if not isinstance(document, dict):
         raise ManifestError("manifest.json is not a JSON object: seal the run again.")
@@ -182,7 +182,7 @@ QUARANTINE_REASONS: Final[Mapping[str, str]] = {
     "missing_field": "a required field is missing",
     "wrong_type": "a field has the wrong type, or is null where null is not allowed",
 }
-# Counted as well; none of these is a gap.
+# Lines with these names are counted, too, but they are not gaps.
 #   blank        an empty line
 #   duplicate    node, boot and seq of an event that was already read, with the same content
 #   cut          a last line without newline, of a boot without `stopped`

@@ -19,7 +19,7 @@ INFO_CODES: Final = frozenset({-1, 7, 13, 41})
 # A client that retries may get these because of its own earlier success: 3 UNKNOWN_TOPIC,
 # 36 TOPIC_ALREADY_EXISTS, 37 INVALID_PARTITIONS. D2 does not judge them in a client's history.
 RETRY_CODES: Final = frozenset({3, 36, 37})
-# D6: the acknowledgement of a retry, whose batch was appended before.
+# For D6: the CRC in the acknowledgement of a retry, whose batch was appended before the retry.
 UNKNOWN_CRC: Final = -1
 # A10: a broker checks the credential and then records the request. The record of a request that was
 # checked just before the expiry may be this much later than the expiry.
@@ -35,7 +35,7 @@ class PropertySpec:
     statement: str
     witnesses: tuple[str, ...]  # the evidence that it needs: commits, events, clients
     row: str  # what counts as one row
-    key: str  # form of a violation's key
+    key: str  # how a violation's key is spelled
     gap_blocks_pass: bool = True  # a gap in a witness could hide a violation
     gap_blocks_fail: bool = False  # a gap in a witness could explain a violation
     violated: str = "FAIL"  # the verdict after a violation
@@ -45,7 +45,7 @@ class PropertySpec:
 class Violation:
     """One counter-example. `rows` are the evidence for it, in order.
 
-    Each is `zxid/<zxid>`, `event/<node>/<boot>/<seq>`, `file/<path>` or `znode<path>`.
+    Each row is `zxid/<zxid>`, `event/<node>/<boot>/<seq>`, `file/<path>` or `znode<path>`.
     """
 
     property: str

@@ -1,7 +1,7 @@
-"""The rights that writes require; A1 compares committed changes with them. Data only.
+"""The rights that writes require, for A1 (no_unauthorized_effect). Data only.
 
-Written independently of the authorizer that is judged. Operations and resource types are spelled as
-in the znodes of ACLs.
+The table is written independently of the authorizer that is judged. Operations and resource types
+are spelled as in the znodes of ACLs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
 # CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken: a token belongs to its owner.
 WITHOUT_ACLS: Final = (38, 39, 40)
 TOPIC_CONFIG: Final = "2:"
-TOPIC_BY_ID: Final = "id:"  # the element of a topic whose name the request does not have
+TOPIC_BY_ID: Final = "id:"  # prefix of an element: the request names the topic only by its id
 
 
 def required_rights(api_key: int, element: str) -> tuple[Right, ...] | None:

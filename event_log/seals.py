@@ -1,8 +1,8 @@
 """The seal of a run: the digests in its manifest, and the manifest's signature.
 
 The signature is the HMAC-SHA256 (RFC 2104) of the bytes of manifest.json with the user's seal key,
-in hexadecimal, in manifest.hmac. Both judges follow these rules; docs/evidence.md says what each
-protects against.
+in hexadecimal, in manifest.hmac. Both judges follow these rules; docs/evidence.md says what the
+digests and the signature protect against.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNSIGNED: Final = "the manifest is not signed: it may have been replaced"
 
 
 class SealError(Exception):
-    """A key cannot be used, or did not sign the manifest. Its text is one sentence, without key."""
+    """A key cannot be used, or did not sign the manifest. The message does not contain the key."""
 
 
 class Seal(StrEnum):
@@ -46,7 +46,7 @@ class SealRules:
         """Return how the manifest of a run's folder is signed.
 
         Raises:
-            SealError: another key signed it, or it has changed since.
+            SealError: another key signed the manifest, or the manifest has changed since.
         """
         try:
             with (folder / SIGNATURE).open("rb") as file:
@@ -65,7 +65,7 @@ class SealRules:
         return Seal.SIGNED
 
     def doubt(self, seal: Seal) -> str:
-        """Return why evidence with this seal may have been changed; "" if nothing indicates it."""
+        """Return why evidence with this seal may have been changed; "" if there is no reason."""
         if seal is Seal.UNSEALED and not self.accept_unsealed:
             return UNSEALED
         return UNSIGNED if seal is Seal.UNSIGNED and self.key is not None else ""
@@ -90,7 +90,8 @@ def read_key(path: Path) -> bytes:
     """Return the key in a file, without surrounding white space.
 
     Raises:
-        SealError: it cannot be read, other users can read it, or it is too short or too long.
+        SealError: the file cannot be read, other users can read it, or the key is too short or
+            too long.
     """
     try:
         mode = path.stat().st_mode

@@ -1,9 +1,9 @@
-"""Runs our commands against a live Kafka 3.9.1, and compares with its tools' recorded outputs.
+"""Runs our commands against a live Kafka 3.9.1; compares their output with Kafka's tools.
 
     python -m fidelity.compare_tools [NAME ...]     such as topics; default: every session
 
-Exit codes: 0 no unknown differences, 1 unknown differences, which are printed, 2 Kafka is not
-available.
+The outputs of Kafka's tools are recordings. Exit codes: 0 if there are no unknown differences, 1 if
+there are (they are printed), 2 if Kafka is not available.
 """
 
 from __future__ import annotations

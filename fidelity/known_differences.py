@@ -30,7 +30,7 @@ def _unusable_assignment(step: Mapping[str, Any], kafkas: Any, ours: Any) -> boo
 
 
 def _negative_partition(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    """The differing topics have -1 in Kafka's response and 39 in ours."""
+    """Return whether the differing topics have code -1 in Kafka's response and 39 in ours."""
     pairs = _differing(kafkas, ours, "topics")
     if {(a["errorCode"], b["errorCode"]) for a, b in pairs} != {(-1, 39)}:
         return False
@@ -56,7 +56,7 @@ def _denied_instead_of_timeout(step: Mapping[str, Any], kafkas: Any, ours: Any) 
 
 
 def _existence_hidden(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    """The differing elements have no name, 29 in Kafka's response and 100 in ours."""
+    """Return whether the differing elements have no name, code 29 (Kafka's) and 100 (ours)."""
     pairs = _differing(kafkas, ours, "responses")
     hidden = [{**a, "errorCode": 100} == b and a["errorCode"] == 29 for a, b in pairs]
     return bool(hidden) and all(hidden) and all(a["name"] is None for a, _ in pairs)
@@ -98,7 +98,7 @@ def _elements(answer: Any, key: str) -> list[Any]:
 
 
 def _named_broker_decides(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    """The responses are equal, except that Kafka rejects configs of a broker that is named."""
+    """Return whether the only difference is that Kafka rejects configs of a named broker."""
     if not isinstance(kafkas, dict) or not isinstance(ours, dict):
         return False
     others: list[tuple[Any, Any]] = []
@@ -114,7 +114,7 @@ def _named_broker_decides(step: Mapping[str, Any], kafkas: Any, ours: Any) -> bo
 
 
 def _bytes_unknown(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    """The responses are equal, except for the sizes of directories."""
+    """Return whether the responses differ only in the sizes of directories."""
     if not isinstance(kafkas, dict) or not isinstance(ours, dict):
         return False
     unknown = {"totalBytes": -1, "usableBytes": -1}

@@ -93,7 +93,7 @@ _UNORDERED: Final[Mapping[int, tuple[str, ...]]] = {
     K.LIST_TRANSACTIONS: ("transactionStates", "unknownStateFilters"),
     K.CONSUMER_GROUP_DESCRIBE: ("groups",),
 }
-# Forwarded, but without an effect. Tokens are disabled in the compared clusters.
+# These APIs are forwarded but change nothing. Tokens are disabled in the compared clusters.
 _WITHOUT_EFFECT: Final = TOKEN_WRITES | {K.LIST_PARTITION_REASSIGNMENTS}
 # Every served API but Envelope, which is recorded for each kind of sender.
 APIS: Final = tuple(
@@ -106,7 +106,7 @@ APIS: Final = tuple(
     if spec.route is not None and key != K.ENVELOPE
 )
 _BY_KEY: Final = {api.key: api for api in APIS}
-# Their responses depend on earlier writes.
+# Cases have more requests of these APIs, because their responses depend on earlier writes.
 _CHOSEN_TWICE: Final = (
     *(K.METADATA, K.CREATE_TOPICS, K.DELETE_TOPICS, K.CREATE_ACLS, K.DELETE_ACLS, K.DESCRIBE_ACLS),
     *(K.DESCRIBE_CONFIGS, K.CREATE_PARTITIONS, K.INCREMENTAL_ALTER_CONFIGS),
@@ -132,7 +132,7 @@ def random_cases(seed: int, count: int) -> Iterator[dict[str, Any]]:
 
 
 def _internal_topics() -> dict[str, Any]:
-    """Create the internal topics with given replicas, so that both have the same coordinators."""
+    """Create the internal topics with given replicas: both clusters get the same coordinators."""
     placed = [(number, [number % 3 + 1]) for number in range(_INTERNAL_PARTITIONS)]
     names = ("__consumer_offsets", "__transaction_state")
     return _creation([(name, placed) for name in names])

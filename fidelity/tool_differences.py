@@ -16,7 +16,7 @@ from fidelity.tool_recordings import Output, sorted_blocks
 
 @dataclass(frozen=True, slots=True)
 class ToolDifference:
-    """Text of Kafka's tool, and ours. The text may be several lines of one stream."""
+    """A text that Kafka's tool prints, and ours. Each may be several lines of one stream."""
 
     name: str
     kafka: re.Pattern[str]
@@ -63,8 +63,8 @@ _HINT: Final = re.compile(r"`bridgehead [\w-]+ --help` lists the options\.")
 def as_ours(output: Output, *, on_kafka: bool = False) -> tuple[Output, set[str]]:
     """Return what our command is expected to print, and the differences that applied.
 
-    `on_kafka`: against a real Kafka. Our brokers do not list the APIs that only a Kafka serves
-    (docs/apis.md).
+    `on_kafka`: our command runs against a real Kafka. Our brokers do not list the APIs that only a
+    Kafka serves (docs/apis.md).
     """
     used: set[str] = set()
     lines = output.stdout

@@ -41,7 +41,7 @@ _EXCEPTION: Final = re.compile(
     r"(Exception in thread \S+ )?(?:java|joptsimple|org|kafka|scala|net|com)\.[\w.$]+"
     r"(?:Exception|Error)(?:: (?P<message>.*))?"
 )
-# The last pattern is a broker's line: its address; the lines of its APIs follow.
+# The last pattern matches a broker's address; the lines of that broker's APIs follow it.
 _UNORDERED: Final = re.compile(
     r"(Adding|Current) ACLs for resource .*|TOKEN-ID.*|HOST:PORT.* -> .*"
 )

@@ -27,7 +27,7 @@ CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
 ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS = 33, 44
 
 Identity = tuple[int, str, int]
-Boot = tuple[str, str]  # node, boot
+Boot = tuple[str, str]  # node, boot (one run of its process)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One controller's term, from its election to the next one."""
+    """One controller's term, from its election to the next election."""
 
     epoch: int
     session: str
@@ -86,7 +86,7 @@ class SessionOwner:
     node: str
     boot: str
     role: str  # broker, controller, direct
-    writes_directly: bool = False  # its process is below the bridge release
+    writes_directly: bool = False  # its protocol level is below the bridge release
 
 
 def identity_of(outcome: CommitOutcome) -> Identity:
@@ -100,17 +100,17 @@ def boot_of(event: Event) -> Boot:
 
 
 def place_of(event: Event) -> str:
-    """Return an event's place in the form of a violation's key."""
+    """Return where an event is, spelled as in the key of a violation."""
     return f"{event['node']}/{event['boot']}/{event['seq']}"
 
 
 def row_of(event: Event) -> str:
-    """Return an event's place in the form of a violation's row."""
+    """Return where an event is, spelled as in the rows of a violation."""
     return f"event/{place_of(event)}"
 
 
 def writes_of(commit: CommitLine, *roles: str) -> list[CommitOperation]:
-    """Return the operations of a transaction that wrote a path of one of these roles."""
+    """Return a transaction's operations that wrote a path of one of these roles."""
     return [o for o in commit.operations if o.kind in WRITES and o.role in roles]
 
 
@@ -124,7 +124,7 @@ class History:
 
     @cached_property
     def applied(self) -> tuple[CommitLine, ...]:
-        """Transactions of this run that changed something, by zxid."""
+        """Transactions of this run that changed something, in the order of their zxids."""
         first = self.evidence.manifest.zookeeper.first_zxid
         return tuple(c for c in self.evidence.commits if c.zxid > first and not c.failed)
 
@@ -135,7 +135,7 @@ class History:
 
     @cached_property
     def committed(self) -> Mapping[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]:
-        """Outcomes by request and element, by zxid."""
+        """The outcomes of each request's element, in the order of their zxids."""
         found: dict[tuple[Identity, str], list[tuple[CommitLine, CommitOutcome]]]
         found = defaultdict(list)
         for commit, outcome in self.outcomes:
@@ -144,7 +144,7 @@ class History:
 
     @cached_property
     def of_kind(self) -> Mapping[str, list[Event]]:
-        """Events by kind; empty for a kind that did not occur."""
+        """The events of each kind; empty for a kind that did not occur."""
         found: dict[str, list[Event]] = defaultdict(list)
         for event in self.events:
             found[event["kind"]].append(event)
@@ -152,7 +152,7 @@ class History:
 
     @cached_property
     def received(self) -> Mapping[str, Event]:
-        """`request_received` by request id."""
+        """The `request_received` event of each request id."""
         return {e["request_id"]: e for e in self.of_kind["request_received"]}
 
     @cached_property
@@ -193,7 +193,7 @@ class History:
 
     @cached_property
     def unique_names(self) -> frozenset[tuple[int, str]]:
-        """API and element of requests made by only one operation, which caused every effect."""
+        """Pairs of API and element that only one operation named: it caused all their effects."""
         requested = Counter(
             (operation.api_key, element)
             for operation in self.operations
@@ -227,9 +227,10 @@ class History:
 
     @cached_property
     def admin_writes(self) -> tuple[tuple[CommitLine, list[CommitOperation]], ...]:
-        """Applied transactions that wrote metadata, with those operations.
+        """Applied transactions that wrote metadata, each with the operations that wrote it.
 
-        The direct writes that W6 allows a broker below the bridge release are omitted.
+        W6 (only_controllers_write) allows a broker below the bridge release some direct writes.
+        These are omitted.
         """
         found = []
         for commit in self.applied:
@@ -249,7 +250,7 @@ class History:
         for commit in self.applied:
             creators: dict[str, Identity] = {}
             for outcome in commit.outcomes:
-                if outcome.error == NONE:  # The first success; others only changed the topic.
+                if outcome.error == NONE:  # The first one created the topic.
                     creators.setdefault(outcome.element, identity_of(outcome))
             for operation in commit.operations:
                 name = _topic_of(operation.path)
@@ -294,7 +295,7 @@ def _operation(invoked: Event, completed: Event | None) -> ClientOperation:
 
 
 def may_write_directly(operation: CommitOperation, owner: SessionOwner) -> bool:
-    """Return whether a broker may write this metadata itself, at its protocol level."""
+    """Return whether the owner's protocol level lets a broker write this metadata itself."""
     if owner.role != "direct" or not owner.writes_directly:
         return False
     return operation.path.startswith(DIRECT)

@@ -1,4 +1,4 @@
-"""Decodes ZooKeeper's transaction log, the witness that none of our code writes.
+"""Decodes ZooKeeper's transaction log: evidence that none of our code writes.
 
 The log has the session of every write, the version that every check required, and rejected multis.
 Layout: a header of 16 bytes, then for each transaction a checksum, a length, the record and an end
@@ -31,12 +31,12 @@ _DELETES: Final = frozenset({DELETE, DELETE_CONTAINER})
 
 
 class TornLogError(Exception):
-    """A log file is damaged before its end. Its text names the file and the offset."""
+    """A log file is damaged before its end. The message names the file and the offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedOperation:
-    """One operation. `version`: required by a check, or the result of a set."""
+    """One operation. `version` is the one that a check requires or that a set produced."""
 
     kind: str  # create, delete, set, check, set_acl, error, other
     path: str = ""
@@ -48,7 +48,7 @@ class LoggedOperation:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One transaction. `failed`: a rejected multi, which changed nothing."""
+    """One transaction. If `failed` is true, it is a rejected multi and changed nothing."""
 
     zxid: int
     session: int  # unsigned
@@ -147,10 +147,11 @@ def _transaction(data: bytes) -> Transaction:
 def read_log(path: Path) -> Iterator[Transaction]:
     """Yield the transactions of one log file.
 
-    A record that is cut off at the end of the file is ignored: its server was killed while writing.
+    A record that is cut off at the end of the file is ignored: the server was killed while
+    it wrote the record.
 
     Raises:
-        TornLogError: not a log, or damaged before the end.
+        TornLogError: the file is not a log, or is damaged before its end.
     """
     data = path.read_bytes()
     if len(data) < _FILE_HEADER.size:
@@ -170,7 +171,7 @@ def read_log(path: Path) -> Iterator[Transaction]:
 
 
 def _record_at(data: bytes, at: int) -> bytes | None:
-    """Return the record whose entry begins at `at`; None when there is no intact one."""
+    """Return the record whose entry begins at `at`; None if there is no intact record."""
     if at + _ENTRY.size > len(data):
         return None
     checksum, length = _ENTRY.unpack_from(data, at)
@@ -184,8 +185,8 @@ def _record_at(data: bytes, at: int) -> bytes | None:
 def _is_damaged(data: bytes, at: int) -> bool:
     """Return whether the log is damaged at `at`; False if it ends there.
 
-    A log ends with zeros, or with a record that its server was killed while writing. A record with
-    an end byte and a wrong checksum is damaged, and so is anything before an intact record.
+    A log ends with zeros or, if its server was killed, with an incomplete record. A record with an
+    end byte and a wrong checksum is damaged. So are unreadable bytes before an intact record.
     """
     if at + _ENTRY.size <= len(data):
         _, length = _ENTRY.unpack_from(data, at)

@@ -35,7 +35,7 @@ _NO_KEY: Final = SealRules()
 
 
 class EvidenceError(Exception):
-    """The evidence cannot be judged. Its text is one sentence."""
+    """The evidence cannot be judged. The message is one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +45,9 @@ class Run:
     id: str
     folder: Path
     manifest: Manifest
-    digest: str  # of the manifest and the missing files
+    digest: str  # of the manifest and of the names of the missing files
     missing: tuple[str, ...]
-    doubt: str = ""  # why it may have been changed; see event_log.seals
+    doubt: str = ""  # why the evidence may have been changed; see event_log.seals
 
     def files(self, *kinds: str) -> list[ManifestFile]:
         """Return the existing files of these kinds."""
@@ -60,16 +60,16 @@ def total_bytes(runs: Iterable[Run]) -> int:
 
 
 def find_runs(folder: Path, rules: SealRules = _NO_KEY, *, copies: Path | None = None) -> list[Run]:
-    """Return the runs of a folder: a run's folder, one with runs, or a cluster's.
+    """Return the runs of a folder, which may be a run, a folder of runs, or a cluster's folder.
 
     Args:
-        folder: the folder.
-        rules: for their seals.
-        copies: the folder for copies of unsealed runs; None: reject these.
+        folder: where to look.
+        rules: what the seals must satisfy.
+        copies: the folder for copies of unsealed runs; with None, these are rejected.
 
     Raises:
-        EvidenceError: there is none, two have the same id, a file has changed, or another key
-            signed a manifest.
+        EvidenceError: the folder has no run, two runs have the same id, a file has changed, or
+            another key signed a manifest.
     """
     if not folder.is_dir():
         raise EvidenceError(f"{folder} is not a folder: name one that `bridgehead up` wrote.")

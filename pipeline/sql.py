@@ -6,17 +6,17 @@ from collections.abc import Iterable
 
 
 def row_of(alias: str) -> str:
-    """Return SQL for an event's place in the form of a violation's row."""
+    """Return SQL for where an event is, spelled as in the rows of a violation."""
     return f"concat('event/', {place_of(alias)})"
 
 
 def place_of(alias: str) -> str:
-    """Return SQL for an event's place in the form of a violation's key."""
+    """Return SQL for where an event is, spelled as in the key of a violation."""
     return f"concat({alias}.node, '/', {alias}.boot, '/', {alias}.seq)"
 
 
 def zxid_rows(zxids: str) -> str:
-    """Return SQL for an array of zxids in the form of a violation's rows."""
+    """Return SQL for an array of zxids, spelled as in the rows of a violation."""
     return f"transform({zxids}, z -> concat('zxid/', z))"
 
 

@@ -92,7 +92,7 @@ class Table:
     finalize: Callable[[Frames, DataFrame], DataFrame | None] | None = None
     # False if a run with this manifest has no rows in the table; then no query is run.
     concerns: Callable[[Manifest], bool] = _always
-    # Description to SQL condition. Every row must satisfy all conditions.
+    # SQL conditions, by their descriptions. Every row must satisfy all of them.
     expectations: Mapping[str, str] = field(default_factory=dict)
 
     def make(self, frames: Frames) -> DataFrame:
@@ -122,7 +122,7 @@ _frames_named: Final = itertools.count()
 
 
 def query(text: str, *, every_column: bool = False) -> Callable[[Frames], DataFrame]:
-    """Return a `build` that runs SQL. `silver/events` is the table `events` there.
+    """Return a `build` that runs SQL, in which `silver/events` is the table `events`.
 
     Columns whose names do not occur in the text are dropped first, unless `every_column` is true:
     Spark needs seconds to analyse a query that refers to a hundred columns several times. A query

@@ -64,7 +64,7 @@ class Boot:
         return self.seq - 1
 
     def place(self, seq: int) -> str:
-        """Return an event's place in the form of a violation's key."""
+        """Return where an event is, spelled as in the key of a violation."""
         return f"{self.node}/{self.boot}/{seq}"
 
     def close(self) -> None:

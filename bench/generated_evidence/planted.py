@@ -1,6 +1,7 @@
 """Violations, one function each, that can be planted in a generated history.
 
-Each function leaves the rest of the history consistent and yields every violation that a judge must
+Each docstring begins with the properties that the history then violates (docs/properties.md). Each
+function leaves the rest of the history consistent and yields every violation that a judge must
 find, with one of its rows. The judge must find no others.
 """
 
@@ -81,7 +82,7 @@ def epoch_is_skipped(world: World) -> Iterator[Planted]:
 
 
 def controller_znode_is_deleted(world: World) -> Iterator[Planted]:
-    """W5, W6: an unknown session deletes /controller; no write until the next election."""
+    """W5, W6: an unknown session deletes /controller; nothing is written until an election."""
     zxid = world.log.commit("0xbad", [("delete", "/controller", "")], kind="delete")
     yield "W5", str(zxid), f"zxid/{zxid}"
     yield "W6", str(zxid), f"zxid/{zxid}"
@@ -195,7 +196,7 @@ def not_controller_leaks(world: World) -> Iterator[Planted]:
 
 
 def resend_gets_another_response(world: World) -> Iterator[Planted]:
-    """F7: a resent Envelope gets TOPIC_ALREADY_EXISTS for its own topic."""
+    """F7: a resent Envelope gets TOPIC_ALREADY_EXISTS for the topic that it created."""
     write = _creation(world)
     world.batch([write])
     controller = world.boots[world.controller]

@@ -333,7 +333,7 @@ class World:
 
 
 def _first_znodes() -> dict[str, Znode]:
-    """Each user has all rights on topics with their own prefix."""
+    """Return the first znodes: ACLs grant each user all rights on topics with its prefix."""
     znodes = {
         "/controller_epoch": Znode(1, 1, 0, "0"),
         "/bridgehead/commit": Znode(1, 1, 0, "0"),

@@ -1,4 +1,4 @@
-"""Nothing passes between a broker that is not the controller and ZooKeeper."""
+"""Nothing passes between ZooKeeper and a broker that is not the controller."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Our TCP proxies between nodes, and between nodes and ZooKeeper.
 
 Each broker has a proxy for each member of ZooKeeper, and one through which the other brokers
-connect to its gRPC listener. A cut holds bytes back, as if packets were lost: after the cut they
-arrive late, unless one end has closed the connection.
+connect to its gRPC listener. A cut holds bytes back, as if packets were lost. Once the cut has
+ended, they arrive late, unless one end has closed the connection.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class ZooKeeperProxy(Proxy):
         self._first: set[asyncio.StreamReader] = set()
 
     async def lose(self, what: str, lost: asyncio.Event) -> None:
-        """Lose the next `request` that is a transaction, or its `reply`, and disconnect."""
+        """Lose the next transaction's `request` or `reply`, as `what` says, and disconnect."""
         self._loses, self._lost = what, lost
         await lost.wait()
 

@@ -131,7 +131,7 @@ def _cluster(
 
 
 def _node_command(scenario: Scenario, folder: Path) -> list[str]:
-    """Return the command of the nodes; empty: the usual one.
+    """Return the command that starts the nodes; an empty list stands for the usual one.
 
     Raises:
         ClusterError: libfaketime is needed and missing.

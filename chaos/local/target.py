@@ -26,7 +26,7 @@ _SESSION_TIMEOUT_MS: Final = 10_000
 
 
 def clocks_of(data_dir: Path) -> Path:
-    """Return the folder of the offsets of the nodes' clocks."""
+    """Return the folder that has the clock offset of each node."""
     return data_dir / "clocks"
 
 
@@ -81,7 +81,7 @@ class LocalEnsemble:
 
 
 def _document(cluster: Cluster) -> dict[str, Any]:
-    """Return cluster.json. Unlike a status, it does not wait for nodes that do not answer."""
+    """Return the content of cluster.json, without asking nodes, which may not answer."""
     return dict(json.loads((cluster.data_dir / "cluster.json").read_text()))
 
 

@@ -1,8 +1,8 @@
 """With the fence switched off, the judge finds the writes that no epoch check protects.
 
-W2 fails for every such write. W1 fails as well if the paused controller writes after its
-successor's election, which depends on the requests that it holds when it is paused;
-tests/integration/test_zombie_controller.py provokes that.
+W2 (every_write_is_fenced) fails for every such write. W1 (single_writer) fails as well if the
+paused controller writes after its successor's election. Whether it does depends on the requests
+that it holds when it is paused; tests/integration/test_zombie_controller.py provokes such a write.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ CONTROLLER_KILLED = Scenario(
     aim="Requests of every write API are executed once, although controllers are killed.",
     bug="a response before the commit; a resend that is executed twice",
     workload=EVERY_WRITE_API,
-    # A broker that is back before its session ends can get replicas all the time.
+    # A killed broker is back before its session ends, so it can get replicas all the time.
     topology=Topology(session_timeout_ms=6000),
     steps=(Step(fault=KILL_CONTROLLER, after=60, times=3),),
     expects=Expectation(elections=(3, 3)),

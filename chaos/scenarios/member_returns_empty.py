@@ -1,4 +1,4 @@
-"""A leader of ZooKeeper that restarts without its data."""
+"""ZooKeeper's leader restarts without its data."""
 
 from __future__ import annotations
 

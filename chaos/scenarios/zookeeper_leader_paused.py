@@ -1,4 +1,4 @@
-"""A paused leader of ZooKeeper that returns drops uncommitted writes and no other."""
+"""When a paused leader of ZooKeeper resumes, only uncommitted writes are dropped."""
 
 from __future__ import annotations
 

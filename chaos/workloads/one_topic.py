@@ -1,4 +1,4 @@
-"""Clients of all brokers that create the same topic at the same moment; one of them succeeds."""
+"""A client at each broker creates the same topic at the same moment; one of them succeeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts decoded transactions to commit lines: paths without the chroot, no secrets."""
+"""Converts decoded transactions to commit lines, without the chroot and without secrets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WITH_DATA: Final = ("create", "set")
 
 
 def below(chroot: str, path: str) -> str | None:
-    """Return the path without the chroot; None outside the chroot."""
+    """Return the path without the chroot; None if the path is outside the chroot."""
     if not path.startswith(f"{chroot}/") or path.startswith("/zookeeper/"):
         return None
     return path[len(chroot) :]

@@ -1,4 +1,4 @@
-"""Imports the logs of a real Kafka as a run: requests, authorizer, ZooKeeper's transactions."""
+"""Imports a real Kafka's request and authorizer logs and ZooKeeper's transactions as a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gather_kafka(
     that need data which these logs lack, such as request ids, are NODATA.
 
     Raises:
-        EvidenceError: a folder has no such log, or the run exists.
+        EvidenceError: a folder has neither of Kafka's logs, or the run already exists.
     """
     run = target / f"run={RUN_ID}"
     if run.exists():

@@ -1,7 +1,7 @@
 """Reads lines of JSON.
 
-Each line is accepted, quarantined with every reason, or only counted as blank, duplicate or cut
-off.
+A line is either accepted or quarantined with every reason. Blank lines, duplicates and lines that
+a kill cut off are only counted.
 
 JSON is stricter here than in most readers: duplicate keys, integers beyond 64 bits and NaN are
 rejected, because another reader would read them differently (docs/evidence.md).
@@ -43,7 +43,7 @@ class FileAccount:
 
     @property
     def accounted(self) -> int:
-        """The lines that were accepted, quarantined, or counted as blank, duplicate or cut off."""
+        """The sum of all counts: accepted, quarantined, blank, duplicate and cut-off lines."""
         named = self.accepted + self.blank + self.duplicates + self.cut
         return named + len(self.quarantined)
 
@@ -94,9 +94,9 @@ def parse_object(line: bytes) -> dict[str, Any] | str:
 
 
 def judge_event(line: dict[str, Any], run_id: str) -> tuple[str, ...]:
-    """Return every reason to quarantine a parsed line; () for an event of this run.
+    """Return every reason to quarantine a parsed line; () if it is a valid event of this run.
 
-    Fields that evidence of earlier versions lacks are added to the line.
+    If the evidence is of an earlier version, the fields that it lacks are added to the line.
 
     Raises:
         WrongRunError: the line belongs to another run.

@@ -2,8 +2,9 @@
 
 Proposals are numbered densely within one of ZooKeeper's epochs. A proposal in a majority of logs is
 committed. A proposal in a minority is *denied* if another member's log lacks it and continues with
-a later epoch. It remains in the log of the former leader, so one log alone proves nothing. A
-proposal that no member denies is committed if the final dump shows it; otherwise it is a gap.
+a later epoch. A denied proposal remains in the log of the former leader, so one log alone proves
+nothing. A minority's proposal that no member denies is committed if the final dump shows it.
+Otherwise it is a gap.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ def merge(
     """Merge the members' logs, each in the order of its zxids.
 
     Args:
-        members: one log for each member of the ensemble; empty for a lost log.
+        members: one log for each member of the ensemble; an empty one if the log is lost.
         first_zxid: transactions up to this one are omitted.
-        final_zxids: path to (czxid, mzxid) when the run was sealed.
+        final_zxids: (czxid, mzxid) of each path when the run was sealed.
     """
     majority = len(members) // 2 + 1
     logs = [[t.zxid for t in log if t.zxid > first_zxid] for log in members]

@@ -36,18 +36,18 @@ from judge.evidence.lines import (
 from judge.evidence.shapes import COMMIT_SHAPE, DUMP_SHAPE, faults_of
 
 Event = Mapping[str, Any]
-EventKey = tuple[str, str, int]  # node, boot, seq
+EventKey = tuple[str, str, int]  # node, boot (one run of its process), seq
 LINE_SHAPES: Final = {"commits": COMMIT_SHAPE, "dump": DUMP_SHAPE}
 _NO_KEY: Final = SealRules()
 
 
 class EvidenceError(Exception):
-    """The folder cannot be judged. Its text is one sentence."""
+    """The folder cannot be judged. The message is one sentence."""
 
 
 @dataclass(slots=True)
 class Evidence:
-    """Everything that was read. `gaps` are sentences, by witness."""
+    """Everything that was read. `gaps` has sentences, by kind of evidence (`WITNESSES`)."""
 
     manifest: Manifest
     events: list[Event] = field(default_factory=list)  # of nodes and of the harness
@@ -58,7 +58,7 @@ class Evidence:
     gaps: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     accounts: list[FileAccount] = field(default_factory=list)
     seal: Seal = Seal.UNSIGNED
-    doubt: str = ""  # why it may have been changed; see event_log.seals
+    doubt: str = ""  # why the evidence may have been changed; see event_log.seals
     two_writers: list[EventKey] = field(default_factory=list)
 
 
@@ -160,7 +160,7 @@ def split_lines(data: bytes) -> list[bytes]:
 def _is_left_open(
     file: ManifestFile, files: Sequence[ManifestFile], seen: Mapping[EventKey, Event]
 ) -> bool:
-    """Return whether this is the last segment of a boot without `stopped`."""
+    """Return whether this is the last segment of a boot that has no `stopped` event."""
     boot, _, _ = file.path.rpartition("-")
     is_last = all(other.path <= file.path for other in files if other.path.startswith(f"{boot}-"))
     name = boot.rpartition("/events-")[2]
@@ -185,7 +185,7 @@ def _event(line: bytes, number: int, account: FileAccount, run_id: str) -> Event
 
 
 def _find_missing_events(seen: Mapping[EventKey, Event], evidence: Evidence) -> None:
-    """Add a gap for each boot with missing numbers, and for each without a recorded end."""
+    """Add a gap for each boot that lacks events, and for each whose end is not recorded."""
     boots: dict[tuple[str, str], list[int]] = defaultdict(list)
     ended = set()
     for (node, boot, seq), event in seen.items():

@@ -21,7 +21,7 @@ def find_runs(folder: Path) -> list[Path]:
     """Return the runs of a cluster's folder, oldest first; or the folder itself if it is a run.
 
     Raises:
-        EvidenceError: there is none.
+        EvidenceError: the folder has no run.
     """
     if not folder.is_dir():
         raise EvidenceError(f"{folder} is not a folder: name a cluster's data directory or a run.")
@@ -40,7 +40,7 @@ def read_run(folder: Path, rules: SealRules = _NO_KEY) -> Evidence:
     """Read the last run of a folder; an unsealed run is read as it is now.
 
     Raises:
-        EvidenceError: there is none, or it cannot be judged.
+        EvidenceError: the folder has no run, or the run cannot be judged.
     """
     run = find_runs(folder)[-1]
     if (run / MANIFEST).is_file():
@@ -56,7 +56,7 @@ def sealed_copy(run: Path, folder: Path) -> Path:
     """Copy an unsealed run into `folder` as it is now, and seal the copy.
 
     Raises:
-        EvidenceError: it cannot be sealed.
+        EvidenceError: the run cannot be sealed.
     """
     copy = folder / run.name
     shutil.copytree(run, copy)
@@ -75,7 +75,7 @@ def seal_now(
         key: signs the manifest.
 
     Raises:
-        EvidenceError: it cannot be sealed.
+        EvidenceError: the run cannot be sealed.
     """
     run = load_run(folder)
     if log_folders:

@@ -1,8 +1,8 @@
 """Seals a run: writes the decoded transaction logs and a manifest of all files.
 
-Members' logs are copied without their preallocated tails, decoded, merged and written as commit
-lines. Every file is counted and digested; no file may change after that. With a key, the manifest
-is signed.
+The transaction logs of ZooKeeper's members are copied without their preallocated tails, decoded,
+merged and written as commit lines. The manifest has the size and the digest of every file, so no
+file may change after that. With a key, the manifest is signed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def seal(
     """Write commit lines, the manifest and its signature; a sealed run is sealed again.
 
     Raises:
-        EvidenceError: a file does not belong to a run.
+        EvidenceError: the folder has a file that does not belong to a run.
     """
     for name in (MANIFEST, SIGNATURE):
         (folder / name).unlink(missing_ok=True)
@@ -162,7 +162,7 @@ def gather_commits(folder: Path, run: RunDescription) -> ZooKeeperEvidence:
 
 
 def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
-    """Copy each member's logs; return the folders of the copies, None if they are missing."""
+    """Copy each member's logs; return the members' folders, or None if there is no copy."""
     count = len(run.log_folders or ())
     targets = [folder / "zookeeper" / f"member={number + 1}" for number in range(count)]
     for source, target in zip(run.log_folders or (), targets, strict=True):
@@ -176,7 +176,7 @@ def _member_folders(folder: Path, run: RunDescription) -> list[Path] | None:
 
 
 def without_tail(data: bytes) -> bytes:
-    """Return a log without its preallocated zeros, except for one entry of them.
+    """Return a log without its preallocated zeros, of which the first 16 are kept.
 
     Records end with a byte that is not zero, so no record is cut.
     """

@@ -48,7 +48,7 @@ def _is_line_of(kind: Any) -> Test:
     return lambda value: type(value) is dict and not faults_of(value, shape)
 
 
-# By annotation, as the dataclasses spell it.
+# The test for each annotation; annotations are spelled as in the dataclasses.
 TESTS: Final[dict[str, Test]] = {
     "str": _is_str,
     "int": _is_int,

@@ -1,7 +1,7 @@
 """D1: an acknowledged write is committed before its response and still exists at the end.
 
-Two independent checks: each acknowledgement must have its committed outcome and its effect; and
-the transactions, replayed over the first dump, must result in the final dump.
+There are two independent checks. Each acknowledgement must have a committed outcome and an effect.
+The transactions, replayed over the first dump, must result in the final dump.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from judge.history import (
 from judge.properties.violations import violation, zxid_row
 
 TOPIC_RESOURCE, BROKER_RESOURCE = "2", "4"
-# If another request already deletes the topic, a deletion commits nothing, and D5 judges whether
-# the topic is gone.
+# If another request already deletes the topic, a deletion commits nothing. D5
+# (error_code_matches_state) judges whether the topic is gone.
 JOINS_OTHERS: Final = frozenset({DELETE_TOPICS})
 
 
 def check(history: History) -> Iterator[Violation | None]:
-    """Judge acknowledgements of brokers, those of clients, and the final dump."""
+    """Judge what brokers acknowledged, what clients saw acknowledged, and the final dump."""
     written = {
         commit.zxid: {operation.path for operation in commit.operations}
         for commit in history.applied
@@ -49,7 +49,7 @@ def check(history: History) -> Iterator[Violation | None]:
 def _of_response(
     response: Response, element: str, history: History, written: Mapping[int, Set[str]]
 ) -> Violation | None:
-    """Judge one element; `written` are the paths that each transaction touched."""
+    """Judge one element; `written` has the paths that each transaction wrote."""
     outcomes = history.committed.get((response.identity, element), [])
     found = [(commit, outcome) for commit, outcome in outcomes if outcome.error == NONE]
     wrong = _wrong(response, element, found, history, written)

@@ -1,8 +1,9 @@
 """D5: an error code agrees with the state between the decision's image and the response.
 
-TOPIC_ALREADY_EXISTS: the topic existed, and another request had created it.
-UNKNOWN_TOPIC_OR_PARTITION: at some time in between it did not exist. NONE for a creation: this
-request created it. NONE for a deletion: the topic existed and is gone.
+TOPIC_ALREADY_EXISTS requires that the topic existed and that another request had created it.
+UNKNOWN_TOPIC_OR_PARTITION requires that the topic did not exist at some time in between. NONE for a
+creation requires that this request created the topic. NONE for a deletion requires that the topic
+existed and is gone.
 """
 
 from __future__ import annotations

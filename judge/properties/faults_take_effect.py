@@ -1,7 +1,7 @@
 """T1: each fault had an effect and was healed; clients were active before, during and after it.
 
-A scenario without effect proves nothing, so a violation results in NODATA, not FAIL. A witness
-other than the harness that injected the fault must show its effect.
+A fault without effect proves nothing, so a violation results in NODATA, not FAIL. The harness
+injects the fault, so evidence other than its `fault_injected` must show the effect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _session_ended(history: History, fault: Event, _healed: Event | None) -> boo
 
 
 def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
-    """A frozen process writes no events.
+    """Return whether the frozen process wrote no events.
 
     The first tenth of the freeze does not count: the process may not have received the signal yet.
     """
@@ -54,7 +54,7 @@ def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
 
 
 def _nothing_was_committed(history: History, fault: Event, healed: Event | None) -> bool:
-    """A frozen ZooKeeper commits nothing, by the times in its own log."""
+    """Return whether the frozen ZooKeeper committed nothing, by the times in its own log."""
     if healed is None:
         return False
     since = fault["wall_ms"] + (healed["wall_ms"] - fault["wall_ms"]) // 10
@@ -62,7 +62,7 @@ def _nothing_was_committed(history: History, fault: Event, healed: Event | None)
 
 
 def _zookeeper_elected(history: History, fault: Event, healed: Event | None) -> bool:
-    """ZooKeeper's members elected another leader: their logs have a new epoch."""
+    """Return whether ZooKeeper elected another leader: its logs then have a new epoch."""
     until = healed["wall_ms"] if healed is not None else NEVER
     before = [c.zxid >> 32 for c in history.applied if c.time_ms <= fault["wall_ms"]]
     during = [c.zxid >> 32 for c in history.applied if fault["wall_ms"] < c.time_ms < until]
@@ -83,7 +83,7 @@ def _event_of_target(kind: str) -> Callable[[History, Event, Event | None], bool
 
 
 def _envelopes_broke_off(history: History, fault: Event, healed: Event | None) -> bool:
-    """An Envelope of another broker ended without a reply during the fault."""
+    """Return whether an Envelope of another broker ended without a reply during the fault."""
     return any(
         e["node"] != fault["target"]
         and e["error"] is None
@@ -94,7 +94,7 @@ def _envelopes_broke_off(history: History, fault: Event, healed: Event | None) -
 
 
 def _clock_moved(history: History, fault: Event, healed: Event | None) -> bool:
-    """The target's wall clock is far from the harness's during the fault."""
+    """Return whether the target's wall clock was far from the harness's during the fault."""
     return any(
         e["node"] == fault["target"]
         and abs(_wall_clock_ms(e) - _wall_clock_ms(fault)) > CLOCK_MOVED_MS_MIN
@@ -110,7 +110,7 @@ def _wall_clock_ms(event: Event) -> int:
 
 
 def _envelopes_were_slow(history: History, fault: Event, healed: Event | None) -> bool:
-    """An Envelope of another broker, sent and answered during the fault, was slow."""
+    """Return whether an Envelope of another broker was slow during the fault."""
     if healed is None:
         return False
     sent = {
@@ -173,7 +173,7 @@ def _heals(healed: Event, fault: Event) -> bool:
 
 
 def _end_of(fault: Event, healings: Sequence[Event], elected: Sequence[Event]) -> int:
-    """Return the end of a fault: its healing, else the next election, else its own time."""
+    """Return the end of a fault: its healing, else the next election, else its injection."""
     ends = [h["mono_ns"] for h in healings if _heals(h, fault)]
     ends = ends or [e["mono_ns"] for e in elected if e["mono_ns"] > fault["mono_ns"]]
     return min(ends, default=int(fault["mono_ns"]))

@@ -1,8 +1,9 @@
 """K2: every request gets one response, or its connection was lost.
 
-In a boot that stopped cleanly, every request has a response unless its client disconnected, and
-every forwarding attempt has an end. In a killed boot a request may have no response and an attempt
-no end. No boot answers a request that it did not receive, or answers one twice.
+A boot is one run of a node's process. If a boot stopped cleanly, every request has a response
+unless its client disconnected, and every forwarding attempt has an end. If it was killed, requests
+may lack a response and attempts may lack an end. No boot answers a request that it did not receive,
+and none answers a request twice.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def check(history: History) -> Iterator[Violation | None]:
         return (boot_of(event), event.get("connection")) in lost
 
     yield from _pairs(history, "request_received", "answered", ("request_id",), may_stay_open)
-    # An attempt ends with its request, whose connection may be lost.
+    # An attempt may lack an end if its request may lack a response.
     requests = {e["request_id"]: e for e in history.of_kind["request_received"]}
 
     def attempt_may_stay_open(event: Event) -> bool:

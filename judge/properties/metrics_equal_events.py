@@ -1,4 +1,7 @@
-"""K1: every counter that a node reports equals the number of its earlier events in that boot."""
+"""K1: every counter that a node reports equals the number of its earlier events in that boot.
+
+A boot is one run of a node's process.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ def _is(kind: str, **fields: object) -> Callable[[Event], str | None]:
     return counts
 
 
-# By counter: the identity of an event that it counts, None for other events.
+# For each counter a function: it returns the identity of an event that the counter counts, and None
+# for other events.
 COUNTERS: Final[Mapping[str, Callable[[Event], str | None]]] = {
     "num_messages_redirected_count": _redirects,
     "request_forwarding_to_controller_authorization_fail_count": _is(
@@ -58,7 +62,7 @@ def check(history: History) -> Iterator[Violation | None]:
 
 
 def _compared(event: Event, name: str, counted: int) -> Violation | None:
-    """Compare a counter, the sum of all its labels, with the number of events."""
+    """Compare a counter, summed over its labels, with the number of events that it counts."""
     values: Mapping[str, float] = event["values"]
     shown = sum(v for key, v in values.items() if key == name or key.startswith(f"{name}{{"))
     if shown == counted:

@@ -1,6 +1,6 @@
 """F5: no client gets NOT_CONTROLLER for a forwarded request (KAFKA-12677).
 
-It is correct for route NOT_CONTROLLER: an old client, or forwarding switched off.
+The code is correct on route NOT_CONTROLLER, which means an old client or forwarding switched off.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """F1: the controller decides for the principal, host and listener that the broker saw.
 
-An execution without a `request_received` is not judged: its broker was killed before it wrote that
-line, so it sent no response.
+An execution without a `request_received` is not judged: the client's broker was killed before it
+wrote that event, so the client got no response.
 """
 
 from __future__ import annotations

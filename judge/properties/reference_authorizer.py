@@ -1,8 +1,9 @@
-"""Kafka's rules about ACLs, implemented independently: A1 compares decisions with them.
+"""Implements Kafka's ACL rules once more; A1 (no_unauthorized_effect) judges by them.
 
 ACLs come from ZooKeeper's log only: `/kafka-acl/<Type>/<name>` for literal patterns and
 `/kafka-acl-extended/prefixed/<Type>/<prefix>`. DENY takes precedence over ALLOW. Without an ACL on
-the resource access is denied, unless the run allows it; super users are always allowed.
+the resource, access is denied unless the run's configuration allows it. Super users are always
+allowed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PREFIXED: Final = "/kafka-acl-extended/prefixed/"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An operation of a principal on a resource; names as the znodes spell them."""
+    """An operation of a principal on a resource; names are spelled as in the znodes."""
 
     principal: str
     host: str

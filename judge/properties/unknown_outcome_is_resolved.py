@@ -53,7 +53,7 @@ def _leaves_it_open(answered: Event) -> bool:
 
 
 def _violation(key: str, event: Event, zxids: Mapping[str, set[int]]) -> Violation | None:
-    """`zxids` are the commits of each element."""
+    """Return a violation if an element was committed twice; `zxids` has each one's commits."""
     twice = {element: found for element, found in zxids.items() if len(found) > 1}
     if not twice:
         return None

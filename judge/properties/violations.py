@@ -8,16 +8,16 @@ from event_log.properties import Violation
 
 
 class ExtraViolation(Violation):
-    """A violation that is not one of the rows judged."""
+    """A violation that does not count as a row judged."""
 
 
 def zxid_row(zxid: int) -> str:
-    """Return a transaction's place in the form of a violation's row."""
+    """Return a transaction, spelled as in the rows of a violation."""
     return f"zxid/{zxid}"
 
 
 def listed(zxids: Iterable[int]) -> str:
-    """Return zxids as sentences show them."""
+    """Return zxids as text for a sentence."""
     return ", ".join(map(str, sorted(zxids)))
 
 
@@ -27,5 +27,5 @@ def violation(of: str, key: object, rows: Iterable[str], sentence: str) -> Viola
 
 
 def extra_violation(of: str, key: str, rows: Iterable[str], sentence: str) -> ExtraViolation:
-    """Return a counter-example that is not one of the rows judged."""
+    """Return a counter-example that does not count as a row judged."""
     return ExtraViolation(property=of, key=key, rows=tuple(rows), sentence=sentence)

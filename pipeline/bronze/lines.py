@@ -32,7 +32,7 @@ _SEGMENT: Final = re.compile(r"(?P<of>.*/events-(?P<boot>.+))-[^-/]+\.jsonl")
 def files_frame(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
     """Return the files with lines, as the manifests describe them.
 
-    `left_open`: the last line has no newline, and this is the last segment of its boot.
+    `left_open` is true if the last line has no newline and the file is the last segment of a boot.
     """
     rows = []
     for run in runs:

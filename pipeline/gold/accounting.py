@@ -1,4 +1,4 @@
-"""The result of every line of every file: the counts add up to the manifest."""
+"""Counts each file's lines by result; the sum must be the number in the manifest."""
 
 from __future__ import annotations
 

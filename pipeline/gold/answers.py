@@ -1,7 +1,7 @@
 """Responses that clients got: each relayed response with its decision, and its elements.
 
 A response and a decision belong together when they have the same request and zxid. A decision is
-the controller's claim, an outcome ZooKeeper's record.
+what the controller claims; an outcome is what ZooKeeper recorded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SELECT run, broker_id, incarnation, sequence, element,
 FROM outcomes GROUP BY run, broker_id, incarnation, sequence, element
 """
 
-# A topic lives from the creation to the deletion of its znode, or forever.
+# A topic lives from the creation of its znode to the deletion, if there is one.
 _LIVES: Final = f"""
 WITH applied AS (
   SELECT c.* FROM commits c JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid

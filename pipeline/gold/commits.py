@@ -1,4 +1,4 @@
-"""Multis, metadata writes and terms of controllers: a row each."""
+"""One row for each multi, each metadata write and each term of a controller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pipeline.table import Table, query
 # Whether brokers below the bridge release write an operation's path themselves.
 IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"
 
-# Without the direct writes that W6 allows a broker below the bridge release.
+# Metadata writes, without the direct writes that W6 (only_controllers_write) allows a broker below
+# the bridge release.
 _ADMIN_WRITES: Final = f"""
 SELECT /*+ BROADCAST(s) */ c.run, c.zxid, c.session, c.kind,
   get(filter(c.operations, o -> o.role = 'admin'
@@ -35,8 +36,9 @@ FROM events WHERE kind IN ('commit_sent', 'commit_answered', 'commit_unknown')
 GROUP BY run, node, boot, number
 """
 
-# For failover times: when a term ended (resignation, or the last event of its process), when its
-# session was closed in ZooKeeper's log, and when the next controller became active.
+# A term has the times from which failover times are computed: when the term ended (the resignation,
+# or the last event of its process), when its session was closed in ZooKeeper's log, and when the
+# next controller became active.
 _TERMS: Final = """
 WITH active AS (
   SELECT run, node, boot, epoch, min(wall_ms) AS active_ms, min(elected_ms) AS elected_ms,

@@ -1,8 +1,8 @@
 """KIP-590's five metrics computed from events, compared with the values that nodes reported.
 
-`gold/forwarding_windows` has the metrics of each ten seconds of the wall clock. `gold/counters` has
-a row for each counter in each snapshot: `shown` is the value that the node reported, `counted` the
-number of its events up to that snapshot.
+`gold/forwarding_windows` has the metrics of each window of ten seconds of the wall clock.
+`gold/counters` has a row for each counter in each snapshot: `shown` is the value that the node
+reported, and `counted` is the number of the node's events up to that snapshot.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ FROM requests WHERE received IS NOT NULL
 GROUP BY run, received.client_software_name, received.client_software_version, received.api_key
 """
 
-# Elements by response (ok, fail, info) and by effect (none, once, twice). The report compares the
-# nine counts with those that must be 0, such as ok without an effect.
+# Elements by response (ok, fail, info) and by effect (none, once, twice). The report shows the
+# nine counts and marks those that must be 0, such as ok without an effect.
 _EFFECTS: Final = """
 WITH responses AS (
   SELECT run, CASE WHEN error = 0 THEN 'ok' WHEN error IN (-1, 7, 13, 41) THEN 'info'

@@ -7,7 +7,7 @@ from typing import Final
 from pipeline.silver.kafka_logs import has_kafka_logs
 from pipeline.table import Table, query
 
-# `forwarded` are requests that the broker got in Envelopes.
+# `forwarded` counts the requests that the broker got in Envelopes.
 SHARES: Final = Table(
     name="gold/kafka_forwarded",
     concerns=has_kafka_logs,
@@ -47,7 +47,7 @@ FROM kafka_decisions WHERE NOT allowed
 GROUP BY run, principal, operation, resource_type, resource, api
 """),
 )
-# Metadata writes with and without a check of the controller epoch, by path.
+# The number of metadata writes with and without a check of the controller epoch, by path.
 UNFENCED: Final = Table(
     name="gold/unfenced_writes",
     inputs=("gold/admin_writes",),

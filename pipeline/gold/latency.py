@@ -27,7 +27,8 @@ SELECT run, api_key, route, hop, {_PERCENTILES} FROM hops GROUP BY run, api_key,
 """
 
 # The time from ZooKeeper's confirmation of a commit until each broker has the image. It is computed
-# only if both were on the same host and the broker had an image with exactly that zxid.
+# only if the controller and the broker are on the same host and the broker had an image with that
+# exact zxid.
 _PROPAGATION: Final = f"""
 WITH commits_done AS (
   SELECT e.run, e.zxid, min(e.mono_ns) AS mono_ns, min(e.host_boot_id) AS host

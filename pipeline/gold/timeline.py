@@ -7,7 +7,7 @@ from typing import Final
 from pipeline.table import Table, query
 
 SLICES: Final = 240
-NARROWEST_MS: Final = 100  # below this a rate is noise
+NARROWEST_MS: Final = 100  # in narrower slices, rates are noise
 
 _TIMELINE: Final = f"""
 WITH spans AS (

@@ -1,8 +1,8 @@
 """The checks in SQL: one module for each property, named as in the registry.
 
 A check returns one row for each row judged: `run`, `key` (null where the property holds), `rows`
-(an array), `sentence`, and optionally `judged` (0 for a violation that is not one of the rows
-judged). In its SQL, the table `gold/answers` is `answers`, and so on.
+(an array), `sentence`, and optionally `judged` (0 for a violation that does not count as a row
+judged). In the SQL of a check, the table `gold/answers` is `answers`, and so on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """D6: a record that was acknowledged with acks=all is in its partition's log at the end.
 
-That log is the last one that a leader reported when it stopped: of the highest leader epoch, and of
-that the longest. Acknowledgements of later leader epochs are not judged: that leader was killed.
-Records before the start of the log were deleted by retention or DeleteRecords.
+A leader that stops cleanly reports its log. The log of a partition is the reported one with the
+highest leader epoch; if there are several, it is the longest of them. Acknowledgements of later
+leader epochs are not judged, because the leaders of these epochs were killed. Records before the
+start of the log were deleted by retention or DeleteRecords.
 """
 
 from __future__ import annotations

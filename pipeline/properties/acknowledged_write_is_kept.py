@@ -1,7 +1,7 @@
 """D1: an acknowledged write is committed before its response and still exists at the end.
 
-If another request already deletes the topic, a deletion (API key 20) commits nothing, and D5 judges
-whether the topic is gone.
+If another request already deletes the topic, a deletion (API key 20) commits nothing. D5
+(error_code_matches_state) judges whether the topic is gone.
 """
 
 from __future__ import annotations

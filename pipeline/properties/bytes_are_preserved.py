@@ -1,6 +1,7 @@
 """F2: the controller executes the client's bytes, and the broker relays the controller's bytes.
 
-Events are aggregated by request, because the few executions and responses of one fit one row.
+Events are aggregated by request, because one row can hold the few executions and responses of a
+request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A10: no request is executed after the login of its client has expired.
 
-A login expires with its credential, or earlier, after `connections.max.reauth.ms`. Its event has
-the wall-clock time of the expiry. The time since the login is measured with the monotonic clock,
-as in Kafka, because a wall clock may jump.
+A login expires with its credential, or earlier, after `connections.max.reauth.ms`. The event of a
+login has the wall-clock time of the expiry. The time since the login is measured with the
+monotonic clock, as in Kafka, because a wall clock may jump.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A1: every committed change was authorized by the ACLs at the time of the decision.
 
 Kafka's ACL rules are applied to ZooKeeper's log, as in judge/properties/reference_authorizer.py.
-A broker below the bridge release decides its own writes (epoch 0). Its `image_zxid` is that of the
-ACLs, or -1 if they changed faster than it read them.
+A broker below the bridge release decides its own writes (epoch 0). The `image_zxid` of such a
+decision is the zxid of the ACLs that the broker used, or -1 if they changed faster than it read
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def _right(operation: str, resource: str) -> str:
 
 
 def _rights() -> str:
-    """Return the rights, any one of which suffices; an empty array for an unknown API."""
+    """Return SQL for an array of rights, any one of which suffices; empty for an unknown API."""
     cases = [f"WHEN api_key IN {WITHOUT_ACLS} THEN NULL"]
     for api_key, rights in RIGHTS.items():
         if rights[0][1] == "Topic":

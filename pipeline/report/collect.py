@@ -28,7 +28,7 @@ class Tables(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """The content of the page of one run."""
+    """What the report shows about one run."""
 
     run: Run
     verdicts: Sequence[VerdictRow]

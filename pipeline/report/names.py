@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# By the first of a run of keys.
+# The names of APIs with consecutive keys, by the first of these keys.
 _NAMES: Final = {
     -1: "commit Produce Fetch ListOffsets Metadata LeaderAndIsr StopReplica UpdateMetadata "
     "ControlledShutdown OffsetCommit OffsetFetch FindCoordinator JoinGroup Heartbeat "

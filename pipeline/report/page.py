@@ -17,7 +17,7 @@ from pipeline.report.kafka_part import kafka
 from pipeline.report.names import api_name
 
 _STYLE: Final = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-_OPEN_AT_FIRST: Final = 5  # of each property's violations
+_OPEN_AT_FIRST: Final = 5  # the violations of each property that the page shows without a click
 _HOPS: Final = (
     *("total", "broker to controller", "queue of the controller", "decision and commit"),
     *("broker to controller and back", "ZooKeeper"),

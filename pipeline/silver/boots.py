@@ -1,4 +1,4 @@
-"""Boots of processes, their ZooKeeper sessions, and the terms of controllers: a row each."""
+"""One row for each boot of a process, each ZooKeeper session and each controller's term."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ZooKeeper's transactions, the znodes of the dumps, and the outcomes of requests: a row each."""
+"""One row for each of ZooKeeper's transactions, each znode of a dump and each outcome."""
 
 from __future__ import annotations
 

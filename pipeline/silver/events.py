@@ -1,4 +1,4 @@
-"""Typed events, each once, without last lines that are incomplete because of a kill.
+"""Typed events, without duplicates and without last lines that a kill cut off.
 
 The first pass keeps the lines in the exact format of our writer. This is usually all: the other
 steps run only if they are needed, and then the events are written again.
@@ -74,7 +74,7 @@ def left_open(frames: Frames) -> DataFrame:
 
 
 def cut_lines(frames: Frames, events: DataFrame) -> DataFrame:
-    """Return the cut lines of boots without `stopped`: run, file, number."""
+    """Return the cut lines of boots that have no `stopped` event: run, file, number."""
     stopped = (
         events.filter(F.col("kind") == "stopped").select("run", F.col("boot").alias("of"))
     ).distinct()

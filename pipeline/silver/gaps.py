@@ -1,4 +1,4 @@
-"""The gaps of each witness, as sentences. A gap may hide a violation, or explain one."""
+"""The gaps of each kind of evidence, as sentences. A gap may hide or explain a violation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from pipeline.table import Table, query
 
-# The first gap is the one that the plain judge finds first.
+# The order is that of the plain judge, so that both judges report the same first gap.
 _GAPS: Final = """
 WITH gaps AS (
   SELECT run, witness, sentence, struct(0 AS stage, '' AS place, '' AS boot, position AS number)

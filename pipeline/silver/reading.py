@@ -2,7 +2,8 @@
 
 A line in the exact format of our writer (one regular expression for each kind) is valid and is only
 parsed (`exact_events`). Any other line is parsed as a variant and checked against every expectation
-(`parsed_events`). Both give the same rows; the second takes thirty times as long.
+(`parsed_events`). Both functions give the same rows; `parsed_events` takes thirty times as
+long.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _names(expectations: Sequence[Expectation]) -> Column:
 
 
 def is_good(broken: str = "broken") -> Column:
-    """Return a condition: the line breaks no expectation except those of `COUNTED`."""
+    """Return the condition that a line breaks no expectation other than those in `COUNTED`."""
     counted = F.array(*(F.lit(name) for name in COUNTED))
     return F.size(F.array_except(broken, counted)) == 0
 
