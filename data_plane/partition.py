@@ -1,4 +1,4 @@
-"""One replica of a partition: its role, its log, its high watermark and who waits for them.
+"""One replica of a partition: its role, its log, its high watermark and the waiting requests.
 
 The role follows the metadata image. The leader appends; its high watermark is the smallest log end
 offset of the in-sync replicas and never goes back. Used from the event loop only.
@@ -104,7 +104,7 @@ class Partition:
     # --- Role ----------------------------------------------------------------------------
 
     def apply(self, view: PartitionView) -> bool:
-        """Take the role of the image; return whether the leader or its epoch changed.
+        """Take the role from the metadata image; return whether the leader or its epoch changed.
 
         An older leader epoch or partition epoch is ignored.
         """
@@ -140,7 +140,8 @@ class Partition:
         """Check that this broker leads, in the client's leader epoch if it names one.
 
         Raises:
-            ApiError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER.
+            ApiError: the epoch differs (FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH), or this broker
+                does not lead (NOT_LEADER_OR_FOLLOWER).
         """
         self.check_epoch(epoch)
         if not self.is_leader:
@@ -150,7 +151,8 @@ class Partition:
         """Compare the client's leader epoch with this one (KIP-320).
 
         Raises:
-            ApiError: FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+            ApiError: the client's epoch is older (FENCED_LEADER_EPOCH) or newer
+                (UNKNOWN_LEADER_EPOCH).
         """
         if epoch != _ANY_EPOCH and epoch < self.leader_epoch:
             raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
@@ -191,8 +193,9 @@ class Partition:
     def committed(self, last_offset: int) -> asyncio.Future[ErrorCode]:
         """Return a future with the error of a produce request with acks=all.
 
-        NONE once the high watermark is above `last_offset`, NOT_ENOUGH_REPLICAS_AFTER_APPEND if the
-        in-sync replicas are too few then, NOT_LEADER_OR_FOLLOWER if this broker stops leading.
+        Once the high watermark is above `last_offset`, it is NONE, or
+        NOT_ENOUGH_REPLICAS_AFTER_APPEND if there are too few in-sync replicas by then. If this
+        broker stops leading before that, it is NOT_LEADER_OR_FOLLOWER.
         """
         done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
         if last_offset < self.high_watermark:
@@ -247,7 +250,7 @@ class Partition:
     def advance_high_watermark(self) -> None:
         """Move the leader's high watermark forward if all in-sync replicas have more.
 
-        As in Kafka from 3.7 on, it stands still below min.insync.replicas.
+        As in Kafka from 3.7 on, it does not move while the ISR is below min.insync.replicas.
         """
         state = self.isr_state
         if state is None or not self.has_enough_replicas:
@@ -260,7 +263,7 @@ class Partition:
             self.set_high_watermark(lowest)
 
     def set_high_watermark(self, offset: int) -> None:
-        """Move the high watermark: the leader forward, a follower as its leader reports."""
+        """Set the high watermark. The leader only increases it; a follower takes its leader's."""
         self.high_watermark = min(max(offset, self.log.start_offset), self.log.end_offset)
         for each in self._committed:
             if each.offset < self.high_watermark and not each.done.done():
@@ -275,7 +278,7 @@ class Partition:
         """Append what the leader sent, and learn its high watermark and the start of its log.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE or KAFKA_STORAGE_ERROR.
+            ApiError: a size is invalid (CORRUPT_MESSAGE), or the disk failed (KAFKA_STORAGE_ERROR).
         """
         if records:
             self.log.append_as_follower(records, now_ms)
@@ -294,7 +297,7 @@ class Partition:
         self.notify()
 
     def restart_at(self, offset: int) -> None:
-        """Begin the log again where the leader's begins: this replica is too far behind."""
+        """Empty the log and begin at `offset`, where the leader's log begins."""
         self.log.start_at(offset)
         self.high_watermark = offset
         self.notify()

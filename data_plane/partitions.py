@@ -29,7 +29,7 @@ class TopicView(Protocol):
 
     @property
     def partitions(self) -> Mapping[int, PartitionView]:
-        """By number; partitions without state are omitted."""
+        """Partitions by number. Those without a state are omitted."""
 
 
 class Limit(Enum):
@@ -92,7 +92,7 @@ class Partitions:
     # --- Roles ---------------------------------------------------------------------------
 
     def apply(self, topics: Mapping[str, TopicView], changed: Iterable[str] | None) -> None:
-        """Follow a metadata image. `changed`: the names that changed; None: compare everything."""
+        """Follow a metadata image. `changed` names the changed topics; None: compare all topics."""
         self._known = lambda topic, number: topic in topics and number in topics[topic].partitions
         if changed is None:
             names = {*topics, *(topic for topic, _ in self.directories.logs)}
@@ -174,13 +174,14 @@ class Partitions:
         timeout_s: float,
         internal: bool = False,
     ) -> Appended:
-        """Append to a partition that this broker leads; with acks=-1 wait for the others.
+        """Append to a partition that this broker leads; with acks=-1 wait for the ISR.
 
         `internal`: the broker itself appends, so that an internal topic is permitted.
 
         Raises:
             ApiError: NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, ... if nothing
-                was appended; NOT_ENOUGH_REPLICAS_AFTER_APPEND or REQUEST_TIMED_OUT if it was.
+                was appended; NOT_ENOUGH_REPLICAS_AFTER_APPEND or REQUEST_TIMED_OUT if the records
+                were appended.
         """
         if topic in INTERNAL_TOPICS and not internal:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
@@ -201,7 +202,7 @@ class Partitions:
     def read(
         self, topic: str, partition: int, offset: int, max_bytes: int, *, up_to: Limit
     ) -> bytes:
-        """Return whole batches from the one with `offset` on; at least one if there is one.
+        """Return whole batches from the one that contains `offset` on; at least one, if any exists.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE or an error of `get`.
@@ -215,7 +216,7 @@ class Partitions:
     # --- Upkeep --------------------------------------------------------------------------
 
     def high_watermarks(self) -> dict[LogName, int]:
-        """Return the high watermark of every log; of those without a role, the last known."""
+        """Return the last known high watermark of every log, even of a log without a role."""
         known = dict(self.directories.high_watermarks)
         known |= {name: each.high_watermark for name, each in self.by_name.items()}
         return known

@@ -102,7 +102,7 @@ class Producers:
             )
 
     def appended(self, header: BatchHeader) -> None:
-        """Record a batch of the log; those of a producer in the order of the log."""
+        """Record a batch of the log. The caller follows the order of the log."""
         if header.producer_id == NO_PRODUCER_ID or header.is_control:
             return
         producer = self.by_id.get(header.producer_id)

@@ -27,7 +27,7 @@ class ReplicaOffsets:
         return 0
 
     def epoch_of_start(self) -> int:
-        """Return the epoch of the first record; that of the end of an empty log."""
+        """Return the leader epoch at the log start offset; -1 if it is unknown."""
         entries = self._log.epochs.entries
         earliest = entries[0] if entries else None
         if earliest is None or earliest.start_offset > self.start_offset:
@@ -43,7 +43,7 @@ class ReplicaOffsets:
         return self._log.newest_timestamp()
 
     def segment_times(self) -> list[tuple[int, int]]:
-        """Return first offset and last change of each segment, then the end; [] if never used."""
+        """Return each segment's first offset and last change, then the end; [] if not on disk."""
         if not self._log.on_disk:
             return []
         segments = [

@@ -53,7 +53,7 @@ class TopicSettings:
 
     def rules(self, partition: str) -> Rules:
         """Return what producers must respect; `partition` is topic-number."""
-        # The older name for both limits applies while they have their default (KIP-937).
+        # The older config replaces each of the two newer limits that has its default (KIP-937).
         both = self.number("message.timestamp.difference.max.ms")
         before = self.number("message.timestamp.before.max.ms")
         after = self.number("message.timestamp.after.max.ms")
@@ -90,7 +90,7 @@ class SettingsCache:
         self._settings: dict[str, tuple[TopicDefaults, TopicSettings]] = {}
 
     def of(self, topic: str) -> TopicSettings:
-        """Return the settings; the broker's defaults as long as the topic's are not read."""
+        """Return the settings; the broker's defaults until the topic's overrides are read."""
         defaults = self._current_defaults()
         known = self._settings.get(topic)
         if known is not None and known[0] is defaults:
@@ -103,7 +103,7 @@ class SettingsCache:
         """Return the settings; read the topic's overrides first, if they are not known."""
         if topic not in self._overrides:
             overrides = await self._reader.read_config("topics", topic)
-            if topic not in self._overrides:  # A notification is newer.
+            if topic not in self._overrides:  # Otherwise a notification was faster.
                 self.changed(topic, overrides)
         return self.of(topic)
 

@@ -1,6 +1,7 @@
 """The group coordinator of one broker, without I/O and without a clock.
 
-Set `table.now`, call one of the parts, then carry out `table.take_effects()`; see `table`.
+The caller sets `table.now`, calls one of the parts, and then carries out the effects that
+`table.take_effects()` returns (see `table`).
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ class GroupCoordinator:
     def list_groups(
         self, states: Collection[str], types: Collection[str]
     ) -> tuple[ErrorCode, list[Group]]:
-        """Return the groups in any of `states` and of any of `types`; all for an empty filter.
+        """Return the groups whose state is in `states` and whose type is in `types`.
 
-        While a partition is being loaded, the list lacks its groups and there is an error.
+        An empty collection matches every group. While a partition is being loaded, the list lacks
+        its groups and the error is COORDINATOR_LOAD_IN_PROGRESS.
         """
         wanted = {each.lower() for each in states}
         has_type = not types or any(each.lower() == CLASSIC for each in types)
@@ -57,5 +59,5 @@ class GroupCoordinator:
         return error, self.table.groups.get(group_id) if error is ErrorCode.NONE else None
 
     def run_due(self) -> None:
-        """Let every timeout that is over by `table.now` take effect."""
+        """Run the action of every deadline that `table.now` has reached."""
         self.table.timers.run_due(self.table.now.steady_ms)

@@ -35,7 +35,7 @@ class State(Enum):
 
 @dataclass(slots=True)
 class Member:
-    """A member of a group. The two tickets identify requests that wait for an answer."""
+    """A member of a group. `join_ticket` and `sync_ticket` are its waiting requests."""
 
     member_id: str
     instance_id: str | None
@@ -52,7 +52,7 @@ class Member:
 
     @property
     def may_expire(self) -> bool:
-        """True unless the member waits for an answer. A new one may expire even then."""
+        """True unless the member waits for an answer. A new member may expire even so."""
         waits = self.join_ticket is not None or self.sync_ticket is not None
         return self.is_new or not waits
 
@@ -84,7 +84,7 @@ class _Stored:
 
 @dataclass(slots=True)
 class Group:
-    """One group. Its offsets are visible once the log has them on all replicas in sync."""
+    """One group. A committed offset is visible once all in-sync replicas have its record."""
 
     group_id: str
     state: State = State.EMPTY
@@ -95,10 +95,10 @@ class Group:
     leader: str | None = None
     members: dict[str, Member] = field(default_factory=dict)
     static_members: dict[str, str] = field(default_factory=dict)  # instance id -> member id
-    pending_members: set[str] = field(default_factory=set)  # have an id, have not joined with it
+    pending_members: set[str] = field(default_factory=set)  # ids that have not joined yet
     pending_syncs: set[str] = field(default_factory=set)
     is_first_delayed: bool = False  # the first rebalance waits for more members
-    new_member_added: bool = False  # since the delay of the first rebalance began
+    new_member_added: bool = False  # during the delay of the first rebalance
     subscribed_topics: frozenset[str] | None = None  # None: unknown
     offsets: dict[TopicPartition, _Stored] = field(default_factory=dict)
     pending_offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class Group:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member, if it is one; another one becomes the leader in its place."""
+        """Remove a member, if the group has it. If it was the leader, another member is chosen."""
         member = self.members.pop(member_id, None)
         if member is not None and member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
@@ -197,7 +197,7 @@ class Group:
         return common
 
     def begin_generation(self, now_ms: int) -> None:
-        """Count the generation, choose its protocol and wait for its assignment."""
+        """Begin the next generation: choose its protocol and wait for the leader's assignment."""
         self.generation += 1
         self.protocol = self.select_protocol() if self.members else None
         self.subscribed_topics = self.find_subscribed_topics()
@@ -219,7 +219,7 @@ class Group:
             return None
 
     def is_subscribed(self, topic: str) -> bool:
-        """True when a member consumes the topic, or may do so."""
+        """True when a member subscribes to the topic, or the subscriptions are unknown."""
         return self.subscribed_topics is None or topic in self.subscribed_topics
 
     # --- Offsets ---------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class Group:
     def complete_commit(
         self, offsets: Mapping[TopicPartition, CommittedOffset], log_offset: int
     ) -> None:
-        """Make written offsets visible, unless the log has later ones."""
+        """Make written offsets visible. An offset with a later record in the log is kept."""
         for key, committed in offsets.items():
             if key not in self.pending_offsets:
                 continue  # The topic was deleted meanwhile.
@@ -241,7 +241,7 @@ class Group:
         self.abandon_commit(offsets)
 
     def abandon_commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Forget offsets that were noted and are not written, or no longer pending."""
+        """Forget that these offsets are pending. A later commit stays pending."""
         for key, committed in offsets.items():
             if self.pending_offsets.get(key) is committed:
                 del self.pending_offsets[key]
@@ -256,7 +256,7 @@ class Group:
         return None if stored is None else stored.committed
 
     def remove_offsets(self, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Remove offsets; return the keys of those that exist or are being written."""
+        """Remove offsets; return the keys that had a committed offset or one being written."""
         removed = []
         for key in keys:
             pending = self.pending_offsets.pop(key, None)
@@ -266,7 +266,7 @@ class Group:
 
     @property
     def has_offsets(self) -> bool:
-        """True with a committed offset, or one that is being written."""
+        """True when the group has an offset that is committed or being written."""
         return bool(self.offsets or self.pending_offsets)
 
     # --- The log ---------------------------------------------------------------------------

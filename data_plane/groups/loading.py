@@ -1,4 +1,4 @@
-"""What the records of one partition of `__consumer_offsets` amount to, read in log order."""
+"""Loads groups from the log of a partition of `__consumer_offsets`, and drops them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from data_plane.groups.table import GroupTable
 
 @dataclass(slots=True)
 class Replay:
-    """The newest value of each key."""
+    """Reads the records in log order and keeps the newest value of each key."""
 
     _groups: dict[str, GroupValue] = field(default_factory=dict)
     _offsets: dict[str, dict[TopicPartition, tuple[CommittedOffset, int]]] = field(
@@ -42,7 +42,7 @@ class Replay:
                 self._offsets.get(group_id, {}).pop((topic, partition), None)
 
     def groups(self) -> Iterable[Group]:
-        """Return each group with its offsets. One that was never written is Empty."""
+        """Return each group with its offsets. A group without a record of its own is Empty."""
         for group_id in {**self._groups, **self._offsets}:
             offsets = self._offsets.get(group_id, {})
             value = self._groups.get(group_id)
@@ -63,10 +63,10 @@ class Ownership:
         self._offsets = offsets
 
     def begin_loading(self, partition: int, leader_epoch: int) -> bool:
-        """This broker leads the partition: return whether its groups have to be loaded.
+        """Return whether this broker, the leader of the partition, has to load its groups.
 
-        Until they are, clients get COORDINATOR_LOAD_IN_PROGRESS. A leader that is elected again has
-        all groups, or is about to.
+        Until they are loaded, clients get COORDINATOR_LOAD_IN_PROGRESS. A leader that is elected
+        again has loaded them already or is loading them.
         """
         if partition in self._table.owned or partition in self._table.loading:
             return False

@@ -1,7 +1,8 @@
-"""Joining, synchronizing, heartbeats and leaving: the rebalances of a group.
+"""The members of a group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup and rebalances.
 
-A group has at most one join timer (it ends a rebalance that members have not joined in time) and
-one sync timer; each member has one timer for its session. A request that waits is a ticket.
+A group has at most one join timer and one sync timer. They remove members that do not send
+JoinGroup or SyncGroup in time. Each member has one timer for its session. A ticket stands for a
+request that waits for its response.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from data_plane.groups.group import NO_GENERATION, NO_MEMBER_ID, Group, Member, 
 from data_plane.groups.records import GroupKey, GroupRecord
 from data_plane.groups.table import GroupTable, group_error
 
-# A new member does not know its id and cannot send heartbeats: this bounds its JoinGroup.
+# A new member does not know its id yet, so it cannot send heartbeats while its JoinGroup waits.
+# The member expires after this time.
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 300_000
 _TOO_LARGE: Final = (
     ErrorCode.MESSAGE_TOO_LARGE,
@@ -51,7 +53,7 @@ class JoinedMember:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The answer to a JoinGroup. `members` is empty for all but the leader."""
+    """The answer to a JoinGroup. Only the leader gets `members`."""
 
     error: ErrorCode
     member_id: str
@@ -104,7 +106,7 @@ class RequestDroppedError(Exception):
 
 
 def validate_member(group: Group, member_id: str, instance_id: str | None) -> ErrorCode:
-    """Return whether the request comes from a current member of the group."""
+    """Return NONE if the request comes from a current member of the group, else the error."""
     if instance_id is not None:
         current = group.static_members.get(instance_id)
         if current is None:
@@ -174,7 +176,8 @@ class Membership:
             else:
                 self._add(group, ticket, request, new_id)
         elif request.needs_known_id:
-            # KIP-394: the member joins again with its id, so that a retry does not add another.
+            # KIP-394: the member joins again with its id, so that a retry does not add a second
+            # member.
             group.pending_members.add(new_id)
             self._expect(
                 group, new_id, request.session_timeout_ms, lambda: self._pending_left(group, new_id)
@@ -201,7 +204,7 @@ class Membership:
         is_same = member.protocols == request.protocols
         is_leader = group.leader == member_id
         if group.state is State.COMPLETING_REBALANCE and is_same:
-            # It has probably not received the first response.
+            # The member has probably not received the first response.
             self._table.answer(ticket, _joined(group, member_id))
         elif group.state is State.STABLE and is_same and not is_leader:
             self._table.answer(ticket, _joined(group, member_id))
@@ -284,7 +287,7 @@ class Membership:
             self._prepare_rebalance(group)
 
     def _prepare_rebalance(self, group: Group) -> None:
-        """Wait for all members to join; a group that was empty waits for more of them."""
+        """Wait for all members to join. A group that was empty waits longer for new members."""
         if group.state is State.COMPLETING_REBALANCE:
             self._assign(group, {}, ErrorCode.REBALANCE_IN_PROGRESS)
         self._table.timers.cancel(_sync_key(group))
@@ -299,7 +302,7 @@ class Membership:
             self._complete_join_if_all_joined(group)
 
     def _delay_first(self, group: Group, delay_ms: int, remaining_ms: int) -> None:
-        """Begin the first rebalance after a delay; each one in which members came adds another."""
+        """Delay the first rebalance. If members join during a delay, another delay follows."""
         group.is_first_delayed = True
 
         def is_over() -> None:
@@ -326,7 +329,7 @@ class Membership:
             self._complete_join(group)
 
     def _complete_join(self, group: Group) -> None:
-        """End the wait: dynamic members that have not joined are removed, the others answered."""
+        """End the wait: remove dynamic members that have not joined, and answer the others."""
         if group.state is not State.PREPARING_REBALANCE:
             return
         for member in list(group.members.values()):
@@ -367,7 +370,8 @@ class Membership:
         table = self._table
         error = table.status(request.group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            # The state of the rebalance is lost. Older clients do not know the other error.
+            # A coordinator that is loading has lost the rebalance: members must join again. Older
+            # clients do not expect COORDINATOR_LOAD_IN_PROGRESS here.
             error = ErrorCode.REBALANCE_IN_PROGRESS
         group = table.groups.get(request.group_id)
         if error is not ErrorCode.NONE:
@@ -489,7 +493,7 @@ class Membership:
     # --- Sessions --------------------------------------------------------------------------
 
     def expect(self, group: Group, member: Member) -> None:
-        """Begin the session of a member anew: it has been heard."""
+        """Restart the session timeout of a member that has sent a request."""
         self._expect_member(group, member)
 
     def _expect_member(self, group: Group, member: Member, timeout_ms: int | None = None) -> None:
@@ -512,7 +516,7 @@ class Membership:
 
     def _remove(self, group: Group, member: Member) -> None:
         """Remove a member that left or is gone; the others rebalance."""
-        # A new member with a waiting JoinGroup may join once more.
+        # A new member may expire while its JoinGroup waits. This error makes its client join again.
         self._answer_join(member, Joined(ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID))
         self._forget(group, member.member_id)
         self._rebalance(group)
@@ -536,7 +540,7 @@ class Membership:
             self._expect_member(group, member)
 
     def unloaded(self, group: Group) -> None:
-        """Answer what waits: another broker is the coordinator from now on."""
+        """Answer the waiting requests: another broker is the coordinator from now on."""
         for member in group.members.values():
             error = ErrorCode.NOT_COORDINATOR
             self._answer_join(member, Joined(error, member.member_id))
@@ -628,8 +632,9 @@ def _joined(
 def _rejoined(group: Group, member_id: str, old_leader: str, request: Join) -> Joined:
     """Answer a static member that keeps its assignment.
 
-    A leader must not assign again, since a stable group takes no assignment. From version 9 on it
-    is told so (KIP-814); an older one sees its former id, and does not know that it leads.
+    A leader must not assign again, since a stable group takes no assignment. From version 9 on the
+    response says so (KIP-814). In an older version it names the leader's former member id, so the
+    leader acts as a follower.
     """
     if request.may_skip_assignment:
         return _joined(group, member_id, skips=group.leader == member_id)

@@ -25,7 +25,7 @@ _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """An OffsetCommit request. Without a member its generation is -1."""
+    """An OffsetCommit request. Its generation is -1 if the client is not a member."""
 
     group_id: str
     generation: int = NO_GENERATION
@@ -39,7 +39,7 @@ Errors = dict[TopicPartition, ErrorCode]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The committed offset of a partition, None if there is none; or an error."""
+    """The committed offset of a partition (None if there is none), or an error."""
 
     committed: CommittedOffset | None
     error: ErrorCode = ErrorCode.NONE
@@ -106,7 +106,7 @@ class Offsets:
     def fetch(
         self, group_id: str, wanted: Iterable[TopicPartition] | None, *, stable: bool
     ) -> tuple[ErrorCode, dict[TopicPartition, Fetched]]:
-        """Return the committed offsets of a group; `wanted` None: all of them.
+        """Return the committed offsets of the `wanted` partitions; None stands for all.
 
         With `stable`, an offset that is being written gets UNSTABLE_OFFSET_COMMIT (KIP-447).
         """
@@ -127,7 +127,7 @@ class Offsets:
     # --- Deletion ----------------------------------------------------------------------------
 
     def delete(self, group_id: str, keys: Sequence[TopicPartition]) -> tuple[ErrorCode, Errors]:
-        """Handle an OffsetDelete (KIP-496): topics that members consume are kept."""
+        """Handle an OffsetDelete (KIP-496). Offsets of topics that members consume are kept."""
         error = self._table.status(group_id)
         if error is not ErrorCode.NONE:
             return error, {}
@@ -180,8 +180,9 @@ class Offsets:
     def _expired(self, group: Group) -> list[TopicPartition]:
         """KIP-211: a group's offsets expire when it has been empty for the retention time.
 
-        Of a consumer group with members, those of topics that none consumes expire. Without a
-        protocol type the client is no member, and each offset counts from its own commit.
+        If a consumer group has members, the offsets of topics that no member consumes expire. A
+        group without a protocol type has no members. Each of its offsets expires when the
+        retention time has passed since its own commit.
         """
         since_empty = group.state_since_ms if group.state_since_ms != NEVER else None
         kept: frozenset[str] = frozenset()
@@ -208,14 +209,15 @@ class Offsets:
     def _clean_up(self, group: Group, removed: Sequence[TopicPartition]) -> None:
         """Write tombstones for removed offsets, and for the group once it has nothing left.
 
-        No acknowledgement is awaited: a lost tombstone is written again when its record expires.
+        Nothing waits for the append. If a tombstone is lost, the next coordinator loads the record,
+        and writes a tombstone again when the record expires.
         """
         tombstones = [GroupRecord(OffsetKey(group.group_id, *key), None) for key in removed]
         if group.state is State.EMPTY and not group.has_offsets:
             self._membership.forget_timers(group)
             group.enter(State.DEAD, self._table.now.wall_ms)
             del self._table.groups[group.group_id]
-            if group.generation > 0:  # At 0 the group itself was never written.
+            if group.generation > 0:  # In generation 0 the group has no record.
                 tombstones.append(GroupRecord(GroupKey(group.group_id), None))
         if tombstones:
             self._table.append(group.group_id, tombstones, _ignore, NO_ACKS)

@@ -1,9 +1,9 @@
 """The records of `__consumer_offsets`: keys and values of offset commits and of groups.
 
-A key and a value each begin with their version (int16). Keys 0 and 1 are offset commits, key 2 is a
-group. A record without a value (a tombstone) removes what its key names. The values that are
-written are those of Kafka 3.9 with ZooKeeper: version 3, but version 1 for an offset commit with
-an expiry time of its own (OffsetCommit 2 to 4).
+A key and a value each begin with their version (int16). Keys of versions 0 and 1 name an offset
+commit, keys of version 2 a group. A record without a value (a tombstone) removes what its key
+names. Values are written in version 3, as by Kafka 3.9 with ZooKeeper. Only an offset commit with
+its own expiry time (OffsetCommit 2 to 4) is written in version 1.
 
 Version notes:
     Offset commit: 1 has `expire_timestamp`, 3 adds `leader_epoch`; flexible from 4.
@@ -96,7 +96,7 @@ class GroupValue:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A key and a value for the log; no value removes what the key names."""
+    """A key and a value for the log. The value None removes what the key names."""
 
     key: Key
     value: OffsetValue | GroupValue | None

@@ -43,7 +43,7 @@ class OffsetsLog(Protocol):
         """Append a batch; return its offset.
 
         Raises:
-            ApiError: it was not appended, or may not be on all replicas in sync.
+            ApiError: the batch was not appended, or may not be on all in-sync replicas.
         """
 
     def start_offset(self, partition: int) -> int:
@@ -183,14 +183,14 @@ class GroupService:
             self._resign(partition)
 
     def topics_deleted(self, topics: Collection[str]) -> None:
-        """Forget committed offsets of topics that exist no longer."""
+        """Forget the committed offsets of topics that no longer exist."""
         self._step(lambda: self.core.offsets.remove_topics(topics))
 
     def _resign(self, partition: int) -> None:
         self._step(lambda: self.core.ownership.resign(partition))
 
     async def _load(self, partition: int, leader_epoch: int) -> None:
-        """Read the partition from its start to its end; leave it if this broker resigns."""
+        """Read the partition from its start to its end; stop if this broker resigns."""
         replay = Replay()
         try:
             offset = self._log.start_offset(partition)

@@ -134,7 +134,7 @@ class GroupTable:
 
 
 def group_error(error: ErrorCode) -> ErrorCode:
-    """Return what a client sees of a failed append: Kafka's translation for both record types."""
+    """Return the error that clients get for a failed append. Kafka translates it alike."""
     match error:
         case (
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -26,7 +26,7 @@ class Timers:
         self._sequence = count()
 
     def set(self, key: Hashable, at_ms: int, action: Action) -> None:
-        """Run `action` at `at_ms`, and not what was set for `key` before."""
+        """Run `action` at `at_ms`. This replaces an earlier deadline of `key`."""
         known = self._deadlines.get(key)
         if known is not None and known.queued_at_ms <= at_ms:
             # Heartbeats only postpone a deadline, so its heap entry is kept; `run_due` queues it
@@ -41,7 +41,7 @@ class Timers:
         self._deadlines.pop(key, None)
 
     def next_at_ms(self) -> int | None:
-        """Return a time at which `run_due` should be called; None without deadlines."""
+        """Return when `run_due` should be called next; None without deadlines."""
         return self._queue[0][0] if self._queue else None
 
     def run_due(self, now_ms: int) -> None:

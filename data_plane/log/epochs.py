@@ -62,7 +62,7 @@ class LeaderEpochs:
         return changed
 
     def truncate_start(self, start_offset: int) -> bool:
-        """Drop what is before `start_offset`; return whether anything changed."""
+        """Drop the epochs before `start_offset`; return whether an entry changed."""
         before = [each for each in self.entries if each.start_offset <= start_offset]
         if not before or (before[-1].start_offset == start_offset and len(before) == 1):
             return False

@@ -39,8 +39,8 @@ class LogDirectories:
     def __init__(self, paths: Sequence[str], settings_of: SettingsOf) -> None:
         self.paths = tuple(Path(path) for path in paths)
         self.logs: dict[LogName, PartitionLog] = {}
-        self._numbers: dict[str, set[int]] = {}  # of the partitions of each topic
-        # High watermarks of the last run; a partition takes its own when it gets a role.
+        self._numbers: dict[str, set[int]] = {}  # partitions by topic
+        # High watermarks of the last run. A partition starts with its own when it gets a role.
         self.high_watermarks: dict[LogName, int] = {}
         self._settings_of = settings_of
         self._files = OpenFiles()
@@ -87,7 +87,7 @@ class LogDirectories:
         return lambda: self._settings_of(topic)
 
     def get_or_create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
-        """Return the log of a partition. One of a deleted topic with the same name is removed."""
+        """Return the log of a partition. A deleted topic's log of the same name is removed."""
         name = (topic, number)
         log = self.logs.get(name)
         if log is not None and log.topic_id not in (topic_id, bytes(16)):
@@ -112,7 +112,7 @@ class LogDirectories:
             if log is None or not log.on_disk:
                 continue
             log.close_files()
-            # Kafka's name of a deleted log; topic names may be long.
+            # Kafka's name of a deleted log. It is cut, because topic names may be long.
             stem = f"{name[0][:200]}-{name[1]}"
             doomed = log.folder.with_name(f"{stem}.{uuid.uuid4().hex}{_DELETED}")
             log.folder.rename(doomed)
@@ -135,7 +135,7 @@ class LogDirectories:
         log.relocate(folder)
 
     def write_checkpoints(self, high_watermarks: Mapping[LogName, int]) -> None:
-        """Write the offsets that a start needs, of logs that are on disk."""
+        """Write the offsets that the next start needs, for the logs that are on disk."""
         for path in self.paths:
             logs = {
                 name: log

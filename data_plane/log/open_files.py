@@ -43,7 +43,7 @@ class OpenFiles:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Append all of `data`; one call may write less on a full disk.
+    """Append all of `data`. One `os.write` may write only a part on a full disk.
 
     Raises:
         OSError: the disk is full or broken.
@@ -54,7 +54,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file's content at once."""
+    """Replace a file's content atomically."""
     new = path.with_name(path.name + ".tmp")
     new.write_bytes(data)
     os.replace(new, path)

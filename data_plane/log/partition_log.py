@@ -1,8 +1,8 @@
 """The log of one replica: segments, leader epochs, producers. Source: `UnifiedLog` of Kafka 3.9.
 
 Nothing is on disk before the first record, so a cluster may have many partitions that are never
-used. Used from one thread. An append is in the operating system when it returns; it is not
-written to the disk itself, as in Kafka.
+used. Used from one thread. When an append returns, the operating system has the
+bytes. As in Kafka, they are not flushed to the disk.
 """
 
 from __future__ import annotations
@@ -90,12 +90,13 @@ class PartitionLog:
     # --- Appending -----------------------------------------------------------------------
 
     def append(self, records: bytes, leader_epoch: int, now_ms: int) -> AppendInfo:
-        """Validate, assign offsets and append, as the leader.
+        """Validate records, assign offsets and append, as the leader.
 
-        A batch that was appended before returns its first offsets.
+        For a batch that was appended before, return the offsets of its first append.
 
         Raises:
-            ApiError: the records are rejected, or KAFKA_STORAGE_ERROR; nothing was appended.
+            ApiError: nothing was appended. The records were rejected, or the disk failed
+                (KAFKA_STORAGE_ERROR).
         """
         settings = self.settings()
         rules = settings.rules(str(self))
@@ -123,10 +124,10 @@ class PartitionLog:
         return AppendInfo(first.base_offset, last.last_offset, append_time, crc=first.crc)
 
     def append_as_follower(self, records: bytes, now_ms: int) -> None:
-        """Append batches of the leader as they are; those that the log has are skipped.
+        """Append the leader's batches unchanged. Batches that the log has are skipped.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE or KAFKA_STORAGE_ERROR.
+            ApiError: a size is invalid (CORRUPT_MESSAGE), or the disk failed (KAFKA_STORAGE_ERROR).
         """
         batches = []
         for data in split_batches(records):
@@ -221,13 +222,13 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, end_offset: int, *, whole_first: bool = True
     ) -> bytes:
-        """Return bytes from the batch with `offset` on, up to `end_offset`, as Kafka does.
+        """Return bytes from the batch that contains `offset` up to `end_offset`, as Kafka does.
 
         The last batch may be incomplete. `whole_first`: the first batch is returned whole even if
         it is larger than `max_bytes`.
 
         Raises:
-            ApiError: OFFSET_OUT_OF_RANGE.
+            ApiError: the log does not have `offset` (OFFSET_OUT_OF_RANGE).
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -260,7 +261,7 @@ class PartitionLog:
     def newest_timestamp(self) -> TimedOffset | None:
         """Return the first record with the largest timestamp; None without timestamps.
 
-        As in Kafka, it may be before the log start offset while its segment exists.
+        As in Kafka, the record may be before the log start offset until its segment is deleted.
         """
         newest = max((segment.max_timestamp for segment in self.segments), default=-1)
         return self._first_at(newest, 0) if newest >= 0 else None
@@ -317,7 +318,7 @@ class PartitionLog:
         self.write_epochs()
 
     def advance_start(self, offset: int) -> bool:
-        """Move the log start offset forward; return whether it moved. Segments stay for now."""
+        """Move the log start offset forward; return whether it moved. No segment is deleted."""
         if offset <= self.start_offset:
             return False
         self.start_offset = min(offset, self.end_offset)
@@ -362,7 +363,7 @@ class PartitionLog:
     def _delete_while(
         self, is_deletable: Callable[[int], bool], high_watermark: int, now_ms: int
     ) -> int:
-        """Delete segments from the oldest on; none with records above the high watermark."""
+        """Delete the oldest segments, up to the first that must stay or has uncommitted records."""
         count = 0
         while self.on_disk and self.segments[0].size and is_deletable(0):
             end = self.segments[1].base_offset if len(self.segments) > 1 else self.end_offset
@@ -410,13 +411,13 @@ class PartitionLog:
             segment.relocate(folder)
 
     def close(self) -> None:
-        """Store what makes the next start quick."""
+        """Store indexes and producers, so that the next start is quick."""
         if self.on_disk:
             self.segments[-1].index_time()
             self.write_snapshot()
 
 
 def _as_before(earlier: AppendedBatch) -> AppendInfo:
-    """Return the first result. As in Kafka, a duplicate has its batch's largest timestamp."""
+    """Return the first append. As in Kafka, its time is the batch's largest timestamp."""
     first, last = earlier.first_offset, earlier.last_offset
     return AppendInfo(first, last, earlier.timestamp, is_duplicate=True)

@@ -1,7 +1,8 @@
 """Opens the log of one replica after a restart.
 
 After a clean stop the files are trusted. After a kill, every segment from the recovery point on is
-read: the log ends before the first batch that is incomplete or damaged, and indexes are rebuilt.
+read and its indexes are rebuilt. The log then ends before the first batch that is incomplete or
+damaged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One segment of a log: `.log` with its `.index` and `.timeindex`, as `LogSegment` of Kafka 3.9.
 
 An index entry is added for every `index.interval.bytes` of records. Offsets in the indexes are
-relative to the segment's. Indexes are searched on disk; only sizes are in memory.
+relative to the segment's base offset. Indexes are searched on disk; only sizes are in memory.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Segment:
 
     @property
     def snapshot_path(self) -> Path:
-        """The producers' state before this segment."""
+        """The `.snapshot` file: the producers' state where this segment begins."""
         return self._stem.with_suffix(".snapshot")
 
     def append(self, header: BatchHeader, data: bytes, index_interval: int) -> None:
@@ -187,7 +187,7 @@ class Segment:
             self._last_time = self.max_timestamp
 
     def rebuild(self, index_interval: int) -> Generator[Placed, None, None]:
-        """Recreate the indexes from the batches, which are yielded; cut off an incomplete end.
+        """Recreate the indexes and yield each batch. `size` then excludes an incomplete end.
 
         The caller checks each batch and may stop with `close()`: the rest is not indexed, and the
         caller truncates it.
@@ -204,7 +204,7 @@ class Segment:
             self.size += placed.header.size
 
     def truncate(self, position: int, index_interval: int) -> None:
-        """Remove everything from `position` on, which is the position of a batch or the end."""
+        """Remove everything from `position` on. A batch begins there, or it is the end."""
         os.ftruncate(self._files.descriptor(self.path), position)
         for _ in self.rebuild(index_interval):
             pass

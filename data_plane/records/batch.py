@@ -94,7 +94,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """The compression. Validated batches only."""
+        """The compression codec. For validated batches only: others may have an unknown one."""
         return Codec(self.attributes & CODEC_MASK)
 
     @property
@@ -114,12 +114,12 @@ class BatchHeader(NamedTuple):
 
 
 def parse_header(data: bytes, at: int = 0) -> BatchHeader:
-    """Return the header at `at`, where at least HEADER_BYTES are available; format 2 only."""
+    """Return the header at `at`, of format 2. At least HEADER_BYTES must be available."""
     return BatchHeader._make(HEADER.unpack_from(data, at))
 
 
 def parse_prefix(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Return the first offset and the size of a batch or message; all formats."""
+    """Return the first offset and the size of a batch or message of any format."""
     offset, length = _PREFIX.unpack_from(data, at)
     return offset, PREFIX_BYTES + length
 
@@ -161,7 +161,7 @@ def records_of(batch: bytes, header: BatchHeader | None = None) -> Iterator[Reco
         try:
             data = decompress(header.codec, data)
         except DecompressionError as error:
-            # The error of Kafka, whose producers do not send such batches.
+            # Kafka's error. Its producers do not send such batches.
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
     for record in parse_records(
         data, header.record_count, header.base_offset, header.base_timestamp

@@ -74,7 +74,7 @@ def compress(codec: Codec, data: bytes) -> bytes:
 def with_correct_lz4_checksum(data: bytes) -> bytes:
     """Return the frame with its header checksum corrected.
 
-    Clients that write format 0 compute it over the magic as well (KAFKA-3160).
+    Clients that write format 0 include the frame's magic in the checksum (KAFKA-3160).
     """
     if len(data) < 7 or data[:4] != _LZ4_MAGIC:
         return data
@@ -171,7 +171,7 @@ _DECOMPRESSORS: Final[Mapping[Codec, Callable[[bytes, int], bytes]]] = {
 
 
 def _xxh32_short(data: bytes) -> int:
-    """Return XXH32 with seed 0 of fewer than 16 bytes, the longest header of an LZ4 frame."""
+    """Return XXH32, seed 0, of fewer than 16 bytes. No header of an LZ4 frame is longer."""
     prime1, prime2, prime3, prime4, prime5 = (
         0x9E3779B1,
         0x85EBCA77,

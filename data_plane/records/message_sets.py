@@ -1,7 +1,7 @@
 """Message sets, the formats 0 and 1 before record batches (KIP-31, KIP-32).
 
-A compressed set is the value of one wrapper message. In format 1 the offsets inside are relative
-to the wrapper's, which is that of the last message.
+A compressed set is the value of one wrapper message. In format 1 the offsets inside are relative,
+and the wrapper has the absolute offset of the last message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHECKED_AT: Final = 12
 _CHECKSUM_FROM: Final = 16
 _TIMESTAMP: Final = struct.Struct(">q")
 _LENGTH: Final = struct.Struct(">i")
-# Format 1 carried three codecs, format 0 too; zstd came with KIP-110, for format 2 only.
+# Formats 0 and 1 have three codecs. KIP-110 added zstd, for format 2 only.
 _CODECS: Final = frozenset({Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4})
 
 
@@ -77,7 +77,8 @@ def messages_of(message: Message) -> Iterator[Record]:
     """Yield the messages inside a wrapper, or the message itself.
 
     Raises:
-        ApiError: INVALID_RECORD, CORRUPT_MESSAGE or UNSUPPORTED_COMPRESSION_TYPE.
+        ApiError: the wrapper cannot be read (INVALID_RECORD, CORRUPT_MESSAGE or
+            UNSUPPORTED_COMPRESSION_TYPE).
     """
     codec = codec_of(message)
     if codec is Codec.NONE:
@@ -110,7 +111,7 @@ def codec_of(message: Message) -> Codec:
     """Return the codec of a message.
 
     Raises:
-        ApiError: UNSUPPORTED_COMPRESSION_TYPE.
+        ApiError: formats 0 and 1 lack the codec (UNSUPPORTED_COMPRESSION_TYPE).
     """
     if message.codec_number not in _CODECS:
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

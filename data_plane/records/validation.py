@@ -75,7 +75,7 @@ class Batch(NamedTuple):
 
 
 def check_for_version(version: int, records: bytes) -> None:
-    """Check what a version of Produce permits; `ProduceRequest.validateRecords`.
+    """Check that a version of Produce permits the records: `ProduceRequest.validateRecords`.
 
     Raises:
         ApiError: INVALID_RECORD or UNSUPPORTED_COMPRESSION_TYPE.
@@ -277,7 +277,7 @@ def _recompressed(
 def _convert(
     sources: Sequence[bytes], rules: Rules, next_offset: int, leader_epoch: int, now_ms: int
 ) -> Batch:
-    """Return one batch of format 2 with all messages of formats 0 and 1."""
+    """Convert all messages of formats 0 and 1 to one batch of format 2."""
     messages = [parse_message(source) for source in sources]
     codec = _source_codec(messages)
     if codec is not Codec.NONE and len(messages) > 1:

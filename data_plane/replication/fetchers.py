@@ -20,7 +20,7 @@ _MS: Final = 1000
 
 
 class Addresses(Protocol):
-    """Where other brokers listen for brokers."""
+    """The addresses of the other brokers' inter-broker listeners."""
 
     def __call__(self, broker_id: int, /) -> Address | None:
         """Return the address; None for a broker that is not live."""
@@ -80,12 +80,12 @@ class _LeaderFetcher:
         self.task = asyncio.create_task(self._run())
 
     def follow(self) -> None:
-        """Follow the partitions of this leader, as they are now."""
+        """Follow the partitions that this leader leads now."""
         self._fetching.follow(self._owner._partitions.by_name.values())
         self._changed.set()
 
     def stop(self) -> None:
-        """Stop; the log ends with what was appended."""
+        """Stop. Appended records stay in the log."""
         self.task.cancel()
 
     async def _run(self) -> None:
@@ -99,7 +99,7 @@ class _LeaderFetcher:
             await self._pause(self._owner._limits.backoff_ms)
 
     def _failed(self, error: AdminError) -> None:
-        """Log a cause once: a stopped leader is tried until the metadata names another."""
+        """Log a cause once. A leader that is down is tried until the metadata names another."""
         if str(error) != self._last_failure:
             _log.info("cannot fetch from broker %d: %s", self._leader, error)
         self._last_failure = str(error)
@@ -118,7 +118,7 @@ class _LeaderFetcher:
             peer.close()
 
     async def _round(self, peer: PeerConnection) -> None:
-        """Send the requests that there are."""
+        """Send the ListOffsets and Fetch requests that are due, or wait until one is."""
         self._changed.clear()
         fetching, timeout_s = self._fetching, self._owner._timeout_s
         asked = fetching.offsets_request(_now_ms())
@@ -133,7 +133,7 @@ class _LeaderFetcher:
             await self._pause(max(1, fetching.retry_in_ms(_now_ms())))
 
     async def _pause(self, ms: int) -> None:
-        """Wait, at most until the roles change."""
+        """Wait; stop waiting when the roles change."""
         try:
             async with asyncio.timeout(ms / _MS):
                 await self._changed.wait()

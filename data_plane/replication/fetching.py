@@ -1,7 +1,8 @@
 """What a broker fetches from one leader, as requests and answers. No I/O, no clock.
 
 A follower fetches from the end of its log and names the epoch of its last record. If the leader's
-log differs there, the answer says where, and the follower truncates its log (`truncation`).
+log differs there, the response says where it diverges, and the follower truncates its log (see
+`truncation`).
 Source: AbstractFetcherThread of Kafka 3.9.
 """
 
@@ -64,7 +65,7 @@ class _Followed:
 
     partition: Partition
     leader_epoch: int
-    # Set after a fetch from an offset that the leader does not have: what to ask it.
+    # Set after a fetch from an offset that the leader lacks: the timestamp for ListOffsets.
     asks_for: int | None = None
     retry_ms: int = 0
 
@@ -106,14 +107,14 @@ class Fetching:
                 yield name, each
 
     def retry_in_ms(self, now_ms: int) -> int:
-        """Return how long nothing can be requested; 0: something can."""
+        """Return how long to wait before the next request; 0 if one can be sent now."""
         waits = [max(0, each.retry_ms - now_ms) for each in self._followed.values()]
         return min(waits, default=self._limits.backoff_ms)
 
     # --- Fetching ------------------------------------------------------------------------
 
     def fetch_request(self, now_ms: int, broker_epoch: int) -> FetchRequest | None:
-        """Return a request for the records after the logs' ends; None: nothing to fetch."""
+        """Return a request for the records after the logs' ends; None if none is due."""
         topics: dict[str, FetchTopic] = {}
         for (topic, number), each in self._ready(now_ms):
             if each.asks_for is not None:
@@ -205,7 +206,7 @@ class Fetching:
     # --- Logs that begin or end elsewhere ------------------------------------------------
 
     def offsets_request(self, now_ms: int) -> ListOffsetsRequest | None:
-        """Return the question where the leader's logs end or begin, for logs out of its range."""
+        """Ask where the leader's logs end or begin, for this broker's logs outside that range."""
         topics: dict[str, list[ListOffsetsPartition]] = {}
         for (topic, number), each in self._ready(now_ms):
             if each.asks_for is not None:
@@ -230,7 +231,7 @@ class Fetching:
                     each.asks_for = None
                     if answer.offset > own_end:
                         each.partition.restart_at(answer.offset)
-                    else:  # The range has changed since.
+                    else:  # The leader's log has changed since the fetch.
                         each.retry_ms = now_ms + self._limits.backoff_ms
                 elif answer.offset < own_end:
                     each.asks_for = None

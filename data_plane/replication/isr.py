@@ -40,10 +40,10 @@ class Follower:
     end_offset: int = UNKNOWN_OFFSET  # it has all records before
     caught_up_ms: int = _NEVER_MS  # the last time it had all records
     fetched_ms: int = _NEVER_MS
-    leader_end_offset: int = UNKNOWN_OFFSET  # the leader's at the last fetch
+    leader_end_offset: int = UNKNOWN_OFFSET  # the leader's log end at the last fetch
 
     def fetched(self, offset: int, leader_end_offset: int, now_ms: int) -> None:
-        """Record a fetch from `offset`: it reached the end, now or at the time of the last one."""
+        """Record a fetch from `offset`, and the last time when the follower had all records."""
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self.leader_end_offset:
@@ -53,7 +53,7 @@ class Follower:
         self.fetched_ms = now_ms
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
-        """Return whether the follower belongs into the ISR."""
+        """Return whether the follower's lag permits it to be in the ISR."""
         return self.end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_max_ms
 
 
@@ -69,8 +69,9 @@ class Proposal(NamedTuple):
 class LeaderIsr:
     """The ISR of one partition during one leader epoch.
 
-    `isr` is the committed one. `epoch_start_offset` is the log end offset when this leader was
-    elected: a follower below it may have records of an earlier leader that this one lacks.
+    `isr` is the ISR that the controller has committed. `epoch_start_offset` is the log end offset
+    when this leader was elected. A follower whose log ends below it may have records of an earlier
+    leader that this leader lacks.
     """
 
     broker_id: int
@@ -94,7 +95,7 @@ class LeaderIsr:
         end_offset: int,
         now_ms: int,
     ) -> LeaderIsr:
-        """Begin a leader epoch: the followers in the ISR have until the maximal lag to fetch."""
+        """Begin a leader epoch. The followers in the ISR count as caught up at its start."""
         state = cls(broker_id, replicas, isr, leader_epoch, partition_epoch, end_offset)
         for replica in replicas:
             if replica != broker_id:
@@ -109,7 +110,7 @@ class LeaderIsr:
         return frozenset(self.isr) | frozenset(proposed)
 
     def metadata_changed(self, replicas: Replicas, isr: Replicas, partition_epoch: int) -> None:
-        """Take a newer state of the same leader epoch; it ends a proposal."""
+        """Take the state of the same leader epoch. A newer partition epoch ends a proposal."""
         if partition_epoch > self.partition_epoch:
             self.isr, self.partition_epoch, self.proposal = isr, partition_epoch, None
         self.replicas = replicas
@@ -136,8 +137,9 @@ class LeaderIsr:
     ) -> int:
         """Return the smallest log end offset of the replicas that must have a committed record.
 
-        These are the maximal ISR, and live followers that are caught up: they may soon join, and
-        without waiting for them they might never reach a high watermark that moves on.
+        These are the replicas of `maximal_isr`, and live followers that are caught up. Such a
+        follower may soon join the ISR. If the high watermark did not wait for it, the follower
+        might never reach it.
         """
         isr, lowest = self.maximal_isr, leader_end_offset
         for replica, follower in self.followers.items():
@@ -154,7 +156,7 @@ class LeaderIsr:
     # --- Changes -------------------------------------------------------------------------
 
     def expanded(self, replica: int, high_watermark: int) -> Replicas | None:
-        """Return the ISR with a follower that has reached the high watermark; None: no change."""
+        """Return the ISR with this follower, if it has reached the high watermark; else None."""
         follower = self.followers.get(replica)
         if self.proposal is not None or follower is None or replica in self.isr:
             return None
@@ -163,7 +165,7 @@ class LeaderIsr:
         return (*self.isr, replica)
 
     def shrunk(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> Replicas | None:
-        """Return the ISR without the followers that lag; None: no change."""
+        """Return the ISR without the followers that lag; None if it need not change."""
         if self.proposal is not None:
             return None
         kept = tuple(

@@ -72,7 +72,7 @@ class PeerConnection(asyncio.Protocol):
         """Send a request in the newest version of both brokers; return the response.
 
         Raises:
-            AdminError: no response; the connection is closed.
+            AdminError: there was no response. The connection is then closed.
         """
         assert self._transport is not None
         try:

@@ -1,8 +1,8 @@
-"""Where a follower's log leaves that of its leader. KIP-101, KIP-279, KIP-595. Pure.
+"""Finds where a follower's log diverges from its leader's. KIP-101, KIP-279, KIP-595. Pure.
 
-A follower names the leader epoch of its last record. If the leader's log differs, it answers with
-the largest epoch up to that one that it has, and with its end. The records beyond are those of a
-leader that failed before they were committed.
+A follower names the leader epoch of its last record. If the leader's log differs, the leader
+answers with its own largest epoch that is not greater, and with the offset where that epoch ends.
+The follower's records after that offset come from a leader that failed before they were committed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ def truncation(
 ) -> int:
     """Return where a log must end after its leader's answer (`leader_epoch`, `leader_end_offset`).
 
-    `epochs` and `end_offset` are those of the follower. If it lacks the leader's epoch, what
-    follows the epoch before may be wrong: it is removed, and the next fetch compares again.
+    `epochs` and `end_offset` are those of the follower. If it lacks the epoch `leader_epoch`, only
+    its records up to the end of its largest smaller epoch are kept. The next fetch compares again.
     """
     own_epoch, own_end = epochs.end_offset(leader_epoch, end_offset)
     if own_end == UNDEFINED_OFFSET:

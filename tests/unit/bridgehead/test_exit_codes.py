@@ -1,4 +1,4 @@
-"""Exit codes have one meaning in every command, also in the judges, which cannot import them."""
+"""Exit codes mean the same in every command. Judges cannot import them and have copies."""
 
 from __future__ import annotations
 

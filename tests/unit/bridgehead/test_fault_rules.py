@@ -77,7 +77,7 @@ def test_the_first_rule_acts_and_every_matching_rule_counts() -> None:
     assert [each and each[0] for each in acting] == [first, second, None]
 
 
-def test_names_are_reused_after_removal() -> None:
+def test_the_name_of_a_removed_rule_can_be_used_again() -> None:
     rules = FaultRules()
     assert [rules.add(parse_rule(ERROR)) for _ in range(2)] == ["rule-1", "rule-2"]
     assert rules.remove("rule-1") == 1

@@ -23,7 +23,7 @@ def a_client(**fields: Any) -> Client:
 def a_request(
     key: int, version: int, body: bytes = b"", *, request_id: str = "r", **fields: Any
 ) -> ClientRequest:
-    """A request of that client; `fields` are those of Client."""
+    """A request of `a_client(**fields)`."""
     client = a_client(**fields)
     header = RequestHeader(key, version, 9, client.client_id)
     head = encode_request_header(header)

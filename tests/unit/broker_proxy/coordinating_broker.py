@@ -30,7 +30,7 @@ from tests.unit.broker_proxy.client_requests import a_request
 def apply_image(
     cache: MetadataCache, image: MetadataImage, controller_id: int = 1
 ) -> MetadataCache:
-    """Update the cache with a full image; return it."""
+    """Update the cache with a full image; return the cache."""
     parts = list(full_parts(image, controller_id))
     for count, part in enumerate(parts, start=1):
         body = encode_request(6, 8, part)

@@ -18,13 +18,13 @@ STAT = Stat(*[0] * 11)
 
 
 class FakeSession:
-    """Znodes in memory; a watch fires once, at the next child of its parent."""
+    """Znodes in memory. A watch fires once, when its parent gets the next child."""
 
     def __init__(self) -> None:
         self.znodes: dict[str, bytes] = {}
         self.watches: dict[str, list[Callable[[], None]]] = {}
         self._count = 0
-        # Others write these during the next reads.
+        # Another client writes one of these during each of the next reads.
         self.concurrent_writes: list[ResourcePattern] = []
 
     async def children(self, path: str, watch: Callable[[], None] | None = None) -> list[str]:
@@ -94,8 +94,8 @@ async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> N
     fake.write(patterns[0])
     await settled()
     assert learned.acls.entries(patterns[0]) == ()
-    assert len(tasks) == 21  # one reading for each change
-    await follower.follow(session, again, connected=True)  # The old watches may be lost.
+    assert len(tasks) == 21  # one read for each change
+    await follower.follow(session, again, connected=True)  # Old watches may be lost.
     assert {len(each) for each in fake.watches.values()} == {2}
 
 
@@ -111,7 +111,7 @@ class RecordedAcls(LearnedAcls):
         self.zxids.append(zxid)
 
 
-async def test_acl_follower_reports_a_zxid_after_reading_concurrent_changes() -> None:
+async def test_acl_follower_reports_a_zxid_only_after_it_has_read_concurrent_changes() -> None:
     fake, learned = FakeSession(), RecordedAcls()
     follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
     patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(4)]
@@ -126,7 +126,7 @@ async def test_acl_follower_reports_a_zxid_after_reading_concurrent_changes() ->
     assert learned.acls.entries(patterns[3]) == (RULE,)
 
 
-async def test_acl_follower_applies_acls_without_a_zxid_when_writes_never_stop() -> None:
+async def test_acl_follower_applies_acls_but_reports_no_zxid_when_writes_never_stop() -> None:
     fake, learned = FakeSession(), RecordedAcls()
     follower, session = AclFollower(learned), cast(ZooKeeperSession, fake)
     patterns = [ResourcePattern("TOPIC", "LITERAL", f"t{number}") for number in range(60)]

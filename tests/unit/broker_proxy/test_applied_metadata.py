@@ -1,4 +1,4 @@
-"""Applied zxids, membership among the live brokers, and the read gate."""
+"""Which zxid a broker has applied, whether it knows it is live, and when it serves reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.broker_proxy.client_requests import a_client
 
 
 class ZooKeeper:
-    """A source of notifications; `open` lets `catch_up` return."""
+    """A source of notifications. `catch_up` returns once `open` is set."""
 
     def __init__(self) -> None:
         self.requested = 0
@@ -50,7 +50,7 @@ async def test_a_zxid_is_applied_after_catching_up_with_notifications() -> None:
 
 
 async def test_a_second_update_at_the_same_zxid_is_applied() -> None:
-    """A change of the live brokers alone has the zxid of the update before it."""
+    """An update that changes only the live brokers has the same zxid as the update before it."""
     zookeeper, results, done = ZooKeeper(), list[int](), list[str]()
     applied_metadata = AppliedMetadata(zookeeper.catch_up, results.append)
     applied_metadata.cache_applied(7, partial(done.append, "first"))
@@ -90,7 +90,7 @@ def test_membership_is_current_after_an_update_lists_the_registered_broker() -> 
     assert not membership.is_current
     membership.registered()
     membership.update_applied({1, 2}, before)
-    assert not membership.is_current  # it was received before the registration was lost
+    assert not membership.is_current  # the update was received before the registration was lost
     membership.update_applied({1}, membership.generation)
     assert not membership.is_current
     membership.update_applied({1, 2}, membership.generation)

@@ -84,7 +84,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_forwarding_broker_creates_as_its_client_without_waiting() -> None:
+async def test_a_forwarding_broker_creates_with_the_clients_principal_and_does_not_wait() -> None:
     setup = Setup(waits=False, num_partitions="4", default_replication_factor="2")
     setup.answers.clear()
     assert await setup.topics.create_for_client(of_alice(), ["a", "b"]) == {
@@ -134,7 +134,7 @@ async def test_a_creation_without_a_response_is_not_reported_as_created(
     assert await setup.topics.create_for_client(of_alice(), ["a"]) == {"a": outcomes}
 
 
-async def test_a_name_has_one_creation_at_a_time() -> None:
+async def test_only_one_creation_of_a_topic_name_is_in_flight() -> None:
     setup = Setup(waits=True)
     setup.answers.clear()
     first = asyncio.ensure_future(setup.topics.create_for_client(of_alice(), ["a", "a"]))
@@ -196,7 +196,7 @@ async def test_a_brokers_internal_topics_have_the_bypass_flag(
 
 
 @pytest.mark.parametrize("waits", [True, False])
-async def test_internal_topics_are_created_as_the_broker_with_their_own_configs(
+async def test_internal_topics_are_created_by_the_brokers_principal_with_their_own_configs(
     waits: bool,
 ) -> None:
     setup = Setup(waits=waits, offsets_topic_num_partitions="5", transaction_state_log_min_isr="1")
@@ -227,7 +227,7 @@ async def test_internal_topics_are_created_as_the_broker_with_their_own_configs(
     ]
 
 
-async def test_metadata_creates_no_topic_without_the_right_create() -> None:
+async def test_metadata_creates_no_topic_for_a_client_without_the_create_right() -> None:
     may = authorize_every_client(lambda right, _type, name: right != "CREATE" or name == "allowed")
 
     setup, broker = Setup(waits=True), CoordinatingBroker()
@@ -246,7 +246,7 @@ async def test_metadata_creates_no_topic_without_the_right_create() -> None:
 
 
 async def test_a_concurrently_created_topic_keeps_the_error_of_its_creation() -> None:
-    """As in Kafka, which builds its response before the topic exists."""
+    """As in Kafka, the response is built before the topic exists."""
     setup, broker = Setup(waits=True), CoordinatingBroker()
 
     async def create(request: ClientRequest, names: list[str]) -> dict[str, ErrorCode]:

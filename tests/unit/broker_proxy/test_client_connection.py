@@ -27,7 +27,7 @@ def _metadata(correlation_id: int, version: int = 1) -> bytes:
     return encode_request_header(header) + b"\0\0\0\0"
 
 
-def test_requests_keep_their_order_for_any_split_of_the_bytes() -> None:
+def test_requests_keep_their_order_however_the_bytes_arrive() -> None:
     stream = b"".join(frame(_metadata(i)) for i in range(5))
     for step in (len(stream), 1, 3):
         connection = _connection()
@@ -40,7 +40,7 @@ def test_requests_keep_their_order_for_any_split_of_the_bytes() -> None:
         assert connection.is_drained
 
 
-def test_request_ids_are_unique_for_equal_correlation_ids() -> None:
+def test_requests_with_equal_correlation_ids_have_different_request_ids() -> None:
     connection = _connection()
     ids = [connection.open_request(_metadata(9), 0).request_id for _ in range(3)]
     assert ids == ["2.b00t.7.1.9", "2.b00t.7.2.9", "2.b00t.7.3.9"]

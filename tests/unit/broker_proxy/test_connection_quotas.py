@@ -40,7 +40,7 @@ def test_without_limits_every_connection_is_accepted() -> None:
     assert sum(broker.quotas.delay_ms(OUTSIDE) for _ in range(1_000)) == 0
 
 
-def test_a_connection_over_the_limit_of_its_address_is_rejected_and_not_counted() -> None:
+def test_a_connection_beyond_the_limit_of_its_address_is_rejected_and_not_counted() -> None:
     broker = Broker(max_connections_per_ip="2")
     assert broker.connect(4) == [None, None, 2, 2]
     assert broker.connect(2, address=B) == [None, None]
@@ -60,7 +60,7 @@ def test_an_address_override_raises_or_lowers_the_limit() -> None:
 
 
 def test_the_inter_broker_listener_is_exempt_from_max_connections() -> None:
-    """Its connections count, so connections of other listeners may have to close."""
+    """Its connections count, so a connection of another listener may have to close."""
     broker = Broker(max_connections="2")
     broker.connect(2)
     assert not broker.quotas.has_slot(OUTSIDE)
@@ -115,7 +115,7 @@ def test_new_connections_wait_for_the_stricter_creation_rate() -> None:
     assert broker.quotas.accept_rates() == {(OUTSIDE,): 2.3, (INSIDE,): 100.1}
 
 
-def test_a_connection_over_the_rate_of_its_address_does_not_count_for_the_broker() -> None:
+def test_a_connection_delayed_for_its_address_does_not_count_for_the_brokers_rate() -> None:
     broker = Broker(max_connection_creation_rate="1")
     for _ in range(50):
         assert broker.quotas.delay_ms(OUTSIDE) == 0
@@ -124,7 +124,7 @@ def test_a_connection_over_the_rate_of_its_address_does_not_count_for_the_broker
     assert broker.quotas.address_throttle_times_ms() == {(OUTSIDE,): 700, (INSIDE,): 0}
 
 
-def test_an_average_covers_only_the_last_windows() -> None:
+def test_the_rate_is_averaged_over_the_last_windows_only() -> None:
     average = Average(samples=2, window_ms=1_000)
     assert average.measure(0.0) == 0
     for value, now_s in ((10, 0.0), (20, 0.5), (60, 1.2)):

@@ -1,7 +1,7 @@
-"""connection_creation_rate of an address.
+"""The quota connection_creation_rate of an IP address.
 
-With a rate of 1 per second a live Kafka 3.9.1 accepted ten connections at once and delayed each
-further one by a second.
+With a rate of 1 per second, a live Kafka 3.9.1 accepted ten connections at once. It delayed each
+further connection by a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Broker:
         return [self.rates.delay_ms(address) for _ in range(count)]
 
 
-def test_connections_of_ten_seconds_are_accepted_at_once_and_others_are_delayed() -> None:
+def test_an_address_may_use_its_rate_of_ten_seconds_at_once() -> None:
     broker = Broker(**{"10.0.0.1": "1"})
     assert broker.connect(13) == [None] * 10 + [1000] * 3
 
@@ -47,7 +47,7 @@ def test_the_rate_of_an_address_overrides_the_default() -> None:
 
 
 def test_addresses_are_parsed_as_in_java_and_host_names_have_no_effect() -> None:
-    """Kafka's brokers look host names up; see docs/differences.md."""
+    """Kafka's brokers look up host names; we do not (docs/differences.md)."""
     rates = {"127.1": "0", "0:0:0:0:0:0:0:2": "0", "localhost": "0", "10.0.0.9": "nonsense"}
     broker = Broker(**rates)
     assert broker.connect(1, "127.0.0.1") == [1000]

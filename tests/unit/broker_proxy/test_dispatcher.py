@@ -1,4 +1,4 @@
-"""The dispatcher: responses that are relayed, replaced, merged or omitted, and their events."""
+"""The dispatcher relays, replaces, merges or omits responses, and writes events about them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class FixedLink:
 
 
 class DescribesCluster:
-    """A local API that returns or raises `end`."""
+    """A local API that returns `end`, or raises it if it is an exception."""
 
     api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_CLUSTER
 
@@ -186,8 +186,8 @@ async def test_the_inner_response_is_relayed_unchanged() -> None:
 
 
 @pytest.mark.parametrize("key", [33, 39, 40, 44, 51])
-async def test_bodies_that_may_hold_a_secret_have_no_digest(key: int) -> None:
-    """A digest would allow guessing of passwords, HMACs and credentials."""
+async def test_events_have_no_digest_of_a_body_that_may_hold_a_secret(key: int) -> None:
+    """Passwords, HMACs and credentials could be guessed from a digest."""
     broker = Broker()
     spec = API_SPECS[key]
     body = encode_request(key, spec.max_version, spec.request())
@@ -205,7 +205,7 @@ def _digest(broker: Broker) -> str | None:
 @pytest.mark.parametrize(
     ("outer", "code"), [(31, -1), (97, -1), (42, -1), (7, 7), (41, 7)], ids=lambda c: str(c)
 )
-async def test_an_outer_error_becomes_an_error_in_the_apis_own_shape(outer: int, code: int) -> None:
+async def test_an_error_of_the_envelope_becomes_an_error_of_the_api(outer: int, code: int) -> None:
     broker = Broker(EnvelopeReply(outer, None, 0))
     answer = await broker.dispatcher.handle(_create())
     assert answer is not None
@@ -219,7 +219,7 @@ async def test_a_malformed_inner_response_is_an_unknown_server_error() -> None:
     assert _codes(answer) == [("orders", -1, None)]
 
 
-async def test_a_version_unknown_to_the_controller_closes_the_connection() -> None:
+async def test_a_version_that_the_controller_does_not_know_closes_the_connection() -> None:
     broker = Broker(EnvelopeReply(35, None, 0))
     assert await broker.dispatcher.handle(_create()) is None
     assert (broker.last().closed, broker.last().error) == (True, 35)
@@ -316,7 +316,7 @@ async def _altered(broker: Broker, *names: str) -> list[tuple[str, int]]:
     return [(r.resource_name, r.error_code) for r in decode_response(33, 1, answer, at).responses]
 
 
-async def test_a_split_request_forwards_its_rest_and_merges_both_parts() -> None:
+async def test_a_split_request_forwards_the_rest_and_merges_both_responses() -> None:
     there = AlterConfigsResponse(
         responses=[AlterConfigsResourceResponse(resource_type=2, resource_name="b")]
     )
@@ -355,7 +355,7 @@ async def test_an_exception_in_a_split_is_an_unknown_server_error_for_each_resou
 
 
 async def test_api_versions_in_an_unknown_version_is_answered_in_version_0() -> None:
-    """As a real Kafka does for version -1."""
+    """A real Kafka does so even for version -1."""
     broker = Broker()
     answer = broker.dispatcher.handle_unsupported(_request(18, 99, b""))
     assert answer is not None

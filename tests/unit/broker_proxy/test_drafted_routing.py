@@ -34,7 +34,7 @@ def way_of(key: int, version: int, *, controller: bool, forwards: bool = True) -
     )
 
 
-def test_the_version_bumps_are_those_of_the_kip() -> None:
+def test_the_version_bumps_are_those_of_kip_590() -> None:
     bumped = [spec for spec in DRAFTED_SPECS.values() if spec.forwarded_below is not None]
     assert {spec.name: spec.forwarded_below for spec in bumped} == BUMPED
     assert all(spec.max_version == spec.forwarded_below for spec in bumped)
@@ -51,7 +51,7 @@ def test_bumped_versions_get_not_controller_and_older_ones_are_forwarded(key: in
         assert way_of(key, version, controller=False, forwards=False) is NOT_CONTROLLER
 
 
-def test_local_apis_are_local_in_both_dialects() -> None:
+def test_apis_that_are_local_in_the_shipped_dialect_are_local_in_the_drafted_one() -> None:
     assert set(SHIPPED) <= set(DRAFTED)
     for key, way in SHIPPED.items():
         assert DRAFTED[key] is way
@@ -60,10 +60,10 @@ def test_local_apis_are_local_in_both_dialects() -> None:
 
 
 def test_list_acls_is_local() -> None:
-    """KIP-4: it can be sent to any broker."""
+    """KIP-4: ListAcls can be sent to any broker."""
     for controller in (False, True):
         assert way_of(LIST_ACLS, 0, controller=controller) is LOCAL
 
 
-def test_a_clients_envelope_is_local() -> None:
+def test_an_envelope_from_a_client_is_not_forwarded() -> None:
     assert way_of(58, 0, controller=False) is LOCAL

@@ -1,4 +1,4 @@
-"""DescribeLogDirs on empty logs, and cases of DeleteRecords that no recording covers."""
+"""DescribeLogDirs on empty logs, and those cases of DeleteRecords that no recording covers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def codes(broker: Broker, request: DeleteRecordsRequest) -> list[int]:
     return [p["errorCode"] for topic in answer["topics"] for p in topic["partitions"]]
 
 
-async def test_delete_records_without_delete_hides_whether_the_topic_exists() -> None:
+async def test_delete_records_without_the_delete_right_hides_whether_the_topic_exists() -> None:
     broker = Broker(allowed=False)
     broker.create("t", (1,))
     for name in ("t", "missing"):
@@ -73,7 +73,7 @@ async def test_delete_records_rejects_internal_topics() -> None:
     ]
 
 
-async def test_delete_records_uses_log_cleanup_policy_as_default() -> None:
+async def test_delete_records_uses_the_brokers_log_cleanup_policy_as_default() -> None:
     broker = Broker(log_cleanup_policy="compact")
     broker.create("silent", (1,))
     broker.create("both", (1,), configs={"cleanup.policy": "compact,delete"})

@@ -46,7 +46,7 @@ def request(
 
 
 def answer(context: Context, mark: int = 5, records: bytes = b"") -> tuple[int, list[int]]:
-    """Finish a request; return its session and the partitions of the response."""
+    """Finish a request; return its session id and the partitions in the response."""
     news = []
     for key, _ in context.wanted:
         data = PartitionData(

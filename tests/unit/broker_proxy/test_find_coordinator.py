@@ -52,7 +52,7 @@ def an_api(
         ("polygenelubricants", 50, 0),
     ],
 )
-def test_partition_of_a_key_is_the_absolute_java_hash(
+def test_partition_of_a_key_is_computed_from_its_absolute_java_hash(
     key: str, partitions: int, expected: int
 ) -> None:
     assert partition_of(key, partitions) == expected
@@ -108,7 +108,7 @@ async def test_a_leader_without_the_clients_listener_is_not_a_coordinator() -> N
 
 @pytest.mark.parametrize(("version", "code"), [(4, 42), (5, 42), (6, 15)])
 async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None:
-    """As in a Kafka without share groups."""
+    """A Kafka without share groups answers alike."""
     broker = CoordinatingBroker()
     api, requested = an_api(broker)
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g"])
@@ -118,7 +118,7 @@ async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None
 
 
 @pytest.mark.parametrize(("key_type", "code"), [(GROUP, 30), (TRANSACTION, 53)])
-async def test_find_coordinator_needs_describe_and_creates_nothing_without_it(
+async def test_find_coordinator_without_the_describe_right_fails_and_creates_nothing(
     key_type: int, code: int
 ) -> None:
     broker = CoordinatingBroker()
@@ -128,7 +128,7 @@ async def test_find_coordinator_needs_describe_and_creates_nothing_without_it(
     assert (found["errorCode"], found["nodeId"], requested.topics) == (code, -1, [])
 
 
-async def test_describe_groups_without_describe_hides_the_coordinator() -> None:
+async def test_describe_groups_without_the_describe_right_hides_the_coordinator() -> None:
     def may(_operation: str, _type: str, name: str) -> bool:
         return name == "seen"
 

@@ -33,7 +33,7 @@ class ListLog:
 
 
 class ScriptedLink:
-    """Replies in order; keeps the futures of Envelopes without a reply."""
+    """Gives the scripted replies in order; keeps the futures of Envelopes without a reply."""
 
     def __init__(self, *script: EnvelopeReply | Exception) -> None:
         self.script = list(script)
@@ -108,7 +108,7 @@ async def test_an_envelope_has_every_field_of_the_request() -> None:
 
 
 async def test_a_resend_keeps_the_identity() -> None:
-    """The channel breaks. The next controller replies NOT_CONTROLLER, then with the response."""
+    """The channel breaks. The next controller replies NOT_CONTROLLER first, then the response."""
     broker = Broker()
     first, second = ScriptedLink(ChannelClosedError("gone")), ScriptedLink(MOVED, DONE)
     broker.target(first)
@@ -148,7 +148,7 @@ async def test_waiting_requests_are_sent_in_order_of_sequence() -> None:
     assert [e.identity.sequence for e in second.sent] == [*range(1, 8), *range(9, 21)]
 
 
-async def test_the_lowest_unfinished_sequence_is_that_of_the_oldest_request() -> None:
+async def test_the_lowest_unfinished_sequence_belongs_to_the_oldest_unfinished_request() -> None:
     broker, link = Broker(), ScriptedLink()
     broker.target(link)
     assert broker.manager.lowest_unfinished == 1
@@ -201,7 +201,7 @@ async def test_retries_after_not_controller_pause() -> None:
     assert 2 <= len(link.sent) <= 6
 
 
-async def test_forwarding_in_process_has_events_and_counts_no_redirect() -> None:
+async def test_forwarding_within_the_process_writes_events_but_counts_no_redirect() -> None:
     broker, link = Broker(), ScriptedLink()
     broker.target(link, controller_id=2)
     task = broker.forward()
@@ -219,7 +219,7 @@ async def test_forwarding_in_process_has_events_and_counts_no_redirect() -> None
     assert [e.local for e in broker.log.events if isinstance(e, ForwardSent)] == [True, True]
 
 
-async def test_cancelling_forward_is_not_a_broken_link() -> None:
+async def test_a_cancelled_request_does_not_count_as_a_broken_link() -> None:
     broker, link = Broker(), ScriptedLink()
     broker.target(link)
     task = broker.forward()

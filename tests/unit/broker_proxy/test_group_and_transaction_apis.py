@@ -1,6 +1,6 @@
 """OffsetFetch, DescribeProducers and AlterReplicaLogDirs.
 
-Expected values are those of a live Kafka 3.9.1 with ZooKeeper whose groups "g" and "h" had
+The expected values are from a live Kafka 3.9.1 with ZooKeeper. Its groups "g" and "h" had
 coordinators but no members.
 """
 
@@ -32,7 +32,7 @@ KAFKA_LISTS = {*range(52), 56, 57, 58, 60, 61, *range(65, 70)}
 
 
 def a_broker() -> CoordinatingBroker:
-    """Broker 1 coordinates "h", broker 2 "g"; topic t has partitions on 1, on 2, and on both."""
+    """Broker 1 coordinates "h" and broker 2 "g". Topic t has partitions on 1, on 2 and on both."""
     broker = CoordinatingBroker()
     broker.create("__consumer_offsets", (1,), (2,))
     broker.create("__transaction_state", (1,), (2,))
@@ -51,7 +51,7 @@ def test_every_api_of_kafka_is_served_or_listed_as_unserved() -> None:
 
 
 def offsets_of(group: str, *names: str) -> offset_fetch.OffsetFetchRequest:
-    """Return the same request for all versions; no names request all committed offsets."""
+    """Return a request for all versions. Without names it asks for all committed offsets."""
     old = [offset_fetch.OffsetFetchRequestTopic(name, [0, 7]) for name in names]
     new = [offset_fetch.OffsetFetchRequestTopics(name, [0, 7]) for name in names]
     requested = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=new if names else None)
@@ -71,7 +71,7 @@ def results_of(answer: dict[str, Any], version: int) -> tuple[int | None, dict[s
 
 
 @pytest.mark.parametrize("version", range(10))
-async def test_offset_fetch_needs_describe_on_group_and_topic(version: int) -> None:
+async def test_offset_fetch_needs_the_describe_right_on_group_and_topic(version: int) -> None:
     broker = a_broker()
     request = offsets_of("h", "t", "hidden")
     answer = await broker.call(
@@ -88,7 +88,7 @@ async def test_offset_fetch_needs_describe_on_group_and_topic(version: int) -> N
     assert topics == {"t": {(-1, 0 if version else 3)}, "hidden": {(-1, 29)}}
 
 
-async def test_offset_fetch_v0_fails_for_a_group_without_a_valid_path() -> None:
+async def test_offset_fetch_v0_fails_for_a_group_id_that_is_no_valid_znode_path() -> None:
     broker = a_broker()
     api = OffsetFetch(NoGroups(broker.coordinators), broker.coordinators, yes)
     topics = [
@@ -184,7 +184,7 @@ async def test_alter_replica_log_dirs_moves_this_brokers_replicas(version: int) 
         ("none", 0): 3,
         ("none", 1): 57,
         ("n" * 213, 0): 57,
-        ("n" * 213, 10): 17,  # the copy's name is too long for a file
+        ("n" * 213, 10): 17,  # the name of the future replica is too long for a file
         ("n" * 214, 0): 17,
     }
     everything = describe_log_dirs.DescribeLogDirsRequest(topics=None)

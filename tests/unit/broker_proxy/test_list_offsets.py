@@ -90,7 +90,7 @@ async def test_list_offsets_of_an_empty_log(version: int) -> None:
         assert await one(version, timestamp) == nothing
 
 
-async def test_list_offsets_v0_returns_the_only_segment() -> None:
+async def test_list_offsets_v0_returns_the_start_of_the_only_segment() -> None:
     assert await one(0, -1) == (0, -1, -1, [0])
     assert await one(0, -2, offsets_max=3) == (0, -1, -1, [0])
     assert await one(0, -2, offsets_max=0) == (0, -1, -1, [])
@@ -123,7 +123,7 @@ async def test_a_follower_answers_debugging_consumers_only(requested: Any, resul
     assert answer[:3] == results
 
 
-async def test_a_broker_without_a_replica_is_not_leader_or_follower() -> None:
+async def test_a_broker_without_a_replica_answers_not_leader_or_follower() -> None:
     for epoch in (-1, 0, 9):
         assert (await one(9, -1, partition=ELSEWHERE, epoch=epoch))[0] == 6
         assert (await one(9, -1, partition=UNKNOWN, epoch=epoch))[0] == 3
@@ -150,7 +150,7 @@ async def test_a_repeated_partition_is_rejected_from_version_1(version: int, err
         assert [p.error_code for topic in topics for p in topic.partitions] == [error] * 2
 
 
-async def test_unauthorized_topics_are_last() -> None:
+async def test_unauthorized_topics_are_last_in_the_response() -> None:
     requested = [ListOffsetsPartition(LED, -1, -1)]
     entries = [ListOffsetsTopic(name, requested) for name in ("secret", "t", "missing")]
     may = lambda operation, kind, name: name != "secret"  # noqa: E731

@@ -110,7 +110,7 @@ def test_updates_of_an_older_controller_are_rejected() -> None:
     assert cache.controller_epoch == 4
 
 
-def test_a_change_replaces_its_topics_and_the_live_brokers() -> None:
+def test_an_update_replaces_the_changed_topics_and_the_live_brokers() -> None:
     before = image(*topic("kept", 1), *topic("gone", 2))
     cache = cache_of(before)
     after = replace(
@@ -143,7 +143,7 @@ def test_a_partition_without_a_state_is_not_sent() -> None:
     assert list(cache.topics["t"].partitions) == [0]
 
 
-def test_a_change_of_brokers_alone_is_one_message() -> None:
+def test_a_change_of_only_the_live_brokers_is_one_update() -> None:
     (update,) = changed_parts(image(), image(), (), 1)
     assert [b.id for b in update.live_brokers] == [1, 2]
     assert not update.topic_states

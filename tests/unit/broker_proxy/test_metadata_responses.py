@@ -101,7 +101,7 @@ def hiding(*names: str) -> Any:
     return authorize_every_client(allows)
 
 
-async def test_metadata_hides_topics_without_describe() -> None:
+async def test_metadata_hides_topics_that_the_client_may_not_describe() -> None:
     api = Metadata(view(), authorize_for=hiding("led", "missing"))
     everything = await answered(api, MetadataRequest(topics=None))
     assert [t.name for t in everything.topics] == ["third"]
@@ -191,7 +191,7 @@ async def test_metadata_reports_dead_brokers_as_each_version_does_in_kafka() -> 
         ((0, 70_000, 140_000), None),
     ],
 )
-def test_brokers_are_in_the_order_of_scalas_long_map(
+def test_brokers_have_the_order_of_scalas_long_map(
     brokers: tuple[int, ...], ordered: tuple[int, ...] | None
 ) -> None:
     assert set(long_map_order(brokers)) == set(brokers)
@@ -205,7 +205,7 @@ async def test_an_empty_topic_list_requests_all_in_version_0_only() -> None:
     assert len((await answered(api, MetadataRequest(topics=None), 1)).topics) == 2
 
 
-async def test_metadata_creates_missing_legal_visible_topics() -> None:
+async def test_metadata_creates_missing_topics_with_legal_names_that_the_client_may_see() -> None:
     created: list[list[str]] = []
 
     async def auto_create(request: ClientRequest, names: Sequence[str]) -> Mapping[str, ErrorCode]:
@@ -274,7 +274,7 @@ async def test_api_versions_lists_the_dialects_apis_and_records_the_software() -
     assert request.connection.client.software_version == "2.14.0-rc1"
 
 
-async def test_api_versions_intersects_forwarded_apis_with_the_controllers() -> None:
+async def test_api_versions_limits_forwarded_apis_to_the_controllers_versions() -> None:
     reads = [(3, 0, 12), (18, 0, 4)]
     assert await listed({19: (2, 5), 37: (1, 99)}) == [*reads, (19, 2, 5), (37, 1, 3)]
     assert await listed({19: (0, 7)}) == [*reads, (19, 0, 7)]

@@ -87,14 +87,14 @@ OF_CLIENTS = {"-/c", "-/None"}
         ([("ip", EXACT, "10.0.0.2")], set(), set()),
     ],
 )
-async def test_a_filter_matches_entities_with_each_named_part(
+async def test_a_filter_finds_the_entities_that_have_each_part_it_names(
     parts: list[Part], loose: set[str], strict: set[str]
 ) -> None:
     assert await found(*parts) == loose
     assert await found(*parts, strict=True) == strict
 
 
-async def test_a_malformed_stored_quota_fails_the_request_without_its_text() -> None:
+async def test_a_malformed_stored_quota_fails_the_request_and_the_error_hides_it() -> None:
     junk = {("users", "u"): {"consumer_byte_rate": "secret"}}
     with pytest.raises(ApiError) as refused:
         await found(stored=junk)
@@ -117,7 +117,7 @@ async def test_stored_names_are_desanitized(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
-async def test_an_invalid_znode_name_fails_only_single_entity_filters(
+async def test_an_invalid_znode_name_fails_only_filters_for_a_single_entity(
     name: str,
 ) -> None:
     """For these filters Kafka reads one znode, and its ZooKeeper client rejects the path."""

@@ -128,7 +128,7 @@ async def test_the_policy_sees_the_brokers_view_of_the_cluster() -> None:
 
 
 async def test_the_leader_and_the_controller_show_a_policy_the_same_topic() -> None:
-    """KIP-201 leaves this open: during a reassignment both show the target replicas."""
+    """KIP-201 does not say which replicas. In a reassignment both show the target replicas."""
     cluster = Cluster()
     moving = replace(cluster.stored["t"], assignment=((3, 1, 2), (2, 3)), adding={0: (3,)})
     cluster.stored["t"] = replace(moving, removing={0: (1, 2)})

@@ -39,7 +39,7 @@ def stat(version: int, owner: int = OWN) -> Stat:
         ((stat(1, owner=0), None), False, BROKER, None),
     ],
 )
-def test_registration_is_written_again_unless_it_is_intact(
+def test_a_registration_that_is_not_intact_is_written_again(
     found: Any, is_intact: bool, foreign: str | None, deleted: list[str] | None
 ) -> None:
     assert REGISTRATION.is_intact(found, OWN) == is_intact

@@ -1,6 +1,6 @@
 """kafka-request.log: Kafka's keys, order and levels, without secrets.
 
-The expected lines are a live Kafka 3.9.1's with our times, ids and ports.
+The expected lines are from a live Kafka 3.9.1, with our times, ids and ports.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def test_a_line_equals_kafkas() -> None:
     assert request_line(creation()) == REQUEST_LOG_OF_KAFKA
 
 
-def test_a_relayed_response_has_the_same_line() -> None:
+def test_the_line_is_the_same_for_a_relayed_response() -> None:
     message = creation()
     relayed = replace(message, response=encode_response(19, 7, message.response))
     assert request_line(relayed) == request_line(message)
@@ -214,7 +214,7 @@ def test_sensitive_config_values_are_hidden(
     assert config.value == "v"
 
 
-def test_lines_have_log4js_layout_and_levels(tmp_path: Path) -> None:
+def test_lines_have_the_layout_and_levels_of_log4j(tmp_path: Path) -> None:
     log = TextLog(tmp_path / "logs" / "x.log", "kafka.request.logger", Level.INFO)
     log.append(Level.DEBUG, b"unseen", 0)
     log.append(Level.INFO, b"seen", 1_700_000_000_007)
@@ -257,7 +257,7 @@ HARMLESS = {
 }
 
 
-def test_every_bytes_field_is_hidden_or_listed_as_harmless() -> None:
+def test_every_field_of_type_bytes_is_hidden_or_listed_as_harmless() -> None:
     """Credentials and tokens are bytes in Kafka's protocol, so a new secret would be too."""
     found: dict[str, set[str]] = {"hidden": set(), "shown": set()}
     for dialect, routes in DIALECTS.items():

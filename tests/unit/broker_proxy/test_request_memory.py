@@ -67,7 +67,7 @@ def test_no_large_frame_is_read_while_whole_requests_take_all_memory() -> None:
     )
 
 
-def test_readers_wait_in_the_order_in_which_their_frames_began() -> None:
+def test_a_reader_waits_behind_readers_whose_frames_began_earlier() -> None:
     memory = exhausted()
     memory.update("a", large(4 * MB, number=1))
     assert not memory.may_read("a"), "the second frame of a began last"
@@ -87,7 +87,7 @@ def test_waiting_readers_are_released_as_far_as_there_is_room() -> None:
     assert not memory.has_muted
 
 
-def test_idle_readers_are_closed_until_a_tenth_is_free() -> None:
+def test_idle_readers_are_closed_until_a_tenth_of_the_memory_is_free() -> None:
     memory = exhausted()
     assert memory.take_idle() == [], "no reader was idle for a whole interval yet"
     assert memory.take_idle() == ["a"]
@@ -128,7 +128,7 @@ def test_idle_readers_of_small_frames_are_closed_too() -> None:
     assert memory.take_idle() == [f"small {number}" for number in range(20)]
 
 
-def test_more_than_one_frame_over_the_limit_closes_the_earliest_at_once() -> None:
+def test_when_memory_exceeds_its_limit_by_over_a_frame_the_earliest_reader_is_closed() -> None:
     memory = exhausted()
     memory.update("d", large(6 * MB))
     assert memory.take_excess() == []
@@ -137,7 +137,7 @@ def test_more_than_one_frame_over_the_limit_closes_the_earliest_at_once() -> Non
     assert memory.take_excess() == []
 
 
-def test_a_closed_reader_leaves_nothing() -> None:
+def test_a_closed_reader_leaves_nothing_behind() -> None:
     memory = exhausted()
     assert not memory.may_read("b")
     for name in ("a", "b", "c"):

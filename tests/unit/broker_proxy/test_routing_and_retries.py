@@ -27,7 +27,7 @@ def test_reads_are_local(key: int, controller: bool, forwarding: bool) -> None:
 @pytest.mark.parametrize(
     ("forwarding", "controller", "way"),
     [
-        (True, True, FORWARD),  # in-process: same identity, same outcome
+        (True, True, FORWARD),  # in this process, with the same identity and outcome
         (True, False, FORWARD),
         (False, True, FORWARD),
         (False, False, NOT_CONTROLLER),
@@ -72,13 +72,13 @@ def _route(key: int, forwarding: bool, controller: bool, version: int = 0) -> Ro
         (12345, None, Step.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_each_outer_error_has_its_step(error: int, data: bytes | None, step: Step) -> None:
+def test_each_envelope_reply_has_its_step(error: int, data: bytes | None, step: Step) -> None:
     answer = EnvelopeReply(int(error), data, 0)
     assert after_reply(answer, now_s=9.9, deadline_s=10.0) is step
 
 
 def test_no_retry_begins_after_the_deadline() -> None:
-    """NOT_CONTROLLER and a broken channel become REQUEST_TIMED_OUT; a response is still relayed."""
+    """NOT_CONTROLLER and a broken channel become REQUEST_TIMED_OUT. A response is relayed."""
     moved = EnvelopeReply(int(ErrorCode.NOT_CONTROLLER), None, 0)
     assert after_reply(moved, now_s=10.0, deadline_s=10.0) is Step.TIMED_OUT
     assert after_broken_channel(now_s=10.0, deadline_s=10.0) is Step.TIMED_OUT
@@ -87,7 +87,7 @@ def test_no_retry_begins_after_the_deadline() -> None:
     assert after_reply(late, now_s=11.0, deadline_s=10.0) is Step.RELAY
 
 
-def test_apis_of_the_data_plane_need_its_switch() -> None:
+def test_apis_of_the_data_plane_need_bridgehead_data_plane() -> None:
     key, shipped = ApiKey.ALTER_PARTITION, {"dialect": "shipped", "forwarding_enabled": True}
     assert route(key, 3, broker_is_controller=True, **shipped) is None
     on = {**shipped, "routes": DATA_PLANE_DIALECTS}

@@ -18,7 +18,7 @@ CONTROLLER = ControllerAddress(2, ADDRESS)
 
 
 class Session:
-    """/controller exists. The znode of its node is created right after its first read."""
+    """/controller exists. The controller's node znode is created right after its first read."""
 
     def __init__(self) -> None:
         self.znodes = {ControllerZnode.path: ControllerZnode.encode(2, 0)}

@@ -38,7 +38,7 @@ def test_a_run_passes_only_if_judge_and_clients_meet_the_expectation(
     assert decide(expects, judged=judged, violated=violated, wrong=wrong) is verdict
 
 
-def test_too_few_or_too_many_elections_and_open_operations_are_differences() -> None:
+def test_unexpected_counts_of_elections_and_open_operations_are_reported() -> None:
     assert differences(ONE_ELECTION, elections=1, open_operations=2) == []
     assert len(differences(ONE_ELECTION, elections=0, open_operations=2)) == 1
     assert len(differences(ONE_ELECTION, elections=2, open_operations=3)) == 2

@@ -20,7 +20,7 @@ def files_of(folder: str) -> set[str]:
     return {path.stem for path in (FOLDER / folder).glob("*.py")} - {"__init__"}
 
 
-def test_each_file_is_in_its_registry() -> None:
+def test_each_fault_workload_and_scenario_file_is_in_its_registry() -> None:
     assert files_of("scenarios") == {each.name for each in SCENARIOS}
     assert files_of("faults") == {each.name for each in FAULTS}
     assert files_of("workloads") == {each.name for each in WORKLOADS}

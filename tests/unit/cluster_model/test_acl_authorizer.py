@@ -112,8 +112,8 @@ def test_principals_and_hosts_are_compared_as_text() -> None:
     assert not is_allowed([allow(host="10.0.0.6")])
 
 
-def test_a_resource_without_acls_follows_the_config() -> None:
-    """Any ACL on the resource disables `allow.everyone.if.no.acl.found`."""
+def test_a_resource_without_acls_follows_allow_everyone_if_no_acl_found() -> None:
+    """The config has no effect once the resource has an ACL."""
     everyone = {"allow_everyone_if_no_acl_found": "true"}
     assert not is_allowed([])
     assert is_allowed([], **everyone)
@@ -131,8 +131,8 @@ def test_super_users_are_always_allowed() -> None:
         super_users_of({"super.users": "alice"})
 
 
-def test_a_verdict_has_kafkas_reason() -> None:
-    """It names the operation of the matching ACL."""
+def test_the_reason_of_a_verdict_is_kafkas() -> None:
+    """The reason names the operation of the matching ACL."""
     action = Action("DESCRIBE", "TOPIC", "orders")
     reason = AclAuthorizer({}).authorize(a_requester(), action, acls(allow("DELETE"))).reason
     assert reason == (
@@ -168,7 +168,7 @@ def test_a_verdict_has_kafkas_reason() -> None:
     ],
 )
 def test_authorize_by_resource_type(rules: list[Rule], expected: bool) -> None:
-    """Needed for idempotent producers: is WRITE allowed on any topic?"""
+    """Idempotent producers need it: is WRITE allowed on any topic?"""
     verdict = AclAuthorizer({}).authorize_by_resource_type(
         a_requester(), "WRITE", "TOPIC", acls(*rules)
     )

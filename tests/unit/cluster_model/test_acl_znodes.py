@@ -60,7 +60,7 @@ def test_start_up_creates_the_recorded_parents() -> None:
     assert parents == {*ACL_PATHS, *above}
 
 
-def test_a_pattern_is_written_with_its_known_version() -> None:
+def test_a_pattern_is_written_at_the_znode_version_that_is_known() -> None:
     """Every write also creates a notification."""
     image = MetadataImage()
     record = AclRecord(ORDERS, (READ,))
@@ -93,7 +93,7 @@ def test_a_pattern_is_written_with_its_known_version() -> None:
     ],
 )
 def test_invalid_content_is_an_error(content: bytes) -> None:
-    """Treating it as no ACLs would ignore a DENY."""
+    """If such content counted as no ACLs, a DENY would be ignored."""
     with pytest.raises(ZnodeContentError, match="/kafka-acl/Topic/x"):
         AclZnode.decode("/kafka-acl/Topic/x", content)
 

@@ -1,4 +1,4 @@
-"""Broker configs: the table, the layers, and `bridgehead.*` configs."""
+"""Broker configs: their table, the precedence of values, and `bridgehead.*` configs."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_values_have_types_and_unknown_names_are_kept() -> None:
     assert config.broker_id == -1
 
 
-def test_a_listener_value_takes_precedence() -> None:
-    """A name with a prefix falls back to the name without it."""
+def test_a_config_with_a_listener_prefix_takes_precedence() -> None:
+    """Without such a config, the one without the prefix applies."""
     config = BrokerConfig.from_properties({"listener.name.plaintext.max.connections": "9"})
     assert config.int("listener.name.plaintext.max.connections") == 9
     assert config.int("listener.name.other.max.connections") == 2**31 - 1
@@ -103,7 +103,7 @@ def test_queued_max_request_bytes_is_not_below_socket_request_max_bytes() -> Non
     )
 
 
-def test_layers_have_precedence_and_hide_synonyms() -> None:
+def test_stored_values_take_precedence_and_hide_synonyms() -> None:
     """The expected values are from a live Kafka."""
     static = BrokerConfig.from_properties({"broker.id": "1", "log.retention.hours": "5"})
     config = EffectiveBrokerConfig.of(
@@ -162,7 +162,7 @@ def test_invalid_stored_values_are_skipped_and_reported() -> None:
     assert len(config.ignored) == 3
 
 
-def test_a_topic_with_an_invalid_override_is_described() -> None:
+def test_a_topic_with_an_invalid_override_can_still_be_described() -> None:
     """Such an override was written by hand."""
     defaults = TopicDefaults.of(EffectiveBrokerConfig.of(BrokerConfig.from_properties({})))
     entries = effective_topic_configs({"retention.ms": "x", "no.such": "1"}, defaults)

@@ -1,4 +1,4 @@
-"""Configs of users, clients and ips: the image and the znodes stay consistent."""
+"""Configs of users, clients and IPs: the image and the znodes stay consistent."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_created_parents_have_no_data_and_emptied_parents_have_an_empty_config()
     assert tree.znodes[f"{USERS}/u"] == b'{"version":1,"config":{}}'
 
 
-def test_every_change_is_notified() -> None:
+def test_every_config_change_writes_a_notification() -> None:
     """This includes a removal of configs from an entity without a znode."""
     tree, _ = after(("users", "u/clients/c", NONE), ("ips", "10.0.0.1", NONE))
     assert tree.configs() == set()
@@ -157,7 +157,7 @@ def test_every_change_is_notified() -> None:
 
 
 def test_an_empty_clients_znode_is_reused() -> None:
-    """Another process left it behind, and a new controller must not create it again."""
+    """Another process left the znode behind, and a new controller must not create it again."""
     tree = Tree()
     tree.znodes |= {f"{USERS}/u": b'{"version":1,"config":{}}', f"{USERS}/u/clients": None}
     image = asyncio.run(load(tree.read, 1)).image
@@ -204,7 +204,7 @@ async def test_invalid_configs_count_as_none_and_can_be_replaced() -> None:
 
 
 @pytest.mark.parametrize("data", [None, b"", b"x", b"-5", b"1_0", b" 1", "\u0661".encode()])
-def test_the_epoch_is_a_decimal_number(data: bytes | None) -> None:
+def test_a_controller_epoch_that_is_not_a_decimal_number_is_rejected(data: bytes | None) -> None:
     with pytest.raises(ZnodeContentError, match="/controller_epoch"):
         ControllerEpochZnode.decode(data)
     assert ControllerEpochZnode.decode(b"10") == 10

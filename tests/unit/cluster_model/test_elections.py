@@ -53,7 +53,7 @@ REACTIONS = {
 
 
 @pytest.mark.parametrize("name", REACTIONS)
-def test_a_partition_reacts_to_the_live_brokers(name: str) -> None:
+def test_leader_and_isr_change_with_the_live_brokers(name: str) -> None:
     """Each change increments the leader epoch and the partition epoch."""
     before, live, unclean, expected = REACTIONS[name]
     after = react_to_live_brokers(before, (1, 2, 3), live, controller_epoch=9, unclean=unclean)
@@ -73,7 +73,7 @@ def test_a_partition_reacts_to_the_live_brokers(name: str) -> None:
 def test_reactions_keep_the_invariants_and_converge(
     isr: set[int], live: set[int], led: bool, unclean: bool
 ) -> None:
-    """A leader is live and in the ISR. One from outside the ISR needs unclean election."""
+    """A leader is live and in the ISR. Only unclean election chooses one from outside the ISR."""
     assignment = (4, 2, 1, 3)
     members = tuple(replica for replica in assignment if replica in isr)
     before = state(members[0] if led else NO_LEADER, members)
@@ -109,7 +109,7 @@ WITH_RECORDS = {
 
 
 @pytest.mark.parametrize("name", WITH_RECORDS)
-def test_only_the_leader_extends_the_isr_of_stored_records(name: str) -> None:
+def test_with_stored_records_only_the_leader_extends_the_isr(name: str) -> None:
     before, live, unclean, expected = WITH_RECORDS[name]
     after = react_to_live_brokers(
         before, (1, 2, 3), live, controller_epoch=9, unclean=unclean, stores_records=True

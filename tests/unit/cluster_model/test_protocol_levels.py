@@ -67,7 +67,7 @@ def test_each_broker_follows_its_own_level() -> None:
 @pytest.mark.parametrize("is_controller", [False, True])
 @pytest.mark.parametrize("dialect", ["shipped", "drafted"])
 def test_a_broker_below_the_bridge_writes_directly(dialect: str, is_controller: bool) -> None:
-    """It writes configs, ACLs, quotas and tokens. Other APIs behave as without forwarding."""
+    """It writes configs, ACLs, quotas and tokens itself. Other APIs do as without forwarding."""
     for key, way in DIALECTS[dialect].items():
         found = route(
             key,

@@ -23,8 +23,8 @@ from tests.unit.controller.test_delegation_tokens import ALICE, BOB, SECRET, Clu
 ZNODES = Path(__file__).parents[2] / "recordings" / "znodes-direct-secured.jsonl.gz"
 
 
-def test_an_hmac_equals_kafkas() -> None:
-    """Key and id are from a recording."""
+def test_the_hmac_of_a_token_equals_kafkas() -> None:
+    """The secret key and the token id are from a recording."""
     hmac = SECRET.hmac("E9iyqWWOTOGWxBReP8CvcQ")
     assert base64.b64encode(hmac).decode() == (
         "FvOdcllvKzSMkAkWvjV3dTzhwpJtyZe1U5p9P6N967yfoxEaDE38faouOY08XW4MffTUwJVQBl1fnxKoc9jyMA=="

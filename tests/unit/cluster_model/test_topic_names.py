@@ -67,13 +67,13 @@ def test_the_image_indexes_colliding_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "a/../b", "a//b", "a\x00", "\x7f", "\ue000", "𝄞"])
-def test_names_without_a_valid_path(name: str) -> None:
-    """Relative, empty, or with an invalid character, such as a surrogate in Java."""
+def test_topic_names_that_give_an_invalid_znode_path(name: str) -> None:
+    """The path is relative or empty, or has an invalid character, such as a Java surrogate."""
     assert not has_valid_path(name)
 
 
 @pytest.mark.parametrize("name", ["a", "bad name", "a/b", "ü☃", "...", ".a"])
-def test_names_with_a_valid_path(name: str) -> None:
+def test_topic_names_that_give_a_valid_znode_path(name: str) -> None:
     assert has_valid_path(name)
 
 
@@ -91,5 +91,5 @@ def test_names_with_a_valid_path(name: str) -> None:
     ],
 )
 def test_path_errors_are_those_of_zookeepers_client(path: str, error: str | None) -> None:
-    """As returned by PathUtils.validatePath."""
+    """The errors are those of PathUtils.validatePath."""
     assert path_error(path) == error

@@ -14,7 +14,7 @@ SECURE = f"{GOOD}zookeeper.set.acl=true\n"
 
 
 def test_a_digest_identity_equals_zookeepers() -> None:
-    """The example in ZooKeeper's documentation."""
+    """The digest is the example in ZooKeeper's documentation."""
     assert Credential("super", "admin").digest_id == "super:xQJmxLMiHGwaqBvst5y6rkB6HQs="
 
 

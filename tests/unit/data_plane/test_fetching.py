@@ -145,7 +145,7 @@ def test_follower_that_ends_before_the_leaders_start_begins_at_the_leaders_start
 def test_follower_beyond_the_leaders_end_is_truncated(pair: Pair) -> None:
     append(pair.leader, b"a", b"b")
     pair.fetch_all()
-    pair.leader.log.truncate_to(1)  # its disk lost the rest
+    pair.leader.log.truncate_to(1)  # the leader's disk lost the rest
     pair.fetch()
     assert pair.follower.log.end_offset == 1
 
@@ -153,7 +153,7 @@ def test_follower_beyond_the_leaders_end_is_truncated(pair: Pair) -> None:
 def test_follower_beyond_a_leaders_log_without_epochs_requests_its_end_offset(pair: Pair) -> None:
     append(pair.leader, b"a", b"b")
     pair.fetch_all()
-    pair.leader.log.start_at(0)  # its disk lost everything
+    pair.leader.log.start_at(0)  # the leader's disk lost everything
     pair.leader.log.epochs.entries.clear()
     request = pair.fetching.fetch_request(0, 7)
     assert request is not None

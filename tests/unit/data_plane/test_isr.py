@@ -1,4 +1,4 @@
-"""The leader's in-sync replicas: who counts for the high watermark, who joins, who leaves."""
+"""The leader's ISR: who delays the high watermark, who joins the ISR and who leaves it."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_follower_outside_the_isr_delays_the_high_watermark_while_caught_up_and_
     assert mark(state, 12, LAG_MS + 6) == 12
 
 
-def test_follower_joins_at_the_high_watermark_of_this_epoch() -> None:
+def test_follower_joins_at_the_high_watermark_and_not_before_the_leader_epochs_start() -> None:
     state = leader((1, 2), end_offset=8)
     state.fetched(3, 7, 12, 0)
-    assert state.expanded(3, 7) is None  # before the start of the leader's epoch
+    assert state.expanded(3, 7) is None  # its log ends before the leader epoch's start
     state.fetched(3, 8, 12, 0)
     assert state.expanded(3, 9) is None
     assert state.expanded(3, 8) == (1, 2, 3)
@@ -67,7 +67,7 @@ def test_follower_leaves_when_it_was_last_caught_up_longer_ago_than_the_maximum_
     state = leader()
     state.fetched(2, 0, 10, 1_000)
     state.fetched(3, 0, 10, 1_000)
-    state.fetched(2, 10, 20, 6_000)  # all that the leader had at 1,000
+    state.fetched(2, 10, 20, 6_000)  # it has all records that the leader had at 1,000
     assert state.shrunk(20, LAG_MS, LAG_MS) is None
     assert state.shrunk(20, LAG_MS + 1, LAG_MS) == (1, 2)
     assert state.shrunk(20, LAG_MS + 1_001, LAG_MS) == (1,)
@@ -80,7 +80,7 @@ def test_idle_follower_at_the_end_of_the_log_stays() -> None:
     assert state.shrunk(20, 100 * LAG_MS, LAG_MS) is None
 
 
-def test_the_high_watermark_respects_both_isrs_until_the_controller_decides_a_proposal() -> None:
+def test_high_watermark_waits_for_current_and_proposed_isr_until_the_controller_decides() -> None:
     state = leader((1, 2))
     state.fetched(2, 10, 10, 0)
     state.fetched(3, 5, 10, 0)
@@ -112,7 +112,7 @@ def test_older_metadata_does_not_end_a_proposal() -> None:
     assert (state.isr, state.proposal) == ((1, 2), proposal)
 
 
-def test_an_error_of_the_controller_retries_keeps_or_ends_the_proposal() -> None:
+def test_each_error_of_the_controller_resends_or_keeps_or_ends_the_proposal() -> None:
     state = leader((1, 2))
     proposal = state.propose((1, 2, 3))
     assert state.rejected(proposal, ErrorCode.NOT_CONTROLLER)
@@ -122,7 +122,7 @@ def test_an_error_of_the_controller_retries_keeps_or_ends_the_proposal() -> None
     assert state.proposal is None
 
 
-def test_the_leader_tracks_the_added_replicas_of_a_reassignment_and_not_the_removed_ones() -> None:
+def test_in_a_reassignment_the_leader_tracks_added_replicas_and_forgets_removed_ones() -> None:
     state = leader()
     state.metadata_changed((1, 4), (1,), 9)
     assert state.fetched(4, 3, 3, 0)

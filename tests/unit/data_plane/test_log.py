@@ -15,7 +15,7 @@ from tests.unit.data_plane.logs import NOW, TOPIC_ID, batch, directories
 
 
 def values(log: PartitionLog, offset: int = 0, size: int = 10**9) -> list[bytes | None]:
-    """Return the values of all records from the batch of `offset` on."""
+    """Return the values of all records, starting with the batch that contains `offset`."""
     data = log.read(offset, size, log.end_offset)
     return [record.value for _, records in decode_batches(data) for record in records]
 
@@ -34,7 +34,7 @@ def test_a_log_without_records_has_no_folder(tmp_path: Path) -> None:
     assert not log.folder.exists()
 
 
-def test_reads_begin_at_the_batch_of_the_offset(tmp_path: Path) -> None:
+def test_reads_begin_with_the_batch_that_contains_the_offset(tmp_path: Path) -> None:
     log = filled(tmp_path, 300, segment_bytes=4000, index_interval_bytes=200)
     assert len(log.segments) > 5
     for offset in range(600):
@@ -130,7 +130,7 @@ def test_old_segments_are_deleted_by_time(tmp_path: Path) -> None:
     assert log.append(batch(b"new"), 3, NOW).base_offset == 40
 
 
-def test_a_log_without_its_expired_records_keeps_its_end_offset_after_a_restart(
+def test_a_log_whose_records_all_expired_keeps_its_end_offset_after_a_restart(
     tmp_path: Path,
 ) -> None:
     log = filled(tmp_path, 20, retention_ms=1)

@@ -53,7 +53,7 @@ def refusal(data: bytes, rules: Rules = RULES) -> ErrorCode:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_a_batch_keeps_its_records_with_every_codec(codec: Codec) -> None:
+def test_records_are_unchanged_after_compression_with_every_codec(codec: Codec) -> None:
     data = encode_batch(RECORDS, codec=codec)
     assert validated(data) == [
         Record(100 + number, *record) for number, record in enumerate(RECORDS)
@@ -139,7 +139,7 @@ def test_headers_that_contradict_the_records_are_invalid() -> None:
         assert refusal(assemble(wrong, body)) is ErrorCode.INVALID_RECORD
 
 
-def test_a_topics_codec_replaces_the_producers() -> None:
+def test_a_topics_codec_replaces_the_codec_of_the_producer() -> None:
     rules = Rules("topic-0", 1_000_000, compression_type="zstd")
     (stored,) = validate(
         encode_batch(RECORDS, codec=Codec.GZIP), rules, next_offset=5, leader_epoch=0, now_ms=NOW

@@ -1,4 +1,4 @@
-"""A follower's log ends where its leader's log differs. KIP-101, KIP-279."""
+"""A follower's log is truncated where it differs from the leader's log. KIP-101, KIP-279."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def epochs(*starts: tuple[int, int]) -> LeaderEpochs:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ((5, 120), 120),  # the leader of epoch 5 lost what was after 120
-        ((5, 300), 200),  # the leader has more
+        ((5, 120), 120),  # the leader lost its records of epoch 5 from 120 on
+        ((5, 300), 200),  # the leader's epoch 5 ends later
         ((4, 90), 90),  # the leader has nothing of epoch 5
         ((4, 150), 100),  # epoch 5 began here while the leader was still in epoch 4
         (

@@ -1,4 +1,4 @@
-"""Images and compose files: locks, package sources, variables, health."""
+"""Images and compose files: lock files, package sources, environment variables and health."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pyspark==4.3.0 \\
 """
 
 
-def test_only_locally_built_wheels_get_a_new_digest() -> None:
+def test_in_a_lock_only_locally_built_wheels_get_a_new_digest() -> None:
     assert offline.with_built_digests(LOCK, {"pyspark": "dd"}) == LOCK.replace(
         "sha256:cc", "sha256:dd"
     )
@@ -74,7 +74,7 @@ Components: main
 
 @pytest.mark.parametrize("text", [ONE_LINE, FIELDS])
 def test_debian_mirror_of_the_machine_is_found(text: str) -> None:
-    """It is found in both of apt's formats."""
+    """Both of apt's source formats are read."""
     assert main_mirrors(text)[0] == "http://mirror.example/debian"
 
 
@@ -224,7 +224,7 @@ def test_unknown_spark_daemon_is_rejected() -> None:
         spark.command("", "host", {})
 
 
-def test_published_ports_are_outside_linuxs_ephemeral_range() -> None:
+def test_published_ports_are_outside_the_ephemeral_range_of_linux() -> None:
     """A port from 32768 on may be taken by an outgoing connection."""
     text = (ROOT / "docker-compose.yml").read_text()
     published = re.findall(r"127\.0\.0\.1:(?:\$\{\w+:-)?(\d+)\}?:\d+", text)

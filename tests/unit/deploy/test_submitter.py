@@ -1,4 +1,4 @@
-"""The service `submitter` of compose seals a run, with a key if it has one, and judges it."""
+"""The compose service `submitter` seals a run and judges it. With a key it signs, too."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_without_a_key_the_manifest_is_not_signed(run: Path, commands: list[list
     assert not any("seal-key" in word for word in commands[0])
 
 
-def test_a_key_that_others_can_read_seals_nothing(
+def test_with_a_key_that_others_can_read_nothing_is_sealed(
     run: Path,
     commands: list[list[str]],
     tmp_path: Path,

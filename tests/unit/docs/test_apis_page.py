@@ -1,4 +1,4 @@
-"""docs/apis.md is true: rights are those that the code checks, errors those that Kafka returns."""
+"""docs/apis.md is true: the code checks its rights, and Kafka returns its errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_page_names_every_recorded_error_of_a_served_api() -> None:
     assert {(key, name) for key, name in seen if name not in possible_errors(served[key])} == set()
 
 
-def test_names_are_kafkas() -> None:
+def test_operations_resource_types_and_errors_have_kafkas_names() -> None:
     for spec in SERVED:
         for operation, kind in (*spec.rights, *spec.rights_to_see):
             assert operation in get_args(Operation) or (operation, kind) == EVERY_RIGHT

@@ -10,8 +10,8 @@ from tests.unit.docs.test_kip_tests_exist import functions_of
 from tests.unit.project.test_tidy import modules
 
 ROOT = Path(__file__).parents[3]
-PAGE = re.compile(r"docs/[\w/-]+\.md(?:#[\w-]+)?")  # in code: from the root
-LINK = re.compile(r"\]\(([\w./-]+\.md)?(#[\w-]+)?\)")  # in a page: relative to it
+PAGE = re.compile(r"docs/[\w/-]+\.md(?:#[\w-]+)?")  # in code, relative to the root
+LINK = re.compile(r"\]\(([\w./-]+\.md)?(#[\w-]+)?\)")  # in a page, relative to the page
 # Documents that are not in the repository; in two halves, or this file would break the rule.
 MISSING = re.compile(r"kafka-" r"semantics|chaos " r"reference|\bdesign \d+\.\d")
 ADR = re.compile(r"docs/adr/(\d{4})\b")
@@ -76,7 +76,7 @@ def test_every_file_that_a_page_names_exists() -> None:
     named = {
         (page.name, file)
         for page in pages()
-        if page.name not in ("kips.md", "policies.md")  # it has its own test; a user's files
+        if page.name not in ("kips.md", "policies.md")  # tested elsewhere; a user's files
         for file in FILE.findall(page.read_text(encoding="utf-8"))
         if "<" not in file
     }

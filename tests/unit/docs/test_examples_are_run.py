@@ -89,7 +89,7 @@ def pages() -> list[str]:
 def not_followed(page: str, text: str) -> Iterator[Block]:
     """Yield the blocks of a page that test_pages_run_as_printed.py does not run.
 
-    A file is run if a later block names it, or its module.
+    A block that is a file counts as run if a later block names the file or its module.
     """
     skipped = ("In containers", *FOLLOWED.get(page, ()))
     printed = list(blocks(text))

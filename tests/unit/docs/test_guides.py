@@ -1,4 +1,4 @@
-"""README links every page, the guides are what `make first-hour` follows, and quotes are real."""
+"""README links every page, `make first-hour` can follow the guides, and quotes are real."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from docs.first_hour import PAGES, TOOLS, Block, Follower, PageFailedError, bloc
 ROOT = Path(__file__).parents[3]
 LINES_OF_README_MAX = 150
 QUOTED = re.compile(r"^\| (?:`status` shows phase )?`([^`]+)`", re.MULTILINE)
-# What clients print and error codes of Kafka; everything else is a message of ours.
+# Kafka's error codes. Every other quotation is a message of ours.
 NOT_OURS = re.compile(r"[A-Z_]+")
 
 
@@ -95,7 +95,7 @@ def test_follower_reports_a_process_that_is_left(tmp_path: Path) -> None:
         os.kill(int((follower.clone / "pid").read_text()), signal.SIGKILL)
 
 
-def test_section_whose_packages_cannot_be_fetched_is_not_tested(tmp_path: Path) -> None:
+def test_section_whose_packages_cannot_be_downloaded_counts_as_not_tested(tmp_path: Path) -> None:
     follower = write(tmp_path, "## Java\n```sh\nfalse\n```\n```sh\nexit 9\n```\n")
     follower.follow("page.md")
     (line,) = follower.untested

@@ -24,7 +24,7 @@ def functions_of(path: str) -> set[str]:
 
 
 def test_the_rows_of_each_kip_are_numbered_without_gaps() -> None:
-    """Adding a row must not drop or repeat another."""
+    """A number that is missing or repeated shows that a row was dropped or copied."""
     for kip, least in LEAST_ROWS.items():
         numbers = [r.number for r in rows() if r.number.startswith(f"{kip}.")]
         assert numbers == [f"{kip}.{n}" for n in range(1, len(numbers) + 1)]

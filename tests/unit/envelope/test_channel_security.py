@@ -1,4 +1,4 @@
-"""Identities in certificates, and Envelopes without certificates."""
+"""What a certificate permits its broker, and which Envelopes need no certificate."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_certificate_without_name_or_broker_id_has_no_identity(
     assert identify(seen) is None
 
 
-def test_certificates_and_channel_use_the_same_broker_host_names() -> None:
+def test_certificates_and_the_channel_use_the_same_host_name_for_a_broker() -> None:
     assert broker_host(7) == broker_certificates.broker_host(7)
 
 
@@ -103,7 +103,7 @@ def test_envelopes_without_certificates_are_accepted_on_loopback_only() -> None:
         read_config(GOOD + "bridgehead.grpc.key=/k\n")
 
 
-def test_an_unusable_file_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_certificate_file_that_cannot_be_used(tmp_path: Path) -> None:
     text = tmp_path / "text.pem"
     text.write_text("nothing")
     for path, message in ((text, "not a PEM file"), (tmp_path / "none.pem", "cannot be read")):

@@ -21,7 +21,7 @@ ALICE = bytes.fromhex("0000 05 55736572 06 616c696365 00 00")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)
 
 
-def test_alice_has_kafkas_bytes() -> None:
+def test_user_alice_is_serialized_to_kafkas_bytes() -> None:
     serde = DefaultPrincipalSerde()
     assert serde.serialize(KafkaPrincipal("User", "alice")) == ALICE
     assert serde.deserialize(ALICE) == KafkaPrincipal("User", "alice")
@@ -92,7 +92,7 @@ class Member(KafkaPrincipal):
 
 
 class Members:
-    """A builder's codec; `broken` makes it return something else."""
+    """A custom builder's codec. `deserialize` returns `broken` if it is set."""
 
     def __init__(self, broken: object = None) -> None:
         self._broken = broken
@@ -115,7 +115,7 @@ def test_a_custom_builder_serializes_its_own_principals() -> None:
     assert (back.name, back.group) == ("alice", "admins")
 
 
-def test_formats_reject_each_others_bytes() -> None:
+def test_each_serde_rejects_the_bytes_of_the_others() -> None:
     serdes: list[PrincipalSerde] = [
         DefaultPrincipalSerde(),
         CustomPrincipalSerde("my.Members", Members()),

@@ -123,7 +123,7 @@ def test_after_not_controller_the_client_fetches_metadata_and_resends(world: Wor
     ]
 
 
-def test_only_elements_with_not_controller_are_sent_again(world: World) -> None:
+def test_only_elements_with_the_error_not_controller_are_sent_again(world: World) -> None:
     """The others were created, so a second attempt would get TOPIC_ALREADY_EXISTS."""
     answers = iter([answering(lambda name: 41 * (name == "b")), answering(lambda _: 0)])
     sent: list[list[str]] = []
@@ -173,7 +173,7 @@ def test_an_error_after_a_lost_response_is_marked_as_resent(world: World) -> Non
 
 
 def test_without_a_response_the_request_is_resent_on_another_connection(world: World) -> None:
-    """KIP-117's request.timeout.ms. The old connection is closed, because responses keep order."""
+    """KIP-117's request.timeout.ms. The client closes the old connection: responses keep order."""
     world.run(creation("a")).get()
     world.new_lines()
     answers = iter([None, answering()])
@@ -227,7 +227,7 @@ def test_a_call_waits_for_the_next_controller(world: World) -> None:
     assert 1_000 <= world.now_ms <= 1_200
 
 
-def test_a_throttled_connection_is_quiet_for_the_throttle_time(world: World) -> None:
+def test_nothing_is_sent_on_a_throttled_connection_for_the_throttle_time(world: World) -> None:
     """KIP-219."""
     world.everywhere(CREATE, answering(throttle_ms=700))
     world.run(creation("a")).get()
@@ -270,7 +270,7 @@ def test_a_single_call_raises_the_elements_error(world: World) -> None:
 
 
 def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None:
-    """KIP-4 §Create Topics Request 6: the request was valid and the creation is triggered."""
+    """KIP-4 §Create Topics Request 6: the request was valid and the creation has begun."""
     timeouts: list[int] = []
 
     def answer(request: Any, version: int) -> Any:
@@ -282,7 +282,7 @@ def test_nonblocking_treats_the_brokers_timeout_as_success(world: World) -> None
     blocking = world.run(creation("a")).get()["a"]
     assert isinstance(blocking, KafkaError)
     assert blocking.code is ErrorCode.REQUEST_TIMED_OUT
-    assert timeouts == [0, 29_000]  # the broker answers before request.timeout.ms
+    assert timeouts == [0, 29_000]  # so the broker answers before request.timeout.ms is over
 
 
 def test_versions_are_negotiated_with_each_broker(world: World) -> None:
@@ -305,7 +305,7 @@ def test_versions_are_negotiated_with_each_broker(world: World) -> None:
 
 
 def test_api_versions_is_resent_in_a_version_that_the_broker_has(world: World) -> None:
-    """KIP-511: the rejection is in the format of version 0 and names the broker's versions."""
+    """KIP-511: the broker rejects it in the format of version 0 and names its own versions."""
 
     def rejecting(request: Any, version: int) -> ApiVersionsResponse:
         rejected = ApiVersionsResponse(35, [ApiVersion(ApiKey.API_VERSIONS, 0, 1)])
@@ -551,7 +551,7 @@ def test_internal_topics_are_listed_with_their_flag(world: World) -> None:
     partition = everything["orders"].get().partitions[0].get()
     assert partition.leader is not None
     assert (partition.leader.host, [each.id for each in partition.replicas]) == ("broker-2", [2, 9])
-    assert partition.replicas[1].host == ""  # not in the cluster
+    assert partition.replicas[1].host == ""  # broker is not in the metadata
     assert everything["orders"].get().topic_id == "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
@@ -617,7 +617,7 @@ def test_the_text_of_a_policy_is_documented_and_returned(world: World) -> None:
 
 
 def test_alter_config_returns_the_configuration_afterwards(world: World) -> None:
-    """KIP-4 alterConfig. The error of one entity does not hide the results of others."""
+    """KIP-4 alterConfig. An error of one entity does not hide the results of the others."""
     stored = {"a": {"x": "1"}}
 
     def alter(request: Any, version: int) -> IncrementalAlterConfigsResponse:
@@ -645,7 +645,7 @@ def test_alter_config_returns_the_configuration_afterwards(world: World) -> None
     assert isinstance(after["missing"].error, KafkaError)
 
 
-def test_configs_of_named_brokers_come_from_those_brokers(world: World) -> None:
+def test_configs_of_a_broker_are_described_by_that_broker(world: World) -> None:
     for broker in world.brokers.values():
         broker.handlers[ApiKey.DESCRIBE_CONFIGS] = lambda request, _: DescribeConfigsResponse(
             0, [DescribeConfigsResult(0, None, 4, request.resources[0].resource_name)]
@@ -657,7 +657,7 @@ def test_configs_of_named_brokers_come_from_those_brokers(world: World) -> None:
     assert asked == ["1", "2", "3"]
 
 
-def test_records_are_deleted_at_the_leader_also_after_it_has_moved(world: World) -> None:
+def test_records_are_deleted_at_the_leader_even_if_leadership_has_moved(world: World) -> None:
     leaders = iter([2, 3])
 
     def metadata(request: Any, version: int) -> Any:

@@ -1,4 +1,4 @@
-"""The admin client's properties: Kafka's names, checked, without secrets in errors."""
+"""The admin client's properties have Kafka's names and are checked; errors hide secrets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_number_of_kip_117_is_a_property() -> None:
 
 @pytest.mark.parametrize("name", ["try.backoff.ms", "retry.backoff.ms"])
 def test_both_names_of_the_backoff_are_one_property(name: str) -> None:
-    """KIP-117 calls it try.backoff.ms, Kafka's clients call it retry.backoff.ms."""
+    """KIP-117 calls it try.backoff.ms. Kafka's clients call it retry.backoff.ms."""
     assert read_config({**SERVERS, name: 7}).numbers["retry.backoff.ms"] == 7
 
 
@@ -124,7 +124,7 @@ def test_a_token_file_is_read_for_each_login(tmp_path: Path) -> None:
         assert new_login().first() == f"n,,\x01auth=Bearer {token}\x01\x01".encode()
 
 
-def test_without_identification_the_host_name_is_not_checked() -> None:
+def test_without_endpoint_identification_the_host_name_is_not_checked() -> None:
     texts = {**SERVERS, "security.protocol": "SSL"}
     checked = build_tls(read_config(texts))
     unchecked = build_tls(read_config({**texts, "ssl.endpoint.identification.algorithm": ""}))

@@ -1,4 +1,4 @@
-"""The client's side of SASL, against the broker's."""
+"""The client's side of SASL against the broker's side."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_scram_with_a_wrong_password_is_rejected(mechanism: str) -> None:
     "challenges",
     [
         [b"r=other,s=c2FsdA==,i=4096"],  # not the client's nonce
-        [b"r=clients1,s=c2FsdA==,i=99999999"],  # hours of work
+        [b"r=clients1,s=c2FsdA==,i=99999999"],  # would take the client hours
         [b"r=clients1,s=?,i=4096"],
         [b"e=other-error"],
         [b"r=clients1,s=c2FsdA==,i=4096", b"v=AAAA"],  # the broker does not know the password
@@ -86,7 +86,7 @@ def test_a_rejected_bearer_token_is_acknowledged() -> None:
 
 
 def test_an_unsecured_token_is_not_issued_in_the_future() -> None:
-    """The broker compares milliseconds. It would reject a time of issue that is rounded up."""
+    """The broker compares milliseconds, so it would reject an issue time that is rounded up."""
     now_s = 1_700_000_000.9996
     token = unsecured_token({"sub": "alice"}, now_s, 60)
     validate = UnsecuredJwsValidator({}, lambda: int(now_s * 1000))

@@ -1,6 +1,7 @@
 """The client's names and codes of ACL operations are those of the brokers.
 
-The brokers' names are a Literal, for authorizers that mypy checks; it cannot be made from an enum.
+The brokers' names are a Literal, so that mypy can check authorizers. A Literal cannot be made from
+the client's enum.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Broker:
     id: int
     handlers: dict[ApiKey, Handler] = field(default_factory=dict)
     dialect: str = "shipped"
-    ranges: Mapping[int, tuple[int, int]] | None = None  # None: all of the dialect
+    ranges: Mapping[int, tuple[int, int]] | None = None  # None: all versions of the dialect
     is_up: bool = True
 
     @property
@@ -50,7 +50,7 @@ class Broker:
 
 
 class World:
-    """Brokers 1 to 3, the core of one client, and what happened, as lines of text."""
+    """Brokers 1 to 3 and the core of one client; records what happens as lines of text."""
 
     def __init__(
         self, properties: Mapping[str, object] | None = None, login: NewLogin | None = None
@@ -168,7 +168,7 @@ class World:
             return
         head = encode_response_header(key, version, header.correlation_id)
         if key is ApiKey.API_VERSIONS and message.error_code:
-            version = 0  # KIP-511
+            version = 0  # the response is in version 0 (KIP-511)
         body = encode_response(key, version, message, broker.dialect)
         for part in (data := frame(head + body))[:7], data[7:]:  # in two reads
             self.core.received(number, part, self.now_ms)

@@ -56,7 +56,7 @@ def test_option_with_zero_or_an_empty_text_counts_as_given() -> None:
     ]
 
 
-def test_text_of_an_option_may_be_left_out() -> None:
+def test_value_of_an_option_may_be_omitted() -> None:
     names = {"--state", "--type"}
     assert with_texts(["--state", "--list"], names) == ["--state=", "--list"]
     assert with_texts(["--state", "Stable", "--type"], names) == ["--state=Stable", "--type="]
@@ -92,7 +92,7 @@ def test_missing_command_config_is_an_error_of_one_line(tmp_path: Path) -> None:
     assert (stdout.count("\n"), path in stdout, status) == (1, True, ExitCode.FAILED)
 
 
-def test_assignment_of_replicas_is_parsed() -> None:
+def test_replica_assignment_option_is_parsed_and_checked() -> None:
     assert topics.parse_assignment("1:2,2:3") == {0: [1, 2], 1: [2, 3]}
     for text, reason in (
         ("1:1", "Partition replica lists may not contain duplicate entries: 1"),
@@ -104,7 +104,7 @@ def test_assignment_of_replicas_is_parsed() -> None:
         assert str(raised.value) == reason
 
 
-def test_topic_is_a_regular_expression() -> None:
+def test_topic_option_is_a_regular_expression() -> None:
     names = ["orders", "with.dot", "__consumer_offsets"]
     assert topics.matching(names, None, exclude_internal=True) == ["orders", "with.dot"]
     assert topics.matching(names, "or.*,with", exclude_internal=False) == ["orders"]
@@ -118,7 +118,7 @@ def test_added_configs_may_contain_commas_in_brackets() -> None:
         configs.parse_added("a b=1")
 
 
-def test_default_entity_belongs_to_the_type_before_it() -> None:
+def test_entity_default_belongs_to_the_entity_type_before_it() -> None:
     given = options(
         (
             "--entity-type",
@@ -157,11 +157,11 @@ def test_error_of_a_malformed_credential_does_not_show_its_password() -> None:
         (1e300, "1.0E300"),
     ],
 )
-def test_quota_is_printed_as_java_prints_a_double(value: float, text: str) -> None:
+def test_a_quota_is_printed_in_the_format_of_a_java_double(value: float, text: str) -> None:
     assert configs.java_double(value) == text
 
 
-def test_producer_and_consumer_get_kafkas_acls() -> None:
+def test_producer_and_consumer_options_add_the_acls_that_kafkas_tool_adds() -> None:
     both = options(
         producer=True, consumer=True, topic=["t"], group=["g"], allow_principal=["User:a"]
     )
@@ -189,7 +189,7 @@ def test_acls_are_listed_sorted() -> None:
     }
 
 
-def test_question_before_a_removal_names_the_resource() -> None:
+def test_confirmation_before_a_removal_names_the_resource() -> None:
     resource = ("TOPIC", "t", "LITERAL")
     assert acls.question(resource, []) == (
         "Are you sure you want to delete all ACLs for resource filter `ResourcePatternFilter("
@@ -261,7 +261,7 @@ def test_proposal_spreads_replicas_over_racks() -> None:
     assert len({tuple(replicas) for replicas in proposed.values()}) == 2
 
 
-def test_throttles_name_sources_and_destinations() -> None:
+def test_throttled_replicas_are_the_sources_and_destinations_of_the_moves() -> None:
     moves = reassign_partitions.moves({A0: [2, 3]}, {A0: [1, 2]}, {})
     assert moves == {A0: ([1, 2], [3])}
     assert reassign_partitions.throttled_replicas(moves) == {"a": ("0:1,0:2", "0:3")}
@@ -282,7 +282,7 @@ def test_feature_levels_are_parsed() -> None:
         features.parse_levels(["a=1", "a=2"], "upgrade")
 
 
-def test_brokers_are_a_list_of_ids() -> None:
+def test_broker_list_option_takes_ids() -> None:
     assert log_dirs.parse_brokers("1,,2") == {1, 2}
     with pytest.raises(ToolError, match="write 1,2"):
         log_dirs.parse_brokers("one")
@@ -295,7 +295,7 @@ def test_group_table_has_the_chosen_columns() -> None:
     assert [line.split() for line in table] == [["GROUP", "TYPE"], ["readers", "Classic"]]
 
 
-def test_members_are_counted_by_their_assignment() -> None:
+def test_partitions_of_a_member_are_counted_from_its_assignment() -> None:
     """An assignment of another protocol counts as 0 partitions."""
     # A version, one topic with two partitions, and user data.
     assignment = bytes.fromhex("0000 00000001 0001 61 00000002 00000000 00000001 ffffffff")

@@ -1,4 +1,4 @@
-"""Certificates for the channel between brokers are generated once and private."""
+"""Certificates for the channel between brokers are generated once and are private."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_certificate_names_broker_and_user(tmp_path: Path) -> None:
 
 
 def test_certificates_are_kept_until_the_settings_change(tmp_path: Path) -> None:
-    """One more broker, another user or a lost file replaces all."""
+    """One more broker, another user or a lost file replaces all certificates."""
     ensure_certificates(tmp_path, [1, 2], "broker")
     before = contents(tmp_path)
     ensure_certificates(tmp_path, [2, 1], "broker")

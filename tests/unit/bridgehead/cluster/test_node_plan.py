@@ -63,7 +63,7 @@ def test_advertised_hosts_are_kept() -> None:
     assert only.properties["advertised.listeners"] == "A://broker.example:1000"
 
 
-def test_port_in_use_error_names_the_option() -> None:
+def test_error_for_a_port_in_use_names_the_option() -> None:
     with pytest.raises(ClusterError, match=r"Port 9093 is in use: .*--ports auto"):
         plan(taken=(9093,))
 

@@ -1,4 +1,4 @@
-"""The sections listeners, users and acls of a cluster's file become Kafka's properties."""
+"""The sections `listeners`, `users` and `acls` of cluster.yaml become Kafka's properties."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_errors_name_the_key_without_secrets(tmp_path: Path, text: str, message:
     assert "planted" not in str(caught.value)
 
 
-def test_given_certificates_and_properties_take_precedence(tmp_path: Path) -> None:
+def test_certificates_and_properties_of_the_user_take_precedence(tmp_path: Path) -> None:
     own = settings(
         tmp_path,
         "listeners: {A: {protocol: SSL, client_auth: required}}\n"

@@ -1,4 +1,4 @@
-"""The two bounces of an upgrade: brokers, order, and errors."""
+"""The two rolling restarts (bounces) of an upgrade: their order and their errors."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Brokers:
         return {"seconds": 0.5, "pid": 7, "controller_id": self.controller}
 
 
-def test_upgrade_restarts_each_broker_twice_controller_last() -> None:
-    """The first bounce changes the release, the second the level. A second upgrade does nothing."""
+def test_upgrade_restarts_each_broker_twice_and_the_controller_last() -> None:
+    """The first bounce changes the release, the second the level. Another upgrade does nothing."""
     brokers = Brokers()
     messages: list[str] = []
     assert upgrade(brokers, messages.append) == 6

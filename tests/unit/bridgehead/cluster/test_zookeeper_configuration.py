@@ -1,4 +1,4 @@
-"""The configuration of the embedded ZooKeeper, and durations of the command line."""
+"""The configuration of the embedded ZooKeeper, and the durations that options accept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridgehead.cluster.zookeeper import Member, server_configuration
 MEMBERS = tuple(Member(n, Path(f"/d/{n}"), 100 + n, 200 + n, 300 + n) for n in (1, 2, 3))
 
 
-def test_single_member_keeps_every_log() -> None:
+def test_a_single_zookeeper_member_keeps_every_transaction_log() -> None:
     config = parse_properties(server_configuration(MEMBERS[0], MEMBERS[:1]))
     assert config["clientPortAddress"] == "127.0.0.1"
     assert config["admin.enableServer"] == "false"

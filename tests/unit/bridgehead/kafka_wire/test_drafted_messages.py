@@ -106,7 +106,7 @@ def test_drafted_message_has_the_fields_of_its_kip(
 
 
 @pytest.mark.parametrize(("key", "version"), [(20, 2), (21, 1), (58, 0)])
-def test_shipped_version_has_other_fields(key: int, version: int) -> None:
+def test_drafted_body_does_not_fit_the_shipped_version(key: int, version: int) -> None:
     (body,) = (b for k, kind, v, b, _ in DRAFTED if (k, kind, v) == (key, "request", version))
     with pytest.raises(WireError):
         encode_body(key, "request", version, body)
@@ -123,7 +123,7 @@ def test_version_bumped_by_kip_590_has_the_layout_of_the_one_before(key: int, ve
 
 
 def test_create_delegation_token_v3_has_no_owner() -> None:
-    """KIP-373 added the owner later. The drafted v3 has the body of v2."""
+    """KIP-373 added the owner later. The drafted v3 has the same body as v2."""
     body = {"renewers": [], "maxLifetimeMs": 5}
     for version in (2, 3):
         assert (
@@ -132,8 +132,8 @@ def test_create_delegation_token_v3_has_no_owner() -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5, 6])
-def test_a_shipped_request_of_a_flexible_version_is_a_drafted_one(version: int) -> None:
-    """Clients that do not know the drafted fields can still use these versions."""
+def test_a_shipped_delete_topics_request_is_valid_in_the_drafted_dialect(version: int) -> None:
+    """These versions are flexible, so clients that do not know the drafted field can use them."""
     topics = {"topics": []} if version == 6 else {"topicNames": ["t"]}
     body = {**topics, "timeoutMs": 5}
     shipped = encode_body(20, "request", version, body)

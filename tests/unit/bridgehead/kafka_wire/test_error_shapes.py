@@ -50,7 +50,7 @@ def test_recordings_cover_every_version() -> None:
     assert len(list(_recorded_not_controller())) >= 19
 
 
-def test_every_served_api_has_a_shape() -> None:
+def test_every_served_api_has_an_error_response() -> None:
     assert all(SPECS["drafted"][key].error_shape is not None for key in SERVED)
 
 
@@ -64,7 +64,7 @@ def test_error_of_an_empty_request_can_be_encoded_in_every_version(key: int) -> 
             assert isinstance(decode_body(key, "response", version, encoded, dialect), dict)
 
 
-def test_timed_out_alteration_has_a_code_and_no_message_per_resource() -> None:
+def test_each_resource_of_a_timed_out_alteration_has_a_code_and_no_message() -> None:
     """REQUEST_TIMED_OUT, message null (docs/kafka/forwarding.md)."""
     spec = API_SPECS[44]
     request = decode_request(

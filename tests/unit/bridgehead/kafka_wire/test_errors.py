@@ -1,4 +1,4 @@
-"""Error codes: definite or not, and the message that goes with a code."""
+"""Error codes: which outcomes are definite, and the message of each code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames do not depend on the sizes of the reads, and announced lengths are not trusted."""
+"""Reads of any sizes give the same frames, and announced lengths are not trusted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_frames_do_not_depend_on_random_read_sizes(payloads: list[bytes], cuts: 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 101, 2**31 - 1])
 def test_invalid_length_is_rejected_at_once(length: int) -> None:
-    """The buffer does not wait for the frame."""
+    """The buffer does not wait for the rest of the frame."""
     with pytest.raises(FrameError, match="the limit is 100"):
         FrameBuffer(frame_bytes_max=100).receive_data(struct.pack(">i", length))
 
@@ -54,7 +54,7 @@ def test_frame_of_exactly_the_limit_is_accepted() -> None:
         FrameBuffer(frame_bytes_max=5).receive_data(frame(b"123456"))
 
 
-def test_frame_error_has_the_whole_frames_before_it() -> None:
+def test_frame_error_carries_the_complete_frames_that_precede_it() -> None:
     with pytest.raises(FrameError) as caught:
         FrameBuffer().receive_data(frame(b"good") + struct.pack(">i", -1))
     assert caught.value.frames == [b"good"]
@@ -76,7 +76,7 @@ def test_announced_length_takes_no_memory() -> None:
 
 
 def test_many_small_frames_in_one_read() -> None:
-    """20,000 frames and half of another are read in linear time."""
+    """20,000 frames and a part of another are read in linear time."""
     stream = frame(b"x" * 10) * 20_000
     frames = FrameBuffer()
     assert frames.receive_data(b"\x00") == []  # A partial frame makes the buffer use its slow path.

@@ -75,7 +75,7 @@ def test_unknown_tags_in_a_header_are_skipped() -> None:
         "03e7000000000001000170",  # no API 999
         "0037000000000001000170",  # DescribeQuorum: not on a ZooKeeper broker
         "001300050000000100017001",  # the announced tag is missing
-        "00130005000000010001700100ffffffff7f",  # its size is wrong
+        "00130005000000010001700100ffffffff7f",  # the tag's size is wrong
         "0013000500000001000170ffffffffff01",  # a varint without end
         "001200630000000100ff70",  # ApiVersions 99, cut
         "0012006300000001000170",  # ApiVersions 99 in header version 1: Kafka closes

@@ -1,8 +1,8 @@
 """Our codec round-trips random messages of every API and agrees with kio and kafka-python.
 
-Both libraries are oracles for the APIs and versions that they implement. These are their known
-differences: kio 0.5.0 stores times as datetimes (whole seconds in the delegation token and Produce
-APIs) and error codes as an enumeration; kafka-python 3.0.12 decodes ApiVersions responses with a
+kio and kafka-python are oracles for the APIs and versions that they implement. Their differences
+are known. kio 0.5.0 stores error codes as an enumeration and times as datetimes (in whole seconds
+in the delegation token and Produce APIs). kafka-python 3.0.12 decodes ApiVersions responses with a
 client's fallback, and its DeleteTopicsRequest does not encode a decoded message.
 """
 
@@ -105,7 +105,7 @@ def messages(target: type[Any], version: int, tame: bool = False) -> st.SearchSt
 @quick
 @given(data=st.data())
 def test_encoded_message_decodes_to_an_equal_one(spec: ApiSpec, kind: Kind, data: Any) -> None:
-    """This holds directly and through JSON."""
+    """The test encodes the message directly, and also converts it to JSON and back."""
     version = data.draw(st.sampled_from(spec.versions))
     message = data.draw(messages(message_type(spec, kind), version))
 

@@ -1,4 +1,4 @@
-"""The policies of the package, limits and naming, without a cluster."""
+"""The two policies in the package, TopicLimits and TopicNaming, without a cluster."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_limits_accept_a_topic_at_the_limit_and_internal_topics() -> None:
     create(policy, RequestedTopicState(50, 1, internal=True), other=TopicState(1, 1))
 
 
-def test_limits_accept_changes_of_a_topic_above_them_unless_it_exceeds_them_further() -> None:
-    """The other configs of such a topic can be altered."""
+def test_a_topic_above_a_limit_may_change_unless_it_exceeds_the_limit_further() -> None:
+    """Its other configs can be altered."""
     policy = limits(partitions_max=4, retention_ms_max=10, cluster_partitions_max=8)
     before = TopicState(8, 3, configs={"retention.ms": "20"})
     alter(policy, wanted(8, 3, retention_ms="20", segment_ms="5"), before)
@@ -100,7 +100,7 @@ def test_cluster_limit_counts_added_partitions() -> None:
         alter(limits(cluster_partitions_max=8), wanted(9), TopicState(8, 1))
 
 
-def test_cluster_limits_count_what_was_accepted_in_the_same_request() -> None:
+def test_cluster_limits_count_topics_accepted_earlier_in_the_same_request() -> None:
     """Existing topics are not counted twice, and internal topics not at all."""
     policy = limits(topics_max=3, cluster_partitions_max=10)
     cluster = FixedClusterState({"old": TopicState(2, 1)})

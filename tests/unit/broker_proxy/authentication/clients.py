@@ -58,7 +58,7 @@ def metadata() -> bytes:
 
 
 def answer(outcome: Outcome, key: int, version: int) -> Any:
-    """Return the decoded response of a step."""
+    """Return the decoded response in an outcome."""
     assert isinstance(outcome, Reply | Refuse), outcome
     assert outcome.payload is not None
     _, at = decode_response_header(key, version, outcome.payload)

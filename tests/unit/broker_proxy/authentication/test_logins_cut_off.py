@@ -1,7 +1,7 @@
 """Failed logins for which Kafka closes the connection without a response.
 
-Kafka 3.9.1 does so for a proof of the wrong length and for a scheme other than Bearer. A message
-without a scheme gets SASL_AUTHENTICATION_FAILED like any wrong credential.
+Kafka 3.9.1 does so for a SCRAM proof of the wrong length and for an OAUTHBEARER scheme other than
+Bearer. A message without a scheme gets SASL_AUTHENTICATION_FAILED, as any wrong credential does.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_scram_authenticates_client_and_server() -> None:
     assert server.result == SaslResult("alice")
 
 
-def test_scram_equals_the_example_of_rfc_7677() -> None:
+def test_scram_messages_equal_the_example_of_rfc_7677() -> None:
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
     users = Credentials({"user": derive_credential(1, "pencil", salt, 4096)})
     server = ScramServer(1, users, None, lambda: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
@@ -151,7 +151,7 @@ def test_scram_rejects_a_wrong_first_message(message: bytes) -> None:
         scram_server(USERS).evaluate(message)
 
 
-def test_scram_iterations_cost_the_server_nothing() -> None:
+def test_the_server_accepts_a_credential_with_many_scram_iterations_at_once() -> None:
     """Only the client computes them. The server rejects a count that is too low."""
     huge = Credentials({"alice": _with_iterations(2**31 - 1)})
     assert scram_server(huge).evaluate(b"n,,n=alice,r=x").endswith(b",i=2147483647")
@@ -175,7 +175,7 @@ def test_a_delegation_token_logs_its_owner_in() -> None:
         scram_server(USERS, None).evaluate(client.first())
 
 
-def test_tokenauth_selects_tokens_or_users() -> None:
+def test_the_tokenauth_extension_selects_tokens_instead_of_users() -> None:
     tokens = Credentials({"tok": credential("x")}, {"tok": "carol"})
     with pytest.raises(SaslError):
         scram_server(USERS, tokens).evaluate(b"n,,n=tok,r=x")

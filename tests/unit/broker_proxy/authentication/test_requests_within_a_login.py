@@ -1,7 +1,7 @@
 """Requests between SaslHandshake and the end of a login, as Kafka 3.9.1 rejects them.
 
-`tests/data/requests_within_a_login.jsonl.gz` has a request of each API in each version, and Kafka's
-response before it closed the connection.
+`tests/data/requests_within_a_login.jsonl.gz` has a request of each API in each version, and the
+response that Kafka sent before it closed the connection.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from tests.unit.broker_proxy.authentication.clients import authenticator, handsh
 
 DATA: Final = Path(__file__).parents[3] / "data" / "requests_within_a_login.jsonl.gz"
 DIFFERENCES: Final = Path(__file__).parents[4] / "docs" / "differences.md"
-# docs/differences.md: `login-out-of-turn`. Of AddPartitionsToTxn only the first versions differ.
+# See `login-out-of-turn` in docs/differences.md. AddPartitionsToTxn differs only in its first
+# versions.
 CLOSED: Final = {
     "LEADER_AND_ISR",
     "STOP_REPLICA",
@@ -82,8 +83,8 @@ def test_every_api_closed_here_is_a_documented_difference() -> None:
     assert [api for api in CLOSED if names[api.partition("-")[0]] not in row] == []
 
 
-def test_many_names_keep_the_order_of_the_request() -> None:
-    """Up to 64 names are in the order of Java's hash. More would cost too much (differences.md)."""
+def test_more_than_64_names_keep_the_order_of_the_request() -> None:
+    """Fewer names have the order of Java's hash, which costs too much for many (differences.md)."""
     topics = [OffsetFetchRequestTopic(f"t{number}", [0]) for number in range(65)]
     request = OffsetFetchRequest(group_id="g", topics=topics)
     results = error_response(9, request, 1, ErrorCode.ILLEGAL_SASL_STATE, None)

@@ -38,7 +38,7 @@ def logged_in(token: bytes = ALICE, **how: int) -> SaslAuthenticator:
     return login
 
 
-def test_a_client_logs_in_and_is_then_served() -> None:
+def test_a_client_logs_in_and_its_requests_are_then_served() -> None:
     login = authenticator()
     assert login.receive(api_versions(), 0) == Dispatch()
     agreed = answer(login.receive(handshake("PLAIN"), 0), 17, 1)
@@ -50,7 +50,7 @@ def test_a_client_logs_in_and_is_then_served() -> None:
     assert login.receive(metadata(), 10**12) == Dispatch()
 
 
-def test_handshake_v0_is_followed_by_bare_tokens() -> None:
+def test_after_handshake_v0_tokens_are_sent_without_sasl_authenticate() -> None:
     login = authenticator()
     login.receive(handshake("PLAIN", 0), 0)
     assert login.receive(ALICE, 0) == Reply(b"", logged_in=True)

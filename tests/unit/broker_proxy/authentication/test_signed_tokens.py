@@ -116,12 +116,12 @@ def test_the_key_file_is_read_again_for_an_unknown_key(keys: Path) -> None:
         ("file:///nowhere/at/all.json", "holds no usable keys"),
     ],
 )
-def test_keys_must_be_in_a_file(url: str, message: str) -> None:
+def test_the_url_of_the_keys_must_name_a_file(url: str, message: str) -> None:
     with pytest.raises(SecurityConfigError, match=message):
         JwksValidator({URL: url}, lambda: NOW_MS)
 
 
-def test_keys_without_their_handler_are_rejected() -> None:
+def test_a_key_url_without_kafkas_validating_callback_handler_is_rejected() -> None:
     listener = {
         "sasl.enabled.mechanisms": "OAUTHBEARER",
         "listener.name.a.oauthbearer.sasl.jaas.config": MODULE,

@@ -1,8 +1,8 @@
 """Runs scripts of requests against the group coordinator and compares its responses.
 
-A script is a list of blocks: a command, `----`, and what the coordinator does. The name of a
-request is its command without the options, or the value of its option `as`. If the coordinator
-delays a response, a later block shows it after the name of the request.
+A script is a list of blocks. Each block has a command, `----`, and what the coordinator does. The
+name of a request is its command without the options, or the value of its option `as`. If the
+coordinator delays a response, a later block shows the name of the request and the response.
 
 `python -m tests.unit.data_plane.groups.group_scripts` replaces the recorded responses of every
 script by the actual ones. Review the diff.
@@ -28,7 +28,7 @@ GROUP = "g"
 
 
 class Script:
-    """A coordinator of one partition. An append ends at the command `written`."""
+    """A coordinator of one partition. The command `written` ends an append."""
 
     def __init__(self) -> None:
         self._wall_ms = 1_000_000
@@ -207,7 +207,7 @@ class Script:
                 return lines
 
     def written(self, _ticket, plain, named):
-        """End the oldest append, or the one `after` so many others: with success, or an error."""
+        """End the append that `after` older ones precede (default: none), maybe with an error."""
         append, offset = self._appends.pop(int(named.get("after", 0)))
         error = ErrorCode[plain[0]] if plain else ErrorCode.NONE
         if error:

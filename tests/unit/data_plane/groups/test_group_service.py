@@ -202,14 +202,14 @@ async def test_a_second_join_of_a_member_leaves_the_first_without_a_response(
     await asyncio.sleep(0)
     second = asyncio.create_task(service.join(a_join(leader.member_id)))
 
-    # Both wait for the follower, which has not joined again.
+    # Both requests wait for the other member, which has not joined again.
     with pytest.raises(RequestDroppedError):
         await first
     second.cancel()
 
 
 async def test_another_coordinator_loads_what_was_committed(log: MemoryLog) -> None:
-    """Members keep their session on the new coordinator, and offsets are those of the log."""
+    """Members keep their sessions on the new coordinator, which reads the offsets from the log."""
     first = a_service(log)
     await leads(first)
     joined = await first.join(a_join())
