@@ -291,7 +291,7 @@ class Partition:
             self.notify()
 
     def truncate_to(self, offset: int) -> None:
-        """Remove the records from `offset` on, which the leader does not have."""
+        """Remove the records from `offset` on. The leader does not have them."""
         self.log.truncate_to(offset)
         self.high_watermark = min(self.high_watermark, self.log.end_offset)
         self.notify()

@@ -83,7 +83,7 @@ class Partitions:
         self._listeners: list[Listener] = []
 
     def add_listener(self, listener: Listener) -> None:
-        """Report later changes of roles to `listener`, and the present leaders at once."""
+        """Report later changes of roles to `listener`. Report the present leaders at once."""
         self._listeners.append(listener)
         for partition in list(self.by_name.values()):
             if partition.is_leader:

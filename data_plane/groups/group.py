@@ -48,7 +48,7 @@ class Member:
     assignment: bytes = b""
     join_ticket: object | None = None
     sync_ticket: object | None = None
-    is_new: bool = False  # it has joined, but no rebalance has been completed since
+    is_new: bool = False  # no rebalance has ended since the member joined
 
     @property
     def may_expire(self) -> bool:
@@ -177,7 +177,7 @@ class Group:
     # --- Protocols -------------------------------------------------------------------------
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """True when a member with these protocols may join."""
+        """True when a member with this protocol type and these protocols may join."""
         if self.state is State.EMPTY:
             return bool(protocol_type and protocols)
         return self.protocol_type == protocol_type and bool(self._common(protocols))

@@ -147,7 +147,7 @@ def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
 
 
 def _with_rebalance_timeouts(group: GroupValue) -> GroupValue:
-    """Version 0 has no rebalance timeouts: the session timeout serves for both."""
+    """Add rebalance timeouts, which version 0 lacks: each equals the member's session timeout."""
     members = [
         MemberValue(
             each.member_id,

@@ -124,7 +124,7 @@ class GroupTable:
         self._waiting.pop(append_id)(error, base_offset)
 
     def take_effects(self) -> list[Effect]:
-        """Return the effects since the last call, in the order in which they are to be done."""
+        """Return the effects since the last call, in the order in which they must be done."""
         effects, self._effects = self._effects, []
         return effects
 

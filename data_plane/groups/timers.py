@@ -14,7 +14,7 @@ Action = Callable[[], None]
 class _Deadline:
     at_ms: int
     action: Action
-    queued_at_ms: int  # the entry in the heap; it may be earlier than `at_ms`
+    queued_at_ms: int  # the time in the heap, which may be before `at_ms`
 
 
 class Timers:
@@ -29,8 +29,8 @@ class Timers:
         """Run `action` at `at_ms`. This replaces an earlier deadline of `key`."""
         known = self._deadlines.get(key)
         if known is not None and known.queued_at_ms <= at_ms:
-            # Heartbeats only postpone a deadline, so its heap entry is kept; `run_due` queues it
-            # again.
+            # A heartbeat only postpones a deadline, so its heap entry stays. `run_due` queues the
+            # deadline again.
             known.at_ms, known.action = at_ms, action
             return
         self._deadlines[key] = _Deadline(at_ms, action, at_ms)

@@ -18,7 +18,7 @@ class EpochStart(NamedTuple):
 
 
 class LeaderEpochs:
-    """Epochs and start offsets, both increasing."""
+    """Epochs with their start offsets. Epochs and offsets increase."""
 
     def __init__(self, entries: Iterable[EpochStart] = ()) -> None:
         self.entries: list[EpochStart] = list(entries)

@@ -40,7 +40,7 @@ class LogDirectories:
         self.paths = tuple(Path(path) for path in paths)
         self.logs: dict[LogName, PartitionLog] = {}
         self._numbers: dict[str, set[int]] = {}  # partitions by topic
-        # High watermarks of the last run. A partition starts with its own when it gets a role.
+        # High watermarks of the last run. A partition takes its value when it gets a role.
         self.high_watermarks: dict[LogName, int] = {}
         self._settings_of = settings_of
         self._files = OpenFiles()

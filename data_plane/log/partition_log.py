@@ -76,7 +76,7 @@ class PartitionLog:
         self.end_offset = 0
         self.recovery_point = 0
         self.on_disk = False
-        # Called with a segment to which no more is appended.
+        # Called when a new segment begins, with the segment before it.
         self.rolled: Callable[[PartitionLog, Segment], None] = lambda _log, _segment: None
 
     def __str__(self) -> str:

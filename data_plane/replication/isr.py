@@ -37,8 +37,8 @@ _OUTDATED: Final = frozenset(
 class Follower:
     """What the leader knows about one follower. Times are monotonic, in milliseconds."""
 
-    end_offset: int = UNKNOWN_OFFSET  # it has all records before
-    caught_up_ms: int = _NEVER_MS  # the last time it had all records
+    end_offset: int = UNKNOWN_OFFSET  # the follower has all records before this offset
+    caught_up_ms: int = _NEVER_MS  # when it last had all records
     fetched_ms: int = _NEVER_MS
     leader_end_offset: int = UNKNOWN_OFFSET  # the leader's log end at the last fetch
 

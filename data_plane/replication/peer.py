@@ -69,7 +69,7 @@ class PeerConnection(asyncio.Protocol):
         return peer
 
     async def request(self, key: ApiKey, message: Any, timeout_s: float) -> Any:
-        """Send a request in the newest version of both brokers; return the response.
+        """Send a request in the newest version that both brokers have; return the response.
 
         Raises:
             AdminError: there was no response. The connection is then closed.

@@ -100,7 +100,7 @@ async def test_acl_follower_keeps_one_watch_per_parent_and_misses_nothing() -> N
 
 
 class RecordedAcls(LearnedAcls):
-    """Records the zxids at which the ACLs are consistent."""
+    """Records the zxids that the follower reports for the ACLs."""
 
     def __init__(self) -> None:
         super().__init__(lambda _pattern, _version: None)

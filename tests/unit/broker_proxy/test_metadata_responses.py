@@ -259,7 +259,7 @@ TABLES = {"shipped": {19: Route.FORWARD, 3: Route.LOCAL, 18: Route.LOCAL, 37: Ro
 
 
 async def listed(ranges: Mapping[int, tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Return the listed versions for a controller with these ranges."""
+    """Return the versions that a broker lists while its controller has these ranges."""
     api = ApiVersions(TABLES, lambda: 0, lambda: ranges)
     answer = await api.handle(request_of(18, 3), ApiVersionsRequest("librdkafka", "2.14.0-rc1"))
     return [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys]

@@ -120,7 +120,7 @@ async def test_stored_names_are_desanitized(name: str) -> None:
 async def test_an_invalid_znode_name_fails_only_filters_for_a_single_entity(
     name: str,
 ) -> None:
-    """For these filters Kafka reads one znode, and its ZooKeeper client rejects the path."""
+    """For such a filter Kafka reads one znode, and its ZooKeeper client rejects the path."""
     alone: list[list[Part]] = [
         [("ip", EXACT, name)],
         [("user", EXACT, name), ("client-id", DEFAULT, None)],

@@ -1,4 +1,4 @@
-"""The znodes of a broker's registration, for every state in which they can be found."""
+"""What a broker does in every state in which it can find the znodes of its registration."""
 
 from __future__ import annotations
 

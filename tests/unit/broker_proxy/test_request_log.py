@@ -84,7 +84,7 @@ def creation(version: int = 7) -> CompletedRequest:
 
 
 def logged(key: int, version: int, request: Any, response: Any = None) -> dict[str, Any]:
-    """Return the values in the line of one request."""
+    """Return the values in the log line of one request."""
     done = CompletedRequest(
         is_forwarded=False,
         header=RequestHeader(key, version, 1, None),
@@ -178,7 +178,7 @@ SECRETS: list[tuple[int, Any, Any]] = [
 
 @pytest.mark.parametrize(("key", "request_", "response"), SECRETS)
 def test_credentials_tokens_and_logins_are_hidden(key: int, request_: Any, response: Any) -> None:
-    """Kafka hides none of these."""
+    """Kafka's request log hides none of them."""
     text = str(logged(key, 0, request_, response))
     assert base64.b64encode(SECRET).decode() not in text
     assert "[hidden]" in text

@@ -108,7 +108,7 @@ def test_unfollowed_partition_is_not_fetched(pair: Pair) -> None:
 def test_error_delays_the_next_fetch(pair: Pair) -> None:
     pair.follower.apply(View(1, 5, 5, (1, 2, 3)))
     pair.fetching.follow([pair.follower])
-    pair.fetch()  # the leader does not know its new epoch yet
+    pair.fetch()  # the leader does not know the new leader epoch yet
     assert pair.fetching.fetch_request(LIMITS.backoff_ms - 1, 7) is None
     assert pair.fetching.retry_in_ms(0) == LIMITS.backoff_ms
     assert pair.fetching.fetch_request(LIMITS.backoff_ms, 7) is not None

@@ -64,7 +64,7 @@ def test_certificates_and_the_channel_use_the_same_host_name_for_a_broker() -> N
 
 @dataclass
 class Sender:
-    """A broker at the other end."""
+    """A broker at the other end of the channel."""
 
     hello: Hello
     principal: KafkaPrincipal = BROKER

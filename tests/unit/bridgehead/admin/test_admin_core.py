@@ -208,7 +208,7 @@ def test_a_call_that_ends_without_a_response_has_a_timeout_for_each_element(worl
 
 
 def test_a_call_that_finds_no_controller_raises_a_timeout(world: World) -> None:
-    """KIP-117: TimeoutException while learning which node is the controller."""
+    """KIP-117: a TimeoutException while the client learns which node is the controller."""
     world.controller = -1
     result = world.run(creation("a"), timeout_ms=500)
     assert isinstance(result.error, KafkaTimeoutError)

@@ -131,7 +131,7 @@ def test_without_endpoint_identification_the_host_name_is_not_checked() -> None:
     assert checked is not None
     assert unchecked is not None
     assert (checked.check_hostname, unchecked.check_hostname) == (True, False)
-    assert checked.verify_mode == unchecked.verify_mode  # both check the certificate
+    assert checked.verify_mode == unchecked.verify_mode  # both contexts check the certificate
 
 
 def test_a_properties_file_of_kafkas_tools_is_read(tmp_path: Path) -> None:

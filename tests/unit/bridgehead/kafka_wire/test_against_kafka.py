@@ -47,7 +47,7 @@ def where(case: dict[str, Any]) -> str:
 
 
 def test_recorded_messages_decode_to_kafkas_body_and_encode_to_its_bytes() -> None:
-    """Body and bytes of 2,048 messages of all APIs and versions are equal in both directions."""
+    """2,048 messages of all APIs and versions decode to Kafka's body and encode to its bytes."""
     seen = set()
     for case in lines("codec.jsonl.gz"):
         key, kind, version, data = case["key"], case["kind"], case["version"], case["hex"]
@@ -191,7 +191,7 @@ def test_error_codes_are_kafkas() -> None:
 
 
 def test_api_table_is_that_of_a_zookeeper_broker() -> None:
-    """Compares keys, both names, versions and forwardability of every API."""
+    """Compares the key, the two names, the versions and the forwardability of every API."""
     theirs = {row["key"]: row for row in lines("apis.jsonl.gz") if "ZK_BROKER" in row["listeners"]}
     assert set(API_SPECS) == set(theirs)
     for key, row in theirs.items():

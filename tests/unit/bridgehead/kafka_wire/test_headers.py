@@ -82,7 +82,7 @@ def test_unknown_tags_in_a_header_are_skipped() -> None:
     ],
 )
 def test_invalid_header_raises_wire_error(data: str) -> None:
-    """The error is not UnsupportedVersionError, which gets a response."""
+    """It is not an UnsupportedVersionError, because that one is answered with a response."""
     with pytest.raises(WireError) as caught:
         decode_request_header(bytes.fromhex(data))
     assert not isinstance(caught.value, UnsupportedVersionError)

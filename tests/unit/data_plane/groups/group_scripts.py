@@ -43,7 +43,7 @@ class Script:
             new_uuid=lambda: str(next(uuids)),
             now=Moment(self._wall_ms, self._wall_ms),
         )
-        self._appends: list[tuple[Append, int]] = []  # unfinished, each with its offset
+        self._appends: list[tuple[Append, int]] = []  # unfinished appends, each with its offset
         self._log: dict[int, Sequence[GroupRecord]] = {}
         self._epoch = 0
 
