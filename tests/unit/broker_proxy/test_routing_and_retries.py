@@ -72,7 +72,7 @@ def _route(key: int, forwarding: bool, controller: bool, version: int = 0) -> Ro
         (12345, None, Step.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_each_envelope_reply_has_its_step(error: int, data: bytes | None, step: Step) -> None:
+def test_each_outer_error_has_its_step(error: int, data: bytes | None, step: Step) -> None:
     answer = EnvelopeReply(int(error), data, 0)
     assert after_reply(answer, now_s=9.9, deadline_s=10.0) is step
 
