@@ -12,7 +12,7 @@ _SPARK = "tests/integration/test_pipeline"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the tests; those of a file keep their order."""
+    """Sort the tests; the tests of a file keep their order."""
     items.sort(key=lambda item: _rank(item.nodeid))
 
 

@@ -1,4 +1,4 @@
-"""Golden histories: small runs in YAML, each with the verdicts that both judges must return.
+"""Golden histories: small runs in YAML, with the verdicts of the plain judge and the pipeline.
 
 A file of tests/golden describes one run and omits what does not matter. `expand` writes the sealed
 folder that a judge reads. tests/golden/README.md describes the format.
@@ -53,7 +53,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "list[tuple[str, int]]": [],
     "dict[str, float]": {},
 }
-# Reasons that are not pinned: they follow from the counts and from `run`.
+# Histories do not pin these reasons, which follow from the counts and from `run`.
 _USUAL_REASONS: Final = {"", NOTHING_TO_JUDGE, NO_AUTHORIZER, NO_SCENARIO}
 _OPERATION: Final = re.compile(
     r"(?P<kind>create|ephemeral|set|check|delete|set_acl|error)"
@@ -112,8 +112,8 @@ def load(name: str) -> dict[str, Any]:
 def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
     """Apply one change to a history.
 
-    `in` names a list (a boot or `zookeeper`), and `at` a kind or a zxid. The change applies to the
-    first item of the list that has this kind or zxid.
+    `in` names a list: `zookeeper`, or the events of a boot (one start of a process). `at` is a
+    kind or a zxid. The change applies to the first item of the list that has this kind or zxid.
     `with` sets fields of that item, `put` replaces the item by a list, and `before` and `after`
     insert items around it. `add` appends to the list.
     """
@@ -134,7 +134,7 @@ def _change(golden: dict[str, Any], change: Mapping[str, Any]) -> None:
 
 
 def items_of(golden: Mapping[str, Any], name: str) -> list[Any]:
-    """Return the list that `in` names: the lines of a boot, or the transactions."""
+    """Return the list that `in` names: a boot's events, or ZooKeeper's transactions."""
     if name == "zookeeper":
         found: list[Any] = golden["zookeeper"]
         return found
@@ -146,7 +146,7 @@ def items_of(golden: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def is_at(item: Any, at: Any) -> bool:
-    """Return whether an item of such a list has this kind or zxid."""
+    """Return whether an event has this kind, or a transaction this zxid."""
     if not isinstance(item, dict):
         return bool(item == at)
     return item.get("zxid") == at or at in item

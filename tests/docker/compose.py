@@ -61,7 +61,7 @@ class ComposeCluster:
         return self.compose("ps", "--all", "--quiet", service).strip()
 
     def health(self, broker: int) -> str:
-        """Return a broker's health text; "" without an answer."""
+        """Return a broker's health text, or "" if the broker does not answer."""
         try:
             url = f"http://{LOOPBACK}:{self._metrics[broker]}/health"
             with urllib.request.urlopen(url, timeout=1) as answer:
@@ -155,7 +155,7 @@ class ComposeCluster:
             self.docker(*heal)
 
     def note_end(self, broker: int, run: Path) -> None:
-        """Copy a broker's events, and record the end of each boot that is new in them."""
+        """Copy a broker's events. Record the end of each new boot (one start of its process)."""
         assert self.harness is not None
         container = self.container(f"kafka-{broker}")
         state = json.loads(self.docker("inspect", "--format={{json .State}}", container))

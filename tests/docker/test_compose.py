@@ -17,7 +17,7 @@ from tests.integration.admin_clients import AiokafkaAdmin, ConfluentAdmin, Kafka
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
 FAST = {"BRIDGEHEAD_SESSION_TIMEOUT_MS": "2000"}
-# What each container keeps, below the folders that Docker made.
+# Each container keeps its files below these folders, which Docker created.
 VOLUMES = {
     **{f"kafka-{n}": ("/var/lib/bridgehead", "/evidence", "/secrets") for n in (1, 2, 3)},
     "zookeeper": ("/data", "/datalog"),

@@ -38,7 +38,7 @@ ENVIRONMENT = {
     "BRIDGEHEAD_RUN_ID": RUN_ID,
     "BRIDGEHEAD_SCENARIO": "kill-pause-disconnect",
     "BRIDGEHEAD_CONTROLLER_ID": "self",
-    "ZOO_SYNC_LIMIT": "8",  # ticks of half a second after which a silent leader is replaced
+    "ZOO_SYNC_LIMIT": "8",  # A leader is replaced if it is silent for so many half seconds.
 }
 FAULTS = ("kill", "freeze", "disconnect")
 # Where Spark runs: in the submitter's container, or on the project's master and two workers.
@@ -77,7 +77,7 @@ def _run_and_judge(
     *overrides: str,
     spark: Sequence[str],
 ) -> None:
-    """Judge by node events, client history and the logs of all ZooKeeper members."""
+    """Judge the run by the events of nodes and clients and by all ZooKeeper members' logs."""
     harness = begin_evidence(folder / "evidence", RUN_ID)
     run = folder / "evidence" / f"run={RUN_ID}"
     with compose_cluster(*overrides, environment=ENVIRONMENT) as cluster:

@@ -66,7 +66,7 @@ def test_one_container_runs_several_brokers(everything_is_removed: None) -> None
 def test_ryuk_is_disabled_if_its_image_cannot_be_pulled(
     engine: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A warning names the image and the command to use after a kill."""
+    """A warning names the image, and the command that cleans up after tests are killed."""
     monkeypatch.setattr(testcontainers_config, "_ryuk_disabled", False)
     monkeypatch.setattr(testcontainers_config, "ryuk_image", "127.0.0.1:1/no/ryuk:1")
     with pytest.warns(UserWarning, match=r"127\.0\.0\.1:1/no/ryuk:1 is not here.*docker rm"):
@@ -89,7 +89,7 @@ def test_channel_between_brokers_has_tls(everything_is_removed: None) -> None:
 
 
 def test_cluster_of_containers_survives_faults(everything_is_removed: None) -> None:
-    """The test kills the controller, pauses the next one and disconnects the third."""
+    """The test kills the controller, pauses its successor and disconnects the third controller."""
     cluster = BridgeheadCluster().with_brokers(3)
     with cluster.with_property("zookeeper.session.timeout.ms", "2000"):
         client = admin(cluster.get_bootstrap_server())

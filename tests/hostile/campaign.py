@@ -1,4 +1,4 @@
-"""The whole attack: all listed attempts, the mutated frames, and the checks after them."""
+"""The whole attack: run all listed attempts, send mutated frames, then check the cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.hostile.target import BROKERS, PASSWORDS, Target
 
 MEMORY_GROWTH_BYTES_MAX: Final = 200 * 1024 * 1024
 CLIENT_WAIT_S_MAX: Final = 5.0
-# Outcomes of attempts that succeed: a good login, a page that is public.
+# An attempt with one of these outcomes succeeded, such as a good login or a public page.
 ALLOWED: Final = frozenset({"served", "200", "welcome"})
 _NOTIFICATION: Final = re.compile(r"/config/changes/.*|/kafka-acl(-extended)?-changes/.*")
 _THREADS: Final = 6
@@ -46,7 +46,7 @@ def catalogue() -> list[Attempt]:
 
 @dataclass
 class Result:
-    """The number of tries and their outcomes. `findings` are sentences; empty is a success."""
+    """The counts of the attack, and a sentence for each finding. No finding means success."""
 
     seed: int
     tries: Counter[str] = field(default_factory=Counter)
@@ -140,9 +140,9 @@ def run(target: Target, frames: int, seed: int) -> Result:
 
 
 def forbidden_changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """Return the znodes that no attempt may change.
+    """Return the znodes that changed although no attempt may change them.
 
-    alice may have tokens of her own, and the controller purges old notifications.
+    alice may create tokens of her own, and the controller may purge old notifications.
     """
     return sorted(
         path

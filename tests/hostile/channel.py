@@ -1,7 +1,7 @@
 """Attempts on the gRPC channel between brokers, with messages written by hand.
 
-Outcomes: `answer CODE` with the outer error code of an Envelope, `welcome` when the stream opens,
-or the status with which gRPC ended the stream.
+An outcome is `answer CODE` with the outer error code of an Envelope, `welcome` when the stream
+opens, or the status with which gRPC ended the stream. A batch is a `BrokerBatch` of the stream.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Value = int | bytes | str
 
 
 def message(*fields: tuple[int, Value]) -> bytes:
-    """A protobuf message of varints and of bytes."""
+    """A protobuf message whose fields are varints or bytes."""
     out = b""
     for tag, value in fields:
         if isinstance(value, int):
@@ -40,7 +40,7 @@ def message(*fields: tuple[int, Value]) -> bytes:
 
 
 def parsed(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a protobuf message of varints and of bytes."""
+    """Yield the fields of a protobuf message. Each field is a varint or bytes."""
     at = 0
 
     def read() -> int:
@@ -63,12 +63,12 @@ def parsed(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def hello(broker: int, incarnation: str) -> bytes:
-    """A batch with Hello alone."""
+    """A batch that contains only a Hello."""
     return message((HELLO, message((1, broker), (2, incarnation))))
 
 
 def envelope(broker: int, incarnation: str, sequence: int, **changes: Value) -> bytes:
-    """A batch with an Envelope: CreateTopics by bob, who has no rights."""
+    """A batch with an Envelope that contains CreateTopics by bob. bob has no rights."""
     values: dict[str, tuple[int, Value]] = {
         "broker": (1, broker),
         "incarnation": (2, incarnation),
@@ -108,7 +108,7 @@ class Stream:
         self._call = call(iter(self._outgoing.get, None), timeout=_WITHIN_S)
 
     def outcome(self, answers: int) -> str:
-        """Wait for `answers` responses to Envelopes; with 0, until the stream opens."""
+        """Wait for `answers` responses to Envelopes. If it is 0, wait until the stream opens."""
         codes: list[str] = []
         try:
             for batch in self._call:
@@ -152,7 +152,7 @@ def batches() -> list[list[Field]]:
 
 
 def _fields_of(data: bytes) -> Iterator[Field]:
-    """Yield keys, lengths, texts and numbers of a message without nested ones."""
+    """Yield keys, lengths, texts and numbers of a message that contains no other message."""
     for tag, value in parsed(data):
         if isinstance(value, int):
             yield from (Field("tags", varint(tag << 3)), Field("int", varint(value)))
@@ -170,7 +170,7 @@ Batches = Callable[[Target], Sequence[bytes]]
 
 
 def _stolen(broker: int) -> Pair:
-    """Return the certificate and key of a broker, which an insider has stolen."""
+    """Return a broker's certificate and key. An insider has stolen them."""
     return lambda target: target.files.issue("broker", f"broker-{broker}.bridgehead")
 
 

@@ -1,6 +1,6 @@
 """Forged Envelopes of Kafka's protocol (key 58).
 
-The outcome is the outer error code, with `/` and the inner one if there is an inner response.
+The outcome is the outer error code. If there is an inner response, `/` and its code follow.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def outcome(answer: bytes | str) -> str:
     (outer,) = struct.unpack_from(">h", answer, at + size)
     if not inner:
         return str(outer)
-    name = 12 + 2 + int.from_bytes(inner[12:14], "big")  # of CreateTopics version 4
+    name = 12 + 2 + int.from_bytes(inner[12:14], "big")  # in the response to CreateTopics v4
     return f"{outer}/{struct.unpack_from('>h', inner, name)[0]}"
 
 
@@ -78,7 +78,7 @@ WITHOUT_RIGHTS: Final = (
 def _forged(
     inner: bytes = LOOTING, user: bytes | None = BOB, host: bytes | None = LOCALHOST
 ) -> Callable[[Target], str]:
-    """An Envelope of a client with CLUSTER_ACTION."""
+    """Send an Envelope as a client with CLUSTER_ACTION."""
     return _sent(enveloped(inner, user, host), "forwarder")
 
 
@@ -89,7 +89,7 @@ def _inner(key: int, version: int, body: bytes = b"") -> bytes:
 _CREATION: Final = joined(create_topics(LOOT))
 FORGED: Final = (
     ("as bob, who has no rights", _forged(), "0/29"),
-    ("as a group of admin's name", _forged(user=principal("Group", "admin")), "0/29"),
+    ("as the principal Group:admin", _forged(user=principal("Group", "admin")), "0/29"),
     ("as ADMIN", _forged(user=principal("User", "ADMIN")), "0/29"),
     ("as the empty user", _forged(user=principal("User", "")), "0/29"),
     ("as User:User:admin", _forged(user=principal("User", "User:admin")), "0/29"),

@@ -1,4 +1,4 @@
-"""Attempts to log in without the right credential. Kafka's error codes are the outcomes.
+"""Attempts to log in without the right credential. The outcomes are Kafka's error codes.
 
 `served` means that a request after the attempt was answered, so the attacker is logged in. The
 first rows log in with good credentials. They show that the attacker's own SASL and TLS work.
@@ -37,7 +37,7 @@ Login = Callable[[Wire], str]
 
 
 def _outcome(wire: Wire, last: str) -> str:
-    """Return `served` if the next request is answered with data, else the outcome of the login."""
+    """Return `served` if the next request is answered with data, else the error of the login."""
     return "served" if is_served(wire.call(probe())) else last
 
 
@@ -56,7 +56,7 @@ def _plain(data: bytes) -> Callable[[Target], str]:
 
 
 def _frames(*payloads: bytes) -> Callable[[Target], str]:
-    """Send requests one after another; the outcome is that of the last."""
+    """Send requests one after another; the outcome is that of the last request."""
 
     def login(wire: Wire) -> str:
         last = CLOSED
@@ -107,7 +107,7 @@ ORDER_ROWS: Final = (
     ("an empty mechanism", _frames(handshake("")), NO_MECHANISM),
     ("a mechanism of 30 KB", _frames(handshake("P" * 30_000)), NO_MECHANISM),
     ("a second handshake", _frames(handshake("PLAIN"), handshake("PLAIN")), CLOSED, NOT_NOW),
-    # Kafka answers with an error response, which for Metadata is an empty one.
+    # Kafka answers with an error response. For Metadata, an error response is empty.
     ("a request instead of a token", _frames(handshake("PLAIN"), probe()), "0", CLOSED),
     ("a token of a newer version", _frames(handshake("PLAIN"), token(_GOOD_PLAIN, 99)), CLOSED),
     ("PLAIN's token for SCRAM", _frames(handshake("SCRAM-SHA-256"), token(_GOOD_PLAIN)), FAILED),
@@ -191,7 +191,7 @@ SCRAM_ROWS: Final = (
 
 
 def _replayed(target: Target) -> str:
-    """Send both messages of a login that succeeded once more."""
+    """Send both messages of an earlier, successful login again."""
     seen: list[bytes] = []
 
     def keep(message: bytes) -> bytes:
@@ -207,7 +207,7 @@ def _replayed(target: Target) -> str:
 
 
 def _pipelined(*, login: bytes) -> Callable[[Target], str]:
-    """Send a wrong login and a creation in one packet. The outcome `created` is a finding."""
+    """Send a wrong login and CreateTopics in one packet. The outcome `created` is a finding."""
     creation = joined([*head(19, 4), *create_topics("alice-pipelined")])
 
     def run(target: Target) -> str:
@@ -275,19 +275,19 @@ def _unsigned(header: dict[str, str], signature: str = "") -> Callable[[Target],
 
 
 def _confused(target: Target) -> str:
-    """HS256 with the public key as the secret."""
+    """A token signed with HS256. Its secret is the public key."""
     public = (target.folder.parent / "keys.json").read_bytes()
     return jwt.encode(_claims(sub="admin"), public[:64], "HS256", {"kid": "operator"})
 
 
 def _swapped(target: Target) -> str:
-    """A good signature under other claims."""
+    """A token with changed claims and the signature of the original claims."""
     first, _, signature = _signed()(target).split(".")
     return f"{first}.{_part(_claims(sub='admin'))}.{signature}"
 
 
 def _by_url(target: Target) -> str:
-    """The header names the attacker's own key."""
+    """A token whose header names the attacker's own key."""
     return jwt.encode(
         _claims(sub="admin"), "x" * 64, "HS256",
         {"kid": "operator", "jku": "file:///tmp/keys.json", "jwk": {"kty": "oct", "k": "eHg"}},
@@ -333,7 +333,7 @@ def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
     fields = answer[6:]
     for _ in range(2):  # the owner's type and name
         fields = fields[2 + int.from_bytes(fields[:2], "big") :]
-    fields = fields[24:]  # three times
+    fields = fields[24:]  # three timestamps
     size = int.from_bytes(fields[:2], "big")
     token_id, fields = fields[2 : 2 + size], fields[2 + size :]
     size = int.from_bytes(fields[:4], "big")
@@ -341,7 +341,7 @@ def delegation_token(target: Target, lifetime_ms: int) -> tuple[str, str]:
 
 
 def _with_token(lifetime_ms: int, wait_s: float, **changes: Any) -> Callable[[Target], str]:
-    """Create a token and log in with it after `wait_s`; with 0, retry until the broker knows it."""
+    """Create a token, wait and log in. Without a wait, retry until the broker knows the token."""
 
     def run(target: Target) -> str:
         token_id, secret = delegation_token(target, lifetime_ms)
@@ -364,7 +364,7 @@ DELEGATION_ROWS: Final = (
     ("a token without tokenauth", _with_token(600_000, 0, extensions=""), FAILED),
     ("tokenauth=false", _with_token(600_000, 0, extensions=",tokenauth=false"), FAILED),
     ("an unknown token", _with_token(600_000, 0, user="AAAAAAAAAAAAAAAAAAAAAA"), FAILED),
-    # Kafka accepts the login with a lifetime of 0; no request runs.
+    # Kafka accepts the login with a lifetime of 0, and then no request.
     ("an expired token", _with_token(1, 0.05), "0", FAILED),
 )
 

@@ -1,4 +1,4 @@
-"""Attempts on the HTTP port of the metrics. The outcome: status codes, in order, or `closed`."""
+"""Attempts on the metrics port. The outcome is the HTTP status codes in order, or `closed`."""
 
 from __future__ import annotations
 

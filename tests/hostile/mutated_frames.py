@@ -1,8 +1,8 @@
 """Mutated frames on every listener, over connections that are used until the node closes them.
 
 A frame counts as decoded if it gets a response, and as refused if the node closes the connection.
-On the gRPC channel a frame is a batch of a process with a broker's certificate. On the metrics port
-it is the head of an HTTP request.
+On the gRPC channel a frame is a batch, sent with a broker's certificate. On the metrics port it is
+the head of an HTTP request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.hostile.wire import framed
 _WORKERS: Final = 24
 STRANGER: Final = 12  # a broker id that no broker has
 _ANSWER_WITHIN_S: Final = 30.0
-# How many of a hundred frames go to a listener. TLS costs a handshake for each refused frame.
+# Each listener's share of the frames, in percent. TLS costs a handshake for each refused frame.
 SHARES: Final = {"OPEN": 50, "DRAFT": 32, "INTERNAL": 12, "SECURE": 2, "MUTUAL": 2}
 GRPC, METRICS = "gRPC", "metrics"
 OTHER_SHARES: Final = {GRPC: 1, METRICS: 1}
@@ -189,7 +189,7 @@ async def _other_worker(
 
 
 async def send_mutated_frames(target: Target, count: int, seed: int) -> FrameOutcomes:
-    """Send `count` frames, shared between the listeners and both brokers."""
+    """Send `count` frames, distributed over the listeners and the two brokers."""
     mutated, workers = FrameOutcomes(), []
     for number, (listener, share) in enumerate(SHARES.items()):
         frames = Mutator(seed * 1000 + number).frames(count * share // 100)

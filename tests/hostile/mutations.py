@@ -1,4 +1,4 @@
-"""Structure-aware mutations: fields are replaced, dropped, repeated or swapped, lengths are wrong.
+"""Structure-aware mutations: they replace, drop, repeat or swap fields, or write wrong lengths.
 
 The corpus is the attacker's own requests. One seed determines every frame.
 """
@@ -39,7 +39,7 @@ def _integer(source: random.Random, size: int) -> bytes:
 
 
 def _length(data: bytes, size: int) -> bytes:
-    """Return the right length in as many bytes as the old one. Compact lengths count from 1."""
+    """Return the right length in as many bytes as the old length. Compact ones count from 1."""
     if size in (2, 4):
         return len(data).to_bytes(size, "big")
     return varint(len(data) + 1)
@@ -116,7 +116,7 @@ MUTATIONS: Final[tuple[Callable[[list[Field], random.Random], None], ...]] = (
 
 
 class Mutator:
-    """An endless source of frames, the same for the same seed."""
+    """An endless source of frames. The seed determines them."""
 
     def __init__(self, seed: int, corpus: Sequence[Fields] = ()) -> None:
         """`corpus` replaces the requests of Kafka's protocol."""

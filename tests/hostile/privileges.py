@@ -91,7 +91,7 @@ def _creation(name: str) -> Request:
     return Request(name, 19, 4, False, lambda: create_topics(name), "4 4 s e", 29)
 
 
-# Names similar to alice's prefix. 17: the name is not valid for a topic.
+# These names resemble alice's prefix. Error 17: the name is not valid for a topic.
 NAMES: Final = (
     ("Alice-x", "29"),
     ("ALICE-X", "29"),
@@ -113,7 +113,7 @@ NAMES: Final = (
 
 
 def _second_of_two(target: Target) -> str:
-    """Validate an own topic and a foreign one in one request; return both error codes."""
+    """Validate a topic that alice may not create and one that she may; return both error codes."""
     topics = [flat(text(n), i32(1), i16(1), array(), array()) for n in (f"{LOOT}-a", "alice-b")]
     body = flat(array(*topics), i32(10_000), i8(1))
     with alice(target) as wire:
@@ -154,7 +154,7 @@ def _token_on_plaintext(target: Target) -> str:
 
 
 def _token_by_token(target: Target) -> str:
-    """A login with a token creates no further token."""
+    """A client that logged in with a token cannot create another one."""
     token_id, secret = delegation_token(target, 600_000)
     login = Scram(user=token_id, password=secret, extensions=",tokenauth=true")
     for _ in range(100):  # The broker learns of the token a moment later.

@@ -117,7 +117,7 @@ WRITES: Final = (
         lambda: [*create_topics(LOOT)[:-1], i8(1)], "4 4 s e", _DENIED_TOPIC,
     ),
     Request(
-        "DeleteTopics", 20, 1, False,  # the newest version with the same fields when drafted
+        "DeleteTopics", 20, 1, False,  # newest version whose drafted fields are the same
         lambda: flat(array(text(TARGET)), i32(10_000)), "4 4 s e", _DENIED_TOPIC,
     ),
     Request(
@@ -215,7 +215,7 @@ READS: Final = (
         lambda: flat(i32(10_000), ctext(None), TAGS), "1 4 e", _DENIED_CLUSTER,
     ),
 )  # fmt: skip
-# Requests that need no right; the mutations begin with them, too.
+# These requests need no right. The mutations are made from them, too.
 HARMLESS: Final = (
     Request("ApiVersions", 18, 0, False, list, "e", 0),
     Request(

@@ -80,7 +80,7 @@ class Certificates:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lock = threading.Lock()  # several attempts want the same certificate
+        self._lock = threading.Lock()  # several attempts may issue the same certificate
         self._authority, self._stranger = trustme.CA(), trustme.CA()
         self.authority = folder / "ca.pem"
         self._authority.cert_pem.write_to_path(self.authority)

@@ -93,7 +93,7 @@ class Cluster:
         return str(found["listeners"][listener])
 
     def protected(self) -> dict[str, bytes]:
-        """Return the znodes of metadata, without leaders, which change when a broker is killed."""
+        """Return the znodes of metadata without partition states. A killed broker changes those."""
         found = znodes(self._document["zookeeper_connect"], PROTECTED)
         return {path: data for path, data in found.items() if not path.endswith("/state")}
 
@@ -230,7 +230,7 @@ def test_captured_envelopes_have_no_second_effect_after_a_failover(tmp_path: Pat
         (stream,) = (each for each in streams if b"kept" in each)
         address = cluster.grpc(successor)
         replay(address, stream, lambda: requests <= cluster.envelopes_at(successor).keys())
-        # Kafka's Envelope has no identity: it is executed again, and the topic exists.
+        # Kafka's Envelope has no identity. It is executed again, but the topic exists already.
         assert by_envelope(cluster, successor, captured) == "0/36"
         assert cluster.protected() == before
         bridgehead("down", "--data-dir", str(cluster.data))

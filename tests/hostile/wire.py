@@ -28,7 +28,7 @@ Fields = Sequence[Field]
 
 
 def number(format_: str, value: float) -> Field:
-    """A number; `format_` is that of `struct`, without byte order."""
+    """A number. `format_` is a format of `struct` without the byte order."""
     return Field("int", struct.pack(">" + format_, value))
 
 

@@ -1,7 +1,8 @@
 """Three brokers and a controller in one object, without processes, I/O or waiting.
 
-They share one image. A request goes through the same APIs as on a cluster: the local ones, or the
-receiving broker's part, the decision, its records and the response.
+They share one image. A request takes the same path as on a cluster. A local API answers it
+directly. For any other, the receiving broker does its part, the controller decides, and the
+records are applied before the response.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _UPDATE_METADATA: Final = (6, 8)
 
 
 class _Receiver:
-    """The parts of one broker that its APIs need. Its configs are in the shared image."""
+    """What the APIs of one broker need. The broker's dynamic configs are in the shared image."""
 
     def __init__(self, cluster: InProcessCluster, broker_id: int, properties: str) -> None:
         self._cluster = cluster
@@ -95,9 +96,10 @@ class _Receiver:
 
 
 class InProcessCluster:
-    """Broker 1 is the active controller. `properties` are those of every broker.
+    """Broker 1 is the active controller. Every broker has these `properties`.
 
-    Without `forwards`, the others answer NOT_CONTROLLER to writes outside WRITTEN_BY_BROKERS.
+    If `forwards` is false, brokers 2 and 3 do not forward writes. They answer NOT_CONTROLLER,
+    except to the APIs in WRITTEN_BY_BROKERS.
     """
 
     def __init__(self, properties: str, *, forwards: bool = True) -> None:
@@ -156,7 +158,7 @@ class InProcessCluster:
         self.image = self.image.replay(records)
 
     def call(self, broker: int, user: str | None, frame: bytes) -> bytes | str:
-        """Return the response to a request of a client without its size, or CLOSED."""
+        """Return the response to a client's request as bytes without the size prefix, or CLOSED."""
         try:
             header, at = decode_request_header(frame)
             key, version = header.api_key, header.api_version
@@ -194,7 +196,7 @@ class InProcessCluster:
         return split.merge(request, message, local, forwarded)
 
     def _write(self, request: ClientRequest, message: Any) -> Any:
-        """Decide, apply the records, complete deletions and reassignments, and respond."""
+        """Decide a request and apply its records. Deletions and reassignments complete at once."""
         key, version, client = request.header.api_key, request.header.api_version, request.client
         self._now_ms += 100
         context = a_context(

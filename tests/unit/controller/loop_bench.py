@@ -34,13 +34,13 @@ FENCE = Fence(epoch=5, zk_version=5, zxid=100)
 
 
 class MemoryStore:
-    """Znodes in a dict. `multis` has the applied multis in order."""
+    """A store whose znodes are in a dict. `multis` lists the applied multis in order."""
 
     def __init__(self) -> None:
         self.znodes: dict[str, bytes | None] = {}
         self.multis: list[list[Operation]] = []
         self.moved = False  # another controller is active
-        self.unknown_from: int | None = None  # the session is lost with this commit in flight
+        self.unknown_from: int | None = None  # number of the first commit with an unknown outcome
         self.holds = True
         self.zxid = 100
         self.number = 0
@@ -104,7 +104,7 @@ class MemoryStore:
 
 
 class Term:
-    """One term over `store`. `happened` has its publications, replies and reloads in order."""
+    """One controller's term over `store`. `happened` lists publications, replies and reloads."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Term:
     ):
         self.store = store or MemoryStore()
         self.happened: list[str] = []
-        self.throttled_ms = 0  # in the last response
+        self.throttled_ms = 0  # the throttle time in the last response
         self.now_s = 1000.0
         self.loop = ControllerLoop(
             store=self.store,
@@ -161,7 +161,7 @@ class Term:
         client_id: str | None = None,
         principal: KafkaPrincipal = ANONYMOUS,
     ) -> asyncio.Future[EnvelopeReply]:
-        """Queue a request; with the `sequence` of an earlier one it is a resend."""
+        """Queue a request. It is a resend if `sequence` is that of an earlier request."""
         self._sequence += 1
         reply: asyncio.Future[EnvelopeReply] = asyncio.get_running_loop().create_future()
         self.loop.submit(
@@ -179,7 +179,7 @@ class Term:
         return reply
 
     async def run_until(self, *answers: asyncio.Future[EnvelopeReply]) -> list[dict[str, str]]:
-        """Run until all are answered; return the error of each element of each request."""
+        """Run until all requests are answered; return each request's errors by element."""
         running = asyncio.create_task(self.loop.run())
         try:
             for answer in answers:
@@ -195,6 +195,6 @@ class Term:
         seen = -1
         while seen != len(self.store.multis) or self.loop.queue_length:
             seen = len(self.store.multis)
-            for _ in range(50):  # turns of the loop, not time
+            for _ in range(50):  # turns of the event loop, not time
                 await asyncio.sleep(0)
         running.cancel()

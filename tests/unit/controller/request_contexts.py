@@ -17,7 +17,7 @@ _OF_CLIENTS = {field.name for field in fields(Client)}
 
 
 def a_client(**others: Any) -> Client:
-    """An anonymous client on a plaintext listener; `others` are fields."""
+    """An anonymous client on a plaintext listener; `others` set further fields."""
     given = {"host": "127.0.0.1", "listener_name": "PLAINTEXT", "security_protocol": "PLAINTEXT"}
     return Client(**{**given, **others})
 
@@ -25,7 +25,7 @@ def a_client(**others: Any) -> Client:
 def a_context(
     api_key: int, api_version: int, rule: Rule | bool = True, **others: Any
 ) -> RequestContext:
-    """A context that allows what `rule` says; `others` are fields of it and of its client."""
+    """A context that allows what `rule` allows; `others` set fields of it or of its client."""
     client = a_client(**{name: others.pop(name) for name in _OF_CLIENTS & set(others)})
     given: dict[str, Any] = {
         "request_id": "r",
@@ -48,7 +48,7 @@ def a_pending_request(
     version: int = 7,
     **others: Any,
 ) -> PendingRequest:
-    """A request of sequence 1 of broker 1; `others` are fields."""
+    """Broker 1's request with sequence 1; `others` set further fields."""
     given = {
         "identity": RequestIdentity(1, "life", 1),
         "request_id": "r",

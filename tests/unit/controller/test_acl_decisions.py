@@ -45,7 +45,7 @@ def matching(name: str | None, principal: str | None = None) -> DeleteAclsFilter
 def executed(
     api: Any, request: Any, image: MetadataImage, committed: Mapping[str, Outcome] | None = None
 ) -> tuple[Any, MetadataImage, dict[str, Outcome]]:
-    """Return the response, the image, and the outcomes as decoded from their znode."""
+    """Return the response, the image after it, and the outcomes as read from their znode."""
     decision = api.decide(context(), request, image, committed or {})
     outcomes = dict(committed or {})
     for decided in decision.elements:
@@ -69,12 +69,10 @@ def test_create_acls_writes_each_pattern_once_in_request_order() -> None:
     assert [decided.records for decided in again.elements] == [(), ()]
 
 
-def test_create_acls_rejects_a_pattern_with_an_invalid_acl_and_a_request_with_a_filters_type() -> (
-    None
-):
-    """A principal without a type and an impossible znode name are invalid.
+def test_an_invalid_acl_fails_its_pattern_and_a_pattern_type_of_filters_the_request() -> None:
+    """An ACL is invalid if its principal has no type or no znode can have its resource's name.
 
-    ANY (1) and MATCH (2) are pattern types of filters. One of them fails the whole request.
+    Only filters may have the pattern types ANY (1) and MATCH (2).
     """
     rows = ("orders", "User:alice"), ("orders", "alice"), ("a\nb", "User:x"), ("fine", "User:x")
     response, image, _ = executed(CreateAcls(True), creating(*rows), MetadataImage())
@@ -104,7 +102,7 @@ def test_delete_acls_lists_an_acl_only_under_the_first_matching_filter() -> None
 
 
 def test_resent_delete_acls_lists_the_acls_that_it_removed() -> None:
-    """They come from the outcomes, because the image no longer has them."""
+    """The ACLs come from the outcomes, because the image no longer has them."""
     other = ResourcePattern("TOPIC", "PREFIXED", "o")
     image = MetadataImage(acls=AclSet.of({ORDERS: (ALICE, BOB), other: (ALICE,)}))
     request = DeleteAclsRequest([matching(None)])

@@ -58,7 +58,7 @@ def request(isr: tuple[int, ...], **fields: int) -> AlterPartitionRequest:
 def answer(
     wanted: AlterPartitionRequest, before: MetadataImage, version: int = 3
 ) -> tuple[Decision, AlterPartitionTopicDataPartitionData]:
-    """Return the decision and, after its records are applied, the row of the response."""
+    """Apply the records; return the decision and the partition's row in the response."""
     decision = API.decide(context(version), wanted, before, {})
     records = [record for each in decision.elements for record in each.records]
     outcomes = {each.element: each.outcome for each in decision.elements}
@@ -111,7 +111,7 @@ def test_an_isr_contains_the_leader_and_distinct_replicas_only(isr: tuple[int, .
     ("version", "error"),
     [(1, ErrorCode.OPERATION_NOT_ATTEMPTED), (2, ErrorCode.INELIGIBLE_REPLICA)],
 )
-def test_dead_replica_does_not_join(version: int, error: ErrorCode) -> None:
+def test_dead_replica_does_not_join_the_isr(version: int, error: ErrorCode) -> None:
     _, row = answer(request((1, 2, 3)), image(live=(1, 2)), version)
     assert row.error_code == error
 

@@ -47,7 +47,7 @@ def test_incremental_changes_keep_other_configs_and_replacements_do_not() -> Non
 
 
 def test_incremental_changes_report_invalid_paths_before_missing_topics() -> None:
-    """Kafka reads the stored configs first."""
+    """Kafka first reads the stored configs, and only then looks for the topic."""
     check("""
     > set 2:.. flush.ms=7 / 2:a𝄞 flush.ms=7 / 2:a/ flush.ms=7
     2:..: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=TOPIC, name='..'): Invalid path string "/config/topics/.." caused by relative paths not allowed @16"
@@ -58,7 +58,7 @@ def test_incremental_changes_report_invalid_paths_before_missing_topics() -> Non
     """)
 
 
-def test_a_dry_run_has_the_outcomes_without_records() -> None:
+def test_a_dry_run_has_outcomes_but_no_records() -> None:
     check("""
     > topic a 1
     > set 2:a flush.ms=7 / 2:a flush.ms=8 dry
@@ -93,7 +93,7 @@ def test_broker_configs_are_stored_by_id_or_default() -> None:
 
 
 def test_passwords_are_not_stored_in_clear_text() -> None:
-    """With password.encoder.secret the error is not Kafka's: encryption is not implemented."""
+    """With password.encoder.secret Kafka encrypts them. Here this is not implemented."""
     check("""
     > set 4:1 listener.name.plaintext.ssl.keystore.password=hush
     4:1: INVALID_CONFIG "Invalid config value for resource ConfigResource(type=BROKER, name='1'): Password encoder secret not configured"
@@ -104,7 +104,7 @@ def test_passwords_are_not_stored_in_clear_text() -> None:
 
 
 def test_policies_see_valid_changes_also_in_a_dry_run() -> None:
-    """A policy gets the whole new state and the entries of the request."""
+    """A policy gets all configs after the change, and the changes of the request."""
     cluster = check("> topic a 1 retention.ms=5")
     (valid,) = cluster.decide("set 2:a flush.ms=7 dry").elements
     (invalid,) = cluster.decide("set 2:a no.such=7 dry").elements
@@ -130,7 +130,8 @@ def request_to_set(*topics: str) -> incremental.IncrementalAlterConfigsRequest:
     return incremental.IncrementalAlterConfigsRequest(resources, False)
 
 
-# What a live Kafka's znode held after each operation on leader.replication.throttled.replicas.
+# A live Kafka's znode held the last value after each operation on the config
+# leader.replication.throttled.replicas.
 LIST_STEPS = [
     (None, APPEND, " 0:1 , 0:2", " 0:1 , 0:2"),
     (" 0:1 , 0:2", SUBTRACT, "0:1", " 0:1 , 0:2"),
@@ -156,14 +157,14 @@ def test_lists_change_as_in_a_live_kafkas_znode(
 
 
 def test_an_append_starts_from_the_default() -> None:
-    """The value in the properties file has no effect on it."""
+    """The append ignores the value in the properties file."""
     change = [Operation("log.cleanup.policy", APPEND, "compact")]
     after = apply_operations({}, change, BROKER_CONFIGS.get)
     assert after == {"log.cleanup.policy": "delete,compact"}
 
 
 class Stored:
-    """No stored configs; topic `a` exists."""
+    """A cluster with topic `a` and without stored configs."""
 
     async def read_config(
         self, entity_type: str, entity_name: str, invalid: list[str] | None = None
@@ -229,7 +230,7 @@ async def test_a_logger_level_changes_at_the_receiving_broker() -> None:
 
 
 async def test_a_wrapped_request_is_forwarded_whole_except_for_loggers() -> None:
-    """KIP-590's draft. Loggers are not in ZooKeeper; the controller rejects duplicates."""
+    """KIP-590's draft: the controller rejects duplicates. Loggers are not in ZooKeeper."""
     split = IncrementalAlterConfigsSplit(checks({"broker.id": "1"}))
     message = request_to_set("a", "a")
     message.resources.append(incremental.AlterConfigsResource(4, "2", []))
@@ -252,7 +253,7 @@ async def test_changing_a_logger_needs_alter_configs_on_the_cluster() -> None:
     assert merged.responses[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-async def test_a_quirk_leaves_a_duplicate_alter_configs_unanswered() -> None:
+async def test_a_quirk_leaves_alter_configs_with_a_duplicate_unanswered() -> None:
     twice = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, "a", [])] * 2, False)
     once = legacy.AlterConfigsRequest([legacy.AlterConfigsResource(2, "a", [])], False)
     with_quirk = AlterConfigsSplit(
@@ -267,7 +268,7 @@ async def test_a_quirk_leaves_a_duplicate_alter_configs_unanswered() -> None:
 
 
 async def test_describe_configs_checks_rights_for_each_resource() -> None:
-    """The message of a denial is the default text of its code."""
+    """The error message of a denial is the default text of its error code."""
     ports = checks({"broker.id": "1"})
 
     def only_topics(operation: str, resource_type: str, name: str) -> bool:

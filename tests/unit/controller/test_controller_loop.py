@@ -30,7 +30,7 @@ def created(*names: str, **fields: Any) -> Any:
 
 
 def large(count: int) -> Any:
-    """Create topics of 100 partitions; a multi has room for two."""
+    """Create topics of 100 partitions each; two of them fit in a multi."""
     return creation(*(topic(f"large-{n:02}", 100) for n in range(count)), timeout_ms=0)
 
 
@@ -44,7 +44,7 @@ async def test_a_reply_follows_commit_and_publication_and_has_the_zxid_of_the_co
 
 
 async def test_a_write_without_a_wait_is_committed_before_its_reply() -> None:
-    """Its reply has the zxid of the commit."""
+    """The reply has the zxid of the commit."""
     term = Term()
     request = AlterAclsRequest([on("orders", action(ADD))])
     answer = term.submit(AlterAcls(True), request)
@@ -122,7 +122,7 @@ async def test_a_rejection_that_depends_on_an_uncommitted_topic_is_decided_again
 
 
 async def test_after_a_conflict_the_later_multis_are_tried_again() -> None:
-    """The image has exactly the written topics, once each."""
+    """The image has exactly the written topics. No topic is written twice."""
     term = Term()
     names = [f"large-{n:02}" for n in range(40)]
     term.store.znodes["/brokers/topics/large-21"] = b"external"
@@ -135,10 +135,10 @@ async def test_after_a_conflict_the_later_multis_are_tried_again() -> None:
 
 
 @pytest.mark.parametrize("lost", [ControllerMovedError, UnknownOutcomeError])
-async def test_the_end_of_a_term_answers_every_pending_request_not_controller(
+async def test_every_pending_request_gets_not_controller_when_the_term_ends(
     lost: type[Exception],
 ) -> None:
-    """Requests in flight, queued and delayed get it, because their outcome may be a success."""
+    """They are in flight, queued or delayed. Some of them may have been committed."""
     term = Term()
     waiting = term.submit(create_topics(), creation(topic("vast", 900), timeout_ms=60_000))
     term.store.unknown_from = 2 if lost is UnknownOutcomeError else None
@@ -173,7 +173,7 @@ async def test_a_request_is_not_executed_after_its_deadline() -> None:
     assert term.store.multis == []
 
 
-async def test_without_replies_from_zookeeper_the_response_is_not_controller() -> None:
+async def test_without_replies_from_zookeeper_a_request_gets_not_controller() -> None:
     """The request was committed, but another controller may be active."""
     term = Term()
     term.store.holds = False
@@ -184,7 +184,7 @@ async def test_without_replies_from_zookeeper_the_response_is_not_controller() -
 
 
 class Decides:
-    """An API with a given decision. If it has no elements, `decide` raises."""
+    """An API that always decides the given elements. Without elements, `decide` raises."""
 
     api_key: ClassVar[ApiKey] = ApiKey.INCREMENTAL_ALTER_CONFIGS
 
@@ -211,7 +211,7 @@ def configured(name: str, value: str) -> Record:
 async def test_a_conflict_is_attributed_to_the_right_element(
     culprit: int,
 ) -> None:
-    """The creation of the outcomes precedes the operations of the elements in the multi."""
+    """The multi creates the outcomes first. The operations of the elements follow."""
     term = Term()
     term.store.znodes[f"/config/brokers/{culprit}"] = b"external"
     quiet = [ConfigRecord(ConfigResource("brokers", f"{n}"), {}, notify=False) for n in range(3)]
@@ -279,7 +279,7 @@ async def test_a_background_job_does_not_delay_requests() -> None:
     running.cancel()
 
 
-async def test_a_conflict_ends_the_job_and_reloads_the_image() -> None:
+async def test_a_conflict_ends_the_background_job_and_reloads_the_image() -> None:
     store = MemoryStore()
     store.znodes["/config/brokers/1"] = b"external"
     term = Term(store)

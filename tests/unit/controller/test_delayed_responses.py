@@ -1,4 +1,4 @@
-"""With bridgehead.metadata.blocking=cluster a success waits until all live brokers applied it."""
+"""With bridgehead.metadata.blocking=cluster a success waits until all live brokers apply it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Request:
 
 
 class Callbacks:
-    """Encodes a response as the elements that have not finished."""
+    """Encodes a response as the sorted list of its unfinished elements."""
 
     now_s = staticmethod(time.monotonic)
 
@@ -57,7 +57,7 @@ class Callbacks:
 
 
 class Responses:
-    """The responses of one term, over an image that the test changes."""
+    """The delayed responses of one term. Tests replace its `image`."""
 
     def __init__(self, image: MetadataImage, *, waits_for_brokers: bool = True) -> None:
         self.image = image
@@ -147,8 +147,8 @@ async def test_a_batch_that_times_out_names_only_its_unfinished_topics(condition
     assert await request.future == ["late"]
 
 
-async def test_a_wait_for_brokers_that_times_out_fails_the_successes_or_the_request() -> None:
-    """Only the successes fail if the API has a timeout; otherwise the request fails."""
+async def test_a_timeout_of_the_wait_for_brokers_fails_the_successes_or_the_request() -> None:
+    """If the API has a timeout, only the successes fail. Otherwise the whole request fails."""
     responses = Responses(an_image(7, b1="x"))
     with_timeout = Request(wait=Wait(WaitFor.LEADERS, {}, 50), t=DONE, u=EXISTS)
     without = Request(timeout_s=0.05, t=DONE)
@@ -156,7 +156,7 @@ async def test_a_wait_for_brokers_that_times_out_fails_the_successes_or_the_requ
     responses.complete(without)
     assert await asyncio.wait_for(with_timeout.future, 2) == ["t"]
     assert (await asyncio.wait_for(without.future, 2)).error_code == ErrorCode.REQUEST_TIMED_OUT
-    responses.delayed.applied(1, "x", 7)  # Too late; no request is completed twice.
+    responses.delayed.applied(1, "x", 7)  # This is too late. No request is completed twice.
 
 
 async def test_drain_pops_the_delayed_requests() -> None:

@@ -115,7 +115,7 @@ def name_of(answer: Any) -> str:
 
 
 def test_a_token_has_kafkas_times() -> None:
-    """Both lifetimes are limited."""
+    """The expiry time and the maximum lifetime are both limited."""
     cluster = Cluster()
     answer = cluster.issue(ALICE, "User:bob")
     assert (answer.issue_timestamp_ms, answer.expiry_timestamp_ms, answer.max_timestamp_ms) == (
@@ -133,7 +133,7 @@ def test_a_token_has_kafkas_times() -> None:
 
 
 def test_a_token_and_its_notification_are_written_together() -> None:
-    """Create, set or delete, each with a notification of the token's id."""
+    """The token's znode is created, set or deleted, each time with a notification of its id."""
     cluster = Cluster()
     answer = cluster.issue()
     path, change = TokenZnode.path(answer.token_id), "/delegation_token/token_changes/token_change_"
@@ -166,7 +166,7 @@ def test_token_requests_need_authentication_other_than_a_token(
 
 
 def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
-    """The resource is the whole principal. The checks have Kafka's order."""
+    """The resource name is the whole principal, `User:bob`. The checks have Kafka's order."""
     cluster, checks = Cluster(), []
 
     def rule(operation: str, kind: str, name: str) -> bool:
@@ -188,7 +188,7 @@ def test_a_token_for_another_owner_needs_create_tokens_on_that_user() -> None:
 
 
 def test_tokens_are_disabled_without_a_secret_key() -> None:
-    """The error of an unauthenticated client comes first."""
+    """An unauthenticated client gets REQUEST_NOT_ALLOWED instead."""
     cluster = Cluster(None)
     for key, request in ((38, creation()), (39, renewal(b"x")), (40, expiry(b"x"))):
         assert name_of(cluster.call(key, request)) == "AUTH_DISABLED"
@@ -209,7 +209,7 @@ def test_only_the_owner_and_renewers_change_a_token() -> None:
 
 
 def test_a_renewal_is_limited_by_the_maximum_lifetime() -> None:
-    """A negative period is the default; 0 expires the token; sums overflow as in Java."""
+    """A negative period means the default, and 0 expires the token. Sums overflow as in Java."""
     cluster = Cluster()
     answer = cluster.issue()
     token = answer.token_id
@@ -250,7 +250,7 @@ def test_an_expiry_is_limited_by_the_maximum_lifetime() -> None:
 
 
 def test_a_resend_gets_the_same_response_from_the_next_controller() -> None:
-    """Its outcome in ZooKeeper is enough, contains no secret, and outlives the token."""
+    """The outcome in ZooKeeper is enough. It contains no secret and outlives the token."""
     first = Cluster()
     made = first.issue(ALICE, "User:bob")
     identity = RequestIdentity(2, "life", 7)
@@ -269,21 +269,21 @@ def test_a_resend_gets_the_same_response_from_the_next_controller() -> None:
     assert second.call(40, expiry(made.hmac), committed=committed) == removal
 
 
-def test_outcomes_of_an_earlier_release_have_no_times() -> None:
+def test_outcomes_that_an_earlier_release_wrote_without_times_are_read() -> None:
     text = b'{"epoch":1,"outcomes":[{"id":[1,"x",2],"request":"r","elements":[["t",0,null,null]]}]}'
     ((_, _, elements),) = decode_outcomes("/x", text)
     assert elements == {"t": Outcome(ErrorCode.NONE)}
 
 
 def test_a_node_without_the_key_returns_no_hmac() -> None:
-    """Nodes may be configured differently by mistake."""
+    """By mistake, one node may be configured without the key."""
     outcome = Outcome(ErrorCode.NONE, numbers=(1, 2, 3))
     answer = Cluster(None).call(38, creation(), committed={"id": outcome})
     assert (name_of(answer), answer.hmac, answer.token_id) == ("AUTH_DISABLED", b"", "")
 
 
 def test_expired_tokens_are_removed_in_several_multis() -> None:
-    """A token removed in between does not stop the others."""
+    """If a request removes a token meanwhile, the other tokens are still removed."""
     cluster = Cluster()
     short = sorted(cluster.issue(max_lifetime_ms=5).token_id for _ in range(450))
     lasting = cluster.issue().token_id
@@ -312,7 +312,7 @@ def test_tokens_are_found_by_hmac_after_changes() -> None:
     assert index.find(first.hmac, before) is not None
 
 
-def test_secrets_are_in_no_text() -> None:
+def test_repr_and_str_show_no_secret() -> None:
     cache = TokenCache(SECRET, new_salt=random.randbytes)
     shown = repr(SECRET) + str(SECRET) + repr(cache) + repr(Cluster().apis)
     assert KEY not in shown

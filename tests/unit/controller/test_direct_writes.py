@@ -1,4 +1,4 @@
-"""Direct writes of a broker below the bridge release do not overwrite concurrent changes."""
+"""A broker below the bridge release writes directly. It keeps concurrent changes of others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ API = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
 
 
 class Znodes:
-    """A session over znodes in a dict. `concurrent`: configs that others set before a write."""
+    """A session whose znodes are in a dict. Others set `concurrent` just before a write."""
 
     def __init__(self, **configs: str) -> None:
         self.znodes: dict[str, tuple[int, bytes]] = {}
@@ -117,7 +117,7 @@ def writer(session: Znodes, policies: Rejects | None = None) -> DirectWriter:
 
 
 async def test_a_direct_write_keeps_a_concurrent_change() -> None:
-    """Another broker sets another name between the read and the write."""
+    """Another broker sets another config between the read and the write."""
     session = Znodes(**{"log.cleaner.threads": "1"})
     session.concurrent = [{"log.cleaner.threads": "1", "num.io.threads": "9"}]
     answer, zxid = await writer(session).write(altering("log.cleaner.threads", "2"))
@@ -142,7 +142,7 @@ async def test_policies_reject_direct_writes() -> None:
     assert session.configs == {}
 
 
-async def test_an_unknown_outcome_is_answered_request_timed_out() -> None:
+async def test_a_write_with_an_unknown_outcome_gets_request_timed_out() -> None:
     session = Znodes()
     session.breaks = True
     with pytest.raises(ApiError) as raised:

@@ -37,7 +37,7 @@ def everything_but(*denied: str) -> Any:
 
 
 EVERYTHING = everything_but()
-# Each lacks one operation on the cluster, so none has All.
+# Each of these rights lacks one operation on the cluster, so none of them amounts to All.
 NOT_ALL = [everything_but(f"{operation} CLUSTER") for operation in CLUSTER_OPERATIONS]
 
 
@@ -67,7 +67,7 @@ async def listed(authorize: Any = EVERYTHING, as_: str = "a", **fields: Any) -> 
 
 
 async def test_list_acls_filters_by_principal_and_resource() -> None:
-    """-1 is any type. Only literal patterns are listed."""
+    """Resource type -1 matches any type. Only literal patterns are listed."""
     orders_a = {(2, "orders", "User:a", READ), (2, "orders", "User:a", WRITE)}
     orders_b, group = {(2, "orders", "User:b", READ)}, {(3, "g", "User:a", READ)}
     assert await listed() == orders_a | orders_b | group
@@ -101,7 +101,7 @@ def on(name: str, *actions: AclAction, kind: int = TOPIC) -> AlterResourceAcls:
 def alter(
     *alterations: AlterResourceAcls, authorize: Any = EVERYTHING, has_authorizer: bool = True
 ) -> tuple[list[list[int]], AclSet]:
-    """Return the codes by resource and action, and the ACLs afterwards."""
+    """Return the error codes of each resource's actions, and the ACLs afterwards."""
     api, image = AlterAcls(has_authorizer), MetadataImage(acls=THERE)
     client = context(0, authorize, dialect="drafted")
     request = AlterAclsRequest(list(alterations))

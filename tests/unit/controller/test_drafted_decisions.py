@@ -28,7 +28,7 @@ from tests.unit.controller.transcripts import check
 
 
 def test_create_topics_does_not_use_the_brokers_defaults() -> None:
-    """KIP-464 allows defaults for both numbers together, from v4 on. Releases always use them."""
+    """KIP-464 allows -1 for both numbers together, from v4 on. Releases always allow -1."""
     check("""
     > create t partitions=-1 v=0 dry drafted
     t: INVALID_PARTITIONS "Number of partitions must be larger than 0."
@@ -50,7 +50,7 @@ def test_create_topics_does_not_use_the_brokers_defaults() -> None:
 
 
 def test_drafted_topics_need_create_on_the_cluster_and_are_answered_once() -> None:
-    """In releases CREATE on the topic is enough, and each copy has a response."""
+    """In releases CREATE on the topic is enough, and each entry of a topic has a response."""
     check("""
     > create t dry drafted deny=CREATE:CLUSTER
     t: CLUSTER_AUTHORIZATION_FAILED "Cluster authorization failed."
@@ -84,7 +84,7 @@ def test_drafted_topics_need_create_on_the_cluster_and_are_answered_once() -> No
 
 
 def test_delete_topics_hides_topics_without_describe() -> None:
-    """They get the error of a missing topic. In releases it is TOPIC_AUTHORIZATION_FAILED."""
+    """They get the error of a missing topic. In releases they get TOPIC_AUTHORIZATION_FAILED."""
     check("""
     > topic t 1
     > delete t missing v=0 drafted deny=DELETE:TOPIC
@@ -102,7 +102,7 @@ def test_delete_topics_hides_topics_without_describe() -> None:
 
 
 def test_a_validated_deletion_deletes_nothing_and_explains_its_errors() -> None:
-    """This holds from KIP-201's v2 on. Older versions have no message."""
+    """KIP-201 adds error messages in v2. Older versions have none."""
     shown = '"errorMessage": "The request attempted to perform an operation on an invalid topic."'
     for version in (2, 3):
         check(f"""
@@ -138,7 +138,7 @@ def test_a_validated_deletion_deletes_nothing_and_explains_its_errors() -> None:
 def test_a_policys_rejection_is_a_violation_only_where_the_version_has_the_code(
     version: int, error: int
 ) -> None:
-    """KIP-201's v2 and later versions have it."""
+    """KIP-201's v2 and later versions have POLICY_VIOLATION."""
     cluster = check("> topic t 1")
     decision = cluster.decide(f"delete t v={version} dry drafted")
     assert decision.violation == error
@@ -168,7 +168,7 @@ def test_the_controller_alters_the_configs_of_any_registered_broker(verb: str, d
 
 
 def test_the_controller_validates_its_own_brokers_configs_and_the_defaults() -> None:
-    """The text is that of a shipped broker, which validates them before it forwards."""
+    """The error is that of a release, in which a broker validates them before it forwards."""
     text = (
         "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot "
         "be increased to more than double the current value 1 for configuration Invalid dynamic "
@@ -183,7 +183,7 @@ def test_the_controller_validates_its_own_brokers_configs_and_the_defaults() -> 
 
 
 def test_the_controller_checks_the_entries_of_a_wrapped_request() -> None:
-    """It rejects duplicate and null entries; a shipped broker does so before it forwards."""
+    """It rejects duplicate and null entries. In releases a broker does so before it forwards."""
     api = IncrementalAlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
     old = AlterConfigs(BrokerConfig.from_properties({"broker.id": "1"}))
     for configs, text in (
@@ -212,7 +212,7 @@ def is_checked(name: str, *, flag: bool, broker: bool, api: AdminApi | None = No
 
 
 def test_only_a_broker_bypasses_the_policy_and_only_for_internal_topics() -> None:
-    """KIP-590: flag, broker and topic must all match."""
+    """KIP-590: the flag is set, a broker made the request, and the topic is internal."""
     names = ("__consumer_offsets", "__transaction_state", "t")
     bypassed = {
         (name, flag, broker)
@@ -229,6 +229,7 @@ def test_the_seeded_bug_lets_a_client_bypass_the_policy() -> None:
 
 
 def test_alter_topics_case_1_reassigns_and_adds_partitions_and_ignores_the_numbers() -> None:
+    """KIP-4: an assignment overrides the request's numbers of partitions and replicas."""
     check("""
     > topic t 1,2 2,3
     > alter t partitions=1 rf=77 assign=0:3,1;1:2,3;2:1,3 drafted
@@ -242,7 +243,7 @@ def test_alter_topics_case_1_reassigns_and_adds_partitions_and_ignores_the_numbe
 
 
 def test_alter_topics_case_2_places_all_partitions_again() -> None:
-    """Case 2.1 also adds partitions. Case 2.2 has fewer replicas, which is a reassignment, too."""
+    """Case 2.1 also adds partitions. Case 2.2 removes replicas, so it reassigns, too."""
     check("""
     > topic t 1,2 2,3
     > alter t partitions=4 rf=3 drafted
@@ -330,7 +331,7 @@ def test_alter_topics_executes_and_answers_the_last_entry_of_a_topic() -> None:
 
 
 def test_alter_topics_calls_the_policy_with_the_altered_topic() -> None:
-    """The policy gets all partitions and whether the client placed them."""
+    """The policy gets the replicas of all partitions, and whether the client chose them."""
     for command, generated in (("partitions=4", True), ("assign=0:3,1", False)):
         cluster = check("> topic t 1,2 2,3")
         (decided,) = cluster.decide(f"alter t {command} drafted").elements

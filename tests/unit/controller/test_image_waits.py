@@ -22,7 +22,7 @@ LED, OFFLINE = PartitionState(1, 0, (1,), 5, 0), PartitionState(-1, 1, (1,), 5, 
 
 @pytest.fixture
 def waits() -> Iterator[Waits]:
-    """`waits(WaitFor.X, timeout_ms=...)` returns a request that waits."""
+    """`waits(WaitFor.X, timeout_ms=...)` makes a request that waits for X."""
     loop = asyncio.new_event_loop()
 
     def make(wait_for: WaitFor = WaitFor.LEADERS, timeout_ms: int = 1000) -> PendingRequest:
@@ -35,7 +35,7 @@ def waits() -> Iterator[Waits]:
 
 
 def cluster(*names: str) -> MetadataImage:
-    """Topics of two partitions without leaders."""
+    """An image of topics with two partitions each. The partitions have no leaders."""
     ids = (ID, OTHER_ID)
     return MetadataImage().replay(
         TopicRecord(name, topic_id, ((1,), (1,)), {})
@@ -48,6 +48,7 @@ def led(image: MetadataImage, name: str, *partitions: int) -> MetadataImage:
 
 
 def test_leaders_are_reached_once_when_every_partition_has_one(waits: Waits) -> None:
+    """The request is returned when every partition has a leader, and only once."""
     waiting, request, image = ImageWaits(), waits(), cluster("a")
     assert waiting.add(request, {"a": "a"}, image)
     half = led(image, "a", 0)
@@ -91,13 +92,13 @@ def test_an_election_waits_for_its_own_partition_only(waits: Waits) -> None:
     assert waiting.reached(led(image, "a", 1), {"a"}) == [request]
 
 
-def test_leaders_waits_for_a_partition_that_lost_its_leader(waits: Waits) -> None:
+def test_a_wait_for_leaders_includes_a_partition_that_lost_its_leader(waits: Waits) -> None:
     image = led(cluster("a"), "a", 0, 1).replay([PartitionRecord("a", 1, OFFLINE)])
     waiting = ImageWaits()
     assert waiting.add(waits(), {"a": "a"}, image)
 
 
-def test_leaders_of_a_deleted_topic_are_never_reached(waits: Waits) -> None:
+def test_a_wait_for_leaders_of_a_deleted_topic_never_ends(waits: Waits) -> None:
     waiting, request, image = ImageWaits(), waits(), cluster("a")
     waiting.add(request, {"a": "a"}, image)
     assert waiting.reached(image.replay([TopicRemovalRecord("a")]), {"a"}) == []
@@ -108,7 +109,7 @@ def test_leaders_of_a_deleted_topic_are_never_reached(waits: Waits) -> None:
 def test_every_element_is_unfinished_if_the_timeout_is_not_positive(
     waits: Waits, timeout_ms: int
 ) -> None:
-    """As Kafka, which then answers REQUEST_TIMED_OUT even if the conditions are met."""
+    """Kafka answers such requests REQUEST_TIMED_OUT even if the conditions are met."""
     waiting, image = ImageWaits(), led(cluster("a"), "a", 0, 1)
     request = waits(timeout_ms=timeout_ms)
     assert waiting.add(request, {"a": "a"}, image)

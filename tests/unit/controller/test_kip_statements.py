@@ -33,7 +33,7 @@ from tests.unit.controller.transcripts import check
 
 
 class Checks:
-    """A policy that allows everything and keeps what it saw."""
+    """A policy that allows everything and keeps its checks."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -76,7 +76,7 @@ def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
 
 
 def test_the_replication_factor_of_a_topic_is_that_of_its_first_partition() -> None:
-    """KIP-201, although another partition has more replicas."""
+    """KIP-201: this holds even if another partition has more replicas."""
     state = ImageClusterState(with_topic("t", ((1, 2), (1, 2, 3)))).topic_state("t")
     assert state is not None
     assert (state.replication_factor, state.num_partitions) == (2, 2)
@@ -175,7 +175,7 @@ def test_one_request_is_a_batch_with_an_outcome_for_each_topic() -> None:
 
 
 def test_partitions_and_replicas_are_placed_over_all_brokers() -> None:
-    """KIP-4: as many as requested. A partition has at most one replica on a broker."""
+    """KIP-4: as many of both as requested. A broker has at most one replica of a partition."""
     cluster = check("> create t partitions=6 rf=2 dry\nt: NONE")
     (decided,) = cluster.decide("create t partitions=6 rf=2").elements
     record = decided.records[0]
@@ -185,7 +185,7 @@ def test_partitions_and_replicas_are_placed_over_all_brokers() -> None:
 
 
 def test_metadata_distinguishes_internal_topics() -> None:
-    """KIP-4 §Metadata Schema, from v1 on."""
+    """KIP-4 §Metadata Schema: responses tell it from v1 on."""
     cluster = InProcessCluster("listeners=PLAINTEXT://127.0.0.1:0")
     names = ("__consumer_offsets", "__transaction_state", "orders", "__mine")
     sizes = {"numPartitions": 1, "replicationFactor": 1, "assignments": [], "configs": []}

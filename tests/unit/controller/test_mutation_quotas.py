@@ -1,6 +1,6 @@
 """The controller mutation quota: buckets, rejections and throttle times.
 
-The numbers are those of a live Kafka 3.9.1.
+A live Kafka 3.9.1 gave the same numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Rates = Mapping[tuple[str, str], str]
 
 
 def limited(rates: Rates) -> MetadataImage:
-    """A cluster with these rates."""
+    """An image in which these entities have these rates."""
     return image().replay(
         ConfigRecord(ConfigResource(*entity), {MUTATION_RATE: rate})
         for entity, rate in rates.items()
@@ -53,7 +53,7 @@ def limited(rates: Rates) -> MetadataImage:
 
 
 class Client:
-    """Requests partitions, by default with client id `app`."""
+    """A client that requests partitions. Its client id is `app` by default."""
 
     def __init__(self, rate: str) -> None:
         self.rates = limited({("clients", "<default>"): rate}).mutation_rates
@@ -79,7 +79,7 @@ def test_a_full_bucket_accepts_one_request_of_any_size() -> None:
     assert client.create(1, at_s=1009) == ([EXCEEDED], 1000)
 
 
-def test_older_versions_are_accepted_and_throttled() -> None:
+def test_requests_of_older_versions_are_accepted_and_throttled() -> None:
     """Each request takes the bucket further below zero."""
     client = Client("1.0")
     assert client.create(11, at_s=1000, version=PERMISSIVE) == ([NONE], 0)
@@ -113,7 +113,7 @@ def test_each_client_id_has_a_bucket_and_a_null_or_empty_one_has_none() -> None:
 def test_rates_that_never_fill_a_bucket_give_a_throttle_time_of_zero(
     rate: str, first: str, later: str
 ) -> None:
-    """Zero accepts one request, a negative rate none. Older versions are always accepted."""
+    """A rate of 0 accepts one request; a negative rate accepts none. Older versions pass."""
     client = Client(rate)
     assert client.create(1, at_s=1000) == ([first], 0)
     assert client.create(1, at_s=1001) == ([later], 0)
@@ -146,7 +146,7 @@ def test_the_number_of_buckets_is_bounded() -> None:
 
 
 def entity(text: str) -> ConfigResource:
-    """`u`, `u/c` or `/c`: a user, a user's client, a client; `*` is the default entity."""
+    """`u` is a user, `/c` a client, and `u/c` a user's client. `*` is the default entity."""
     user, _, client = text.replace("*", "<default>").partition("/")
     if not user:
         return ConfigResource("clients", client)
@@ -178,13 +178,13 @@ def test_the_quota_of_the_most_specific_entity_applies(
     level: tuple[str, str | None],
     rate: float | None,
 ) -> None:
-    """KIP-55's order; an empty client id falls back to its user, as in Kafka."""
+    """The order is KIP-55's. As in Kafka, an empty client id gets its user's quota."""
     known = {entity(text): float(value) for text, value in rates.items()}
     assert governing_level(known, user, client_id) == (Level(*level), rate)
 
 
 def test_topics_are_charged_in_the_order_of_kafkas_hash_table() -> None:
-    """Five topics of 12 partitions each at 1/s: Kafka accepted the third one."""
+    """Five topics have 12 partitions each, at a rate of 1/s. Kafka accepted only the third."""
     names = [f"t{n}x47342" for n in (5, 3, 1, 4, 2)]
     assert mutable_hash_order(names)[0] == "t1x47342"
     quotas, charges = MutationQuotas(samples=11, window_s=1), Charges()
@@ -199,7 +199,7 @@ def test_topics_are_charged_in_the_order_of_kafkas_hash_table() -> None:
 async def test_a_topic_above_the_quota_is_not_created_and_the_response_has_the_throttle_time() -> (
     None
 ):
-    """Topics before it are created; the throttle time decreases while the request waits."""
+    """Topics before this one are created. The throttle time decreases while a request waits."""
     term = Term(before=limited({("clients", "app"): "1.0"}))
     api = create_topics()
     reply = term.submit(api, creation(topic("big", 20), topic("one")), client_id="app", version=6)
@@ -259,7 +259,7 @@ async def test_an_element_that_is_decided_again_is_charged_once() -> None:
 
 
 def test_a_broker_reads_the_throttle_time_from_responses_that_have_it() -> None:
-    """It relays the rest of the response unread."""
+    """The broker does not decode the rest of the response."""
     answer = CreateTopicsResponse(throttle_time_ms=1234, topics=[])
     throttle_times = {v: throttle_time_ms(19, v, encode_response(19, v, answer)) for v in range(8)}
     assert throttle_times == {0: 0, 1: 0} | dict.fromkeys(range(2, 8), 1234)

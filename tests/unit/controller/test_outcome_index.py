@@ -87,7 +87,7 @@ def test_decode_outcomes_rejects_other_content(data: bytes | None) -> None:
         decode_outcomes(PATH, data)
 
 
-def test_lookup_joins_the_multis_of_a_request() -> None:
+def test_lookup_returns_the_outcomes_of_all_multis_of_a_request() -> None:
     index = index_of(ended(7, element="a"), ended(7, element="b"))
     identity = RequestIdentity(*ME, 7)
     assert index.lookup(identity) == {"a": DONE, "b": DONE}
@@ -104,7 +104,7 @@ def test_a_floor_only_rises_and_belongs_to_one_incarnation() -> None:
     assert not index.is_below_floor(RequestIdentity(*OTHER, 4))
 
 
-def test_a_commit_is_prunable_when_all_its_requests_are_finished_or_gone() -> None:
+def test_a_commit_is_prunable_when_its_requests_are_finished_or_their_brokers_are_gone() -> None:
     index = OutcomeIndex()
     index.add(1, [ended(4), ended(9, OTHER)])
     assert index.prunable(NONE) == []
@@ -131,7 +131,7 @@ def test_pruning_stores_the_floor_in_the_multi_that_deletes_the_outcomes() -> No
     assert index.is_below_floor(RequestIdentity(*ME, 2))
 
 
-def test_a_stored_floor_is_set_only_after_it_rose() -> None:
+def test_a_stored_floor_is_written_again_only_if_it_rose() -> None:
     index = index_of(ended(1), ended(2), ended(2, element="b"))
     index.raise_floor(ME, 2)
     index.pruned(index.prunable(NONE), NONE)
@@ -155,14 +155,14 @@ def test_the_floor_of_a_vanished_incarnation_is_deleted_with_its_last_outcome() 
     assert index.known_incarnations() == {OTHER}
 
 
-def test_prunable_returns_the_oldest_commits_up_to_a_multi() -> None:
+def test_prunable_returns_the_oldest_commits_that_fit_in_one_multi() -> None:
     index = index_of(*(ended(n) for n in range(1, PRUNED_PER_MULTI_MAX + 100)))
     index.raise_floor(ME, 10_000)
     assert index.prunable(NONE) == list(range(1, PRUNED_PER_MULTI_MAX + 1))
 
 
 def test_an_incarnation_is_gone_after_the_whole_grace_period() -> None:
-    """A registration in between restarts the grace period."""
+    """If it registers again meanwhile, the grace period starts again."""
     pruner = OutcomePruner(grace_ms=1000)
     known = {ME, OTHER}
     assert pruner.gone(known, {OTHER}, 10.0) == NONE

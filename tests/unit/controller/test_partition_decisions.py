@@ -26,7 +26,7 @@ def test_create_partitions_adds_partitions_with_leaders() -> None:
     """)
 
 
-def test_create_partitions_writes_many_states_later() -> None:
+def test_create_partitions_writes_many_states_in_later_multis() -> None:
     many = PARTITIONS_IN_ONE_MULTI + 2
     cluster = check("> topic t 1,2")
     (decided,) = cluster.decide(f"grow t {many}").elements
@@ -67,7 +67,7 @@ def test_create_partitions_rejects_topics_that_cannot_grow() -> None:
 
 
 def test_create_partitions_names_unknown_brokers_in_the_order_of_kafkas_set() -> None:
-    """Up to four brokers of a request keep its order; more are in the order of their hashes."""
+    """Kafka's set keeps the order of up to four brokers. It sorts more brokers by hash."""
     check("""
     > topic t 1,2
     > grow t 2 9,-1
@@ -92,7 +92,7 @@ def test_create_partitions_resend_succeeds() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/", "a//b", "a\0"])
 def test_create_partitions_with_an_invalid_path_fails_as_a_whole(name: str) -> None:
-    """Kafka reads all topics first. It does not read duplicates."""
+    """Kafka reads all topics first, so one path fails all. It does not read duplicates."""
     fault = "UNKNOWN_SERVER_ERROR"
     cluster = check("> topic t 1,2")
     decided = cluster.decide(f"grow t 2 / '{name}' 2").elements
@@ -212,7 +212,7 @@ def test_elect_leaders_times_out_if_the_election_does_not_finish() -> None:
 
 
 def test_a_reassignment_is_listed_until_the_old_replicas_are_removed() -> None:
-    """All replicas are assigned and get in sync. Then only the target replicas are left.
+    """Old and new replicas are assigned and get in sync. Then only the target replicas are left.
 
     The leader epoch changes at the beginning and at the end.
     """
@@ -279,7 +279,7 @@ def test_a_reassignment_without_new_replicas_completes_immediately() -> None:
 
 
 def test_a_reassignment_waits_for_a_dead_target() -> None:
-    """It is accepted, because the dead broker was a replica before."""
+    """The reassignment is accepted, because the dead broker was a replica before."""
     check("""
     > topic t 1,3
     > brokers 1 2
@@ -349,7 +349,7 @@ def test_a_cancelled_reassignment_restores_the_old_replicas() -> None:
 
 
 def test_a_reassignment_replaces_a_running_one() -> None:
-    """The new one keeps the original replicas and drops added ones that it does not need."""
+    """It keeps the original replicas. It drops replicas that only the running one added."""
     check("""
     > topic t 1,9
     > brokers 1 2 3
@@ -380,7 +380,7 @@ def test_only_the_last_entry_of_a_partition_applies() -> None:
 
 
 def test_many_reassigned_partitions_write_the_topic_once() -> None:
-    """1,000 writes of a znode with 1,000 partitions would be a gigabyte."""
+    """Writing the znode of 1,000 partitions 1,000 times would send a gigabyte."""
     cluster = check("> topic t " + "1 " * 200)
     targets = " ".join(f"{p}:2" for p in range(200))
     first, *others = cluster.decide(f"reassign t {targets}").elements

@@ -52,7 +52,7 @@ VIOLATION, NONE = "POLICY_VIOLATION", "NONE"
 
 
 class RecordingPolicies:
-    """Policies that reject with the text that `judge` returns, and record their checks."""
+    """Policies that record their checks. They reject a check if `judge` returns a text."""
 
     def __init__(self, judge: Callable[[Any, ClusterState], str | None] | None = None) -> None:
         self.checks: list[Any] = []
@@ -72,7 +72,7 @@ def rejecting(*names: str) -> RecordingPolicies:
 
 
 def at_most(count: int) -> RecordingPolicies:
-    """A limit on the topics of the cluster."""
+    """A policy that limits the number of topics in the cluster."""
 
     def judge(check: Any, cluster: ClusterState) -> str | None:
         return "full" if len(cluster.topics(True, True)) >= count else None
@@ -132,7 +132,7 @@ async def test_the_second_decision_places_topics_as_the_policy_saw_them() -> Non
 
 
 async def test_a_limit_holds_over_concurrent_requests() -> None:
-    """Each request is checked against the image that the previous one leaves."""
+    """Each request is checked against the image after the previous request."""
     term = Term(policies=at_most(3))
     answers = [term.submit(create_topics(), created(f"t{n}")) for n in range(10)]
     errors = [next(iter(each.values())) for each in await term.run_until(*answers)]
@@ -141,7 +141,7 @@ async def test_a_limit_holds_over_concurrent_requests() -> None:
 
 
 async def test_topics_are_checked_in_sequence_against_the_cluster_before_the_request() -> None:
-    """KIP-108's order, and KIP-201's ClusterState "before the request takes effect"."""
+    """The order is KIP-108's. KIP-201: ClusterState is "before the request takes effect"."""
     seen: list[tuple[str, str, set[str]]] = []
     policies = RecordingPolicies()
 
@@ -159,8 +159,8 @@ async def test_topics_are_checked_in_sequence_against_the_cluster_before_the_req
     assert seen[-1] == ("ends", "d", {"before", "a", "b", "c"})
 
 
-async def test_a_check_has_the_changes_that_were_accepted_before_it_in_its_request() -> None:
-    """Without them one request with several topics could exceed a limit of the cluster."""
+async def test_a_check_lists_the_accepted_changes_of_earlier_topics_in_its_request() -> None:
+    """Without these changes, a request with several topics could exceed a limit."""
     policies = rejecting("b")
     term = Term(before=with_topic("before"), policies=policies)
     await term.run_until(term.submit(create_topics(), created("a", "b", "c")))
@@ -225,7 +225,7 @@ async def test_requests_that_wait_for_a_policy_get_not_controller_when_the_term_
     codes = [answer.result().error_code for answer in answers]
     assert codes == [ErrorCode.NOT_CONTROLLER] * 3
     policies.go.set()
-    for _ in range(20):  # turns of the loop, not time
+    for _ in range(20):  # turns of the event loop, not time
         await asyncio.sleep(0)
     assert len(policies.checks) == 1
     assert term.store.multis == []
@@ -286,7 +286,7 @@ async def test_a_committed_element_is_not_checked_again() -> None:
 
 
 async def test_a_policy_sees_added_partitions_and_the_principal() -> None:
-    """The check has the state after the alteration, the cluster the state before."""
+    """The check shows the state after the alteration. ClusterState shows the state before."""
     before: list[Any] = []
 
     def judge(check: Any, cluster: ClusterState) -> str | None:
@@ -347,7 +347,7 @@ async def test_a_reassignment_is_one_check_per_topic() -> None:
 async def test_a_rejected_deletion_has_an_error_code_of_its_version(
     version: int, expected: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Versions before 5 lack POLICY_VIOLATION. Then the log names the policy's rejection."""
+    """Versions before 5 lack POLICY_VIOLATION, so the log says that a policy rejected it."""
     caplog.set_level("INFO")
     term = Term(before=with_topic("t"), policies=rejecting("t"))
     request = DeleteTopicsRequest(topics=[DeleteTopicState("t")], topic_names=["t"])
@@ -373,7 +373,7 @@ async def test_a_topic_deleted_by_name_and_by_id_is_rejected_in_both_entries() -
 
 
 def test_cluster_state_shows_the_image() -> None:
-    """Internal topics and those marked for deletion are optional."""
+    """Callers choose whether to get internal topics and topics marked for deletion."""
     marked = with_topic("__consumer_offsets", before=with_topic("gone", before=with_topic("t")))
     marked = marked.replay([DeletionMarkerRecord("gone")])
     cluster = ImageClusterState(marked)

@@ -95,7 +95,7 @@ async def test_describing_all_credentials_without_the_right_is_not_answered() ->
 
 
 async def test_fetching_offsets_of_no_group_is_not_answered() -> None:
-    """The quirk applies from version 8 on, which takes several groups."""
+    """The quirk applies from version 8 on. These versions take several groups."""
     broker = CoordinatingBroker()
     enabled = frozenset({OFFSET_FETCH_NO_GROUPS_HANGS})
     with_quirk = OffsetFetch(
@@ -136,7 +136,7 @@ def test_a_deletion_by_id_reveals_which_ids_exist() -> None:
 
 
 def test_a_denial_has_kafkas_text() -> None:
-    """Compares texts of a direct and of a forwarded recording, without numbers and hashes."""
+    """The texts equal Kafka's for direct and forwarded requests, except numbers and hashes."""
     here = DumpedRequest("127.0.0.1:1-127.0.0.1:2-3", "SASL_PLAINTEXT", "SASL_PLAINTEXT", "0a", 43)
     texts = {denial_text(here, None), denial_text(here, here)}
     not_forwarded = denial_text(replace(here, size=None), None)
@@ -156,7 +156,7 @@ def _plain(text: str) -> str:
 
 
 def test_a_denial_sets_the_same_messages_as_in_kafka() -> None:
-    """Some APIs set a message, for code 31 only, in the response or in each element."""
+    """For code 31 only, some APIs set a message, either in the response or in each element."""
     whole = AlterPartitionReassignmentsResponse(error_code=31, error_message="x", responses=[])
     set_denial_message(45, whole, "dump")
     assert whole.error_message == "dump"

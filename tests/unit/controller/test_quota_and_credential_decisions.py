@@ -53,7 +53,7 @@ def changing(*changes: Any) -> AlterUserScramCredentialsRequest:
 
 
 def credentials(*changes: Any, **stored: str) -> dict[str, Outcome]:
-    """Return the outcomes by user; `stored` is in the znode of user `u`."""
+    """Return the outcomes by user. The znode of user `u` has the `stored` configs."""
     image = MetadataImage().replay([ConfigRecord(ConfigResource("users", "u"), stored)])
     decision = CREDENTIALS.decide(CONTEXT, changing(*changes), image, {})
     return {each.element: each.outcome for each in decision.elements}
@@ -90,7 +90,7 @@ def test_quotas_are_stored_as_java_writes_numbers() -> None:
 
 @pytest.mark.parametrize("value", [-1.0, 0.5, 1e300, float("inf"), float("-inf")])
 def test_byte_rates_reject_values_outside_long(value: float) -> None:
-    """They also reject negative values, because of Kafka's rounding."""
+    """Because of Kafka's rounding, negative values are rejected, too."""
     check(f"""
     > quota user:u consumer_byte_rate={value}
     0:user=u: INVALID_REQUEST "Configuration consumer_byte_rate must be a LONG value"
@@ -160,7 +160,7 @@ def test_quotas_and_credentials_share_a_znode() -> None:
 
 
 def test_unknown_keys_can_only_be_removed() -> None:
-    """Examples are a credential sent as a quota, and a key written to ZooKeeper by hand."""
+    """Unknown keys are a credential sent as a quota, or a key written to ZooKeeper by hand."""
     check("""
     > quota user:u SCRAM-SHA-256=1
     0:user=u: UNKNOWN_SERVER_ERROR
@@ -196,7 +196,7 @@ def test_ip_entities_that_are_not_addresses_are_host_names() -> None:
 
 
 async def test_host_lookups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most fifty names are looked up, only host names, with a timeout."""
+    """Only host names are looked up, at most fifty of them, and within a timeout."""
     resolved: list[str] = []
 
     async def look_up(name: str) -> bool:
@@ -231,14 +231,14 @@ def test_invalid_znode_names_are_rejected() -> None:
 
 
 def test_an_empty_salted_password_fails_every_user() -> None:
-    """As in Kafka. Users rejected before keep their error."""
+    """As in Kafka. A user that was rejected before keeps its error."""
     outcomes = credentials(upsertion("a", salted_password=b""), upsertion("b"), upsertion(""))
     assert outcomes["a"] == outcomes["b"] == Outcome(outcomes["a"].error, FAULT_TEXT)
     assert outcomes[""].error == 93
 
 
 def test_secrets_are_in_records_only() -> None:
-    """Outcomes and the response have none."""
+    """The outcomes and the response contain no secret."""
     request = changing(upsertion("a"), upsertion("b", iterations=1))
     decision = CREDENTIALS.decide(CONTEXT, request, MetadataImage(), {})
     outcomes = {each.element: each.outcome for each in decision.elements}

@@ -1,7 +1,7 @@
-"""A live Kafka 3.9.1's responses, replayed against the APIs in one process.
+"""Recorded requests, replayed in one process, get the responses of a live Kafka 3.9.1.
 
 tests/integration/test_fidelity.py makes the same comparison on a cluster; this one takes seconds.
-The cases about bytes and logins are left out.
+The cases about malformed frames and logins are left out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class InProcessReplay(Replay):
 
 @cache
 def replayed(recording: str) -> tuple[InProcessCluster, Report]:
-    """Replay a recording once, and return the cluster after it."""
+    """Return the cluster after a replay, and the report. Each recording is replayed once."""
     path, security = recording.split("-")
     properties = (RECORDINGS / f"{security}.properties").read_text(encoding="utf-8")
     cluster = InProcessCluster(properties, forwards=path == "forwarded")
@@ -55,7 +55,7 @@ def replayed(recording: str) -> tuple[InProcessCluster, Report]:
 
 
 def znodes(recording: str, below: str) -> Mapping[str, Any]:
-    """Return path and content of the znodes at the end of a recording."""
+    """Return the content of the znodes at the end of a recording, by path."""
     with gzip.open(RECORDINGS / f"znodes-{recording}.jsonl.gz", "rt") as lines:
         found = {each["path"]: each["data"] for each in map(json.loads, lines)}
     return {

@@ -24,7 +24,7 @@ def test_create_topics_writes_a_topic_with_its_states() -> None:
     """)
 
 
-def test_create_topics_writes_the_states_of_a_large_topic_later() -> None:
+def test_create_topics_writes_the_states_of_a_large_topic_in_later_multis() -> None:
     assert PARTITIONS_IN_ONE_MULTI == 150
     check("""
     > create t partitions=150
@@ -51,7 +51,7 @@ def test_create_topics_rejects_topics_too_large_for_a_znode() -> None:
 
 
 def test_create_topics_checks_assignments_in_kafkas_order_and_then_for_usability() -> None:
-    """The order is: Kafka's checks of the assignment, configs, assignments that Kafka cannot use."""
+    """Kafka checks the assignment, then the configs. Unusable assignments are rejected last."""
     check("""
     > create t assign=-1:1 retention.ms=long
     t: INVALID_CONFIG "Invalid value long for configuration retention.ms: Not a number of type LONG"
@@ -93,7 +93,7 @@ def test_create_topics_returns_the_topic_id_even_with_a_timeout() -> None:
 
 
 def test_create_topics_resend_creates_only_missing_topics() -> None:
-    """Topics committed earlier count for the wait."""
+    """The response also waits for the topics that were committed earlier."""
     check("""
     > topic a 1,2
     > create a / b committed=a response
@@ -148,7 +148,7 @@ def test_create_topics_takes_defaults_from_the_broker() -> None:
     """)
 
 
-def test_create_topics_cannot_place_if_only_some_brokers_have_racks() -> None:
+def test_create_topics_cannot_place_replicas_if_only_some_brokers_have_racks() -> None:
     check("""
     > brokers 1:a 2
     > create t / m assign=0:2
@@ -202,7 +202,7 @@ def test_conflicts_of_topics_are_reported_as_in_kafka() -> None:
 
 
 def test_delete_topics_marks_a_topic_and_waits_until_its_id_is_gone() -> None:
-    """By id the response has the name, although the image no longer does."""
+    """A deletion by id is answered with the name, although the image no longer has it."""
     check("""
     > topic t 1,2
     > delete t response
@@ -219,7 +219,7 @@ def test_delete_topics_marks_a_topic_and_waits_until_its_id_is_gone() -> None:
     """)
 
 
-def test_delete_topics_deletes_a_topic_named_twice_once() -> None:
+def test_delete_topics_deletes_a_topic_once_if_it_is_named_twice() -> None:
     check("""
     > topic t 1,2
     > delete t id:t response
@@ -233,7 +233,7 @@ def test_delete_topics_deletes_a_topic_named_twice_once() -> None:
 
 
 def test_delete_topics_reports_a_timeout_in_the_first_entry_of_a_topic_only() -> None:
-    """As in Kafka, further entries stay NONE."""
+    """As in Kafka, further entries of the topic have the error NONE."""
     check("""
     > topic t 1,2
     > delete t none t id:t timeout=0 late response
@@ -298,7 +298,7 @@ def test_delete_topics_rejects_every_topic_if_deletion_is_disabled(
 
 
 def test_delete_topics_deletes_a_topic_without_leaders() -> None:
-    """Unlike Kafka, which never deletes it."""
+    """Kafka would never delete it."""
     check("""
     > topic t 8,9
     > delete t response

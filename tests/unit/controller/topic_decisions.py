@@ -57,7 +57,7 @@ def context(
 
 
 def without(*denied: str) -> Authorize:
-    """Allow everything except each denied `OPERATION TYPE`."""
+    """Allow everything except what `denied` lists, each as `OPERATION TYPE`."""
     return lambda operation, kind, name: f"{operation} {kind}" not in denied
 
 

@@ -1,4 +1,4 @@
-"""Decisions as transcripts: commands against one cluster, and what they decide.
+"""Transcripts of decisions: each command to a cluster, followed by what it prints.
 
     > create t partitions=2 rf=3 retention.ms=5
     t: NONE
@@ -7,10 +7,12 @@
       state t-1 leader=1 isr=1,2,3 epochs=0,0
     waits for LEADERS: t
 
-A command decides a request, prints outcomes, records and waits, and applies the records. `/`
-separates the entries of a request. Options: `dry`, `drafted`, `v=VERSION`, `timeout=MS`,
-`deny=OPERATION:TYPE,...`, `committed=ELEMENT,...` (by an earlier controller), `late` (the waits
-time out) and `response` (print it too). Setup commands print nothing.
+A command decides a request and applies its records. It prints the outcomes, the records and what
+the response waits for. `/` separates the entries of a request. Options of a request are `dry`,
+`drafted`, `v=VERSION`, `timeout=MS` and `deny=OPERATION:TYPE,...`. With `committed=ELEMENT,...` an
+earlier controller has committed these elements. With `late` the request times out while it waits.
+With `response` the command prints the response, too. Commands that set up the cluster print
+nothing.
 
 TRANSCRIPTS=rewrite writes the actual output into the tests; review the diff.
 """
@@ -65,7 +67,7 @@ from node.config import read_config
 from tests.unit.controller.request_contexts import a_context
 
 Words = Sequence[str]
-_SHOWN: Final = 8  # of an element with more records only their number is printed
+_SHOWN: Final = 8  # an element with more records prints only their number
 _OPTIONS: Final = ("v", "timeout", "deny", "committed", "resolvable")
 _FLAGS: Final = ("dry", "drafted", "late", "response")
 
@@ -111,7 +113,7 @@ def _create(request: Request) -> Any:
 
 
 def _delete(request: Request) -> Any:
-    """`delete t id:u +id:t`: by name, by id; with `+`, both."""
+    """`delete t id:u +id:t`: t by name, u by id, and t by name and id in one entry."""
     topics = []
     for word in request.entries[0]:
         name, by_id, of = word.partition("id:")
@@ -122,7 +124,7 @@ def _delete(request: Request) -> Any:
 
 
 def _grow(request: Request) -> Any:
-    """`grow t 3 2,3 1,2 / u 4`: the new total, and the replicas of the new partitions."""
+    """`grow t 3 2,3 1,2 / u 4`: the new total, then the replicas of each new partition."""
     topics = []
     for name, count, *given in request.entries:
         assignments = [growing.CreatePartitionsAssignment(_ids(each)) for each in given]
@@ -131,7 +133,7 @@ def _grow(request: Request) -> Any:
 
 
 def _elect(request: Request) -> Any:
-    """`elect preferred t:0,1`: without partitions, all."""
+    """`elect preferred t:0,1`; `elect preferred` alone means all partitions."""
     kind, *words = request.entries[0]
     named = [electing.TopicPartitions(n, _ids(ids)) for n, ids in (w.split(":") for w in words)]
     kinds = {"preferred": 0, "unclean": 1}
@@ -152,7 +154,7 @@ def _reassign(request: Request) -> Any:
 
 
 def _list(request: Request) -> Any:
-    """`list t:0,1`: without partitions, all."""
+    """`list t:0,1`; `list` alone means all partitions."""
     pairs = [word.split(":") for word in request.entries[0]]
     topics = [listing.ListPartitionReassignmentsTopics(name, _ids(ids)) for name, ids in pairs]
     return listing.ListPartitionReassignmentsRequest(topics=topics or None)
@@ -171,7 +173,7 @@ def _alter(request: Request) -> Any:
 
 
 def _quota(request: Request) -> Any:
-    """`quota user:u,client-id:c consumer_byte_rate=1.5 request_percentage=`: empty removes."""
+    """`quota user:u,client-id:c consumer_byte_rate=1 x=`: an empty value removes the quota."""
     entries = []
     for entity, *words in request.entries:
         parts = [quotas.EntityData(*part.split(":", 1)) for part in entity.split(",")]
@@ -259,11 +261,11 @@ class Cluster:
         self.image = self.image.replay(records)
 
     def _properties(self, words: Words) -> None:
-        """`properties num.partitions=4`: of the controller's node."""
+        """`properties num.partitions=4`: set properties of the controller's node."""
         self.apis = _apis(*words)
 
     def _brokers(self, words: Words) -> None:
-        """`brokers 1:rack 2`: all live brokers. Leaders on others are moved."""
+        """`brokers 1:rack 2`: only these brokers are live. Leaders on other brokers are moved."""
         live = {}
         for number, _, rack in (word.partition(":") for word in words):
             live[int(number)] = BrokerRegistration(int(number), int(number), (), rack or None)
@@ -274,7 +276,7 @@ class Cluster:
             self.replay(*records)
 
     def _topic(self, words: Words) -> None:
-        """`topic t 1,2 2,3 retention.ms=5`: with its leaders."""
+        """`topic t 1,2 2,3 retention.ms=5`: create t; elect leaders among live replicas."""
         name, *rest = words
         assignment = tuple(tuple(_ids(word)) for word in rest if "=" not in word)
         configs = _fields([word for word in rest if "=" in word])
@@ -284,7 +286,7 @@ class Cluster:
             self.replay(*[PartitionRecord(name, partition, state)] if state else ())
 
     def _state(self, words: Words) -> None:
-        """`state t-0 2 1,2`: a leader and an ISR."""
+        """`state t-0 2 1,2`: set a partition's leader and ISR."""
         name, _, partition = words[0].rpartition("-")
         state = self.image.topics[name].states[int(partition)]
         state = state._replace(leader=int(words[1]), isr=tuple(_ids(words[2])))
@@ -292,18 +294,18 @@ class Cluster:
         self.replay(PartitionRecord(name, int(partition), after))
 
     def _stored(self, words: Words) -> None:
-        """`stored users/u consumer_byte_rate=1`."""
+        """`stored users/u consumer_byte_rate=1`: store configs."""
         resource = ConfigResource(*words[0].split("/"))
         self.replay(ConfigRecord(resource, _fields(words[1:])))
 
     def _steps(self, _words: Words) -> Iterator[str]:
-        """`steps`: what the controller does next, until all reassignments are done or wait."""
+        """`steps`: continue all reassignments until they are done or wait. Print the records."""
         for records in complete_reassignments(lambda: self.image, sorted(self.image.topics)):
             self.replay(*records)
             yield from map(_text, records)
 
     def _show(self, words: Words) -> Iterator[str]:
-        """`show t`."""
+        """`show t`: print the assignment and the states of a topic."""
         topic = self.image.topics.get(words[0])
         if topic is None:
             yield f"no topic {words[0]}"
@@ -386,7 +388,7 @@ def _outcome(outcome: Outcome) -> str:
 
 
 def _waiting(element: str, target: Any) -> str:
-    """Return an element, and the topic whose id it waits for."""
+    """Return an element. If it waits for a deletion, add the topic in parentheses."""
     return f"{element} ({target.rstrip(b'-').decode()})" if isinstance(target, bytes) else element
 
 

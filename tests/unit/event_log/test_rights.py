@@ -23,9 +23,9 @@ def test_rights_of_both_tables_are_equal() -> None:
         if (spec.route or spec.data_plane_route) in (Route.FORWARD, Route.ON_CONTROLLER)
         and spec.key not in WITHOUT_ACLS
     }
-    del judged[ApiKey.LIST_PARTITION_REASSIGNMENTS]  # has no effect
+    del judged[ApiKey.LIST_PARTITION_REASSIGNMENTS]  # It writes nothing.
     assert {key: set(rights) for key, rights in RIGHTS.items()} == judged
 
 
-def test_apis_without_acls_change_delegation_tokens() -> None:
+def test_only_writes_of_delegation_tokens_need_no_acls() -> None:
     assert set(WITHOUT_ACLS) == TOKEN_WRITES

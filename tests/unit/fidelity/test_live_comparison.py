@@ -1,4 +1,4 @@
-"""The comparison with a live Kafka: reported differences, and the error without a Kafka."""
+"""The comparison with a live Kafka reports differences. A missing Kafka is an error."""
 
 from __future__ import annotations
 

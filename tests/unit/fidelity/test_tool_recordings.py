@@ -23,7 +23,7 @@ def test_session_is_written_as_it_was_read(tmp_path: Path) -> None:
         assert copy.read_bytes() == path.read_bytes()
 
 
-def test_free_values_are_masked() -> None:
+def test_values_that_differ_between_runs_are_masked() -> None:
     text = "A\tTopicId: AAAAAAAAAAAAAAAAAAAAAg\tB\n127.0.0.1:9092 at 2026-01-02T03:04  \n\n"
     assert mask(text, {"A\t": "named\t"}) == [
         "named\tTopicId: TOPIC-ID\tB",
@@ -32,7 +32,7 @@ def test_free_values_are_masked() -> None:
 
 
 def test_first_line_of_a_stack_trace_is_kept_for_its_reason() -> None:
-    """It is dropped if the line before has the reason. The table of options is dropped, too."""
+    """The first line is dropped if the line before it has the reason. So are option tables."""
     assert without_java(
         ["It failed", "java.lang.A$BException: org.apache.CError: why", "\tat x", "Caused by: y"]
     ) == ["It failed", "java.lang.A$BException: org.apache.CError: why"]

@@ -1,4 +1,4 @@
-"""The plain judge finds every evidence mutant, and each property finds one that no other finds."""
+"""The plain judge finds every evidence mutant. Each property finds one that no other finds."""
 
 from __future__ import annotations
 

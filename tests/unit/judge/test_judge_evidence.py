@@ -1,4 +1,7 @@
-"""Runs are found, sealed, read and judged; logs are merged; every line is accounted for."""
+"""Runs are found, sealed, read and judged; logs are merged; every line is accounted for.
+
+A gap is evidence that is known to be missing.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def _log(zxids: Sequence[int], paths: Sequence[str] = ()) -> bytes:
 
 
 def _run(folder: Path, *, logs: Sequence[bytes] = (), **fields: Any) -> Path:
-    """Write a cluster's folder with one unsealed run: a complete boot and the members' logs."""
+    """Write a folder with one unsealed run: the events of one node and the members' logs."""
     run = folder / "evidence" / "run=r"
     members = [folder / "zookeeper" / str(number) for number in range(len(logs))]
     for member, log in zip(members, logs, strict=True):
@@ -209,7 +212,7 @@ def test_different_content_of_one_zxid_is_a_gap() -> None:
     assert "disagree" in merge([_member(A + 1), other, other], first_zxid=0).gaps[0]
 
 
-def test_rejected_multis_with_other_operations_in_the_leaders_log_agree() -> None:
+def test_logs_of_a_rejected_multi_agree_although_the_leaders_log_has_other_operations() -> None:
     """ZooKeeper 3.9.5: the leader changes the types of the operations while it logs them."""
     check = LoggedOperation("check", "/controller_epoch", version=1)
     rejected = LoggedOperation("error", error=-103)
@@ -235,7 +238,7 @@ def test_missing_transactions_are_a_gap(zxids: Sequence[int], gap: str) -> None:
 
 
 def test_new_epoch_of_an_ensemble_is_not_a_gap() -> None:
-    """Zxids of a new leader start at 1."""
+    """The counter in a new leader's zxids starts at 1 again."""
     assert merge([_member(A + 1, A + 2, B + 1)], first_zxid=0).gaps == ()
 
 

@@ -24,9 +24,9 @@ def _is_write(spec: ApiSpec) -> bool:
 def test_judges_have_the_rights_of_every_forwarded_write() -> None:
     specs = [*API_SPECS.values(), *DRAFTED_SPECS.values()]
     forwarded = {spec.key: spec for spec in specs if _is_write(spec)}
-    del forwarded[ApiKey.LIST_PARTITION_REASSIGNMENTS]  # Writes nothing.
+    del forwarded[ApiKey.LIST_PARTITION_REASSIGNMENTS]  # It writes nothing.
     assert {int(key) for key in forwarded} == RIGHTS.keys() | set(WITHOUT_ACLS)
-    del forwarded[ApiKey.ALTER_ACLS]  # Requires every operation on the cluster, not just Alter.
+    del forwarded[ApiKey.ALTER_ACLS]  # It requires every operation on the cluster, not just Alter.
     for key, spec in forwarded.items():
         expected = {
             (re.sub("(?<!^)(?=[A-Z])", "_", operation).upper(), type_)

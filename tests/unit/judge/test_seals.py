@@ -1,7 +1,7 @@
-"""Both judges detect changed evidence: they reject the run or return UNKNOWN.
+"""The plain judge and the pipeline detect changed evidence: they reject the run or return UNKNOWN.
 
-The run fails F1, and each change hides that. The tests also show the two cases that pass: a run
-that is sealed again when there is no key, and an unsealed run with `--unsealed`.
+The run violates F1 (principal_is_preserved), and each change hides the violation. Two cases pass:
+a run that is sealed again when there is no key, and an unsealed run with `--unsealed`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def key_file(path: Path, key: bytes = OURS) -> Path:
 
 
 def failing_run(folder: Path, key: Path | None) -> Path:
-    """Write a sealed run that fails F1."""
+    """Write a sealed run that violates F1."""
     golden = golden_histories.load("principal_not_preserved")
     events_only = {"expected": ["F1", "F5", "K2", "K3", "K6"]}
     run = folder / "run=golden"
@@ -114,7 +114,7 @@ def change_manifest(run: Path) -> None:
 
 
 def plain_verdict(run: Path, rules: SealRules) -> tuple[str, str, dict[str, Count]]:
-    """Return the judge's verdict, its doubt about the evidence ("" if none), and the counts."""
+    """Return the verdict, the doubt about the evidence ("" if none), and the counts."""
     try:
         evidence = read_run(run, rules)
     except EvidenceError:
@@ -142,7 +142,7 @@ def pipeline_verdict(
         (False, hide_violation, (), REJECTED, ""),
         (False, remove_manifest, (), Verdict.UNKNOWN, UNSEALED),
         (False, remove_manifest, ("--unsealed",), Verdict.PASS, ""),
-        # The digests do not protect against this; a key does.
+        # The digests do not reveal that a run was sealed again. A key does.
         (False, seal_again, (), Verdict.PASS, ""),
         (False, nothing, ("--seal-key",), Verdict.FAIL, UNSIGNED),
         (True, nothing, ("--seal-key",), Verdict.FAIL, ""),
@@ -183,7 +183,7 @@ def test_changed_evidence_passes_only_without_a_seal_or_key(
 
 
 def test_no_property_of_an_unsealed_run_passes(tmp_path: Path) -> None:
-    """Properties that need no witnesses and properties that allow gaps are UNKNOWN, too."""
+    """This includes properties that need no evidence and properties that allow gaps in it."""
     run = failing_run(tmp_path, None)
     remove_manifest(run)
     rows = [each.row for each in judge(History(read_run(run)))]

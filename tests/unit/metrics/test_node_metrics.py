@@ -1,4 +1,4 @@
-"""The metrics of a node, under the draft's names and over Kafka's window."""
+"""The metrics of a node: names of KIP-590's draft, counts, and rates over Kafka's windows."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_exposed_counters_equal_the_snapshot() -> None:
 
 
 def test_clients_are_counted_by_software() -> None:
-    """KIP-511; long names and too many kinds are counted as other."""
+    """KIP-511. Long names, and names beyond a maximum number, are counted as other."""
     registry = CollectorRegistry()
     metrics = NodeMetrics(registry, now_s=_Time())
     connected = [("librdkafka", "2.6.1", "CLIENTS")] * 2 + [("unknown", "unknown", "CLIENTS")]
@@ -110,7 +110,7 @@ def test_a_snapshot_has_requests_by_api() -> None:
 
 
 def test_rates_equal_kafkas() -> None:
-    """Sixty histories with the values of Kafka 3.9.1's own Rate."""
+    """Kafka 3.9.1's own Rate gave the expected values of sixty histories."""
     recorded = Path(__file__).parents[2] / "data" / "rates.jsonl.gz"
     measured = 0
     for line in gzip.decompress(recorded.read_bytes()).splitlines():

@@ -1,4 +1,4 @@
-"""Every verdict is logged in Kafka's format; custom authorizers decide, and deny if they raise."""
+"""Every verdict is logged in Kafka's format. If a custom authorizer raises, it denies."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_custom_authorizer_decides_and_denies_when_it_raises(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("level", "count"), [(Level.OFF, 0), (Level.DEBUG, 8), (Level.TRACE, 10)])
 def test_log_level_selects_the_lines(tmp_path: Path, level: Level, count: int) -> None:
-    """DEBUG adds allowed operations and reasons. TRACE adds checks that are not to be logged."""
+    """DEBUG adds allowed operations and reasons. TRACE adds checks whose callers want no log."""
     _, lines = five_checks(tmp_path, level)
     assert len(lines) == count
     if level is Level.DEBUG:

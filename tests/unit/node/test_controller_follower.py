@@ -62,7 +62,7 @@ class Forwarding:
         pytest.param(ME, ME, ControllerState.LOADING, id="this broker"),
     ],
 )
-async def test_an_elected_controller_resigns_unless_controller_names_it(
+async def test_an_elected_controller_resigns_unless_the_controller_znode_names_it(
     report: ControllerAddress | None, truth: ControllerAddress | None, state: ControllerState
 ) -> None:
     candidate = Candidate(report, truth)

@@ -59,7 +59,7 @@ class SerializesBoth(Serializes):
 def test_a_forwarding_broker_needs_a_builder_that_serializes_principals(
     key: str, name: str
 ) -> None:
-    """KIP-590: there is no default for a custom builder."""
+    """KIP-590: the principals of a custom builder have no default serialization."""
     builder = f"{key}principal.builder.class={__name__}.{name}"
     config = read_config(f"{GOOD}listeners=PLAINTEXT://:0\n{builder}")
     with pytest.raises(NodeConfigError) as caught:
@@ -76,7 +76,7 @@ def test_a_forwarding_broker_needs_a_builder_that_serializes_principals(
     [
         ("principal.builder.class={}SerializesBoth", CustomPrincipalSerde),
         ("", DefaultPrincipalSerde),
-        # These brokers forward no principals that this builder has built.
+        # These two brokers do not forward the principals of their builder.
         (
             "principal.builder.class={}NamesOnly\nbridgehead.forwarding.principals=fake",
             FakePrincipalSerde,

@@ -115,7 +115,7 @@ def test_invalid_policy_class_is_rejected(key: str, name: str, message: str) -> 
 
 @pytest.mark.parametrize("older", [CREATE, ALTER])
 def test_new_and_older_policies_exclude_each_other(older: str) -> None:
-    """KIP-201: a configuration error, before anything is loaded."""
+    """KIP-201: both together are a configuration error. Neither class is loaded."""
     with pytest.raises(NodeConfigError, match=f"{older} and {MANAGEMENT} are both set"):
         load_policies({older: "no.such.Policy", MANAGEMENT: "no.such.Policy"}, 1000)
 
@@ -123,7 +123,7 @@ def test_new_and_older_policies_exclude_each_other(older: str) -> None:
 def test_older_policies_log_a_deprecation_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """KIP-201."""
+    """KIP-201 deprecates them."""
     with caplog.at_level(logging.WARNING):
         load(create="Recorder", alter="ConfigRecorder")
         warned = [record.getMessage() for record in caplog.records]
@@ -185,7 +185,7 @@ class ForTopicsAndConfigs(CreateTopicPolicy, AlterConfigPolicy):
 
 
 async def test_one_class_can_implement_both_older_policies() -> None:
-    """KIP-108: both configs must still be set. Each has its own instance."""
+    """KIP-108: both properties must still be set. Each creates its own instance."""
     policies = load(create="ForTopicsAndConfigs", alter="ForTopicsAndConfigs")
     assert ForTopicsAndConfigs.instances == 2
     created = await policies.evaluate(creation(ANONYMOUS, "t", ((1, 2),), {}, True), EMPTY_CLUSTER)
@@ -201,14 +201,14 @@ async def test_new_policy_ignores_broker_configs() -> None:
 
 
 def test_only_the_new_policy_checks_delete_records() -> None:
-    """It has a second instance, for the partitions that the node leads."""
+    """The node creates a second instance of it for the partitions that the node leads."""
     assert load_record_policies({CREATE: f"{HERE}.Recorder"}, 1000) is None
     name = "bridgehead.policy.limits.TopicLimits"
     assert load_record_policies({MANAGEMENT: name}, 1000) is not None
 
 
 async def test_policy_is_closed_once() -> None:
-    """KIP-108: during broker shutdown."""
+    """KIP-108: a policy is closed during broker shutdown."""
     policies, before = load(create="Recorder"), Recorder.closed
     await policies.close()
     assert Recorder.closed == before + 1

@@ -113,7 +113,7 @@ async def test_busy_policy_does_not_stop_the_loop() -> None:
 
 
 async def test_close_calls_the_policy_once_and_ends_idle_threads() -> None:
-    """This includes a policy that fails to close."""
+    """A policy may also raise when it is closed."""
     runner, closed = PolicyRunner("p", 1000), []
     await runner.run(lambda: None)
     await runner.close(lambda: closed.append(threading.current_thread()))

@@ -45,7 +45,7 @@ def test_stores_are_ignored_without_tls() -> None:
 
 
 def test_tls_defaults_are_those_of_kafka() -> None:
-    """TLS 1.2, host name check, a store's type from its file name."""
+    """TLS has version 1.2, the host name is checked, and file names tell the types of stores."""
     wanted = read_config(f"{TLS}zookeeper.ssl.keystore.location=/k.p12\n").zookeeper_tls
     assert wanted is not None
     assert wanted.versions == (ssl.TLSVersion.TLSv1_2,)
@@ -74,7 +74,7 @@ def test_unreadable_store_is_named_without_its_password(tmp_path: Path) -> None:
 
 
 def test_tls_context_follows_the_settings(tmp_path: Path) -> None:
-    """The certificate is always checked, the host name if configured."""
+    """The certificate is always checked. The host name is checked if configured."""
     ca = trustme.CA()
     ca.cert_pem.write_to_path(tmp_path / "ca.pem")
     ca.issue_cert("a@b.org").private_key_and_cert_chain_pem.write_to_path(tmp_path / "me.pem")

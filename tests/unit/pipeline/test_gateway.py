@@ -33,7 +33,7 @@ def write_program(home: Path, does: str) -> None:
     program.chmod(0o755)
 
 
-# Port 258 and a secret of four letters; then it waits until its input is closed.
+# The program writes port 258 and a secret of four letters. It ends when its input is closed.
 _STARTS = (
     r"printf '\0\0\1\2\0\0\0\4abcd' > $_PYSPARK_DRIVER_CONN_INFO_PATH.part; "
     "mv $_PYSPARK_DRIVER_CONN_INFO_PATH.part $_PYSPARK_DRIVER_CONN_INFO_PATH; "

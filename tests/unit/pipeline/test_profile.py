@@ -1,4 +1,4 @@
-"""The profile of the pipeline: what it takes from Spark's event log."""
+"""What the profile of the pipeline takes from Spark's event log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TASK = {
 END = {"Event": "SparkListenerJobEnd", "Job ID": 7, "Completion Time": 1_500}
 
 
-def test_tasks_count_for_the_table_whose_job_they_are_part_of() -> None:
+def test_tasks_are_counted_for_the_table_of_their_job() -> None:
     costs = read_event_log(map(json.dumps, (JOB, TASK, TASK, END)))
     assert costs == {
         "gold/told": Cost(

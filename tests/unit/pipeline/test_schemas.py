@@ -17,7 +17,7 @@ from pipeline import schemas
 
 @pytest.mark.parametrize("event", EVENT_KINDS.values(), ids=lambda event: event.kind)
 def test_kind_has_the_fields_of_its_dataclass(event: Any) -> None:
-    """In the same order, after the common fields; null where the dataclass allows None."""
+    """The order is the same, after the common fields. A field is nullable if it may be None."""
     columns = list(schemas.KINDS[event.kind].items())[len(schemas.COMMON) :]
     assert [(name, column.nullable) for name, column in columns] == [
         (each.name, "None" in str(each.type)) for each in fields(event)
@@ -25,7 +25,7 @@ def test_kind_has_the_fields_of_its_dataclass(event: Any) -> None:
 
 
 def test_ddl_of_a_schema_has_every_field_and_type() -> None:
-    """The DDL that Spark reads, for one of each shape."""
+    """Spark reads the DDL. The test has one schema of each shape."""
     assert schemas.ddl(schemas.OUTCOME) == (
         "`broker_id` BIGINT, `incarnation` STRING, `sequence` BIGINT, `request_id` STRING, "
         "`element` STRING, `error` BIGINT"

@@ -25,7 +25,7 @@ TOP_LEVEL_NAMES = (
     *("demo", "pipeline"),
     *("bench", "deploy", "docs", "tests"),
 )
-# Each in two parts, so that this file passes its own check.
+# Each name is in two parts, so that this file passes its own check.
 REGISTRY_HOSTS = re.compile(
     "|".join(
         re.escape(name + end)
@@ -75,7 +75,7 @@ def test_every_module_has_a_docstring() -> None:
 
 
 def test_functions_are_short() -> None:
-    """Counted with the docstring, without decorators."""
+    """The lines of the docstring count. The lines of decorators do not."""
     long = {
         f"{name(path)}:{node.lineno} {node.name}": size
         for path in modules()
@@ -103,7 +103,7 @@ def test_proto_has_only_proto_files() -> None:
 
 
 def test_no_installed_package_has_our_top_level_names() -> None:
-    """One would hide the other."""
+    """Otherwise one of the two packages would hide the other."""
     owners = importlib.metadata.packages_distributions()
     assert "pytest" in owners, "the search for owners is broken"
     assert {n: owners[n] for n in TOP_LEVEL_NAMES if n in owners} == {}
