@@ -1,7 +1,8 @@
 """The right that each API requires, one row per request (docs/kafka/acls.md#rights-per-api).
 
-A row names the right that suffices, the request, and its result without the right. `{name}` is a
-resource unique to the matrix cell, `{broker}` the receiving broker.
+A row names a request, the right that suffices for it, and the response without that right.
+`{name}` stands for a resource that one cell of the matrix uses alone. `{broker}` stands for the
+broker that receives the request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A row of the authorization matrix: a request, the right that suffices, expected results."""
+"""A row of the authorization matrix: a request, the right it needs, and the expected results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Observed = Any
 
 
 def codes(answer: Any, _name: str) -> Observed:
-    """Return every error code in order; a code that is not a denial becomes NOT_DENIED."""
+    """Return every error code in order. A code that is not a denial is replaced by NOT_DENIED."""
     return [code if code in DENIALS else NOT_DENIED for code in _codes(answer)]
 
 
@@ -51,7 +51,7 @@ class Row:
     allowed: Observed = field(default_factory=lambda: [NOT_DENIED])
     observe: Callable[[Any, str], Observed] = codes
     topic: bool = False  # the topic must exist
-    special: dict[str, Observed] = field(default_factory=dict)  # a persona's own expectation
+    special: dict[str, Observed] = field(default_factory=dict)  # by user of the test
 
     def filled(self, name: str, broker: int) -> Any:
         """Return the body with its placeholders replaced."""

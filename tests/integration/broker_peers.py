@@ -1,6 +1,6 @@
 """A broker's listeners and forwarding without the rest of a node.
 
-The sockets and the channel to the controller are real. The tests script the controller and the
+The sockets and the channel to the controller are real. The tests play the controller and the
 clients.
 """
 
@@ -56,7 +56,7 @@ ANSWER_BYTES = 14 + 6 * len(DIALECTS["shipped"])  # the response to API_VERSIONS
 
 
 class Controller:
-    """Answers CreateTopics without errors. Replies wait until `go` is set."""
+    """Answers CreateTopics without errors. It sends no reply until `go` is set."""
 
     def __init__(self) -> None:
         self.seen: list[Envelope] = []

@@ -42,7 +42,7 @@ class ZooKeeperForTest:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_zookeepers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Start every embedded server from a class archive (AppCDS): nearly twice as fast."""
+    """Let every embedded server start nearly twice as fast, from a class archive (AppCDS)."""
     with pytest.MonkeyPatch.context() as patch:
         archive = tmp_path_factory.mktemp("classes") / "zookeeper.jsa"
         flags = "-XX:+IgnoreUnrecognizedVMOptions"

@@ -1,4 +1,8 @@
-"""Raw clients for shipped and drafted listeners, and requests for them."""
+"""Raw clients for the two kinds of listeners, and requests for them.
+
+A shipped listener speaks the protocol of Kafka 3.9. A drafted listener speaks the protocol that the
+KIPs drafted (docs/kips.md).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One end of a channel as its own process, for tests that freeze or kill it.
 
 python envelope_peers.py controller         prints its port, answers every Envelope
-python envelope_peers.py broker PORT        opens a channel to PORT, prints "open", and "closed"
-                                            when the channel closes
+python envelope_peers.py broker PORT        opens a channel to PORT and prints "open"; prints
+                                            "closed" when the channel closes
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def authorizer_line(principal: str, word: str, operation: str, resource: str) ->
 
 
 def write_logs(folder: Path) -> Path:
-    """Write two brokers' log folders; the second has a truncated and an unrelated line."""
+    """Write two brokers' log folders; the second has a truncated line and an unrelated one."""
     for broker, forwarded in (("broker-1", False), ("broker-2", True)):
         logs = folder / broker
         logs.mkdir(parents=True)

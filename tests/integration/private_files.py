@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """The files and folders in `folder` with a permission for other users."""
+    """Return the files and folders in `folder` that other users may use in any way."""
     return sorted(
         f"{stat.filemode(path.lstat().st_mode)} {path.relative_to(folder)}"
         for path in (folder, *folder.rglob("*"))
@@ -16,7 +16,7 @@ def open_to_others(folder: Path) -> list[str]:
 
 
 def holders(folder: Path, *secrets: bytes) -> set[str]:
-    """The files in `folder` that contain one of the secrets."""
+    """Return the files in `folder` that contain one of the secrets."""
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")

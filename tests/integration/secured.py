@@ -159,12 +159,12 @@ class Secured:
         return True
 
     def metric(self, broker: int, name: str) -> float:
-        """Return the metric of a broker whose name has this ending."""
+        """Return the broker's metric whose name ends with `name`."""
         return self.metric_of(self.cluster, broker, name)
 
     @staticmethod
     def metric_of(cluster: Cluster, broker: int, name: str) -> float:
-        """Return the metric of a broker of any cluster."""
+        """Return the same metric of a broker of any cluster."""
         with urllib.request.urlopen(cluster.brokers[broker].metrics_url) as page:
             lines = page.read().decode().splitlines()
         (value,) = [

@@ -45,7 +45,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     more = {
         **FEW,
         "listener.name.sasl_ssl.plain.connections.max.reauth.ms": "1500",
-        "bridgehead.controller.pinned": "1",  # the tables of the released clients expect it
+        "bridgehead.controller.pinned": "1",  # as the classes of `client_methods/` expect
     }
     with Secured.start(tmp_path_factory.mktemp("certificates"), more) as running:
         running.set_password("alice", PASSWORDS["alice"])
@@ -164,7 +164,7 @@ def test_a_certificate_of_another_authority_is_an_authentication_error(
 
 
 def test_a_login_is_renewed_before_the_broker_closes_its_connection(secured: Secured) -> None:
-    """KIP-368: the listener demands a new login after 1.5 s; no call fails."""
+    """The listener demands a new login after 1.5 s (KIP-368). No call fails."""
     texts: dict[str, Any] = properties(secured, "SASL_SSL", "PLAIN")
     ended = time.monotonic() + 4
     with AdminClient({**texts, "retries": 0}) as client:

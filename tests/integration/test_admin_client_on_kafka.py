@@ -1,7 +1,7 @@
 """Every method of `bridgehead.admin` against a live Kafka 3.9.1 that forwards.
 
 `make fidelity LIVE=1` runs it. The expectations are those of test_every_admin_method.py, except for
-the APIs that only a Kafka serves (docs/apis.md) and the folders of its logs.
+the APIs that only Kafka serves (docs/apis.md) and the log directories of its brokers.
 """
 
 from __future__ import annotations

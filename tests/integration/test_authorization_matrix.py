@@ -86,7 +86,7 @@ def creation(binding: AclBinding) -> dict[str, Any]:
 def bindings() -> Iterator[AclBinding]:
     """Yield two ACLs per row, for this host only.
 
-    One gives the row's right to the row's user, the other gives DESCRIBE to the user `describe`.
+    The first gives the row's right to the row's user. The second gives DESCRIBE to user `describe`.
     """
     for row in ROWS:
         pattern = ResourcePattern(row.resource_type, "PREFIXED", f"m{ROWS.index(row)}-")
@@ -170,7 +170,7 @@ def token_client(cluster: Cluster, row: Row, broker: int) -> Client:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.label for row in ROWS])
 def test_each_principal_gets_the_expected_response(cluster: Cluster, row: Row) -> None:
-    """Each of six principals gets it from the controller and from a broker that forwards."""
+    """Six principals send the request to the controller and to a broker that forwards it."""
     results: dict[tuple[str, str], Any] = {}
     for persona in PERSONAS:
         for path, broker in PATHS.items():

@@ -22,7 +22,7 @@ from tests.integration.waiting import wait_until
 
 CONTROLLER, OTHER = 1, 2
 LISTENER: Final = "SASL_PLAINTEXT"
-# Differs from the brokers' address, so that the tests detect a mix-up of the two.
+# It differs from the brokers' address, so the tests detect if one is taken for the other.
 CLIENTS_HOST: Final = "127.0.0.2"
 TOPIC, LITERAL, PREFIXED, DENY, ALLOW = 2, 3, 4, 2, 3
 CREATE, DESCRIBE = 5, 8
@@ -88,7 +88,8 @@ def sees(cluster: Cluster, user: str, name: str) -> bool:
 def use_rights(cluster: Cluster) -> Results:
     """Try what alice and bob may do.
 
-    Alice may create a-* except a-denied, from one host. Bob has no right at first, then DESCRIBE.
+    Alice may create topics a-*, except a-denied, from one host. Bob has no right at first, and may
+    later describe one topic.
     """
     codes = grant(
         cluster,

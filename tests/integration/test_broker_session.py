@@ -1,4 +1,4 @@
-"""A broker stays registered once when replies, sessions or registrations are lost."""
+"""A broker keeps exactly one registration when a reply, a session or the registration is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDPOINT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 
 
 class Broker:
-    """A watcher behind a proxy; records the epochs and events that it reports."""
+    """A watcher behind a proxy. The epochs and events that the watcher reports are recorded."""
 
     def __init__(self, connect: str, proxy: ReplyLosingProxy) -> None:
         self.proxy = proxy

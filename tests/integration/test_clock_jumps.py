@@ -37,7 +37,7 @@ ZOOKEEPER = "zookeeper"
 HOUR_S = 3600
 HALF_AN_HOUR_MS = 30 * 60 * 1000
 ANSWERED_WITHIN_S = 10.0
-SEEN_WITHIN_S = 120.0  # longer than a delay of the test, shorter than the jump
+SEEN_WITHIN_S = 120.0  # longer than any delay in the test, shorter than the jump
 
 
 class Clocks:

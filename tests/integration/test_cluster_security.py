@@ -127,7 +127,7 @@ def test_remote_plaintext_is_rejected(tmp_path: Path) -> None:
 
 
 def test_secrets_are_only_in_node_properties(data_dir: Path) -> None:
-    """Logs, events, cluster.json, status, process list, metrics and znodes have none."""
+    """Logs, events, cluster.json, status, process list, metrics and znodes contain no secret."""
     texts = [bridgehead("status", "--data-dir", str(data_dir), *how) for how in ((), ("--json",))]
     assert all("127.0.0.1" in each.stdout for each in texts)
     pages = [_metrics_page(each) for each in ClusterClient(data_dir).status()["brokers"]]

@@ -61,7 +61,7 @@ Pair = tuple[CaseRequest, CaseRequest]
 
 
 def case_requests() -> Iterator[Pair]:
-    """Yield every case in every version: (to the broker that forwards, to the controller)."""
+    """Yield every case in every version: (request to broker 2, request to the controller)."""
     numbers = itertools.count(1)
     for key, cases in CASES.items():
         for version in API_SPECS[key].versions:
@@ -78,7 +78,7 @@ REQUESTS: Final = tuple(case_requests())
 
 
 def drafted_requests() -> Iterator[Pair]:
-    """Yield every case for drafted listeners: (to the other broker, to the controller)."""
+    """Yield every case for drafted listeners: (request to broker 2, request to the controller)."""
     numbers = itertools.count(50_001)
     for pair in REQUESTS:
         if pair[0].case.drafted or not has_same_layout(pair[0].key, pair[0].version):
@@ -236,7 +236,7 @@ def test_forwarded_and_direct_responses_are_equal_and_match_kafkas(
 def test_drafted_listener_responds_like_a_shipped_one(brokers: Brokers, pair: Pair) -> None:
     """In versions that a drafted listener does not forward, it returns NOT_CONTROLLER.
 
-    Cases for which a draft differs are left out.
+    Cases for which a KIP's draft differs are left out.
     """
     forwarded, direct = pair
     at_controller = comparable_response(brokers, direct)

@@ -20,7 +20,8 @@ from tests.integration.secured import Secured
 
 ACTIVE = "kafkacontroller_activecontrollercount"
 MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
-# The tests themselves violate these properties: they write in a session that is not a node's.
+# The tests themselves violate these properties (docs/properties.md), because they write in a
+# session that belongs to no node.
 VIOLATED_BY_HAND = {"W5", "W6"}
 
 
@@ -101,7 +102,7 @@ def test_the_judge_finds_every_resignation(cluster: Cluster) -> None:
 
 
 def test_controller_that_stays_active_fails_k7(tmp_path: Path) -> None:
-    """The seeded bug: a superseded controller does not resign."""
+    """With the seeded bug a superseded controller does not resign. Property K7 requires it."""
     mutant = (*MUTANT_NODE, "never_superseded")
     with Cluster(brokers=2, data_dir=tmp_path, node_command=mutant) as cluster:
         former = cluster.wait_for_controller()

@@ -198,7 +198,7 @@ def test_a_broker_registers_again(harness: Harness, parent: str, content: bytes 
     harness.check()
 
 
-def test_a_controller_is_elected_once_the_epoch_is_repaired(harness: Harness) -> None:
+def test_no_controller_is_elected_until_the_epoch_is_repaired(harness: Harness) -> None:
     stored = harness.put("/controller_epoch", b"not a number")
     assert stored is not None
     harness.cluster.expire_controller()
@@ -238,7 +238,7 @@ class Damage:
     """A change of one znode. If `content` is None, the znode is deleted.
 
     A `*` at the end of `path` stands for the last child. If `stops_elections`, no controller is
-    active until the repair, and the test sends no writes.
+    active until the repair, so the test sends no writes before it.
     """
 
     name: str

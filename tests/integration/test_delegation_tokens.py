@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """A cluster with the properties of the recordings. It looks for expired tokens every 500 ms."""
+    """A cluster with the recorded Kafka's properties. It looks for expired tokens every 500 ms."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     properties = {n: v for n, v in parse_properties(text).items() if n != AUTHORIZER_CLASS}
     properties |= {
@@ -84,7 +84,7 @@ def test_a_token_of_any_broker_works_on_all(cluster: Cluster, zookeeper: KazooCl
             assert not logs_in(cluster, each, {**token, "hmac": "x" * 88})
 
 
-def test_a_client_with_a_token_is_its_owner_and_gets_no_further_token(
+def test_a_client_with_a_token_acts_as_its_owner_and_cannot_create_another(
     cluster: Cluster,
 ) -> None:
     """The Envelope states that the client authenticated with a token."""
@@ -114,7 +114,7 @@ def test_a_removed_token_is_rejected_by_every_broker(cluster: Cluster) -> None:
 def test_an_expired_token_is_removed_by_the_controller(
     cluster: Cluster, zookeeper: KazooClient
 ) -> None:
-    """Its znode is removed, and so are its copies at all brokers. Other tokens stay."""
+    """The controller deletes the znode, and all brokers forget the token. Other tokens stay."""
     short, kept = issued(cluster, 2, lifetime_ms=1), issued(cluster, 2)
     path = "/delegation_token/tokens/"
     wait_until(lambda: zookeeper.exists(path + short["tokenId"]) is None)

@@ -28,7 +28,7 @@ SECURED: Final = {
 
 
 def make_rules(connection: Connection) -> None:
-    """Allow everything except ALTER_CONFIGS, and check that the broker has applied both ACLs."""
+    """Allow ALL, deny ALTER_CONFIGS, and check that the broker has applied the two ACLs."""
     rule = {"resourceType": CLUSTER, "resourceName": "kafka-cluster", "principal": USER}
     rule |= {"resourcePatternType": LITERAL, "host": "*"}
     rules = [
@@ -58,7 +58,7 @@ def test_direct_write_is_judged_by_the_acls_of_its_broker(
     error: int,
     verdict: Verdict,
 ) -> None:
-    """The seeded bug checks ALLOW before DENY, and A1 detects it."""
+    """The seeded bug checks ALLOW before DENY. Property A1 detects it."""
     command = (*MUTANT_NODE[:2], *mutants) if mutants else ()
     cluster = start_cluster(
         brokers=1, data_dir=tmp_path, properties={**OLD, **SECURED}, node_command=command

@@ -1,4 +1,4 @@
-"""A drafted and a shipped listener of one cluster, compared by raw frames.
+"""A listener that speaks the KIPs' drafts, compared with a shipped listener by raw frames.
 
 Broker 1 is the controller. The policy protects `kept` and rejects internal topics.
 """
@@ -112,7 +112,7 @@ def node_log(listener: Listener) -> str:
 
 
 def stored_threads(drafted: Listener, broker: int) -> str:
-    """Return the value of log.cleaner.threads that a broker describes."""
+    """Return the value of log.cleaner.threads in a broker's DescribeConfigs response."""
     named = {"resourceType": 4, "resourceName": str(broker), "configurationKeys": None}
     answer = drafted.call(broker, DESCRIBE_CONFIGS, 0, {"resources": [named]})
     (row,) = answer["results"]
@@ -210,7 +210,7 @@ def opened(answer: bytes | str) -> Any:
 
 
 def test_api_versions_lists_the_apis_of_the_dialect(drafted: Listener, shipped: Listener) -> None:
-    """Compares keys and newest versions."""
+    """The test compares the API keys and their newest versions."""
     newest = [
         {each["apiKey"]: each["maxVersion"] for each in answer["apiKeys"]}
         for answer in (each.call(2, API_VERSIONS, 0, {}) for each in (drafted, shipped))
@@ -249,10 +249,10 @@ def test_a_duplicate_topic_has_a_single_code(drafted: Listener, shipped: Listene
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"assignment": {0: [1]}}, INVALID_REQUEST),  # both
+        ({"assignment": {0: [1]}}, INVALID_REQUEST),  # numbers and an assignment
         ({"partitions": -1}, INVALID_PARTITIONS),
         ({"factor": -1}, INVALID_FACTOR),
-        ({"partitions": -1, "factor": -1}, INVALID_PARTITIONS),  # neither
+        ({"partitions": -1, "factor": -1}, INVALID_PARTITIONS),  # no numbers, no assignment
         ({"partitions": -1, "factor": -1, "assignment": {0: [2, 1], 1: [3, 1]}}, NONE),
     ],
 )
@@ -271,7 +271,7 @@ def test_numbers_or_an_assignment_must_be_defined(
 
 
 def test_shipped_listeners_use_the_brokers_defaults(shipped: Listener) -> None:
-    """num.partitions and default.replication.factor, at every version."""
+    """The defaults are num.partitions and default.replication.factor. Even version 0 uses them."""
     assert shipped.codes(2, CREATE, 0, creation("default", factor=-1)) == [NONE]
     (partition,) = described(shipped, 1, "default")["default"]["partitions"]
     assert len(partition["replicaNodes"]) == 2
@@ -281,7 +281,7 @@ def test_shipped_listeners_use_the_brokers_defaults(shipped: Listener) -> None:
 def test_without_a_timeout_a_valid_write_is_started_and_an_invalid_one_rejected(
     drafted: Listener, shipped: Listener, timeout_ms: int
 ) -> None:
-    """KIP-4 §Create Topics Request 6 and §Delete Topics Request 7, the same as shipped."""
+    """KIP-4 §Create Topics Request 6, §Delete Topics Request 7. Shipped listeners do the same."""
     for listener in (drafted, shipped):
         name = f"triggered{timeout_ms}-{listener.dialect}"
         body = creation(name, "bad name", timeout_ms=timeout_ms)
@@ -293,7 +293,7 @@ def test_without_a_timeout_a_valid_write_is_started_and_an_invalid_one_rejected(
 
 
 def test_topics_are_deleted_at_the_controller_only(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Delete Topics Request 1 and 2: extra requests for a topic are ignored."""
+    """KIP-4 §Delete Topics Request 1 and 2. Further requests to delete a topic are ignored."""
     assert drafted.codes(1, CREATE, 0, creation("gone", "gone-too")) == [NONE, NONE]
     assert drafted.codes(2, DELETE, 0, deletion("gone")) == [NOT_CONTROLLER]
     assert drafted.codes(1, DELETE, 0, deletion("gone", "gone")) == [NONE]
@@ -345,7 +345,7 @@ def create_kept(drafted: Listener) -> None:
 def test_kip_201s_delete_topics_has_validate_only_and_error_messages(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """The draft has both from v2 on. Older versions, and shipped v2, have no code for policies."""
+    """The draft adds these in v2. v0, v1 and the shipped v2 have no error code for policies."""
     create_kept(drafted)
     assert drafted.codes(1, CREATE, 0, creation("dry")) == [NONE]
     for version in (2, 3, 4, 5):
@@ -390,7 +390,7 @@ def test_kip_201s_delete_records_has_error_messages(drafted: Listener, shipped: 
 
 
 def test_topics_are_altered_at_the_controller_only(drafted: Listener) -> None:
-    """KIP-4 §Alter Topic Request: partitions, replicas, an assignment, and the policy."""
+    """KIP-4 §Alter Topic Request changes partitions and replicas, and the policy is enforced."""
 
     def body(name: str, partitions: int = -1, factor: int = -1, **given: list[int]) -> Any:
         assignment = [{"partition": int(p[1:]), "replicas": r} for p, r in given.items()]

@@ -1,6 +1,6 @@
 """The ACL APIs of KIP-4 by raw frames, compared with the shipped DescribeAcls.
 
-The authorizer denies the rights that the client id lists.
+The authorizer denies exactly the rights that the client lists in its client id.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def on(name: str, *actions: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_acls_are_altered_and_listed(drafted: Listener, shipped: Listener) -> None:
-    """KIP-4 §Alter ACLs Request, §List ACLs Request. The shipped DescribeAcls shows the same."""
+    """KIP-4 §Alter ACLs Request, §List ACLs Request. The shipped DescribeAcls shows equal ACLs."""
     own, theirs = "User:ANONYMOUS", "User:other"
     delete, add = 0, 1
     body = {"requests": [on("orders", action(add, own), action(add, theirs))]}

@@ -67,7 +67,7 @@ def of_new_token(cluster: Cluster, period: str) -> dict[str, Any]:
 def test_only_the_controller_accepts_a_bumped_version_of_acls_and_tokens(
     cluster: Cluster, key: int, body: Callable[[Cluster], dict[str, Any]]
 ) -> None:
-    """KIP-590 §Change AlterConfig Request Routing. An older version succeeds, in one Envelope."""
+    """KIP-590 §Change AlterConfig Request Routing. Older versions are forwarded in an Envelope."""
     new = 3
     before = metrics_of(cluster, 2)[REDIRECTED]
     assert error_codes(call(cluster, 2, key, new, body(cluster))) == {NOT_CONTROLLER}

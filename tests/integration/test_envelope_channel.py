@@ -35,8 +35,8 @@ PEERS = Path(__file__).parent / "envelope_peers.py"
 HELLO = Hello(2, "inc")
 METHOD = "/bridgehead.envelope.v1.Controller/Channel"
 SERVED = {19: (0, 7), 37: (2, 3)}
-# The channel closes after two seconds of silence; the rest is for a busy machine. TCP alone would
-# take minutes.
+# The channel closes after two seconds of silence. The remaining time allows for a busy machine. TCP
+# alone would notice the silence after minutes.
 NOTICED_WITHIN_S = 6.0
 
 
@@ -105,7 +105,7 @@ def _envelope(sequence: int, body: bytes) -> Envelope:
 
 
 def _batch_of(field: str, value: str) -> bytes:
-    """Return a batch with an Envelope in which one text is replaced."""
+    """Return a BrokerBatch with one Envelope, one field of which is replaced by `value`."""
     batch = pb.BrokerBatch()
     envelope_to_pb(_envelope(1, b"body"), batch.envelopes.add())
     setattr(batch.envelopes[0], field, value)
@@ -171,8 +171,8 @@ async def test_replies_arrive_in_any_order() -> None:
             assert await replies[i] == EnvelopeReply(0, b"%d" % i, i)
 
 
-async def test_updates_arrive_in_the_order_pushed() -> None:
-    """The updates do not fit in one batch."""
+async def test_metadata_updates_arrive_in_order() -> None:
+    """The updates do not fit in one message of the stream."""
     controller = Controller()
     async with _connected(controller) as (_, broker):
         await broker.send(1)
@@ -186,7 +186,7 @@ async def test_updates_arrive_in_the_order_pushed() -> None:
         assert broker.updates == pushed
 
 
-async def test_a_batch_has_the_progress_at_the_time_of_its_write() -> None:
+async def test_the_controller_learns_the_brokers_latest_progress() -> None:
     controller = Controller()
     async with _connected(controller) as (_, broker):
         await broker.send(1)
@@ -204,7 +204,7 @@ async def test_a_large_envelope_arrives() -> None:
         assert (await small).zxid == 1
 
 
-async def test_an_idle_channel_stays_open_by_its_heartbeats() -> None:
+async def test_heartbeats_keep_an_idle_channel_open() -> None:
     controller = Controller()
     async with _connected(controller) as (_, broker):
         await broker.send(1)

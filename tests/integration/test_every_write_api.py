@@ -28,7 +28,7 @@ from chaos.every_write_api import (
     settings,
 )
 
-# These APIs write nothing.
+# Brokers forward these APIs, but the controller writes nothing for them.
 NOT_WRITTEN = {ApiKey.UPDATE_FEATURES, ApiKey.LIST_PARTITION_REASSIGNMENTS}
 
 
@@ -84,7 +84,7 @@ def test_a_lost_or_wrong_value_is_reported(found: object, is_wrong: bool) -> Non
     assert bool(differences(report, seen, broker=1)) is is_wrong
 
 
-def test_any_replicas_are_allowed_until_a_reassignment_is_acknowledged() -> None:
+def test_after_an_unknown_reassignment_any_replicas_are_allowed() -> None:
     fact = Expectation()
     fact.note((3,), "info")
     assert fact.allows("replicas", (1, 2))
@@ -92,7 +92,7 @@ def test_any_replicas_are_allowed_until_a_reassignment_is_acknowledged() -> None
     assert not fact.allows("replicas", (1, 2))
 
 
-def test_an_unknown_outcome_allows_both_values() -> None:
+def test_an_unknown_outcome_allows_the_old_and_the_new_value() -> None:
     fact = Expectation()
     fact.note("new", "info")
     assert fact.values == {None, "new"}

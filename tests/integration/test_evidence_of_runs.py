@@ -66,7 +66,7 @@ def _program(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """Three members' logs are merged; the restarted broker has two boots."""
+    """The logs of three ZooKeeper members are merged. The restarted broker ran twice."""
     cluster = start_cluster(
         brokers=2,
         zookeeper_members=3,
@@ -159,7 +159,7 @@ def test_dump_of_protected_znodes_has_no_secrets(
 def test_run_of_a_killed_supervisor_can_be_sealed_and_is_unknown(
     tmp_path: Path,
 ) -> None:
-    """The verdict is UNKNOWN, because the ends of the nodes are not recorded."""
+    """The verdict is UNKNOWN, because the killed supervisor did not record how the nodes ended."""
     cluster = Cluster(brokers=1, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS)
     cluster.start()
     try:
@@ -232,7 +232,7 @@ def test_cluster_does_not_start_with_an_unusable_key(tmp_path: Path) -> None:
 
 
 def test_missing_fence_fails_w2(start_cluster: StartCluster, tmp_path: Path) -> None:
-    """W2 detects the seeded bug without a failover."""
+    """Property W2 (docs/properties.md) detects the seeded bug even without a failover."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

@@ -55,8 +55,8 @@ class Writers:
         while not self._stopped:
             name = next(self._names)
             began = time.monotonic()
-            # Two replicas, because a topic on the killed broker alone would have no leader. As in
-            # Kafka its creation would wait for one.
+            # Each topic has two replicas. A topic on the killed broker alone would have no leader,
+            # and as in Kafka its creation would wait for a leader.
             answer = await connection.exchange(create_topics([name], replication_factor=2))
             self.longest_s = max(self.longest_s, time.monotonic() - began)
             (topic,) = decode_message(19, 4, answer).topics
@@ -107,7 +107,7 @@ async def test_controller_kills_under_load_neither_lose_nor_repeat_a_creation(
         load = asyncio.create_task(writers.run())
         await writers.wait_for_more(20)
         await asyncio.to_thread(cluster.kill_node, controller)
-        await writers.wait_for_more(40)  # Then the next controller has answered each writer.
+        await writers.wait_for_more(40)  # By then the next controller has answered each writer.
         writers.stop()
         await load
         await asyncio.to_thread(cluster.start_node, controller)
@@ -116,7 +116,7 @@ async def test_controller_kills_under_load_neither_lose_nor_repeat_a_creation(
     assert set(answers.values()) == {ErrorCode.NONE}
     assert set(answers) <= topics_in_zookeeper(cluster.zookeeper_connect)
     await until_known_to_all(cluster)
-    for broker in cluster.brokers:  # The next controller has loaded them.
+    for broker in cluster.brokers:  # The next controller has loaded the topics.
         async with asyncio.timeout(20):
             while not set(answers) <= await topics_known_to(cluster.bootstrap_server(broker)):
                 await asyncio.sleep(0.05)

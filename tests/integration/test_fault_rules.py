@@ -1,4 +1,4 @@
-"""Fault rules act on exactly the requests they name, on both sides, and leave evidence."""
+"""Fault rules act on exactly the requests or Envelopes that they name, and leave evidence."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_the_broker_hides_a_fault_of_the_envelope_from_the_client(
     assert topic in await topics(cluster)
 
 
-def test_rules_are_rejected_in_one_sentence(cluster: Cluster) -> None:
+def test_an_invalid_or_unknown_rule_is_an_error_of_one_sentence(cluster: Cluster) -> None:
     with pytest.raises(ClusterError, match="needed for the action error"):
         cluster.faults.add("error")
     with pytest.raises(ClusterError, match="has a fault rule"):
@@ -154,7 +154,7 @@ def test_rules_are_served_over_http_on_the_control_socket(cluster: Cluster) -> N
 
 
 @pytest.mark.long
-async def test_without_permission_a_broker_accepts_no_rule_and_rules_leave_evidence(
+async def test_rules_need_permission_and_leave_evidence(
     tmp_path: Path,
 ) -> None:
     with Cluster(brokers=1) as closed, pytest.raises(ClusterError, match=r"bridgehead\.faults"):

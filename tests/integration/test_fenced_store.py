@@ -120,7 +120,7 @@ async def test_the_outcome_is_unknown_when_superseded_after_a_lost_reply(
     )
     while SessionState.SUSPENDED not in active.states:
         await asyncio.sleep(0)
-    # kazoo reconnects after some 50 ms: the epoch changes before the second copy is sent.
+    # The store reconnects after some 50 ms, so the epoch changes before it sends the second copy.
     truth.set("/controller_epoch", b"2")
     with pytest.raises(UnknownOutcomeError):
         await commit
@@ -204,7 +204,7 @@ async def test_a_candidate_does_not_take_the_election_of_an_earlier_incarnation_
 async def test_a_resent_multi_among_others_has_the_zxid_of_its_outcomes(
     active: ActiveStore, truth: KazooClient
 ) -> None:
-    """Later multis change the counter; the znode of the outcomes keeps the zxid."""
+    """Later multis change the counter's zxid. The outcome znode keeps the zxid of its own multi."""
     assert active.fence is not None
     first = active.store.next_commit
     paths = [OutcomeZnode.path(first + n) for n in range(6)]

@@ -73,7 +73,7 @@ def assert_all_sent(report: Report, recording: str) -> None:
 def test_every_response_equals_kafkas_or_is_a_known_difference(
     start_cluster: StartCluster, kind: str, to: str | None
 ) -> None:
-    """No unknown differences, and no recorded step is skipped."""
+    """Every difference is a known one, and no recorded step is skipped."""
     report = replayed(start_cluster, kind, to)
     print(report.summary())  # shown with -s
     assert not report.differences, "\n".join(report.differences)
@@ -133,13 +133,13 @@ def test_authorized_responses_equal_kafkas(
 
 
 def test_every_known_difference_is_documented() -> None:
-    """docs/differences.md has a row for each."""
+    """docs/differences.md has a row for each known difference."""
     text = DIFFERENCES.read_text(encoding="utf-8")
     assert [row.name for row in KNOWN_DIFFERENCES if f"`{row.name}`" not in text] == []
 
 
 def test_known_difference_does_not_explain_other_differences() -> None:
-    """No row explains an arbitrary other error code."""
+    """No row of the known differences explains an arbitrary other error code."""
     step = {
         "to": "other",
         "api": "METADATA",
@@ -161,7 +161,7 @@ def test_known_difference_does_not_explain_other_differences() -> None:
 
 
 def test_row_for_a_negative_partition_explains_only_the_topic_that_has_one() -> None:
-    """It explains no other topic, no other code, and no missing response."""
+    """The row explains no other topic, no other code, and no missing response."""
     (row,) = (r for r in KNOWN_DIFFERENCES if r.name == "create-topics-negative-partition")
     topics = {"bad": [{"partitionIndex": -1}], "good": [{"partitionIndex": 0}]}
     step = {"body": {"topics": [{"name": n, "assignments": a} for n, a in topics.items()]}}

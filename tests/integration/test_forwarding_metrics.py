@@ -86,7 +86,7 @@ def create(cluster: Cluster, broker: int, name: str) -> int:
 def test_metrics_count_the_client_and_the_message_of_an_unanswered_envelope(
     cluster: Cluster,
 ) -> None:
-    """Like Kafka's, both rates cover the last 30 to 60 s."""
+    """As in Kafka, the two rates cover the last 30 to 60 s."""
     url = cluster.brokers[4].metrics_url  # Reading it takes seconds while a broker is frozen.
 
     def values() -> tuple[float, float]:
@@ -133,7 +133,7 @@ def test_only_a_missing_right_is_counted_as_an_authorization_failure(cluster: Cl
 
 
 def test_a_client_that_sends_no_software_name_is_unknown(cluster: Cluster) -> None:
-    """KIP-511. Clients that are older send no name."""
+    """Clients from before KIP-511 send no name."""
 
     def software() -> dict[str, float]:
         rows = metrics_of(cluster, 4)

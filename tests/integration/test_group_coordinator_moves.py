@@ -22,7 +22,7 @@ PROPERTIES = {
 
 
 def test_committed_offsets_survive_the_kill_of_each_coordinator() -> None:
-    """One commit after the other; after every kill the last acknowledged one is there."""
+    """One member commits offsets in turn. After every kill the last acknowledged one is kept."""
     with Cluster(properties=PROPERTIES) as cluster:
         servers = {"bootstrap.servers": cluster.bootstrap_servers}
         admin = AdminClient(servers)
@@ -50,7 +50,7 @@ def test_committed_offsets_survive_the_kill_of_each_coordinator() -> None:
 
 
 def commit(consumer: confluent_kafka.Consumer, offset: int) -> int:
-    """Commit until it is acknowledged; return the offset."""
+    """Commit the offset until the commit is acknowledged; return the offset."""
     wanted = confluent_kafka.TopicPartition(TOPIC, 0, offset)
 
     def acknowledged() -> bool:

@@ -94,7 +94,7 @@ def set_config(address: str, broker: str, name: str, value: str) -> None:
 
 
 def dynamic_configs(address: str, broker: int) -> list[tuple[str, str, str]]:
-    """Return resource, name and value of each dynamic config of the broker and of all brokers."""
+    """Return (resource, name, value) of a broker's dynamic configs and of the cluster defaults."""
     resources = [
         {"resourceType": 4, "resourceName": name, "configurationKeys": None}
         for name in (str(broker), "")

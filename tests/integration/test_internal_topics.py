@@ -75,7 +75,7 @@ class RawClient:
 
 
 def coordinators_once_found(client: RawClient, key_type: int) -> list[dict[str, Any]]:
-    """Poll until all of KEYS have a coordinator."""
+    """Poll until every group or transactional id in KEYS has a coordinator."""
     return wait_until(
         lambda: client.coordinators(key_type, *KEYS), lambda found: codes(found) == {0}
     )
@@ -121,7 +121,7 @@ def test_finding_a_coordinator_creates_its_internal_topic(
     cluster.stop()
     events = [event for broker in (1, 2, 3) for event in events_of(tmp_path, broker)]
     created = {e["request_id"]: e for e in events if e["kind"] == "topics_auto_created"}
-    # A broker that does not know the topic yet requests its creation again, without an effect.
+    # A broker that does not know the topic yet requests its creation again; this has no effect.
     assert {tuple(e["topics"]) for e in created.values()} == {(OFFSETS,), (TRANSACTIONS,)}
     by = Counter(e["node"] for e in created.values())
     assert redirected == {1: 0, 2: by["2"], 3: by["3"]}
@@ -160,9 +160,9 @@ def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> No
 def test_only_the_controllers_broker_explains_why_auto_creation_fails(
     start_cluster: StartCluster,
 ) -> None:
-    """With replication factor 4 on three brokers, it returns INVALID_REPLICATION_FACTOR (38).
+    """With replication factor 4 on three brokers, broker 1 (the controller) returns error 38.
 
-    The other brokers return UNKNOWN_TOPIC_OR_PARTITION (3). No coordinator is found.
+    It is INVALID_REPLICATION_FACTOR. The other brokers return UNKNOWN_TOPIC_OR_PARTITION (3). No coordinator is found.
     """
     properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
     cluster = start_cluster(controller=1, properties=properties)

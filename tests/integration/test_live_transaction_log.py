@@ -109,7 +109,7 @@ def test_every_kind_of_write_is_decoded(server: EmbeddedZooKeeper) -> None:
 def test_applied_and_failed_multis_are_decoded(
     server: EmbeddedZooKeeper,
 ) -> None:
-    """A check has its version; a failed multi has errors only."""
+    """A decoded check has the version that it compared. A failed multi has only errors."""
     client = _client(server)
     client.create("/epoch", b"0")
     client.set("/epoch", b"1")

@@ -222,7 +222,7 @@ async def test_the_deletion_marker_of_an_invalid_topic_is_not_an_orphan(
 async def test_a_partition_with_an_invalid_state_has_no_leader(
     zk: KazooClient, store: ZooKeeperStore, state: bytes
 ) -> None:
-    """The partition has the version of its znode, so that the next write succeeds."""
+    """The loaded partition has the version of its state znode, so that the next write succeeds."""
     put_topic(zk, "fine", [1], topic_id=encode_uuid(ID))
     zk.create("/brokers/topics/fine/partitions/0/state", state, makepath=True)
     found = await loaded(store)

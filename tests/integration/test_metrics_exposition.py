@@ -1,4 +1,4 @@
-"""The metrics endpoint over real sockets: its content, and invalid and silent clients."""
+"""The metrics endpoint over real sockets. Invalid and silent clients do not affect others."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_the_five_metrics_of_the_draft_are_exposed(served: Served) -> None
     assert "1.0" in redirected
 
 
-async def test_health_is_a_status_and_a_reason(served: Served) -> None:
+async def test_health_returns_a_status_and_a_reason(served: Served) -> None:
     assert await served.get("/health") == (200, "serving\n")
     served.health = (False, "no ZooKeeper session")
     assert await served.get("/health") == (503, "no ZooKeeper session\n")

@@ -13,8 +13,9 @@ import pytest
 
 from docs.first_hour import TOOLS, Follower, clean_environment, shell
 
-# The pages, and the sections that are not followed here. tests/unit/docs/test_examples_are_run.py
-# names the test of each of these sections, or the reason for having none.
+# The pages, each with the sections that are not followed here.
+# tests/unit/docs/test_examples_are_run.py names the other test of such a section, or says why no
+# test follows it.
 FOLLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "README.md": ("Start",),
     "docs/evidence.md": (),
@@ -55,7 +56,7 @@ def free_base_port() -> int:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Iterator[Path]:
-    """A folder with this checkout's package and its installed ones only."""
+    """A folder that has only this checkout's package and the packages installed for it."""
     clone = tmp_path / "clone"
     clone.mkdir()
     for name in LINKED:

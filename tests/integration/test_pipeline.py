@@ -1,4 +1,4 @@
-"""The pipeline on Spark returns the verdicts of the plain judge and loses no line.
+"""The pipeline on Spark returns the verdicts of the judge without Spark, and loses no line.
 
 One session and one run of the pipeline serve every test. The run has all golden histories and a
 generated one with every kind of violation.
@@ -121,7 +121,7 @@ def _unsealed(folder: Path) -> list[Run]:
 
 @pytest.mark.parametrize("name", accepted())
 def test_golden_history_gets_its_verdicts(judged: Judged, name: str) -> None:
-    """Verdicts, rows judged, keys and sentences are those of the plain judge."""
+    """The judge without Spark has the same verdicts, numbers of judged rows, keys and sentences."""
     golden = golden_histories.load(name)
     found = golden_histories.verdicts(judged.verdicts[name], judged.violations.get(name, []))
     assert found == golden_histories.pinned(golden)
@@ -138,7 +138,7 @@ def test_unsealed_run_is_unknown(judged: Judged) -> None:
 
 
 def test_only_planted_violations_are_found(judged: Judged) -> None:
-    """Each is found with its rows, among thousands of correct events."""
+    """Each planted violation is found with its rows, among thousands of correct events."""
     planted = json.loads((judged.folder / PLANTED).read_text(encoding="utf-8"))
     assert len(planted) > 20
     found = {(each.property, each.key): each.rows for each in judged.violations[GENERATED]}
@@ -148,7 +148,7 @@ def test_only_planted_violations_are_found(judged: Judged) -> None:
 
 def test_every_line_is_accounted_for(judged: Judged) -> None:
     rows = judged.pipeline.read("gold/accounting").filter("is_there").collect()
-    # The manifest of this golden history counts a line too many.
+    # The manifest of this golden history counts one line more than its file has.
     assert {row["run"] for row in rows if row["sealed"] != row["read"]} == {"line_count_mismatch"}
     assert [row["file"] for row in rows if row["read"] != row["accounted"]] == []
 
@@ -168,9 +168,9 @@ def test_existing_tables_are_not_built_again(judged: Judged) -> None:
 def test_rows_do_not_depend_on_partitions_blocks_or_kills(
     spark: SparkSession, judged: Judged, tmp_path: Path
 ) -> None:
-    """Each pipeline builds a few tables, as after a kill, from smaller blocks.
+    """Each of several pipelines builds a few tables and ends, as if it was killed.
 
-    The remains of an interrupted table are in the output folder.
+    They read the files in smaller blocks. The output folder has remains of interrupted tables.
     """
     names = {"zombie_write", "line_duplicated", "unauthorized_write"}
     runs = [run for run in reversed(judged.pipeline.runs) if run.id in names]
@@ -255,7 +255,7 @@ def test_report_is_self_contained(judged: Judged, tmp_path: Path) -> None:
 
 
 def test_forwarded_and_denied_requests_of_a_real_kafka_are_counted(judged: Judged) -> None:
-    """Lines that are not of this log are set aside. K6 passes."""
+    """Lines that do not belong to the log are quarantined. Property K6 passes."""
     read = judged.pipeline.read
     forwarded = read("gold/kafka_forwarded").groupBy("broker", "api").sum("requests", "forwarded")
     assert sorted(map(tuple, forwarded.collect())) == [

@@ -178,7 +178,7 @@ def test_an_import_of_kafkas_logs_is_signed_with_the_seal_key(tmp_path: Path) ->
 def test_foreground_programs_write_private_files(
     program: str, zookeeper: ZooKeeperForTest, tmp_path: Path
 ) -> None:
-    """Containers run them like this, on the folder of an earlier start."""
+    """Containers run these programs in the foreground, on the folder of an earlier start."""
     folder = tmp_path / "data"
     earlier = folder / ("logs" if program == "node" else "version-2")
     earlier.mkdir(parents=True, mode=0o755)

@@ -1,6 +1,7 @@
-"""With either consistency setting no read after a write is stale. With neither, some reads are.
+"""Each of two consistency settings prevents stale reads after a write. The defaults allow them.
 
-`chaos/read_after_write.py` writes and reads, and `make read-after-write` does so 10,000 times.
+The tests write and read with `chaos/read_after_write.py`. `make read-after-write` does so 10,000
+times.
 Brokers 2 and 3 apply metadata late on purpose.
 """
 
@@ -43,7 +44,7 @@ BROKER = 4
 def a_cluster(
     start_cluster: StartCluster, blocking: str, reads: str, *command: str, factor: int = 1
 ) -> Cluster:
-    """Start three brokers. Two apply metadata late, by `factor` times 20 and 40 ms."""
+    """Start three brokers. Two of them apply metadata late: `factor` times 20 or 40 ms."""
     return start_cluster(
         properties=properties(blocking, reads), node_properties=delays(factor), node_command=command
     )
@@ -143,7 +144,7 @@ def test_alter_configs_is_bounded_by_request_timeout(start_cluster: StartCluster
         os.kill(frozen, signal.SIGCONT)
 
 
-def test_deletion_is_answered_when_no_broker_has_the_topic(
+def test_deletion_is_answered_only_after_every_broker_has_removed_the_topic(
     start_cluster: StartCluster,
 ) -> None:
     cluster = a_cluster(start_cluster, "cluster", "local")
@@ -158,7 +159,7 @@ def test_deletion_is_answered_when_no_broker_has_the_topic(
 
 
 def test_config_change_is_answered_when_every_broker_has_it(start_cluster: StartCluster) -> None:
-    """A cluster default that one broker changes is in effect on the others."""
+    """When the response arrives, every broker describes the new cluster default."""
     cluster = a_cluster(start_cluster, "cluster", "local")
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for number in range(1, 16):

@@ -57,7 +57,7 @@ class Records:
         self._producer.produce(TOPIC, value, partition=partition, on_delivery=self._delivered)
 
     def flush(self, timeout_s: float) -> int:
-        """Return how many records are not acknowledged in this time."""
+        """Wait at most this long; return how many records are not acknowledged yet."""
         return self._producer.flush(timeout_s)
 
     def _delivered(self, error: object, message: confluent_kafka.Message) -> None:
@@ -145,7 +145,7 @@ def test_kills_of_leaders_followers_and_the_controller_lose_nothing(tmp_path: Pa
         wait_until(lambda: all_in_sync(cluster), timeout_s=60)
         found = consume(cluster)
     assert records.acknowledged.items() <= found.items()
-    assert len(found) == len(set(found.values()))  # idempotence: no record is there twice
+    assert len(found) == len(set(found.values()))  # The producer is idempotent.
     judgements = judged(tmp_path)
     assert judgements["D6"].row.verdict is Verdict.PASS
     assert judgements["D6"].row.judged > 100
@@ -153,7 +153,7 @@ def test_kills_of_leaders_followers_and_the_controller_lose_nothing(tmp_path: Pa
 
 
 def kill_and_start(cluster: Cluster, victim: int, records: Records) -> None:
-    """Start the broker again when the others have gone on without it."""
+    """Kill a broker; restart it after the others have acknowledged 100 records without it."""
     cluster.kill_node(victim)
     wait_until(lambda: victim not in in_sync(cluster)[0][1], timeout_s=60)
     enough = len(records.acknowledged) + 100
@@ -176,7 +176,7 @@ def controller(cluster: Cluster) -> int:
 
 @contextmanager
 def frozen(cluster: Cluster, brokers: frozenset[int]) -> Iterator[None]:
-    """Stop these brokers' processes, for less than their session lasts."""
+    """Pause these brokers' processes, for less than their session timeout."""
     pids = [cluster.brokers[each].pid for each in brokers]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -195,7 +195,7 @@ def frozen(cluster: Cluster, brokers: frozenset[int]) -> Iterator[None]:
 def test_judge_finds_records_acknowledged_before_replication(
     tmp_path: Path, bug: str | None, lost: bool
 ) -> None:
-    """Followers stand still while the leader gets records; then it is killed."""
+    """The followers are paused while the leader gets records. Then the leader is killed."""
     command = (*MUTANT_NODE, bug) if bug is not None else ()
     with Cluster(
         brokers=3, data_dir=tmp_path, properties=PROPERTIES, node_command=command
@@ -210,7 +210,7 @@ def test_judge_finds_records_acknowledged_before_replication(
             for _ in range(10):
                 records.produce()
                 records.flush(0.1)
-            time.sleep(0.2)  # The events of a node are written within 50 ms.
+            time.sleep(0.2)  # A node writes its events within 50 ms.
             cluster.kill_node(leader)
         wait_until(lambda: in_sync(cluster)[0][0] in isr - {leader}, timeout_s=60)
         assert records.acknowledged

@@ -19,8 +19,8 @@ from tests.integration.secured import Secured
 ATTACKERS = 100
 SENT_BYTES = 5 * 1024 * 1024
 LIMIT_BYTES = FRAME_BYTES_MAX  # the default for all connections together
-# A growing buffer takes an eighth more than its contents. The rest is for the bytes that clients
-# sent before the node stopped reading, and for the node's own growth.
+# A growing buffer takes an eighth more than its contents. The remaining factor allows for the bytes
+# that clients sent before the node stopped reading, and for the node's own growth.
 OVERHEAD = 1.5
 ANSWER_S = 0.1
 WITHIN_S = 60
@@ -29,7 +29,7 @@ CLOSED, USED = "connections_closed_for_memory_count", "socketserver_memorypoolus
 
 
 def begin_request(client: socket.socket) -> None:
-    """Announce a frame of the largest length, and send 5 MiB of it or less if closed."""
+    """Announce a frame of the largest length. Send 5 MiB of it, or less if the node closes."""
     with suppress(OSError):
         client.sendall(struct.pack(">i", FRAME_BYTES_MAX) + bytes(SENT_BYTES))
 

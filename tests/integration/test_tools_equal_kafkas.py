@@ -45,7 +45,7 @@ READS = (
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with the properties of the recorded one."""
+    """A cluster with the properties of the recorded cluster."""
     racks = {broker: {"broker.rack": f"rack-{broker}"} for broker in (1, 2, 3)}
     with Cluster(
         data_dir=tmp_path_factory.mktemp("tools") / "c",
@@ -57,7 +57,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("name", MAIN_CLASSES)
 def test_tool_prints_what_kafkas_prints(name: str, cluster: Cluster, tmp_path: Path) -> None:
-    """The lines of both streams and the exit status are the same."""
+    """Standard output, standard error and the exit status are the same."""
     sasl = ",".join(cluster.bootstrap_server(broker, "SASL_PLAINTEXT") for broker in (1, 2, 3))
     found = differences(name, cluster.bootstrap_servers, sasl, tmp_path)
     assert not found, "\n".join(found)
@@ -72,7 +72,7 @@ def test_every_tool_is_recorded() -> None:
 
 
 def test_every_difference_of_a_tool_is_documented_and_needed() -> None:
-    """docs/tools.md names each difference, and each applies to a recording."""
+    """docs/tools.md names each difference, and a recording shows each."""
     text = TOOLS_PAGE.read_text(encoding="utf-8")
     names = {row.name for row in TOOL_DIFFERENCES}
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []

@@ -1,4 +1,4 @@
-"""Upgrades to forwarding (KIP-590): two bounces under load, and brokers of both releases."""
+"""Upgrades to forwarding (KIP-590) take two bounces. Meanwhile old and new brokers coexist."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path:
 
 
 def forwarding_starts_with_the_second_bounce(history: History) -> None:
-    """Check the three runs of each broker: old release, new release, new level."""
+    """Check that each broker ran three times: old release, new release, new protocol version."""
     lives = [(boot_of(e), e["level"], e["envelope_supported"]) for e in in_order(history)]
     for broker in ("1", "2", "3"):
         reports = [(is_below(level), knows) for (node, _), level, knows in lives if node == broker]
@@ -214,10 +214,10 @@ def in_order(history: History) -> list[Event]:
 
 
 def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path: Path) -> None:
-    """Broker 1 has a release before the bridge release. Broker 2 forwards.
+    """Broker 1 runs a release older than the bridge release. Broker 2 forwards.
 
-    Old controllers do not support Envelopes. With a new controller both brokers write, and no write
-    is lost.
+    Broker 1 as the controller does not support Envelopes. While broker 2 is the controller, both
+    brokers write, and no write is lost.
     """
     cluster = start_cluster(
         brokers=2, data_dir=tmp_path, controller=1, node_properties={1: OLD, 2: {}}
@@ -230,7 +230,7 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
     assert create(old, "others") == NOT_CONTROLLER
     assert create(new, "others") == NONE
     new.call(API_VERSIONS, 3, {"clientSoftwareName": "probe", "clientSoftwareVersion": "1.0"})
-    assert clients_of(metrics_of(cluster, 1)) == {"unknown": 1}  # `old` did not send its software
+    assert clients_of(metrics_of(cluster, 1)) == {"unknown": 1}  # `old` sent no name
     assert clients_of(metrics_of(cluster, 2)) == {"probe": 1}
     codes: list[int] = []
 
@@ -292,7 +292,7 @@ def judgements_of(folder: Path) -> list[Judgement]:
 def test_direct_writes_of_a_broker_that_claims_to_forward_are_detected(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """The broker's level says that it forwards, but ZooKeeper's log shows its direct writes."""
+    """By its protocol version the broker forwards, but ZooKeeper's log shows its direct writes."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

@@ -1,6 +1,7 @@
 """The same requests leave the same znodes as in a live Kafka 3.9.1, byte for byte.
 
-Values that differ between clusters (ids, times, ports, replicas) are masked. Key order is compared.
+Values that differ between clusters (ids, times, ports, replicas) are masked. The order of JSON keys
+is compared.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def test_same_requests_leave_the_same_znodes(start_cluster: StartCluster) -> Non
     assert len(want) > 900  # the comparison is not empty
 
 
-def test_states_have_the_controller_epoch_and_notifications_are_sequential(
+def test_partition_states_have_the_controller_epoch_and_notifications_are_numbered(
     start_cluster: StartCluster,
 ) -> None:
     """The epoch equals the version of /controller_epoch. A notification names its entity."""

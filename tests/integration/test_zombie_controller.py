@@ -80,7 +80,7 @@ async def pause_under_load(cluster: Cluster) -> tuple[int, int]:
 
 
 def _wrote(cluster: Cluster, controller: int, elected: int) -> list[int]:
-    """Return the zxids of metadata writes by the first term's sessions after `elected`."""
+    """Return the zxids after `elected` at which the first controller's sessions wrote metadata."""
     sessions = {
         each["session"]
         for each in events(cluster, controller, "commit_answered")

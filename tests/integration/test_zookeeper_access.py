@@ -25,7 +25,7 @@ OURS = ("/brokers/ids", "/bridgehead/nodes")
 
 @pytest.fixture(scope="module")
 def cluster(zookeeper_server: EmbeddedZooKeeper) -> Iterator[Cluster]:
-    """Two brokers with a topic and a quota. They use a chroot because / is open."""
+    """Two brokers with a topic and a quota. They use a chroot, because everyone may write /."""
     connect = f"{zookeeper_server.connect}/with-rights"
     properties = {
         "zookeeper.set.acl": "true",
@@ -153,7 +153,7 @@ def test_resigned_controller_keeps_no_writing_session(cluster: Cluster, session:
 
 
 def test_passwords_are_only_in_node_properties(cluster: Cluster) -> None:
-    """Events, logs and the run record have none."""
+    """Events, logs and the run record contain no password."""
     files = [file for file in cluster.data_dir.rglob("*") if file.is_file()]
     assert len(files) > 5
     for file in files:

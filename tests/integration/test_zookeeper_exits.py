@@ -137,9 +137,9 @@ def fill(path: Path) -> None:
 
 @pytest.mark.long
 def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
-    """`status`, and `zookeeper start` while the disk is full, report it in one sentence.
+    """While the disk is full, `status` and `zookeeper start` say so in one sentence.
 
-    With free space the cluster works again.
+    Once the disk has free space, the cluster works again.
     """
     with (
         small_disk(tmp_path / "zookeeper") as filling,
@@ -165,8 +165,8 @@ def test_zookeepers_full_disk_is_reported_and_survived(tmp_path: Path) -> None:
 
 
 def test_the_brokers_full_disk_is_survived(tmp_path: Path) -> None:
-    """A broker that cannot write its evidence answers nothing. With free space it answers again,
-    and no evidence is lost.
+    """A broker that cannot write its evidence does not answer. Once the disk has free space, it
+    answers again. No evidence is lost.
     """
     folder = tmp_path / "data"
     with (

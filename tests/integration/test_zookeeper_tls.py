@@ -66,7 +66,7 @@ def create(cluster: Cluster, broker: int, name: str) -> int:
 
 
 def test_cluster_runs_over_tls(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """Each broker is controller once, a session expires, and the run's dumps are written."""
+    """The controller moves, its session expires, and the run's dumps of ZooKeeper are written."""
     connect = f"{server.connect}/cluster"
     properties = server.properties("client.p12")
     with Cluster(brokers=2, zookeeper=connect, properties=properties, data_dir=tmp_path) as cluster:
@@ -89,7 +89,7 @@ def test_cluster_runs_over_tls(server: TlsZooKeeper, tmp_path: Path) -> None:
 
 
 def test_direct_writes_use_tls(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """A broker below the bridge release opens its third session at start."""
+    """A broker below the bridge release opens a session for direct writes when it starts."""
     properties = {**server.properties(), "inter.broker.protocol.version": "3.3"}
     connect = f"{server.connect}/direct"
     with Cluster(brokers=1, zookeeper=connect, properties=properties, data_dir=tmp_path) as cluster:
@@ -105,7 +105,7 @@ async def session_error(server: TlsZooKeeper, changes: Mapping[str, str], host: 
 
 
 async def test_untrusted_server_is_rejected(server: TlsZooKeeper, tmp_path: Path) -> None:
-    """Its authority or host differs. A client without a certificate gets no session either."""
+    """The server's authority or host is not the expected one. A client needs a certificate, too."""
     trustme.CA().cert_pem.write_to_path(tmp_path / "stranger.pem")
     stranger = {"zookeeper.ssl.truststore.location": str(tmp_path / "stranger.pem")}
     reason, whose, _ = await asyncio.gather(

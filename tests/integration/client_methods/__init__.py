@@ -1,9 +1,9 @@
 """Every admin method of three released clients and of ours, with its expected results.
 
 Each client has one file with one class. A method of the class calls the client's method of the same
-name and checks its result. `OUT_OF_SCOPE` lists the client's other methods with the reason: the API
-that they need is not served, or they send no request. `test_every_admin_method` fails for a client
-method that is in neither.
+name and checks its result. `OUT_OF_SCOPE` lists the client's other methods, each with the reason:
+either brokers do not serve the API that the method needs, or the method sends no request.
+`test_every_admin_method` fails for a client method that has no check and is not out of scope.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Ours:
     # The error on a PLAINTEXT listener. Other listeners return DELEGATION_TOKEN_AUTH_DISABLED if
     # the brokers have no delegation.token.secret.key.
     token_error = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
-    # Expectations that a test of other brokers replaces.
+    # A test of other brokers replaces the following expectations.
     apis = frozenset[int](SHIPPED)
     log_dirs: Mapping[int, tuple[str, str]] = dict.fromkeys((1, 2, 3), ("/logs-a", "/logs-b"))
 

@@ -1,4 +1,4 @@
-"""Helpers of the client classes: waiting, unused names, and reasons not to call a method."""
+"""Helpers of the client classes. They wait, and they choose unused names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.waiting import wait_until
 
 T = TypeVar("T")
 WITHIN_S: Final = 30.0
-# Why a method is not called: the key of the API that it needs and that is not served, or a text.
+# Why a method is not called: either the key of the unserved API that it needs, or a text.
 Reason = int | str
 OFFSET_COMMIT, LEAVE_GROUP, WRITE_TXN_MARKERS = 8, 13, 27
 DESCRIBE_QUORUM, CLIENT_METRICS, DESCRIBE_TOPIC_PARTITIONS = 55, 74, 75
@@ -28,7 +28,7 @@ def fresh(prefix: str) -> str:
 
 
 def soon(call: Callable[[], T], *transient: type[Exception]) -> T:
-    """Retry while the call raises one of these exceptions."""
+    """Return the result of a call; retry while it raises a `transient` exception."""
     deadline = time.monotonic() + WITHIN_S
     while True:
         try:

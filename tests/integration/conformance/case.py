@@ -3,8 +3,8 @@
 A case is sent in every version that it names, once to a broker that forwards and once to the
 controller. Strings may contain placeholders: `{n}` is unique for each request and of constant
 length. `{topic}` is the topic that `Topic` creates for the request. `{mine}` is a key whose
-coordinator is the receiving broker, `{other}` a key with another coordinator. Fields that a version
-lacks are omitted from the request and from the expected response.
+coordinator is the receiving broker, `{other}` is a key with another coordinator. Fields that a
+version lacks are omitted from the request and from the expected response.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row. A field that `answer` omits may have any value, equal in both responses."""
+    """A row. A field that `answer` omits may have any value, the same from both brokers."""
 
     name: str
     body: Mapping[str, Any]
-    answer: Mapping[str, Any] | str  # or CLOSED
+    answer: Mapping[str, Any] | str  # CLOSED: the broker closes the connection
     versions: range = ALL
     topic: Topic | None = None
-    # How a KIP's draft differs (docs/kips.md). If empty, drafted listeners return the same.
+    # How a KIP's draft differs (docs/kips.md). If empty, drafted listeners return the same answer.
     drafted: str = ""
 
 
@@ -115,7 +115,7 @@ def _build(kind: Any, value: Any, version: int) -> Any:
 
 
 def first_difference(expected: Any, got: Any, place: str = "answer") -> str | None:
-    """Return the first difference from the expected fields; None if there is none.
+    """Return the first field that differs from the expected one; None if all are equal.
 
     Fields that the version lacks are not compared."""
     if isinstance(expected, Mapping):
