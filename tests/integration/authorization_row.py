@@ -51,7 +51,7 @@ class Row:
     allowed: Observed = field(default_factory=lambda: [NOT_DENIED])
     observe: Callable[[Any, str], Observed] = codes
     topic: bool = False  # the topic must exist
-    special: dict[str, Observed] = field(default_factory=dict)  # by user of the test
+    special: dict[str, Observed] = field(default_factory=dict)  # other results, by kind of client
 
     def filled(self, name: str, broker: int) -> Any:
         """Return the body with its placeholders replaced."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """Return the files and folders in `folder` that other users may use in any way."""
+    """Return the files and folders in `folder` that give other users any permission."""
     return sorted(
         f"{stat.filemode(path.lstat().st_mode)} {path.relative_to(folder)}"
         for path in (folder, *folder.rglob("*"))

@@ -99,7 +99,7 @@ class ReplyLosingProxy:
 
 
 class ActiveStore:
-    """A store behind a proxy, and its fence once it is elected."""
+    """A store behind a proxy, with the fence that the store gets when it is elected."""
 
     def __init__(self, connect: str, proxy: ReplyLosingProxy, chroot: str) -> None:
         self.proxy = proxy

@@ -1,4 +1,4 @@
-"""A broker's listeners over real sockets: order, forwarding, malformed frames."""
+"""Over real sockets, listeners keep requests in order, forward them and reject bad frames."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ async def test_aiokafka_shares_a_topic_in_a_group_and_lists_it(servers: str, top
 
 
 def test_bridgehead_groups(servers: str, topic: str) -> None:
-    """Like kafka-consumer-groups.sh, it describes groups, resets offsets and deletes offsets."""
+    """Like kafka-consumer-groups.sh, the command describes groups and changes offsets."""
     first_partition = [confluent_kafka.TopicPartition(topic, 0, 4)]
     owner = confluent_kafka.Consumer({"bootstrap.servers": servers, "group.id": topic})
     owner.commit(offsets=first_partition, asynchronous=False)

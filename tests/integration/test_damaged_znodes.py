@@ -183,7 +183,7 @@ def check_run(folder: Path, session: int | None) -> None:
 @pytest.mark.parametrize("parent", ["/brokers/ids", "/bridgehead/nodes"])
 @pytest.mark.parametrize("content", [None, b"{"])
 def test_a_broker_registers_again(harness: Harness, parent: str, content: bytes | None) -> None:
-    """Its registration is deleted or overwritten, but its session still exists."""
+    """The broker's registration is deleted or overwritten, but its session still exists."""
     for broker in BROKERS:
         path = f"{parent}/{broker}"
         held = harness.put(path, content)

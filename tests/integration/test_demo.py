@@ -41,7 +41,7 @@ def demo(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_demo_passes_and_judge_repeats_its_verdicts(
     demo: subprocess.CompletedProcess[str], folder: Path
 ) -> None:
-    """The demo shows every chapter and passes; the judge finds PASS for the same properties."""
+    """The demo shows every chapter and passes. The judge finds no violation in its evidence."""
     assert demo.returncode == 0, demo.stdout + demo.stderr
     for chapter in range(1, 7):
         assert f"\n{chapter}. " in demo.stdout

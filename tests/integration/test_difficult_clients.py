@@ -183,7 +183,7 @@ async def test_stopping_does_not_wait_for_a_hanging_request() -> None:
 
 
 def _hostile(number: int, chance: random.Random) -> bytes:
-    """Return a damaged stream: flipped bits, no end, a wrong length, API or version, or noise."""
+    """Return a stream that is truncated or has flipped bits, noise, or a wrong length or version."""
     data = bytearray(frame(create(number)) + frame(API_VERSIONS))
     match number % 6:
         case 0:

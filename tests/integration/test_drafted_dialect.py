@@ -158,7 +158,7 @@ def test_a_shipped_listener_closes_on_a_version_that_never_shipped(
 
 
 def test_an_envelope_of_a_client_is_rejected(drafted: Listener, shipped: Listener) -> None:
-    """KIP-590 §EnvelopeRequest Handling: a malicious client pretending to be a fellow broker."""
+    """KIP-590 §EnvelopeRequest Handling. The client pretends to be a fellow broker."""
     envelope = {
         "requestHeader": "AAA=",
         "requestData": "AAA=",
@@ -259,7 +259,10 @@ def test_a_duplicate_topic_has_a_single_code(drafted: Listener, shipped: Listene
 def test_numbers_or_an_assignment_must_be_defined(
     drafted: Listener, fields: dict[str, Any], code: int
 ) -> None:
-    """KIP-4 §Create Topics Request 4. There are no defaults. The first assigned replica leads."""
+    """KIP-4 §Create Topics Request 4. The first replica of an assignment becomes the leader.
+
+    The numbers of partitions and replicas have no defaults.
+    """
     name = f"defined-{abs(hash(str(fields)))}"
     assert drafted.codes(1, CREATE, 0, creation(name, **fields)) == [code]
     line = f"INVALID_REQUEST for '{name}': Both numPartitions or replicationFactor and replicasAss"
@@ -345,7 +348,10 @@ def create_kept(drafted: Listener) -> None:
 def test_kip_201s_delete_topics_has_validate_only_and_error_messages(
     drafted: Listener, shipped: Listener
 ) -> None:
-    """The draft adds these in v2. v0, v1 and the shipped v2 have no error code for policies."""
+    """The draft has validateOnly and errorMessage from v2 on.
+
+    v0, v1 and the shipped v2 have no error code for policies.
+    """
     create_kept(drafted)
     assert drafted.codes(1, CREATE, 0, creation("dry")) == [NONE]
     for version in (2, 3, 4, 5):

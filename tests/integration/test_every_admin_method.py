@@ -28,7 +28,7 @@ def public(client: type[Any]) -> set[str]:
 
 
 def exercised() -> Iterator[Any]:
-    """Yield the methods of every client that are not out of scope."""
+    """Yield every client's methods, except those that are out of scope."""
     for methods in CLIENTS:
         for name in sorted(public(methods.CLIENT) - set(methods.OUT_OF_SCOPE)):
             yield pytest.param(methods, name, id=f"{methods.__name__}-{name}")

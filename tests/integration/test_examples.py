@@ -24,7 +24,7 @@ TOPIC = 2
 
 
 class Api(NamedTuple):
-    """A request that succeeds any number of times, and where its response has the code."""
+    """A request that succeeds each time, and the place of the error code in its response."""
 
     key: ApiKey
     version: int

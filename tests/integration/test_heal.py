@@ -195,7 +195,7 @@ def test_heal_restarts_a_killed_zookeeper(healed: Cluster) -> None:
 
 
 def test_heal_of_a_whole_cluster_takes_less_than_a_second(healed: Cluster) -> None:
-    """Measures the best of three, because the machine may be busy."""
+    """The fastest of three heals counts, because the machine may be busy."""
 
     def seconds(run: Callable[[], None]) -> float:
         began = time.monotonic()

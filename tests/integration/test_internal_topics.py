@@ -88,7 +88,7 @@ def codes(found: list[dict[str, Any]]) -> set[int]:
 def test_finding_a_coordinator_creates_its_internal_topic(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """A forwarding broker and the controller create it. All brokers then name one coordinator."""
+    """A client of any broker can cause the creation. Then all brokers agree on coordinators."""
     cluster = start_cluster(data_dir=tmp_path, controller=1, properties=FEW)
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
     for broker, key_type, topic, partitions in (
@@ -160,9 +160,10 @@ def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> No
 def test_only_the_controllers_broker_explains_why_auto_creation_fails(
     start_cluster: StartCluster,
 ) -> None:
-    """With replication factor 4 on three brokers, broker 1 (the controller) returns error 38.
+    """With replication factor 4 on three brokers, broker 1 returns INVALID_REPLICATION_FACTOR.
 
-    It is INVALID_REPLICATION_FACTOR. The other brokers return UNKNOWN_TOPIC_OR_PARTITION (3). No coordinator is found.
+    Broker 1 is the controller. The other brokers return UNKNOWN_TOPIC_OR_PARTITION. No broker finds
+    a coordinator.
     """
     properties = {"default.replication.factor": "4", "offsets.topic.replication.factor": "4"}
     cluster = start_cluster(controller=1, properties=properties)

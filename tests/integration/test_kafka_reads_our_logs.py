@@ -1,4 +1,4 @@
-"""A real `kafka-dump-log` reads the logs of a data plane: batches, indexes, producers."""
+"""A real `kafka-dump-log` reads what a data plane writes: logs, indexes and snapshots."""
 
 from __future__ import annotations
 

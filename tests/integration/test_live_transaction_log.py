@@ -24,7 +24,7 @@ CONTAINER_FLAGS = 4
 
 
 class _CreateContainer(Create):
-    """A create of a container, which kazoo lacks; only the type of the request differs."""
+    """A request that creates a container znode. kazoo lacks it. Only its type differs."""
 
     type = 19
 

@@ -71,7 +71,7 @@ def set_rate(cluster: Cluster, entity: dict[str, str | None]) -> None:
 def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
     start_cluster: StartCluster,
 ) -> None:
-    """The controller applies the quota at every broker; the broker mutes the connection."""
+    """The controller applies the quota for every broker. A client's broker mutes the connection."""
     cluster = start_cluster(controller=1)
     set_rate(cluster, {"client-id": None})
     muted: list[tuple[Client, str, float]] = []
@@ -95,7 +95,7 @@ def test_requests_above_the_quota_are_rejected_and_their_connection_is_muted(
 def test_older_versions_are_throttled_but_version_0_only_at_the_controller(
     start_cluster: StartCluster,
 ) -> None:
-    """As in Kafka, a broker that forwards cannot throttle v0: its response has no throttle time."""
+    """As in Kafka, a forwarding broker cannot throttle v0, whose response has no throttle time."""
     cluster = start_cluster(controller=1)
     set_rate(cluster, {"user": "ANONYMOUS", "client-id": None})
     muted: list[tuple[Client, float]] = []

@@ -1,4 +1,4 @@
-"""Three replicas keep every record that was acknowledged with acks=all, and the judge sees it."""
+"""Three replicas keep every record that was acknowledged with acks=all. The judge confirms it."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_kills_of_leaders_followers_and_the_controller_lose_nothing(tmp_path: Pa
         wait_until(lambda: all_in_sync(cluster), timeout_s=60)
         found = consume(cluster)
     assert records.acknowledged.items() <= found.items()
-    assert len(found) == len(set(found.values()))  # The producer is idempotent.
+    assert len(found) == len(set(found.values()))  # idempotence: no duplicates
     judgements = judged(tmp_path)
     assert judgements["D6"].row.verdict is Verdict.PASS
     assert judgements["D6"].row.judged > 100

@@ -1,4 +1,4 @@
-"""Sessions and dumps over TLS to a ZooKeeper without a plain-text port."""
+"""ZooKeeper has no plain-text port, so every session and every dump uses TLS."""
 
 from __future__ import annotations
 
