@@ -172,7 +172,7 @@ async def _with_aiokafka(login: Login) -> int:
 
 
 def patch_token_logins(patch: pytest.MonkeyPatch) -> None:
-    """Make both Python clients mark their SCRAM user as a delegation token (KIP-48)."""
+    """Make kafka-python and aiokafka mark their SCRAM user as a delegation token (KIP-48)."""
     original_bytes = ScramClient.first_message
     original_text = ScramAuthenticator.first_message
 

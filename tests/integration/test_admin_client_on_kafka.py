@@ -27,7 +27,7 @@ CLIENTS = (Ours, OursAsync)
 def connected(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: EmbeddedZooKeeper
 ) -> Iterator[dict[type[Ours], Ours]]:
-    """Both clients, connected to three brokers; broker 1 is the controller."""
+    """Bridgehead's two clients, connected to three brokers; broker 1 is the controller."""
     if reason := reason_to_skip():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("kafka")

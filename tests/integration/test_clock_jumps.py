@@ -113,7 +113,8 @@ def usable_at(cluster: Cluster, token: dict[str, Any]) -> set[int]:
 def wall_s(cluster: Cluster, name: int | str, topic: str) -> float:
     """Return the seconds since 1970 by a process's clock.
 
-    A node's time is that of its last event, ZooKeeper's is the creation time of the topic's znode.
+    A node's time is that of its last event. ZooKeeper's time is the creation time of the topic's
+    znode.
     """
     if name == ZOOKEEPER:
         client = KazooClient(cluster.zookeeper_connect)

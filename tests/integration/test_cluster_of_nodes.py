@@ -14,7 +14,7 @@ from tests.integration.conftest import StartCluster
 def test_second_up_finds_the_metadata_of_the_first(
     tmp_path: Path, start_cluster: StartCluster
 ) -> None:
-    """Both clusters use the same folder, but other ports."""
+    """The two clusters use the same folder, but different ports."""
     first = start_cluster(data_dir=tmp_path)
     cluster_id = first.cluster_id
     admin = KafkaAdminClient(bootstrap_servers=first.bootstrap_servers.split(","))

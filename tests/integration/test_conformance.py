@@ -1,8 +1,8 @@
 """For every API and version, forwarded and direct responses have equal bytes and match Kafka's.
 
 The cases are in `conformance/`, one module per API. Each case is sent in each version to broker 2,
-which forwards, and to broker 1, the controller. If the version has the same fields in the drafted
-dialect, the case is also sent to drafted listeners.
+which forwards, and to broker 1, the controller. If the KIPs' drafts have the same fields in this
+version, the case is also sent to drafted listeners (docs/glossary.md).
 """
 
 from __future__ import annotations

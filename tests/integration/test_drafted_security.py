@@ -1,4 +1,4 @@
-"""KIP-590's ACL and token APIs on a drafted listener, with an authorizer and a secret key.
+"""A listener that speaks KIP-590's draft serves the ACL and token APIs.
 
 Broker 1 is the controller; alice is a super user.
 """

@@ -258,7 +258,7 @@ class Ours:
         preferred = admin.ElectionType.PREFERRED
         errors = self.run(self.admin.elect_leaders(preferred, [partition]))
         assert errors[partition].code is ErrorCode.ELECTION_NOT_NEEDED
-        # Without partitions in the request, the result has only those whose leader changed.
+        # Without partitions in the request, the result has only partitions whose leader changed.
         assert set(self.run(self.admin.elect_leaders(preferred)).values()) <= {None}
 
     def alter_partition_reassignments(self) -> None:
