@@ -116,7 +116,7 @@ def test_metrics_count_the_client_and_the_message_of_an_unanswered_envelope(
 
 
 def test_only_a_missing_right_is_counted_as_an_authorization_failure(cluster: Cluster) -> None:
-    """The client always gets UNKNOWN_SERVER_ERROR (KIP-590 §EnvelopeResponse Handling)."""
+    """Rejected Envelopes cause UNKNOWN_SERVER_ERROR (KIP-590 §EnvelopeResponse Handling)."""
 
     def counted() -> tuple[float, float]:
         found = metrics_of(cluster, 1)
