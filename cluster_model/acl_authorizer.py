@@ -1,4 +1,4 @@
-"""The default authorizer. It decides as Kafka's AclAuthorizer (docs/kafka/acls.md#decision).
+"""The default authorizer. It decides like Kafka's AclAuthorizer (docs/kafka/acls.md#decision).
 
 DENY takes precedence over ALLOW. Without a matching ACL, access is denied, unless the resource has
 no ACLs and `allow.everyone.if.no.acl.found` is true. Super users may do everything.
@@ -26,7 +26,7 @@ SUPER_USERS: Final = "super.users"
 ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 _WILDCARD_PRINCIPAL: Final = "User:*"
 _WILDCARD: Final = "*"
-# Each operation that others imply, with the operations whose ALLOW implies it. A DENY implies none.
+# An ALLOW of an operation on the right also allows the one on the left. DENY has no such effect.
 _IMPLIED_BY: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     "DESCRIBE": ("DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"),
     "DESCRIBE_CONFIGS": ("DESCRIBE_CONFIGS", "ALTER_CONFIGS"),

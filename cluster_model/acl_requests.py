@@ -33,7 +33,7 @@ class Creation(NamedTuple):
 
 
 def has_filter_codes(creation: Any) -> bool:
-    """Return whether a creation has ANY or MATCH. In Kafka this fails the whole request."""
+    """Return whether a creation has ANY or MATCH, which in Kafka fails the whole request."""
     return (
         ANY_CODE in (creation.resource_type, creation.operation, creation.permission_type)
         or creation.resource_pattern_type in (ANY_CODE, MATCH_CODE)
@@ -61,7 +61,7 @@ def parse_creation(creation: Any) -> Creation:
 
 
 def can_be_stored(binding: AclBinding) -> bool:
-    """Return whether Kafka can write it; if not, all creations on its pattern fail."""
+    """Return whether Kafka can write this ACL; if not, all creations on its pattern fail."""
     return ":" in binding.entry.principal and is_valid_znode_name(binding.pattern.name)
 
 

@@ -27,7 +27,7 @@ _PARENTS: Final[dict[PatternType, str]] = {
     "PREFIXED": "/kafka-acl-extended/prefixed",
 }
 _UPPER: Final = 0x10000
-# ZooKeeper's rule, in UTF-16 code units; both ends of its ranges are allowed.
+# ZooKeeper rejects names with these UTF-16 code units. It accepts both ends of its own ranges.
 _REFUSED_UNITS: Final = (
     range(0x01, 0x1F),
     range(0x80, 0x9F),
@@ -59,7 +59,7 @@ def is_valid_znode_name(name: str) -> bool:
 
 
 class AclZnode:
-    """/kafka-acl/<Type>/<name>, /kafka-acl-extended/prefixed/<Type>/<name>: ACLs of a pattern."""
+    """ACLs of a pattern: /kafka-acl/<Type>/<name> or /kafka-acl-extended/prefixed/<Type>/<name>."""
 
     @staticmethod
     def parents() -> Iterator[tuple[ResourceType, PatternType, str]]:

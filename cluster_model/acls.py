@@ -1,4 +1,4 @@
-"""ACLs: the entries of a cluster, filters over them, and the codes of the protocol.
+"""The ACLs of a cluster, filters over them, and their codes in the protocol.
 
 An entry (`AccessControlEntry`) belongs to a pattern (`ResourcePattern`); entries are grouped by
 pattern, as in ZooKeeper. Filters are those of DescribeAcls and DeleteAcls
@@ -65,7 +65,7 @@ class AclSet:
     def with_entries(
         self, pattern: ResourcePattern, entries: Sequence[AccessControlEntry]
     ) -> AclSet:
-        """Return the set with these entries of a pattern; without entries it loses the pattern."""
+        """Return the set with these entries of a pattern; an empty list removes the pattern."""
         kind = pattern[:2]
         names = self._by_type.get(kind, _NO_NAMES)
         if entries:
@@ -127,7 +127,7 @@ NO_ACLS: Final = AclSet()
 class AclFilter:
     """A filter of DescribeAcls or DeleteAcls; None matches everything.
 
-    `impossible` is set when the filter has an undefined code: it then matches nothing.
+    `impossible` is set when the filter has an undefined code. The filter then matches nothing.
     """
 
     resource_type: ResourceType | None

@@ -155,7 +155,7 @@ class BridgeheadConfig:
         return self.properties.get(name, BRIDGEHEAD_CONFIGS[name].default).strip()
 
     def metadata_controller_id(self, listener_name: str) -> str:
-        """Return actual, random, self or a broker id."""
+        """Return `actual`, `random`, `self` or a broker id."""
         return self.text("bridgehead.metadata.controller.id", listener_name)
 
     def dialect(self, listener_name: str) -> str:

@@ -56,7 +56,7 @@ def in_hash_order(entity: QuotaEntity, capacity: int) -> list[tuple[str, str | N
 def quota_resource(
     parts: list[tuple[str, str | None]], resolvable: Container[str] = ()
 ) -> ConfigResource:
-    """Return where an entity's quotas are stored. `resolvable` host names are valid as an ip.
+    """Return where an entity's quotas are stored. Host names in `resolvable` are valid as an ip.
 
     Raises:
         ApiError: INVALID_REQUEST with Kafka's text for the first invalid part;
@@ -120,7 +120,7 @@ def set_quota(resource: ConfigResource, key: str, value: float) -> str:
 
     Raises:
         ApiError: INVALID_REQUEST for an unknown key, or for a fraction where an integer is
-            needed; UNKNOWN_SERVER_ERROR for a credential.
+            needed; UNKNOWN_SERVER_ERROR for the key of a SCRAM credential.
     """
     keys = _KEYS[resource.entity_type]
     match keys.get(key):
@@ -195,9 +195,9 @@ def governing_level(
 ) -> tuple[Level, float | None]:
     """Return the level whose quota applies to a client, and its rate (None: unlimited).
 
-    The most specific entity with a rate determines the level (KIP-55): user and client id before
-    user, user before client id; within each, an entity with a name before the default entity. The
-    rate is that of an entity of this level.
+    The most specific entity with a rate determines the level (KIP-55). The user's entities precede
+    those of the default user, which precede entities of a client id only. An entity of a user and a
+    client id precedes that of the user alone. The rate is that of the level's most specific entity.
     """
     stored = sanitize(user)
     client = None if client_id is None else sanitize(client_id)

@@ -1,7 +1,8 @@
 """The operations of IncrementalAlterConfigs on stored configs (docs/kafka/configs.md).
 
-The receiving broker applies them to validate a change of a BROKER; the controller applies them to
-decide the change. In the drafted dialect the controller makes the checks of the receiving broker.
+The receiving broker applies them to validate a change of a BROKER resource; the controller applies
+them to decide the change. In the drafted dialect the controller also makes the receiving broker's
+checks.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Operation(NamedTuple):
 
 
 def check_shape(operations: Sequence[Operation]) -> None:
-    """Raise ApiError for a duplicate config, or for a null value in an operation but DELETE."""
+    """Raise ApiError for a duplicate config, or for a null value unless the operation is DELETE."""
     if len({operation.name for operation in operations}) < len(operations):
         raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     nulls = [
@@ -51,8 +52,8 @@ def apply_operations(
 ) -> dict[str, str]:
     """Return `stored` after the operations; raises ApiError.
 
-    An unknown operation type, and APPEND or SUBTRACT of a custom name, raise UNKNOWN_SERVER_ERROR,
-    as Kafka fails with an unexpected exception.
+    An unknown operation type, or APPEND or SUBTRACT of a custom name, raises UNKNOWN_SERVER_ERROR,
+    because Kafka fails with an unexpected exception.
     """
     configs = dict(stored)
     for name, operation, value in operations:

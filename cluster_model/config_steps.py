@@ -1,7 +1,7 @@
 """The znode changes below /config that a config record causes.
 
-The znode of a topic or broker stays when it has no configs. The znode of a user, client or ip is
-deleted then, unless there are clients below it. Removing the last client of a user also removes its
+A topic or broker without configs keeps its znode. A user, client or ip without configs loses its
+znode, unless there are clients below it. Removing the last client of a user also removes the user's
 `clients` znode, and the user's znode if it is empty (docs/kafka/znodes.md#config-znodes).
 `MetadataImage.replay` and `controller.store.plan` both use these changes.
 """
@@ -22,7 +22,7 @@ _CLIENTS: Final = "clients"
 
 
 class Known(Protocol[Key, Value]):
-    """The existing entries: an immutable map or its mutation."""
+    """The existing entries: an immutable map, or a mutable copy of it."""
 
     def __contains__(self, key: Key, /) -> bool: ...
     def __getitem__(self, key: Key, /) -> Value: ...

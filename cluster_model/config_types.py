@@ -33,7 +33,7 @@ class InvalidConfigurationException(ConfigException):
 
 
 def invalid_value(name: str, shown: str, reason: str) -> ConfigException:
-    """Return the exception for one value; `reason` is the part after the colon."""
+    """Return the exception for one value; `reason` is the part of the text after the colon."""
     return ConfigException(f"Invalid value {shown} for configuration {name}: {reason}")
 
 

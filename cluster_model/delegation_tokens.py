@@ -44,7 +44,7 @@ class DelegationToken:
 
 
 def can_request_tokens(security_protocol: str, principal: KafkaPrincipal) -> bool:
-    """Return whether the connection is authenticated, and not by a token."""
+    """Return whether the connection is authenticated by other means than a token."""
     if principal.token_authenticated or security_protocol == "PLAINTEXT":
         return False
     return security_protocol != "SSL" or principal != ANONYMOUS

@@ -20,7 +20,7 @@ TOKEN_WRITES: Final = frozenset(
         ApiKey.EXPIRE_DELEGATION_TOKEN,
     }
 )
-# The APIs that got new versions for forwarding in KIP-590. Before it, brokers wrote their changes.
+# KIP-590 gave these APIs new versions for forwarding. Before KIP-590, brokers wrote their changes.
 WRITTEN_BY_BROKERS: Final = frozenset(
     key for key, spec in API_SPECS.items() if spec.forwarded_below is not None
 )
@@ -28,7 +28,7 @@ DIRECT_PARENT: Final = "/bridgehead/direct"
 
 
 class DirectWriterZnode:
-    """/bridgehead/direct/<broker>-<session>: ephemeral, the outcomes of the session's last multi.
+    """/bridgehead/direct/<broker>-<session>: ephemeral; has the outcomes of the last multi.
 
     It is created when the session opens. Each multi of the session sets it, so its version counts
     the multis, and a multi without a reply can be resent safely. In ZooKeeper's transaction log it

@@ -1,8 +1,9 @@
 """Leader election and ISR changes of a partition (docs/kafka/partitions.md#leader-elections).
 
 Without the data plane a live replica counts as caught up: the replicas of a broker join the ISR
-when it starts. With it (`stores_records`) only the leader extends the ISR, with AlterPartition. In
-both cases the replicas of a broker leave the ISR when it stops, except for the last member.
+when the broker starts. With the data plane (`stores_records`) only the leader extends the ISR, with
+AlterPartition. In both cases the replicas of a broker leave the ISR when the broker stops, but the
+last member of an ISR stays.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def react_to_live_brokers(
     if leader not in alive:
         clean = next((replica for replica in alive if replica in state.isr), NO_LEADER)
         if clean == NO_LEADER and unclean:
-            # The ISR is the new leader alone, marked as recovering.
+            # The new leader is the only member of the ISR, and is marked as recovering.
             return _next(state, alive[0], (alive[0],), controller_epoch, recovering=True)
         leader, recovering = clean, False
     if leader == NO_LEADER:
@@ -59,7 +60,7 @@ def react_to_live_brokers(
 def elect_preferred(
     state: PartitionState, assignment: Replicas, live: Container[int], controller_epoch: int
 ) -> PartitionState | None:
-    """Return the state led by the first replica; None if it is not live or not in sync."""
+    """Return the state with the first replica as leader; None if it is not live or not in sync."""
     preferred = assignment[0] if assignment else NO_LEADER
     if state.partition_epoch < 0 or preferred not in live or preferred not in state.isr:
         return None
@@ -74,7 +75,7 @@ def elect_unclean(
     *,
     stores_records: bool = False,
 ) -> PartitionState | None:
-    """Return the state led by a live replica, preferably in sync; None if there is none."""
+    """Return the state with a live leader, if possible an in-sync one; None if none is live."""
     after = react_to_live_brokers(
         state,
         assignment,

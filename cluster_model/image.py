@@ -129,9 +129,9 @@ class MetadataImage:
     def with_acl(
         self, pattern: ResourcePattern, entries: Entries, version: int | None
     ) -> MetadataImage:
-        """Return the image with these entries of a pattern, written by another process.
+        """Return the image with these entries of a pattern, which another process has written.
 
-        `version` is that of the znode; None when there is no znode.
+        `version` is the version of the znode; None if there is no znode.
         """
         acls = self.acls.with_entries(pattern, entries)
         return replace(self, acls=acls, acl_versions=_with(self.acl_versions, pattern, version))
@@ -142,7 +142,7 @@ class MetadataImage:
         configs: Mapping[str, str] | None,
         version: int,
     ) -> MetadataImage:
-        """Return the image with these configs, written by another process; None: no znode."""
+        """Return the image with configs that another process has written; None: no znode."""
         exists = configs is not None
         rate = mutation_rate(resource, configs or {})
         return replace(
@@ -157,7 +157,7 @@ class MetadataImage:
         return replace(self, user_clients=_with(self.user_clients, user, clients))
 
     def with_token(self, token_id: str, token: DelegationToken | None) -> MetadataImage:
-        """Return the image with this token, written by another process; None: no znode."""
+        """Return the image with a token that another process has written; None: no znode."""
         return replace(self, tokens=_with(self.tokens, token_id, token))
 
     def replay(self, records: Iterable[Record]) -> MetadataImage:
@@ -189,7 +189,7 @@ class _Replay:
         self._producer_ids = image.producer_ids
         self._acls = image.acls
         self._acl_versions = image.acl_versions.mutate()
-        # Records of one topic are adjacent: its tuple of states is rebuilt once.
+        # Records of one topic are adjacent, so the topic's tuple of states is rebuilt once.
         self._states: dict[str, list[PartitionState]] = {}
 
     def apply(self, records: Iterable[Record]) -> MetadataImage:

@@ -50,8 +50,8 @@ def assign_replicas(
 ) -> tuple[Replicas, ...]:
     """Return the replicas of each partition, spread over the brokers.
 
-    `start` and `shift` are random in [0, number of brokers), or both the fixed start index when
-    partitions are added. `replication_factor` is at most the number of brokers.
+    For a new topic, `start` and `shift` are random numbers below the number of brokers. For added
+    partitions both are the start index. `replication_factor` is at most the number of brokers.
     """
     if order.racks is None:
         return _unaware(
@@ -114,7 +114,7 @@ def _aware(
 
 
 def start_index(brokers: Sequence[int], first_replica: int) -> int:
-    """Return the index of the first broker whose id is at least `first_replica`; else 0."""
+    """Return the index of the first broker whose id is at least `first_replica`; 0 if none is."""
     for index, broker in enumerate(sorted(brokers)):
         if broker >= first_replica:
             return index

@@ -21,7 +21,7 @@ def policy_principal(principal: Principal) -> KafkaPrincipal | None:
 
 
 def targets(topic: Topic) -> list[Replicas]:
-    """Return a topic's replicas; of a partition under reassignment, the target replicas."""
+    """Return a topic's replicas; for a partition under reassignment, the target replicas."""
     if not topic.adding and not topic.removing:
         return list(topic.assignment)
     return [PartitionAssignment.of(topic, p).target for p in range(len(topic.assignment))]

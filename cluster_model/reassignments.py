@@ -1,9 +1,10 @@
 """The steps of a partition reassignment (docs/kafka/partitions.md). Pure functions.
 
-During a reassignment, `replicas` has the target replicas, followed by the old ones that are no
-target. `adding` has the replicas that are added, `removing` those that will be removed. When the
-ISR has all target replicas, the old ones are removed. Without the data plane a live replica counts
-as caught up: the controller adds it to the ISR (`join`). With it only the leader does.
+During a reassignment, `replicas` has the target replicas, followed by the old replicas that are not
+in the target. `adding` has the replicas that are added, `removing` those that will be removed. When
+the ISR has all target replicas, the old ones are removed. Without the data plane a live replica
+counts as caught up: the controller adds it to the ISR (`join`). With the data plane only the leader
+adds it.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def begin(
 ) -> PartitionState:
     """Return the partition's state when the reassignment `after` starts.
 
-    Replicas that `after` does not have leave the ISR: an overridden reassignment had added them.
+    Replicas that are not in `after` leave the ISR. An earlier, overridden reassignment added them.
     The leader epoch always increases; this is how Kafka notifies the replicas.
     """
     return _narrowed(state, after.replicas, after.target, live, controller_epoch)

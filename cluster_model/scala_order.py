@@ -103,7 +103,7 @@ def partition_order(count: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def long_map_order(keys: tuple[int, ...]) -> tuple[int, ...]:
-    """Return distinct keys, inserted in order, in the order of a LongMap: 0, then by slot.
+    """Insert distinct keys into a LongMap; return them in its order: 0 first, then by slot.
 
     The map is created for this number of keys. More than `_KEYS_MAX` keys keep their order.
     """

@@ -1,4 +1,4 @@
-"""The znodes of delegation tokens (docs/kafka/znodes.md): in Kafka's key order, without spaces."""
+"""The znodes of delegation tokens (docs/kafka/znodes.md): JSON in Kafka's key order, no spaces."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SS
 
 
 def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
-    """Yield requests with the whole image; at least one, with the brokers."""
+    """Yield requests with the whole image. Without topics, one request has the brokers."""
     yield from _parts(
         image, controller_id, (_topic(topic, image) for topic in image.topics.values())
     )
@@ -35,7 +35,7 @@ def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetad
 def changed_parts(
     before: MetadataImage, after: MetadataImage, names: Iterable[str], controller_id: int
 ) -> Iterator[UpdateMetadataRequest]:
-    """Yield requests with the topics in `names`; at least one, with the brokers."""
+    """Yield requests with the topics in `names`. Without topics, one request has the brokers."""
 
     def states() -> Iterator[UpdateMetadataTopicState]:
         for name in sorted(names):
@@ -101,7 +101,7 @@ def _brokers(image: MetadataImage) -> list[UpdateMetadataBroker]:
 
 
 def _topic(topic: Topic, image: MetadataImage) -> UpdateMetadataTopicState:
-    """Return a topic without the partitions that have no state znode, and so no leader."""
+    """Return a topic. Partitions without a state znode have no leader, and are omitted."""
     live = image.brokers
     return UpdateMetadataTopicState(
         topic_name=topic.name,

@@ -1,8 +1,8 @@
 """The znodes: their paths and contents (docs/kafka/znodes.md).
 
 One class per kind of znode, with `path`, `encode` and `decode`. JSON has no spaces, and its keys
-are in the order of Kafka 3.9.1; decoders accept any order and spaces. Others write to ZooKeeper
-too: every decoder raises `ZnodeContentError` for invalid content.
+are in the order of Kafka 3.9.1; decoders accept any order and spaces. Because others write to
+ZooKeeper too, every decoder raises `ZnodeContentError` for invalid content.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The controller half of a node, the only writer of metadata: election, decisions, commit."""
+"""The controller half of a node. It takes part in elections, and decides and commits writes."""

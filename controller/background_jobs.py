@@ -32,11 +32,11 @@ from cluster_model.records import (
 ImageNow = Callable[[], MetadataImage]
 Job = Iterator[list[Record]]
 UncleanElection = Callable[[MetadataImage, str], bool]
-# A new partition takes up to three operations, so these fit in one multi.
+# A new partition takes up to three operations, so this many partitions fit in one multi.
 _PARTITIONS_PER_MULTI: Final = 160
 # Bounds a step over healthy partitions to some 10 ms.
 _TOPICS_PER_STEP: Final = 50
-# Each takes two operations: deletion of the znode, and a notification.
+# Removing a token takes two operations: one deletes its znode, one creates a notification.
 _TOKENS_PER_MULTI: Final = 200
 
 
@@ -44,8 +44,8 @@ _TOKENS_PER_MULTI: Final = 200
 class Elections:
     """The rules of elections. `unclean`: whether a topic allows unclean elections.
 
-    `stores_records`: bridgehead.data.plane. `restarted`: live brokers that are treated as stopped,
-    because they have restarted since (KIP-380).
+    `stores_records`: the value of bridgehead.data.plane. `restarted`: live brokers that have just
+    restarted, and are therefore treated as stopped (KIP-380).
     """
 
     unclean: UncleanElection
@@ -85,7 +85,7 @@ def _react(
     records: list[Record],
     elections: Elections,
 ) -> int:
-    """Add the records of partitions from `first` on, up to one multi; return where it stopped."""
+    """Add records of the partitions from `first` on; return the next one when a multi is full."""
     if topic.name in image.deletions:
         return len(topic.states)
     live, epoch = elections.live(image), image.controller_epoch
@@ -145,7 +145,7 @@ def complete_reassignments(
 
     First the new replicas join the ISR, then another multi removes the old ones. A reassignment
     to a dead broker continues when the brokers change. With `stores_records` only the leader
-    extends the ISR, and the reassignment continues after that.
+    extends the ISR, and the reassignment continues when the leader has done so.
     """
     for name in names:
         topic = image_now().topics.get(name)
@@ -189,7 +189,7 @@ def remove_expired_tokens(image_now: ImageNow, now_ms: int) -> Job:
     for start in range(0, len(expired), _TOKENS_PER_MULTI):
         tokens = image_now().tokens
         batch = expired[start : start + _TOKENS_PER_MULTI]
-        # A request may have removed some since; a renewal does not revive an expired token.
+        # A request may have removed some tokens meanwhile. A renewal never revives an expired one.
         yield [TokenRemovalRecord(token_id) for token_id in batch if token_id in tokens]
 
 

@@ -56,7 +56,7 @@ class Controller:
 
     @property
     def api_ranges(self) -> ApiRanges:
-        """The versions that Envelopes may carry: lowest and highest by API key."""
+        """The lowest and highest version that an Envelope may carry, by API key."""
         specs = [DRAFTED_SPECS[key] for key in self._services.apis]
         return {spec.key: (spec.min_version, spec.max_version) for spec in specs}
 
@@ -67,7 +67,7 @@ class Controller:
 
     @property
     def image(self) -> MetadataImage | None:
-        """The active controller's image, else None."""
+        """The image if this candidate is the active controller, else None."""
         loop = self._active_loop()
         return loop.image if loop else None
 
@@ -106,7 +106,7 @@ class Controller:
             self._term.brokers_changed()
 
     async def elect(self) -> bool:
-        """Try to become the active controller. True: elected, and serving in a task.
+        """Try to become the active controller. Returns True if elected; a task then serves.
 
         Raises:
             ConnectionLostError: the connection broke before the election was decided.
@@ -149,7 +149,7 @@ class Controller:
             await self._return_to_standby()
 
     async def superseded(self) -> None:
-        """Resign if active or loading: /controller is gone or names another broker, as in Kafka."""
+        """Resign if active or loading. As in Kafka: /controller is gone or names another broker."""
         if self._serving is not None:
             await self.resign("/controller no longer names this broker")
 

@@ -25,7 +25,7 @@ _TIMED_OUT: Final = EnvelopeReply(int(ErrorCode.REQUEST_TIMED_OUT), None, 0)
 
 
 class AppliedZxids:
-    """The zxid that each broker has applied, and the requests that wait for all of them. Pure."""
+    """The zxid that each broker has applied, and the requests that wait for all brokers. Pure."""
 
     def __init__(self) -> None:
         self._applied: dict[tuple[int, str], int] = {}  # by broker id and incarnation
@@ -147,7 +147,7 @@ class DelayedResponses:
             self._flush()
 
     def _reply(self, pending: PendingRequest, unfinished: frozenset[str]) -> None:
-        """Send the response, or hold it until every live broker has applied the successes."""
+        """Send the response, or hold it until every live broker has applied the changes."""
         zxids, image = self._zxids, self._image()
         succeeded = _succeeded(pending) - unfinished
         if zxids is None or not succeeded or zxids.have_applied(image.zxid, image):

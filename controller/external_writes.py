@@ -1,8 +1,9 @@
 """Keeps the image current with writes made by others while this controller is active.
 
 Brokers below the bridge release write configs, quotas, ACLs and tokens themselves, and so do old
-tools of Kafka. This node's broker reports each change that it reads; if the image differs, the loop
-reads the znodes again between two rounds. The controller's own writes are already in the image.
+tools of Kafka. This node's broker reports each change that it reads. If the image differs, the loop
+reads the znodes again before it decides the next requests. The controller's own writes are already
+in the image.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _Reading = Callable[[ControllerLoop, ReadMany], Awaitable[None]]
 
 
 class ExternalWrites:
-    """Ignores reports unless this candidate is active: loading reads everything anyway."""
+    """Ignores reports unless this candidate is active: a new controller reads everything anyway."""
 
     def __init__(self) -> None:
         self._loop: ControllerLoop | None = None
@@ -50,7 +51,7 @@ class ExternalWrites:
             _complete(done)
 
     def acl_seen(self, pattern: ResourcePattern, version: int | None) -> None:
-        """The broker read the znode of a pattern. `version` is None if there is no such znode."""
+        """The broker read a pattern's ACL znode. `version` is None if there is no such znode."""
         if self._loop is not None and self._loop.image.acl_versions.get(pattern) != version:
             self._schedule(partial(_read_acl, pattern=pattern))
 

@@ -245,7 +245,7 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
 
 
 def _predates_envelopes(envelope: Envelope, sender: Sender) -> bool:
-    """True for a request that brokers sent to the controller before KIP-590: without Envelope."""
+    """True for a request that brokers already sent to the controller before Envelopes existed."""
     return envelope.made_by_broker or sender.host == THIS_PROCESS
 
 

@@ -43,7 +43,7 @@ class ImageWaits:
         """Wait for `keys` (see Wait.topics); False if all their conditions are met already."""
         missing = {e: key for e, key in keys.items() if not _is_met(pending, key, image)}
         if pending.wait.timeout_ms <= 0:
-            missing = dict(keys)  # As in Kafka, every success is reported as timed out.
+            missing = dict(keys)  # As in Kafka, timeout 0 reports every success as timed out.
         if not missing:
             return False
         self._missing[pending] = missing
@@ -67,7 +67,7 @@ class ImageWaits:
         return done
 
     def give_up(self, pending: PendingRequest) -> frozenset[str] | None:
-        """Pop a request that timed out. Return its missing elements; None if it did not wait."""
+        """Pop a request that timed out. Return the elements that waited; None if none did."""
         missing = self._missing.get(pending)
         if missing is None:
             return None

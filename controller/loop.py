@@ -1,9 +1,9 @@
 """The single writer: one task that decides, commits, replays, publishes and replies, in that order.
 
-It corresponds to KRaft's QuorumController. One round takes the queued requests, decides them one
-after another on a growing image, commits their records in fenced multis, and replies. The loop
-ends when another controller may have been elected; pending requests are answered NOT_CONTROLLER,
-and the next controller finds the committed outcomes in ZooKeeper.
+It corresponds to KRaft's QuorumController. A round takes the queued requests and decides them one
+after another, each on an image with the changes of the previous ones. It then commits the records
+in fenced multis, and replies. The loop ends when another controller may have been elected. Pending
+requests then get NOT_CONTROLLER, and the next controller finds committed outcomes in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from event_log.writer import EventLog
 _log = logging.getLogger(__name__)
 # Bounds the decisions of a round to some 20 ms, so that heartbeats and replies are not delayed.
 REQUESTS_PER_ROUND: Final = 512
-# Several, so that ZooKeeper executes one multi while the next is encoded; limited, for the memory.
+# ZooKeeper executes a multi while the next one is encoded. The limit bounds the memory.
 MULTIS_IN_FLIGHT_MAX: Final = 16
 # Operations per multi of background writes.
 OPERATIONS_PER_CHUNK: Final = 480
@@ -151,7 +151,7 @@ class ControllerLoop:
         """Serve until this controller is no longer active.
 
         Raises:
-            ControllerMovedError, UnknownOutcomeError: no longer the active controller.
+            ControllerMovedError, UnknownOutcomeError: another controller is or may be active.
         """
         while True:
             await self._wake.wait()
@@ -283,7 +283,7 @@ class ControllerLoop:
                 pending.without_effect.add(decided.element)
                 continue
             if any(isinstance(record, ConfigRecord) for record in decided.records):
-                # Elements of one request may share znodes: the quotas of a user and its clients.
+                # Elements of one request may share znodes, as quotas of a user and its clients do.
                 planned = planned.replay(decided.records)
             entries.append(Entry(pending, decided, operations))
             pending.uncommitted.add(decided.element)
@@ -293,7 +293,7 @@ class ControllerLoop:
     async def _commit_multis(
         self, multis: Sequence[Sequence[Entry]]
     ) -> tuple[int, ContentConflictError | None]:
-        """Commit in order. Return how many multis were committed, and the conflict after them."""
+        """Commit in order. Return how many multis succeeded, and the conflict of the next one."""
         done = 0
         for start in range(0, len(multis), MULTIS_IN_FLIGHT_MAX):
             window = multis[start : start + MULTIS_IN_FLIGHT_MAX]
@@ -308,7 +308,7 @@ class ControllerLoop:
         return done, None
 
     def _effects(self, multi: Sequence[Entry], number: int) -> list[bytes]:
-        """Return the operations of a multi: the outcomes' znode first."""
+        """Return the operations of a multi. The first one creates the outcomes' znode."""
         content = encode_outcomes(self._fence.epoch, outcomes_of(multi))
         effects = [self._store.encode(Create(OutcomeZnode.path(number), content))]
         for entry in multi:
@@ -396,7 +396,7 @@ class ControllerLoop:
         self._log.flush()
 
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
-        """Commit operations in as few fenced multis as possible; atomic only within one."""
+        """Commit operations in as few fenced multis as possible. Each multi is atomic."""
         encoded = [self._store.encode(operation) for operation in operations]
         committed = Committed(0, self.image.zxid)
         for start in range(0, len(encoded), OPERATIONS_PER_CHUNK):

@@ -3,10 +3,10 @@
 KIP-599; docs/kafka/quotas.md#controller-mutation-quota. Every user or client has a token bucket. It
 is refilled at the quota's rate and holds at most `controller.quota.window.num` windows. While the
 bucket is not below zero, an element of any size is accepted; while it is below zero, every element
-is rejected. Older versions of a request have no error for that: they are accepted, and the client
-is throttled.
+is rejected. Older versions of a request have no error code for a rejection: their elements are
+accepted, and the client is throttled.
 
-As in Kafka, the buckets are lost when the controller changes. Time is an argument.
+As in Kafka, the buckets are lost when the controller changes. The current time is an argument.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _CHARGED_IN_HASH_ORDER: Final = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS)
 EXCEEDED: Final = Outcome(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 # A bucket that was not used for an hour is full again.
 _EXPIRES_AFTER_MS: Final = 3_600_000
-# Bounds the memory, because clients choose their ids; the least recently used one is dropped.
+# Bounds the memory, because clients choose their ids. The least recently used bucket is dropped.
 _BUCKETS_MAX: Final = 10_000
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """The tokens of one user or client. A token is a partition; below zero: above the quota."""
+    """The tokens of one user or client, one per partition. Below zero, the quota is exceeded."""
 
     tokens: float = 0.0
     filled_ms: int = 0
@@ -59,7 +59,7 @@ class Charges:
     since_ms: int = 0
 
     def throttle_left_ms(self, now_ms: int) -> int:
-        """Return the throttle time that remains after the time that the request took."""
+        """Return the throttle time, minus the time that the request has already taken."""
         return max(0, self.throttle_ms - max(0, now_ms - self.since_ms))
 
 

@@ -24,7 +24,7 @@ from event_log.events import ExecutionStarted, RequestDecided
 
 # The fence, the commit counter and the outcomes' znode precede the effects.
 _EFFECTS_MAX = OPERATIONS_MAX - 3
-# Size of one outcome in its znode, without its texts.
+# The size of one outcome in the outcomes' znode, without its texts.
 _OUTCOME_BYTES = 160
 # A request that conflicts with external writes is decided at most 20 times, then it fails.
 _DECISIONS_MAX: Final = 20
@@ -52,7 +52,7 @@ class PendingRequest:
     context: RequestContext = field(init=False)  # of the latest decision
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     uncommitted: set[str] = field(default_factory=set)  # decided in this round
-    without_effect: set[str] = field(default_factory=set)  # decided in this round, no records
+    without_effect: set[str] = field(default_factory=set)  # decided in this round without records
     charges: Charges = field(default_factory=Charges)
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0
@@ -92,7 +92,7 @@ class PendingRequest:
 
 
 def execution_started(pending: PendingRequest, epoch: int, image_zxid: int) -> ExecutionStarted:
-    """Return the event of a decision. It has the client, and the zxid of the image that is used."""
+    """Return the event of a decision, with the client and the zxid of the image that it uses."""
     client = pending.client
     return ExecutionStarted(
         request_id=pending.request_id,

@@ -1,4 +1,4 @@
-"""Policy checks: the arguments of policies, from a decision and its image. Pure.
+"""Policy checks: the arguments that policies get for a decision. Pure.
 
 An API attaches a check to each element that a policy may reject, even if no policy is configured.
 The check is a function: its arguments are built only for a configured policy, because a topic may
@@ -35,7 +35,7 @@ class AlterTopicConfigs(AlterTopicRequest):
 
 @dataclass(frozen=True, slots=True)
 class AlterBrokerConfigs:
-    """Configs of a broker, which only KIP-133's policy sees. `name`: "" for the cluster default."""
+    """Configs of a broker. Only KIP-133's policy sees them. `name`: "" for the cluster default."""
 
     name: str
     requested: Mapping[str, str | None]
@@ -80,7 +80,7 @@ def alteration(
     assignment: Sequence[Replicas],
     generated: bool,
 ) -> AlterTopicRequest:
-    """Return the check of added partitions or other replicas."""
+    """Return the check of added partitions or changed replicas."""
     configs = image.config("topics", name)
     deleted = name in image.deletions
     return AlterTopicRequest(
@@ -95,7 +95,7 @@ def topic_configs(
     configs: Mapping[str, str],
     requested: Mapping[str, str | None],
 ) -> AlterTopicConfigs:
-    """Return the check of altered configs; `configs` is the whole new set."""
+    """Return the check of altered configs; `configs` has all overrides after the change."""
     assignment = targets(image.topics[name])
     state = _requested(name, assignment, configs, True, name in image.deletions)
     return AlterTopicConfigs(name, policy_principal(principal), state, requested)

@@ -35,7 +35,7 @@ class Policies(Protocol):
     """The policies of this node, evaluated in its threads."""
 
     async def evaluate(self, check: PolicyCheck, cluster: ClusterState) -> ApiError | None:
-        """Return the policy's rejection, None if it accepts. Never raises."""
+        """Return the policy's rejection, or None if the policy accepts. Never raises."""
         ...
 
 
@@ -122,7 +122,7 @@ class PolicyEvaluation:
         unevaluated: Sequence[PolicyCheck],
         image: MetadataImage,
     ) -> None:
-        """Evaluate the checks in order. `image` does not include the request."""
+        """Evaluate the checks in order. `image` does not include the request's changes."""
         keys = set(map(key_of, unevaluated))
         accepted = [
             check
@@ -151,7 +151,7 @@ class PolicyEvaluation:
         return pending in self._waiting
 
     def release(self, pending: PendingRequest) -> None:
-        """End the turn of this request, if it has the turn, and start that of the next request."""
+        """End the turn of this request, if it has the turn. The next request then has the turn."""
         if self._turn is not pending:
             return
         self._turn = self._line.popleft() if self._line else None

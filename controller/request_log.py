@@ -1,7 +1,7 @@
 """The controller's part of kafka-request.log: forwarded requests.
 
-As in Kafka, a line shows the client's principal, client id and request, the connection of the
-Envelope, and no client software.
+As in Kafka, a line shows the client's principal, client id and request. The connection is that of
+the Envelope. The client's software is not shown.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class Settings:
 class Services:
     """The controller's collaborators, built by the node."""
 
-    # One session per candidacy; the argument is called when its state changes.
+    # Called once per candidacy. The argument is called when the state of the session changes.
     new_store: Callable[[Callable[[SessionState], None]], ZooKeeperStore]
     apis: Mapping[int, AdminApi]
     serde: PrincipalSerde

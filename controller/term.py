@@ -175,11 +175,11 @@ class Term:
         await self._pruner.run(self.loop, self._services.now_s())
 
     async def _purge_notifications(self) -> None:
-        with contextlib.suppress(ConnectionLostError):  # The next round tries again.
+        with contextlib.suppress(ConnectionLostError):  # The next run tries again.
             await purge_notifications(self._store.read, self.loop, self._services.now_ms())
 
     def _retry(self, action: Callable[[], None]) -> None:
-        """Try again later: after a reconnect it succeeds, and a lost session ends the term."""
+        """Run the action later. It succeeds after a reconnect; a lost session ends the term."""
         asyncio.get_running_loop().call_later(_RETRY_S, action)
 
     def _repeat(self, interval_s: float, action: Callable[[], None]) -> None:

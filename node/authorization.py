@@ -34,7 +34,7 @@ def load_authorizer(properties: Mapping[str, str]) -> Authorizer | None:
     """Return the authorizer that the properties name; None if they name none.
 
     Raises:
-        AuthorizerConfigError: it cannot be imported or built.
+        AuthorizerConfigError: the authorizer cannot be imported or built.
     """
     name = properties.get(AUTHORIZER_CLASS, "").strip()
     if not name:

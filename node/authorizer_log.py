@@ -1,8 +1,8 @@
 """kafka-authorizer.log: allowed and denied actions, in Kafka's format.
 
 Denied actions are logged at INFO, allowed actions and reasons at DEBUG, and informational checks at
-TRACE (docs/kafka/logs.md#authorizer-log). Names may contain any character: those that break lines
-are escaped as in Kafka's JSON.
+TRACE (docs/kafka/logs.md#authorizer-log). Names may contain any character. Characters that break
+lines are escaped as in Kafka's JSON.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class NodeConfig:
     channel_files: ChannelFiles | None  # None: Envelopes are sent in plain text
     controller_access: ZooKeeperAccess  # of the controller session; node.security adds TLS
     broker_access: ZooKeeperAccess  # of the broker session; node.security adds TLS
-    zookeeper_tls: ZooKeeperTls | None  # of both; None: plain text
+    zookeeper_tls: ZooKeeperTls | None  # of both sessions; None: plain text
 
     @property
     def broker_id(self) -> int:
@@ -72,7 +72,7 @@ class NodeConfig:
 
     @property
     def connection_timeout_ms(self) -> int:
-        """zookeeper.connection.timeout.ms, by default the session's."""
+        """zookeeper.connection.timeout.ms; its default is the session timeout."""
         value = self.broker.value("zookeeper.connection.timeout.ms")
         return value if isinstance(value, int) else self.session_timeout_ms
 
@@ -148,8 +148,8 @@ def read_config(text: str) -> NodeConfig:
     """Parse and check a properties file.
 
     Raises:
-        NodeConfigError: a property is wrong; the text has the fix.
-        InvalidBrokerConfigError: properties are wrong; one sentence for each.
+        NodeConfigError: a property is missing or contradicts others. The message says what to do.
+        InvalidBrokerConfigError: properties are invalid. It has one sentence for each.
     """
     properties = dict(parse_properties(text))
     broker = BrokerConfig.from_properties(properties)
@@ -195,8 +195,8 @@ def read_config(text: str) -> NodeConfig:
 def _check_level(broker: BrokerConfig, own: BridgeheadConfig) -> None:
     """Check that two Bridgehead properties fit inter.broker.protocol.version.
 
-    From the bridge release on, Envelopes must be enabled. Below it, a write cannot wait for all
-    brokers, because the controller does not execute it.
+    From the bridge release on, Envelopes must be enabled. Below the bridge release, a write cannot
+    wait for all brokers, because the controller does not execute the write.
     """
     name = "inter.broker.protocol.version"
     level = level_of(broker.string(name) or "")
@@ -261,7 +261,7 @@ def _security(
 
 
 def _channel_files(own: BridgeheadConfig) -> ChannelFiles | None:
-    """Check the files for mutual TLS: all three, or none and loopback only."""
+    """Return the files for mutual TLS: all three, or none if plain text is allowed."""
     files, host = own.grpc_files, own.grpc_listener.rpartition(":")[0]
     if all(files):
         return ChannelFiles(*files)

@@ -1,8 +1,8 @@
 """The commands of a node's control socket.
 
 Some commands execute a request as a given principal. They require no password, because a process
-that can open the socket can also read the node's keys. Apart from that, the request is handled like
-a client's: it is checked, authorized, forwarded, and recorded in the evidence.
+that can open the socket can also read the node's keys. Otherwise the node handles the request like
+a client's: it checks, authorizes and forwards it, and records it in the evidence.
 """
 
 from __future__ import annotations

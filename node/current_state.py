@@ -53,7 +53,7 @@ class BrokerConfigs:
     """The effective broker configs: the properties file, overridden by ZooKeeper."""
 
     def __init__(self, config: BrokerConfig, quotas: ConnectionQuotas) -> None:
-        """The limits of `quotas` follow the configs."""
+        """When the configs change, the limits of `quotas` change with them."""
         self._config = config
         self._quotas = quotas
         self._stored: dict[str, Mapping[str, str]] = {}
@@ -66,7 +66,7 @@ class BrokerConfigs:
         return self._effective
 
     def store(self, stored: Mapping[str, Mapping[str, str]]) -> None:
-        """Apply the configs that ZooKeeper has for some of `entities`."""
+        """Apply stored configs, by entity: this broker, the cluster default, or both."""
         self._stored.update(stored)
         overrides = (self._stored.get(entity, {}) for entity in self.entities)
         self._effective = EffectiveBrokerConfig.of(self._config, *overrides)

@@ -1,4 +1,4 @@
-"""The data plane of a node with `bridgehead.data.plane=true`: logs, partitions, their APIs."""
+"""The data plane of a node with `bridgehead.data.plane=true`: its logs, partitions and APIs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class DataPlane:
         self._is_loaded = False
 
     async def open(self) -> None:
-        """Load all logs; recover them after a kill.
+        """Load all logs; after an unclean shutdown, recover them.
 
         Raises:
             OSError: a log directory cannot be used.

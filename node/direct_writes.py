@@ -39,7 +39,7 @@ class DirectWrites:
         next_identity: Callable[[], RequestIdentity],
         read_acls_and_tokens: Callable[[int], Awaitable[None]],
     ) -> None:
-        """`read_acls_and_tokens` returns when this node has read ACLs and tokens up to a zxid."""
+        """`read_acls_and_tokens(zxid)` returns when this node has read both up to that zxid."""
         self._writer = writer
         self._session = session
         self._apis = apis
@@ -75,7 +75,7 @@ class DirectWrites:
         )
         response, zxid = await self._writer.write(pending)
         if header.api_key in _APPLIED_BEFORE_ANSWER:
-            # The write is done. If this fails, the reconnect reads everything again.
+            # The write is done. If this read fails, the broker reads everything when it reconnects.
             with contextlib.suppress(ConnectionLostError, TimeoutError):
                 async with asyncio.timeout(pending.deadline_s - time.monotonic()):
                     await self._read_acls_and_tokens(zxid)

@@ -1,11 +1,11 @@
-"""Broker properties from environment variables, in the spellings of three families of images.
+"""Broker properties from environment variables, spelled as for three families of Docker images.
 
     apache/kafka          KAFKA_ + name, `.` as `_`, `_` as `__`, `-` as `___`
     confluentinc/cp-kafka KAFKA_ + name, `.` as `_`, `-` as `__`, `_` as `___`
     bitnami/kafka         KAFKA_CFG_ + name, `.` as `_`
 
-The first two swap `__` and `___`. If exactly one of the two readings is an existing property, it is
-used. Otherwise the variable is ambiguous, and an error.
+The first two families give `__` and `___` opposite meanings. If exactly one of the two readings is
+an existing property, that property is set. Otherwise the variable is ambiguous, which is an error.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _choose(name: str, text: str, listeners: frozenset[str]) -> str:
 
 
 def _decode(text: str, *, two: str, three: str) -> str:
-    """Decode underscores; of a longer run, the first three first, as the scripts of both images."""
+    """Decode underscores. As in the images' scripts, a longer run starts with a group of three."""
     marks: Mapping[str, str] = {"___": three, "__": two, "_": "."}
     replace: Callable[[re.Match[str]], str] = lambda run: marks[run[0]]  # noqa: E731
     return re.sub("___|__|_", replace, text)

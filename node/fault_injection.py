@@ -25,7 +25,7 @@ from event_log.events import FaultRuleActed
 from event_log.writer import EventLog
 
 OWNER: Final = "owner"
-"""The connection of requests that the control socket executes; rules do not apply to them."""
+"""The connection id of requests from the control socket. Fault rules do not apply to them."""
 _TOPIC: Final = 2  # a resource type
 _MILLISECONDS: Final = 1000
 
@@ -127,7 +127,7 @@ class FaultyDispatcher(Dispatcher):
 
 
 class FaultyLink:
-    """A way to the controller with fault rules."""
+    """A link to the controller that applies fault rules to Envelopes and replies."""
 
     def __init__(
         self, link: ControllerLink, rules: FaultRules, serde: PrincipalSerde, log: EventLog
@@ -176,7 +176,7 @@ class FaultyLink:
                     await asyncio.sleep(rule.delay_ms / _MILLISECONDS)
                     return await self._link.send(envelope)
                 case Action.DUPLICATE:
-                    # A channel knows one attempt by its sequence: only one of them may end.
+                    # A channel identifies an attempt by its sequence, so one of them may never end.
                     attempts = [self._link.send(envelope) for _ in range(2)]
                     done, _ = await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)
                     return done.pop().result()
@@ -191,14 +191,14 @@ class FaultyLink:
 def link_wrapper(
     rules: FaultRules | None, serde: PrincipalSerde, log: EventLog
 ) -> Callable[[ControllerLink], ControllerLink]:
-    """Return what puts fault rules between a broker and its controller; None: there are none."""
+    """Return a function that adds fault rules to a link; without rules it returns the link."""
     if rules is None:
         return lambda link: link
     return lambda link: FaultyLink(link, rules, serde, log)
 
 
 async def _instead(rule: FaultRule, reply: EnvelopeReply) -> EnvelopeReply:
-    """Return what the broker gets instead of the reply; `drop` never returns."""
+    """Return what the broker gets instead of the reply. For `drop` it never returns."""
     match rule.action:
         case Action.ERROR:
             return EnvelopeReply(int(rule.error), None, 0)

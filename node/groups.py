@@ -49,7 +49,7 @@ class OffsetsTopic:
 def build_groups(
     config: NodeConfig, partitions: Partitions, cache: MetadataCache, instruments: Instruments
 ) -> GroupService:
-    """Return the coordinator, which `start` starts."""
+    """Return the coordinator. It does nothing until `start` is called."""
     broker, clock = config.broker, instruments.clock
 
     def partition_of_group(group_id: str) -> int:

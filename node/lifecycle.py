@@ -213,7 +213,7 @@ class Node:
     def _zookeeper_answers(self) -> bool:
         """Return whether ZooKeeper has answered within the session timeout.
 
-        If it has not, the controller session may have expired; in any case no controller can write.
+        If it has not, the session of the controller that this node knows may have expired.
         """
         silent_s = time.monotonic() - self._parts.broker.watcher.last_contact_s
         return silent_s * 1000 <= self._parts.config.session_timeout_ms

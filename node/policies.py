@@ -1,7 +1,8 @@
-"""Loads, configures, calls and closes the policies of a node's properties.
+"""Loads, configures, calls and closes the policies that a node's properties name.
 
 A node has two sets of instances: one for its controller, one for the partitions that it leads. Each
-set is one TopicManagementPolicy (KIP-201), or an adapter for the two older policies.
+set is one TopicManagementPolicy (KIP-201), or an adapter for the two older policies: KIP-108's
+CreateTopicPolicy and KIP-133's AlterConfigPolicy.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_create_topic(
         self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """KIP-108: either the counts or the client's assignments, never both."""
+        """Pass either the counts or the client's assignments to KIP-108's policy, never both."""
         if self._create is None:
             return
         state = request_metadata.requested_state
@@ -75,7 +76,7 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_alter_topic(
         self, request_metadata: AlterTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """KIP-133: only configs, and only the entries of the request."""
+        """Pass only config changes to KIP-133's policy, with the entries of the request."""
         if isinstance(request_metadata, AlterTopicConfigs):
             resource = ConfigResource("TOPIC", request_metadata.topic)
             self.validate_configs(resource, request_metadata.requested)
@@ -83,7 +84,7 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_configs(
         self, resource: ConfigResource, requested: Mapping[str, str | None]
     ) -> None:
-        """KIP-133, for a topic or a broker."""
+        """Call KIP-133's policy for a topic or a broker."""
         if self._alter is not None:
             self._alter.validate(AlterConfigPolicy.RequestMetadata(resource, requested))
 
@@ -98,7 +99,7 @@ class DeprecatedPolicies(TopicManagementPolicy):
         """The older policies do not check records."""
 
     def close(self) -> None:
-        """Close both, even if the first one fails."""
+        """Close both policies, even if closing the first one fails."""
         try:
             if self._create is not None:
                 self._create.close()
@@ -172,7 +173,7 @@ def load_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicie
 
 
 def load_record_policies(properties: Mapping[str, str], timeout_ms: int) -> NodePolicies | None:
-    """Return the instances for the partitions that this node leads; only the new policy counts."""
+    """Return the instances for partitions that this node leads; None without KIP-201's policy."""
     if not properties.get(MANAGEMENT, "").strip():
         return None
     return load_policies(properties, timeout_ms)

@@ -1,7 +1,7 @@
 """Runs a policy in threads, with a timeout; the policy may raise anything or never return.
 
 A call that exceeds the timeout fails. Its thread keeps running, because threads cannot be stopped.
-At most CALLS_MAX calls run; further ones fail immediately until one returns.
+At most CALLS_MAX calls run at a time. Further calls fail immediately until one of them returns.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class PolicyRunner:
         return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Rejected: {problem}.")
 
     async def close(self, call: Call) -> None:
-        """Close the policy, also while CALLS_MAX calls run, and end its idle threads."""
+        """Close the policy, even while CALLS_MAX calls run, and end its idle threads."""
         error = await self._call(call, _CLOSE_MS)
         if error is not None:
             _log.warning("the policy %s was not closed: %s", self._name, error.message)

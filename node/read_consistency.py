@@ -1,7 +1,8 @@
 """Decides when this broker may answer reads and which zxid it reports to the controller.
 
-Implements KIP-4's ideal (`bridgehead.metadata.blocking=cluster`) and KIP-590's future work
-(`bridgehead.metadata.reads=controller`). With neither, reads are answered immediately, as in Kafka.
+`bridgehead.metadata.blocking=cluster` implements what KIP-4 calls ideal: a write completes when all
+brokers have applied it. `bridgehead.metadata.reads=controller` implements future work of KIP-590.
+With neither, reads are answered immediately, as in Kafka.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class ReadConsistency:
         watcher: ZooKeeperWatcher,
         on_applied: Callable[[int], None],
     ) -> None:
-        """`on_applied` gets the zxid up to which everything is applied, after each catch-up."""
+        """After each catch-up, `on_applied` gets the zxid up to which everything is applied."""
         self._config = config
         self._cache = cache
         self._watcher = watcher
@@ -75,7 +76,7 @@ class ReadConsistency:
             return
         live = frozenset(self._cache.brokers)
         if self._config.broker_id not in live:
-            self._membership.update_applied(live, generation)  # No reads from now on.
+            self._membership.update_applied(live, generation)  # Answer no reads from now on.
         self._applied.cache_applied(
             zxid, partial(self._membership.update_applied, live, generation)
         )

@@ -28,7 +28,7 @@ from metrics.node_metrics import NodeMetrics
 from node.config import NodeConfig, NodeConfigError
 
 _ALTER_PARTITION_VERSION: Final = 3
-# The prefix of those properties of the inter-broker listener that a client needs.
+# A client of the inter-broker listener needs the listener's properties with this prefix.
 _TLS_PREFIX: Final = "ssl."
 
 
@@ -47,7 +47,7 @@ class Replication:
         self._fetchers.roles_changed()
 
     def metadata_changed(self) -> None:
-        """Follow the leaders in the metadata, after the partitions have their roles."""
+        """Follow the leaders in the metadata. Call it when each partition leads or follows."""
         self._fetchers.roles_changed()
         for partition in self._partitions.by_name.values():
             partition.advance_high_watermark()  # A follower may have stopped.
@@ -75,7 +75,7 @@ def build_isr_changes(
     requests: ControllerRequests,
     metrics: NodeMetrics,
 ) -> IsrChanges:
-    """Return what sends the ISR changes of this broker's leaders to the controller."""
+    """Return the object that sends ISR changes of this broker's leaders to the controller."""
 
     async def alter(request: AlterPartitionRequest) -> AlterPartitionResponse | None:
         response = await requests.send(ApiKey.ALTER_PARTITION, _ALTER_PARTITION_VERSION, request)

@@ -120,7 +120,7 @@ def build_zookeeper_access(config: NodeConfig) -> SessionAccess:
 
 
 def build_serde(config: NodeConfig) -> PrincipalSerde:
-    """Return the serde for principals in Envelopes: that of the principal builder.
+    """Return the serde for principals in Envelopes. The principal builder determines it.
 
     Raises:
         NodeConfigError: a builder cannot be used; or this broker forwards, and a custom builder

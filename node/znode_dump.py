@@ -1,7 +1,7 @@
 """`python -m node.znode_dump CONNECT RUN NAME`: dump all znodes below a chroot. Exit 0 or 2.
 
 The dump is a snapshot at one zxid: all znodes are read again until no write happens meanwhile. If
-writes never pause, there is no dump, and properties that need it are NODATA.
+writes never pause, there is no dump. The judge's properties that need it are then NODATA.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def read_zookeeper_tls(config: BrokerConfig) -> ZooKeeperTls | None:
     """Check the properties; return None for plain text.
 
     Raises:
-        SecurityConfigError: a setting is not supported; says what to use instead.
+        SecurityConfigError: a setting is not supported. The message says what to use instead.
     """
     socket = (config.string(CONNECTION_SOCKET) or "").strip()
     if socket not in ("", NETTY, _PLAIN_SOCKET):
@@ -102,7 +102,7 @@ def build_zookeeper_tls(settings: ZooKeeperTls | None) -> ssl.SSLContext | None:
     """Return the TLS context for ZooKeeper; None: plain text.
 
     Raises:
-        SecurityConfigError: a store is missing or cannot be read. Contains no secret.
+        SecurityConfigError: a store is missing or cannot be read. The message has no secret.
     """
     if settings is None:
         return None

@@ -1,7 +1,7 @@
 """Validation of dynamic broker configs, before they are stored.
 
-The order of the checks and the texts are Kafka's (docs/kafka/configs.md#dynamic-broker-configs,
-recorded live). The error code is always INVALID_REQUEST.
+The checks have Kafka's order and Kafka's texts, which were recorded live
+(docs/kafka/configs.md#dynamic-broker-configs). The error code is always INVALID_REQUEST.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The effective configs of a broker: per broker, then cluster default, then static, then default.
+"""The effective configs of a broker. The first layer that sets a config determines its value.
 
-A layer overrides a name and its synonyms: a dynamic log.retention.ms hides a static
-log.retention.hours (recorded live). Stored values that do not parse are skipped and reported in
-`ignored`, so that one bad znode does not stop a broker.
+The layers are the dynamic configs of the broker, those of the cluster default, the properties file
+and the defaults. A layer overrides a name and its synonyms: a dynamic log.retention.ms hides a
+static log.retention.hours (recorded live). Stored values that do not parse are skipped and reported
+in `ignored`, so that one bad znode does not stop a broker.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from cluster_model.scala_order import mutable_hash_order
 _DEFAULTS: Mapping[str, str] = MappingProxyType(
     {name: key.default for name, key in BROKER_CONFIGS.items() if key.default is not None}
 )
-# Kafka iterates a hash map.
+# Kafka lists the configs in the order of a hash map.
 _RESPONSE_ORDER = mutable_hash_order(BROKER_CONFIGS, len(BROKER_CONFIGS))
 
 
@@ -75,8 +76,8 @@ class EffectiveBrokerConfig:
     def synonyms(self, name: str, names: tuple[str, ...] | None = None) -> tuple[Synonym, ...]:
         """Return the possible sources of a value, in order of precedence.
 
-        As in Kafka, the entries before the first one with this name are missing, so the list is
-        empty if only a synonym is set (docs/kafka/misbehaviour.md).
+        As in Kafka, the list starts at the first source with exactly this name. It is empty if only
+        a synonym is set (docs/kafka/misbehaviour.md).
         """
         key = config_key(name)
         hidden = key is None or key.sensitive
@@ -136,7 +137,7 @@ class EffectiveBrokerConfig:
 
 
 def _usable(stored: Mapping[str, str], ignored: list[str], *, of_broker: bool) -> dict[str, str]:
-    """Return the stored values that can be applied; for each other value, add why to `ignored`."""
+    """Return the stored values that can be applied; add the reasons for the rest to `ignored`."""
     usable: dict[str, str] = {}
     for name, value in stored.items():
         key = config_key(name)

@@ -50,7 +50,7 @@ DYNAMIC_ONLY: Final[Mapping[str, BrokerConfigKey]] = MappingProxyType(
 )
 
 LISTENER_PREFIX: Final = re.compile(r"listener\.name\.([^.]*)\.(.*)")
-# Settings that a SASL mechanism can precede.
+# The name of a SASL mechanism can precede these settings.
 MECHANISM_CONFIGS: Final = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -58,7 +58,7 @@ MECHANISM_CONFIGS: Final = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
-# Different names of the same value; the first one that is set is used.
+# The names in a group set the same value; the first name that is set is used.
 _TIME_SYNONYMS: Final = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),

@@ -1,6 +1,6 @@
 """AllocateProducerIds, key 67, version 0: a broker gets a block of producer ids. KIP-730.
 
-Served only with bridgehead.data.plane=true. The last block is in /latest_producer_id_block.
+Served only with bridgehead.data.plane=true. /latest_producer_id_block has the last block.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class AllocateProducerIds(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The broker that sends its own request is already authorized."""
+        """See AdminApi.decide. A client needs CLUSTER_ACTION; a broker's own request does not."""
         if committed:
             return Decision([])
         if not (

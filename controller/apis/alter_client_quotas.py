@@ -1,7 +1,7 @@
 """AlterClientQuotas, key 49: sets and removes quotas of users, client ids and ips.
 
-Entries are independent, but each sees the changes of those before it
-(docs/kafka/quotas.md#client-quota-apis). An ip may be a host name, which must resolve and is stored
+An entry can fail without the others, but each entry sees the changes of the entries before it
+(docs/kafka/quotas.md#client-quota-apis). An ip may be a host name. It must resolve, and is stored
 as written.
 """
 
@@ -88,13 +88,13 @@ class AlterClientQuotas(AdminApi):
 
 
 def _parts(entry: EntryData) -> list[tuple[str, str | None]]:
-    """Return the parts of an entity in Kafka's order; of two parts of a type, the last is used."""
+    """Return an entity's parts in Kafka's order. If a type occurs twice, its last part counts."""
     entity = {part.entity_type: part.entity_name for part in entry.entity}
     return in_hash_order(entity, len(entry.entity))
 
 
 def _element(number: int, entry: EntryData) -> str:
-    """Return the element name of an entry; its number distinguishes duplicate entities."""
+    """Return the element name of an entry. The number distinguishes entries of the same entity."""
     return f"{number}:{','.join(f'{kind}={name}' for kind, name in _parts(entry))}"
 
 

@@ -1,10 +1,10 @@
 """AlterConfigs, key 33: replaces all configs of a resource; names not listed are removed.
 
-docs/kafka/configs.md#altering-configs. The broker that a BROKER resource names has already
-validated it, except in the drafted dialect. When Kafka forwards, the controller validates it again,
-and rejects the configs of every other broker (docs/kafka/misbehaviour.md). This controller does not
-repeat the validation: otherwise `kafka-configs.sh`, which uses this API, could alter only the
-configs of the controller's own broker.
+docs/kafka/configs.md#altering-configs. A BROKER resource has already been validated by the broker
+that it names, except in the drafted dialect. Kafka's controller validates a forwarded resource
+again, and rejects it unless it names the controller's own broker (docs/kafka/misbehaviour.md). This
+controller does not repeat the validation. Otherwise `kafka-configs.sh`, which uses this API, could
+alter only the configs of the controller's own broker.
 """
 
 from __future__ import annotations

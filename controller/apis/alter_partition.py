@@ -2,7 +2,7 @@
 
 KIP-497, KIP-841. Served only with bridgehead.data.plane=true. Kafka with ZooKeeper does not check
 that the sender leads the partition, nor that the ISR has only replicas of the partition. Like
-KRaft, this controller rejects a request that violates either, with INVALID_REQUEST.
+KRaft, this controller checks both. A request that fails one of the checks gets INVALID_REQUEST.
 
 Version notes:
     1: the request has the leader's recovery state.
@@ -49,7 +49,7 @@ class AlterPartition(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The broker that sends its own request is already authorized."""
+        """See AdminApi.decide. A client needs CLUSTER_ACTION; a broker's own request does not."""
         if not (
             context.made_by_broker or context.authorize("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
         ):
@@ -68,7 +68,7 @@ class AlterPartition(AdminApi):
         )
 
     def conflict(self, element: str) -> Outcome:
-        """See AdminApi.conflict: the leader waits for the state that another process wrote."""
+        """See AdminApi.conflict. After this error the leader waits for the newer state."""
         return Outcome(ErrorCode.INVALID_UPDATE_VERSION)
 
     def response(
@@ -131,7 +131,7 @@ def _name(topic: TopicData, version: int, image: MetadataImage) -> str | None:
 
 
 def _unknown(topic: TopicData) -> str:
-    """Return what replaces the topic name in an element whose topic id is unknown."""
+    """Return the text that replaces the name of a topic whose id is unknown."""
     return f"id:{encode_uuid(topic.topic_id)}"
 
 
@@ -161,7 +161,7 @@ def _decide(element: str, proposal: _Proposal, version: int, image: MetadataImag
 
 
 def _is_reached(proposal: _Proposal, state: PartitionState) -> bool:
-    """Return whether the state is as proposed, as for a retry of an executed request."""
+    """Return whether the state is already as proposed, for example when a request is retried."""
     return (proposal.leader, proposal.isr, proposal.recovering) == (
         state.leader,
         state.isr,
@@ -176,7 +176,7 @@ def _error(
     version: int,
     image: MetadataImage,
 ) -> ErrorCode | None:
-    """Kafka's checks in Kafka's order."""
+    """Make Kafka's checks in Kafka's order; return the first error."""
     epochs, known = proposal.leader_epoch, state.leader_epoch
     if proposal.partition_epoch > state.partition_epoch or epochs > known:
         return ErrorCode.NOT_CONTROLLER  # The leader has a state from a newer controller.

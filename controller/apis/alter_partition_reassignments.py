@@ -1,8 +1,8 @@
 """AlterPartitionReassignments, key 45, version 0 (docs/kafka/partitions.md). KIP-455.
 
-Responds when the reassignments have started or are rejected; the controller completes them later.
-`timeout_ms` is ignored. Null replicas cancel a reassignment. If a partition occurs several times,
-its last entry counts, and the response lists it once.
+The response is sent when every reassignment has started or is rejected. The controller completes
+the started ones later. `timeout_ms` is ignored. Null replicas cancel a reassignment. If a partition
+occurs several times, its last entry counts, and the response lists it once.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _requested(
 def _reassignment(
     name: str, partition: int, target: Replicas | None, image: MetadataImage
 ) -> PartitionAssignment | Outcome:
-    """Return the reassignment, or the rejection. Makes Kafka's checks in Kafka's order.
+    """Make Kafka's checks in Kafka's order; return the reassignment or the first error.
 
     Kafka checks the replicas before it checks that the partition exists. The replicas of an unknown
     partition are therefore checked as if all of them were added.
@@ -159,11 +159,11 @@ def _begin(
     changes: Mapping[int, PartitionAssignment],
     image: MetadataImage,
 ) -> Iterable[Decided]:
-    """Yield the partitions of one topic. The records of the first one include the topic's znode.
+    """Yield the partitions of one topic. The first partition's records include the topic's znode.
 
     That znode starts the reassignment of all partitions. If the controller fails before it has
-    written every state, the next controller continues the reassignments, and the resent request
-    starts those without an outcome again.
+    written every state, the next controller continues the reassignments. The resent request then
+    starts the reassignment of each partition without an outcome again.
     """
     topic = image.topics[name]
     states: dict[int, PartitionRecord | None] = {}

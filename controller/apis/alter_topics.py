@@ -1,13 +1,14 @@
 """AlterTopics of KIP-4, key 10001, version 0: partitions, replication factor or assignment.
 
-KIP-4 §Alter Topic Request, in its order:
+The cases of KIP-4 §Alter Topic Request, in the KIP's order:
 
-1. If the request has an assignment, its two numbers are ignored. Existing partitions whose replicas
-   differ are reassigned; new partitions are added.
-2. If it has a replication factor, the controller places all partitions again: as many as requested
-   (2.1), or the existing ones (2.2). It then applies this assignment as in case 1.
-3. If it has only a number of partitions, a number below the current one gets INVALID_PARTITIONS
-   (3.1). Otherwise the controller places the added partitions (3.2) and applies case 1.
+1. If the request has an assignment, its partition count and replication factor are ignored.
+   Existing partitions whose replicas differ are reassigned; new partitions are added.
+2. If it has a replication factor, the controller places all partitions again. If the request has a
+   partition count, it places that many (2.1), otherwise the existing partitions (2.2). It then
+   applies this assignment as in case 1.
+3. If it has only a partition count, a count below the current one gets INVALID_PARTITIONS (3.1).
+   Otherwise the controller places the added partitions (3.2) and applies case 1.
 
 The response does not wait for the reassignment. The client needs ALTER on Cluster. If a topic
 occurs several times, its last entry counts, and the response lists it once. An alteration that
@@ -105,7 +106,7 @@ def _alter(context: RequestContext, requested: AlterTopic, image: MetadataImage)
 
 
 def _new_replicas(requested: AlterTopic, topic: Topic, image: MetadataImage) -> dict[int, Replicas]:
-    """Return the requested replicas by partition, by the cases of the KIP."""
+    """Return the new replicas of each partition, as the case of the KIP determines them."""
     if requested.replica_assignment:
         given = {each.partition: tuple(each.replicas) for each in requested.replica_assignment}
         _check_given(given, topic, image)

@@ -1,9 +1,9 @@
 """The interface of an admin write API, and the parts of its decision.
 
-An API decides each element of a request by a pure function of request and image. The loop commits
-the records (all records of an element, or none), and then the API builds the response.
-After a failover a broker resends its request: the API then decides only the elements that were not
-committed before.
+The elements of a request are its topics, resources or entries. An API decides each element by a
+pure function of request and image. The loop commits the records (all records of an element, or
+none), and then the API builds the response. After a failover a broker resends its request. The API
+then decides only the elements that were not committed before.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Outcome:
 
 
 DONE = Outcome(ErrorCode.NONE)
-# The element of a request that is rejected as a whole.
+# The element name that stands for a request that is rejected as a whole.
 WHOLE_REQUEST: Final = ""
 
 
@@ -63,7 +63,7 @@ class Decided:
     `records` are committed in one multi. `following` are committed after it, in further multis if
     needed; a later controller completes them.
     `mutations`: partitions charged to the controller mutation quota; None bypasses the quota.
-    `policy_check`: a configured policy may still reject the element.
+    `policy_check`: set if a configured policy may still reject the element.
     """
 
     element: str
@@ -75,7 +75,7 @@ class Decided:
 
 
 class WaitFor(Enum):
-    """Condition on the controller's image that a response waits for (docs/kafka/requests.md)."""
+    """What a response waits for in the controller's image (docs/kafka/requests.md)."""
 
     NOTHING = auto()
     LEADERS = auto()  # every partition of each named topic has a leader
@@ -85,9 +85,10 @@ class WaitFor(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """`topics` maps an element to the topic or partition that it waits for.
+    """`topics` maps an element to the topic or partition that the response waits for.
 
-    LEADERS: a topic name; DELETION: a topic id; ELECTION: a topic name and a partition.
+    A value is a topic name for LEADERS, a topic id for DELETION, and a topic name with a partition
+    number for ELECTION.
     """
 
     condition: WaitFor = WaitFor.NOTHING
@@ -96,7 +97,7 @@ class Wait:
 
 
 class RandomSource(Protocol):
-    """Randomness as a value: `random.Random` in production, seeded in tests."""
+    """A source of random values: `random.Random` in production, a seeded one in tests."""
 
     def randrange(self, start: int, /) -> int:
         """Return a number from 0 up to, not including, `start`."""
@@ -149,8 +150,8 @@ class Decision:
 class Results:
     """All outcomes of a request, and the image that includes its records.
 
-    The elements of `unfinished` succeeded, but what their response waits for did not happen in
-    time: the client gets REQUEST_TIMED_OUT for them.
+    The elements of `unfinished` were committed, but the condition that the response waits for was
+    not met in time. The client gets REQUEST_TIMED_OUT for these elements.
     """
 
     outcomes: Mapping[str, Outcome]

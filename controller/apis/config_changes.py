@@ -1,12 +1,13 @@
 """AlterConfigs and IncrementalAlterConfigs at the controller.
 
 The receiving broker has already rejected duplicates, null values and invalid BROKER values
-(docs/kafka/configs.md#altering-configs). These checks need the state of the cluster.
+(docs/kafka/configs.md#altering-configs). The controller makes the checks that need the state of the
+cluster.
 
-In the drafted dialect the request arrives as the client sent it. The controller then makes these
-checks too, and alters the configs of any registered broker (KIP-590 §Change AlterConfig Request
-Routing). It validates the configs of its own broker against that broker's properties; for other
-brokers it checks only names and types.
+In the drafted dialect the request arrives as the client sent it. The controller then also makes the
+broker's checks, and alters the configs of any registered broker (KIP-590 §Change AlterConfig
+Request Routing). It validates the configs of its own broker against that broker's properties; for
+other brokers it checks only names and types.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ConfigApi(AdminApi):
-    """AlterConfigs and IncrementalAlterConfigs, which differ in `change` and their messages.
+    """The common part of AlterConfigs and IncrementalAlterConfigs, which override `change`.
 
     `config`: the static configs of the controller's node.
     """
@@ -168,7 +169,7 @@ class ConfigApi(AdminApi):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
     def _check_wrapped(self, resource: Any, image: MetadataImage, change: Change) -> None:
-        """Make the checks that, outside the drafted dialect, a broker makes before it forwards."""
+        """Make the checks that a broker makes before it forwards in the shipped dialect."""
         check_shape(self.operations(resource))
         if resource.resource_type != BROKER:
             return
@@ -217,7 +218,7 @@ class ConfigApi(AdminApi):
         raise ApiError(ErrorCode.INVALID_REQUEST, _unsupported(resource.resource_type))
 
     def _reject_passwords(self, resource: Any, record: ConfigRecord) -> None:
-        """Passwords must be stored encrypted, which is not implemented."""
+        """Reject passwords: they must be stored encrypted, and encryption is not implemented."""
         if record.resource.entity_type != "brokers":
             return
         for name in record.configs:

@@ -1,7 +1,7 @@
 """CreateAcls, key 30, versions 0 to 3 (docs/kafka/acls.md#acl-apis). KIP-140, KIP-290.
 
-The ACLs of one resource pattern are written together and fail together. An ACL that exists is a
-success without a write. Names and hosts are not validated, as in Kafka.
+The ACLs of one resource pattern are written together and fail together. Creating an ACL that exists
+succeeds and writes nothing. As in Kafka, names and hosts are not validated.
 
 Version notes:
     0: literal patterns only. 3: same fields as 2; every version accepts the resource type USER.

@@ -56,7 +56,7 @@ class CreateDelegationToken(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The element is the new token's id, or the owner if rejected."""
+        """See AdminApi.decide. The element is the new token's id; if rejected, the owner."""
         if committed:
             return Decision([])
         owner = _owner(context, request)
@@ -74,7 +74,7 @@ class CreateDelegationToken(AdminApi):
         request: CreateDelegationTokenRequest,
         owner: KafkaPrincipal,
     ) -> ErrorCode | None:
-        """Kafka's checks in Kafka's order (docs/kafka/delegation-tokens.md#creating)."""
+        """Make Kafka's checks in its order (docs/kafka/delegation-tokens.md#creating)."""
         if request.owner_principal_name and request.owner_principal_type is None:
             return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka fails on a principal without a type.
         if not can_request_tokens(context.client.security_protocol, context.client.principal):
@@ -112,7 +112,7 @@ class CreateDelegationToken(AdminApi):
     def response(
         self, context: RequestContext, request: CreateDelegationTokenRequest, results: Results
     ) -> Any:
-        """See AdminApi.response: from the outcome, because the token may already be removed."""
+        """See AdminApi.response. Reads only the outcome: the token may already be removed."""
         ((element, outcome),) = results.outcomes.items()
         error = outcome.error
         if outcome.succeeded and self.secret is None:
@@ -138,7 +138,7 @@ class CreateDelegationToken(AdminApi):
 
 
 def _owner(context: RequestContext, request: CreateDelegationTokenRequest) -> KafkaPrincipal:
-    """Return the requested owner; without a name, the client."""
+    """Return the requested owner; if the request names no owner, the client."""
     if not request.owner_principal_name:
         return context.client.principal
     return KafkaPrincipal(request.owner_principal_type or "", request.owner_principal_name)

@@ -108,7 +108,7 @@ class CreatePartitions(AdminApi):
     def _plan(
         self, context: RequestContext, requested: CreatePartitionsTopic, image: MetadataImage
     ) -> tuple[Replicas, ...]:
-        """Return the replicas of the new partitions. Kafka's checks in Kafka's order."""
+        """Make Kafka's checks in Kafka's order; return the replicas of the new partitions."""
         name = requested.name
         if not context.authorize("ALTER", "TOPIC", name):
             raise ApiError(
@@ -137,8 +137,8 @@ class CreatePartitions(AdminApi):
             raise ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partitions.")
         factor = len(topic.assignment[0]) if topic.assignment else 0
         if not factor:
-            # Written by hand, or by a Kafka that accepted an empty list
-            # (docs/kafka/misbehaviour.md).
+            # The topic was written by hand, or created by a Kafka that accepted an empty list of
+            # replicas (docs/kafka/misbehaviour.md).
             raise ApiError(
                 ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0."
             )
@@ -177,7 +177,7 @@ class CreatePartitions(AdminApi):
     def response(
         self, context: RequestContext, request: CreatePartitionsRequest, results: Results
     ) -> CreatePartitionsResponse:
-        """See AdminApi.response. A duplicate topic is answered once, unless the request failed."""
+        """See AdminApi.response. Lists a duplicate topic once, unless the whole request failed."""
         rows = []
         names = [topic.name for topic in request.topics]
         failed = any(not has_valid_path(name) for name in names) and all(

@@ -4,8 +4,9 @@ Topics are independent; duplicates are all rejected. An accepted topic's config 
 and partition states are written in one multi if they fit. The response waits until every partition
 has a leader, or until the timeout.
 
-Drafted (KIP-4): the client needs CREATE on Cluster. The response lists a duplicate topic once. The
-default partition count and replication factor apply only if the request sets neither. A broker that
+In the drafted dialect (KIP-4) the client needs CREATE on Cluster. The response lists a duplicate
+topic once. The default partition count and replication factor apply only if the request sets
+neither of them. A broker that
 creates an internal topic may bypass the policy (KIP-590's flag); a client may not.
 
 Version notes:
@@ -68,8 +69,8 @@ from controller.policy_check import MakePolicyCheck, creation
 
 DEFAULT: Final = -1
 _SHOWS_CONFIGS_FROM: Final = 5
-# From this version on, a request may set neither the partition count nor the replication factor, in
-# both dialects (KIP-464).
+# From this version on, a request may omit the partition count and the replication factor, in both
+# dialects (KIP-464).
 _DEFAULTS_FROM: Final = 4
 _ID_BYTES: Final = 16
 _RESERVED_IDS: Final = frozenset({bytes(16), bytes(15) + b"\x01"})
@@ -83,7 +84,8 @@ _PROHIBITED: Final = Outcome(
 )
 _NOT_AUTHORIZED: Final = Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 _CLUSTER_NOT_AUTHORIZED: Final = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-# Of all rejections, only these also say that the client may not describe the topic's configs.
+# Of all rejections, only these also set the topic's config error code, if the client lacks
+# DESCRIBE_CONFIGS.
 _EARLY_REJECTIONS: Final = (_FOUND_TWICE, _PROHIBITED, _NOT_AUTHORIZED, _CLUSTER_NOT_AUTHORIZED)
 
 
@@ -101,7 +103,7 @@ ShowConfigs = Callable[[Mapping[str, str]], list[CreatableTopicConfigs]]
 
 
 def new_topic_id(random: RandomSource) -> bytes:
-    """Return a random topic id as Kafka does: not reserved, and without a leading dash as text."""
+    """Return a random topic id, as Kafka does: not reserved, and its text has no leading dash."""
     while True:
         drawn = bytearray(random.randbytes(_ID_BYTES))
         drawn[6] = drawn[6] & 0x0F | 0x40  # A version 4 UUID.
@@ -122,7 +124,7 @@ class CreateTopics(AdminApi):
         check_configs: ConfigCheck,
         show_configs: ShowConfigs,
     ) -> None:
-        """`check_configs` raises ApiError INVALID_CONFIG; `show_configs` is for v5 responses."""
+        """`check_configs` raises INVALID_CONFIG. Responses from version 5 on use `show_configs`."""
         self._default_partitions = config.int("num.partitions")
         self._default_factor = config.int("default.replication.factor")
         self._accepts_unusable = UNUSABLE_ASSIGNMENT_ACCEPTED in quirks_of(config.originals)
@@ -356,7 +358,7 @@ class CreateTopics(AdminApi):
 
 
 def _rows(context: RequestContext, request: CreateTopicsRequest) -> Iterable[CreatableTopic]:
-    """Return the topics of the response. KIP-4's response is a map: it lists a duplicate once."""
+    """Return the topics of the response. In KIP-4 it is a map, which lists a duplicate once."""
     if context.is_drafted:
         return {topic.name: topic for topic in request.topics}.values()
     return request.topics

@@ -4,12 +4,12 @@ An accepted deletion writes a marker; the controller removes the topic later, an
 until the topic id is gone. Names are not validated. A client without DELETE on a topic gets the
 same error whether or not the topic exists.
 
-Drafted: a topic gets INVALID_TOPIC_EXCEPTION if it does not exist or if the client lacks DESCRIBE
-on it; the response lists a duplicate once (KIP-4). From v2 on the request has validate_only and the
-response has error messages (KIP-201).
+In the drafted dialect a topic gets INVALID_TOPIC_EXCEPTION if it does not exist or if the client
+lacks DESCRIBE on it, and the response lists a duplicate once (KIP-4). From v2 on, the request has
+validate_only and the response has error messages (KIP-201).
 
 Version notes:
-    5: error messages, which Kafka never sets; here policies set them. 6: topics by name or by id.
+    5: error messages. Kafka never sets them; here policies do. 6: topics by name or by id.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _POLICY_VIOLATION_FROM: Final = 5
 _KIP_201_FROM: Final = 2
 # If a topic has several entries, only the first gets one of these errors; the others get NONE.
 _ONCE_PER_TOPIC: Final = (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-# With these errors, an outcome's message is a policy's text. Otherwise it is the name of a topic
-# that the client named by id.
+# With these errors, an outcome's message is the text of a policy. With any other error, the message
+# is the name of a topic that the request gives by id.
 _POLICY_ERRORS: Final = (ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -212,7 +212,7 @@ def _is_kip_201(context: RequestContext) -> bool:
 
 
 def _partitions(image: MetadataImage, name: str | None) -> int:
-    """Return the charged mutations, as in Kafka: a marked topic counts, a missing one does not."""
+    """Return the mutations to charge. As in Kafka, a topic that is already marked counts too."""
     topic = image.topics.get(name) if name is not None else None
     return len(topic.assignment) if topic is not None else 0
 
@@ -220,7 +220,7 @@ def _partitions(image: MetadataImage, name: str | None) -> int:
 def _requested(
     context: RequestContext, request: DeleteTopicsRequest
 ) -> Iterator[tuple[str, str | None, bytes]]:
-    """Yield (element, name, id) of each entry; the element of an id is `id:` and base64."""
+    """Yield (element, name, id) of each entry. If it has an id, the element is `id:<base64>`."""
     if context.api_version < _BY_ID_FROM:
         for name in request.topic_names:
             yield name, name, NO_ID

@@ -1,8 +1,9 @@
 """ElectLeaders, key 43, versions 0 to 2 (docs/kafka/partitions.md). KIP-183, KIP-460.
 
-A preferred election makes a partition's first replica its leader; an unclean one makes any live
-replica the leader of a partition without one. Null partitions mean all partitions that need an
-election. The response waits until every elected partition has a leader.
+A preferred election makes a partition's first replica its leader. An unclean election makes any
+live replica the leader of a partition that has no leader. If the partitions are null, the request
+is for all partitions that need an election. The response waits until every elected partition has a
+leader.
 
 Version notes:
     0: preferred elections only, no error code for the whole request.
@@ -54,7 +55,7 @@ class ElectLeaders(AdminApi):
     api_key: ClassVar[ApiKey] = ApiKey.ELECT_LEADERS
 
     def __init__(self, *, stores_records: bool = False) -> None:
-        """`stores_records`: bridgehead.data.plane."""
+        """`stores_records`: the value of bridgehead.data.plane."""
         self._stores_records = stores_records
 
     def decide(
@@ -113,7 +114,7 @@ class ElectLeaders(AdminApi):
     def _elect(
         self, name: str, partition: int, election_type: int, image: MetadataImage
     ) -> PartitionState:
-        """Return the state with the new leader. Kafka's checks in Kafka's order."""
+        """Make Kafka's checks in Kafka's order; return the state with the new leader."""
         topic = image.topics.get(name)
         if topic is None or not 0 <= partition < len(topic.states):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")

@@ -1,7 +1,7 @@
 """ListPartitionReassignments, key 46, version 0 (docs/kafka/partitions.md). KIP-455.
 
-Reads the controller's image and writes nothing. Omits unknown partitions and those that are not
-under reassignment. Null topics list all reassignments. `timeout_ms` is ignored.
+Reads the controller's image and writes nothing. Omits unknown partitions and partitions that are
+not under reassignment. If `topics` is null, it lists all reassignments. `timeout_ms` is ignored.
 """
 
 from __future__ import annotations

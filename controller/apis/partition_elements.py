@@ -17,7 +17,7 @@ def topic_partition(element: str) -> tuple[str, int]:
 
 
 def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Group partitions by topic, in their order, without duplicates."""
+    """Group partitions by topic. Keeps their order and drops duplicates."""
     grouped: dict[str, list[int]] = {}
     for topic, partition in dict.fromkeys(partitions):
         grouped.setdefault(topic, []).append(partition)

@@ -1,7 +1,7 @@
 """RenewDelegationToken and ExpireDelegationToken.
 
-Both name a token by its HMAC, which is its password and never leaves the request. The element is
-the token's id; its outcome holds the new expiry time.
+Both requests name a token by its HMAC. The HMAC is the token's password, and is stored nowhere. The
+element is the token's id; its outcome holds the new expiry time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TokenFinder:
     def find(
         self, context: RequestContext, hmac: bytes, image: MetadataImage
     ) -> DelegationToken | Decision:
-        """Return the token, or the decision with the error. Kafka's checks in Kafka's order."""
+        """Make Kafka's checks in its order; return the token, or a decision with the error."""
         if not can_request_tokens(context.client.security_protocol, context.client.principal):
             return _nothing(Outcome(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED))
         if self._index is None:
@@ -54,7 +54,7 @@ class TokenFinder:
 
 @dataclass(frozen=True, slots=True)
 class TokenChangeApi(AdminApi):
-    """The two APIs, which differ in `change` and the response message."""
+    """The common part of RenewDelegationToken and ExpireDelegationToken."""
 
     finder: TokenFinder
     message: ClassVar[type]

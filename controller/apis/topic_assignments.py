@@ -1,4 +1,4 @@
-"""Replicas of a topic: checks of a client's assignment, placement, sizes, and the new states."""
+"""Checks or places the replicas of a topic, and computes the states of new partitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cluster_model.reassignments import PartitionAssignment, begin, complete
 from cluster_model.records import PartitionRecord, Replicas
 from cluster_model.scala_order import mutable_int_order
 
-# The states of a topic with more partitions are committed in later multis.
+# If a topic has more partitions, all its states are committed in later multis.
 PARTITIONS_IN_ONE_MULTI: Final = 150
 # The topic znode, the config znode and the states share a multi of at most 900,000 bytes.
 _ZNODE_BYTES_MAX: Final = 500_000
@@ -22,7 +22,7 @@ _CONFIG_BYTES_MAX: Final = 250_000
 
 
 def partitions_max(replication_factor: int) -> int:
-    """Return how many partitions fit into a topic znode: about 12 bytes each, 8 per replica."""
+    """Return how many partitions fit into a topic znode. Each takes 12 bytes, and 8 per replica."""
     return _ZNODE_BYTES_MAX // (12 + 8 * replication_factor)
 
 
@@ -72,10 +72,10 @@ def usable_assignment(
 
     Kafka accepts partitions with negative broker ids, without replicas and without a live broker;
     its controller then fails on the topic (docs/kafka/misbehaviour.md). They are rejected here,
-    unless a quirk sets `unusable_too`. Negative partitions are always rejected:
+    unless a quirk sets `unusable_too`. Negative partition numbers are always rejected:
     docs/differences.md.
     """
-    if min(by_number) < 0:  # Distinct numbers from 0 up with this sum are consecutive.
+    if min(by_number) < 0:  # Without negative numbers, the checked sum makes them consecutive.
         raise _not_consecutive()
     for number, replicas in () if unusable_too else sorted(by_number.items()):
         if not replicas:
@@ -142,7 +142,7 @@ def new_states(
 def start_reassignment(
     topic: Topic, partition: int, change: PartitionAssignment, image: MetadataImage
 ) -> tuple[PartitionAssignment, PartitionRecord | None]:
-    """Return the partition's assignment to write, and its state if that changes."""
+    """Return the partition's assignment to write, and its state if the state changes."""
     state, live, epoch = topic.states[partition], image.brokers, image.controller_epoch
     if state.partition_epoch < 0:
         # The partition never had a leader. One of the new replicas will be elected.

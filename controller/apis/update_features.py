@@ -27,7 +27,7 @@ from controller.apis.base import AdminApi, Decided, Decision, Outcome, RequestCo
 _UPGRADE: Final = 1
 _SAFE_DOWNGRADE: Final = 2
 _UPGRADE_TYPES: Final = (1, 2, 3)
-# A prefix, because a client may send an empty name.
+# Element names have a prefix, because a client may send an empty feature name.
 _FEATURE: Final = "feature:"
 
 
@@ -47,7 +47,7 @@ class UpdateFeatures(AdminApi):
         if not context.authorize("ALTER", "CLUSTER", CLUSTER_NAME):
             denied = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return Decision.of_whole_request(denied)
-        # A duplicate feature is answered once, by its first entry.
+        # The response lists a duplicate feature once, with the error of its first entry.
         texts: dict[str, str] = {}
         for update in request.feature_updates:
             texts.setdefault(update.feature, _rejection(update, context.api_version))

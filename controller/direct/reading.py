@@ -18,7 +18,7 @@ from zookeeper_client.wire import ReadMany
 
 
 async def read_image(read: ReadMany, pending: PendingRequest, *, all_of_it: bool) -> MetadataImage:
-    """Return the image for a decision; `all_of_it`: policies see the whole cluster.
+    """Return the image for a decision. `all_of_it`: read everything, because policies may see it.
 
     Invalid znodes are skipped: the controller logs them. Raises ConnectionLostError.
     """
@@ -41,7 +41,7 @@ async def read_image(read: ReadMany, pending: PendingRequest, *, all_of_it: bool
 
 
 async def _read_configs(read: ReadMany, pending: PendingRequest) -> MetadataImage:
-    """Return the configs of the request's resources, and its topics."""
+    """Return an image with the topics of the request and the configs of its resources."""
     request = pending.request
     names = {r.resource_name for r in request.resources if r.resource_type == TOPIC}
     topics, _ = await load_topics(read, sorted(filter(has_valid_path, names)), invalid=[])

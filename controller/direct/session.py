@@ -1,8 +1,8 @@
-"""The session of the direct writes of a broker below the bridge release.
+"""The ZooKeeper session with which a broker below the bridge release writes directly.
 
-It has no controller epoch and no fence: concurrent writes are detected by the versions of the
-znodes. The first operation of each multi writes the outcomes into the session's own znode and
-requires its known version. A multi whose reply was lost can therefore be resent safely, and
+Such a write has no controller epoch and no fence: the versions of the znodes detect concurrent
+writes. The first operation of each multi writes the outcomes into the session's own znode, and
+checks that znode's known version. If a reply is lost, the multi can therefore be resent safely.
 ZooKeeper's log shows the request of each write.
 """
 
@@ -52,7 +52,7 @@ class DirectSession:
         self._tasks: set[asyncio.Task[int]] = set()
 
     async def open(self) -> ZooKeeperSession:
-        """Return the session, opened if there is none. Raises ConnectionLostError."""
+        """Return the session; open one if there is none. Raises ConnectionLostError."""
         if self._session is not None:
             return self._session
         async with self._turn:

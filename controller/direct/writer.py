@@ -1,9 +1,9 @@
 """Decides and writes the requests of a broker below the bridge release.
 
-The decisions are those of the controller's APIs, on the current state of ZooKeeper and without an
-election. Each element is written in its own multi, as by a Kafka broker of that level, and the
-multi checks the versions that were read. After a conflict the request is decided again, so no
-update is lost.
+The controller's APIs make the decisions, on the current state of ZooKeeper. No election is needed.
+As in a Kafka broker of that level, each element is written in its own multi. The multi checks the
+znode versions that the decision read. After a conflict the request is decided again, so no update
+is lost.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class _Decisions:
         )
 
     async def decide(self, image: MetadataImage) -> Decision:
-        """Decide on this image; waits for the policies."""
+        """Decide on this image, and wait for the verdicts of the policies."""
         pending, services = self._pending, self._services
         while True:
             context = pending.new_context(

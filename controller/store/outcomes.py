@@ -1,4 +1,4 @@
-"""Outcomes of requests, kept until the broker has finished the request (docs/adr/0003).
+"""The outcomes of a request. They are kept until its broker has finished it (docs/adr/0003).
 
 The multi with the effects of a request also creates a znode with the outcome of each element, so
 the next controller recognizes a resend. Pure: the store executes the operations.
@@ -97,7 +97,7 @@ class OutcomeIndex:
     """All outcomes in ZooKeeper, and each incarnation's floor: outcomes below it are pruned."""
 
     committed: dict[RequestIdentity, dict[str, Outcome]] = field(default_factory=dict)
-    # by commit number: the requests whose outcomes are in that znode
+    # By commit number: the requests whose outcomes are in the znode with this number.
     commits: dict[int, tuple[RequestIdentity, ...]] = field(default_factory=dict)
     floors: dict[Incarnation, int] = field(default_factory=dict)
     stored_floors: dict[Incarnation, int] = field(default_factory=dict)

@@ -11,14 +11,14 @@ class ControllerMovedError(Exception):
 
 
 class UnknownOutcomeError(Exception):
-    """The session was lost with a multi in flight. The next controller finds its result."""
+    """The session was lost with a multi in flight. The next controller finds the multi's result."""
 
 
 class ContentConflictError(Exception):
     """ZooKeeper differs from the image. Definite: nothing was written.
 
-    `index`: the effect that failed (0 is the first operation after fence and counter). `code`:
-    ZooKeeper's error code.
+    `index`: the number of the operation that failed; 0 is the first one after fence and counter.
+    `code`: ZooKeeper's error code.
     """
 
     def __init__(self, index: int, code: int) -> None:

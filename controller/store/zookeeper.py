@@ -2,8 +2,8 @@
 
 Only this module writes metadata. Operation 0 of every multi checks the version of
 /controller_epoch; operation 1 sets /bridgehead/commit at its known version. After a lost reply the
-same multi is sent again: a failure at 0 means that another controller was elected, a failure at 1
-that the first copy was applied.
+same multi is sent again. If operation 0 fails then, another controller was elected. If operation 1
+fails, the first copy was applied.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from event_log.writer import EventLog
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
 from zookeeper_client.wire import MultiResult, Read, ReadResult
 
-# A multi of 500 operations takes 4 ms; larger ones are not faster. Includes fence and counter.
+# Including fence and counter. A multi of 500 operations takes 4 ms; larger multis save no time.
 OPERATIONS_MAX: Final = 500
 # jute.maxbuffer is 1 MiB by default.
 MULTI_BYTES_MAX: Final = 900_000
@@ -136,14 +136,14 @@ class ZooKeeperStore:
         wanted.append(Create(CommitZnode.path, b"0"))
         wanted.append(Create("/cluster"))
         wanted.append(Create(ClusterIdZnode.path, ClusterIdZnode.encode(cluster_id)))
-        # One multi each, in order: a path may exist, and parents precede their children.
+        # Each path has its own multi, because it may exist. Parents precede their children.
         await asyncio.gather(*(self._session.multi([self.encode(o)]) for o in wanted))
         return ClusterIdZnode.decode((await self._session.get(ClusterIdZnode.path)).data)
 
     async def elect(self, broker_id: int, now_ms: int) -> Fence | None:
         """Try to become the active controller, as Kafka does (docs/kafka/election-and-epoch.md).
 
-        Returns None if another one is active.
+        Returns None if another controller is active.
 
         Raises:
             ConnectionLostError: the connection broke before the election was decided.
@@ -177,7 +177,7 @@ class ZooKeeperStore:
         return ControllerEpochZnode.decode(data), stat.version
 
     async def _own_election(self, broker_id: int, epoch: int) -> Fence | None:
-        """Return the election's result after a lost reply: won if this session owns /controller."""
+        """Return the result after a lost reply: won if this session owns /controller."""
         try:
             data, stat = await self._session.get(ControllerZnode.path)
         except NoSuchZnodeError:
@@ -318,7 +318,7 @@ class ZooKeeperStore:
         ]
 
     async def _first_copy(self, number: int, sent_before: bool) -> Committed:
-        """Return the result of the first copy. It was applied, because the counter has changed.
+        """Return the result of a multi's first copy. It was applied, because the counter changed.
 
         The zxid is the czxid of the outcomes' znode. If the multi has no outcomes, it is the
         counter's mzxid; that is too new if a later multi of this term was applied as well.
