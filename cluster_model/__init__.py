@@ -1,1 +1,1 @@
-"""The cluster model: values and pure functions, without I/O, clocks or randomness."""
+"""The cluster model: values and pure functions. They use no I/O, no clock and no randomness."""

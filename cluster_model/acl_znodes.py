@@ -160,7 +160,7 @@ def _resource_type(word: str) -> ResourceType:
     return spelled[word.replace("_", "").upper()]
 
 
-# Created by Kafka's AclAuthorizer; absent in a cluster without an authorizer.
+# Kafka's AclAuthorizer creates these paths. Without an authorizer they do not exist.
 ACL_PATHS: Final = (
     *(path for _, _, path in AclZnode.parents()),
     *AclChangeZnode.parents,

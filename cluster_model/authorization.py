@@ -85,7 +85,7 @@ class Audit(Protocol):
         ...
 
 
-# Binds the checks of one request to its client and to the ACLs.
+# Returns the Authorize for one request: for its client and these ACLs.
 BindAuthorize = Callable[[Requester, Acls], Authorize]
 
 
@@ -118,7 +118,7 @@ def bind_authorize(authorizer: Authorizer, audit: Audit) -> BindAuthorize:
             try:
                 verdict = authorizer.authorize(requester, action, acls)
             except Exception as error:
-                # A user's authorizer can fail; without a verdict the action is denied.
+                # A custom authorizer can fail. Without a verdict the action is denied.
                 _log.exception("the authorizer failed on %s; denied", action)
                 if may_raise:
                     raise AuthorizerFailedError from error

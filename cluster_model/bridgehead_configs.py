@@ -99,7 +99,7 @@ def bridgehead_config_errors(properties: Mapping[str, str]) -> list[str]:
 
 
 class _Value(Generic[T]):
-    """An attribute of BridgeheadConfig: reads one config."""
+    """An attribute of BridgeheadConfig that reads one config."""
 
     def __init__(self, name: str, convert: Callable[[str], T]) -> None:
         assert name in BRIDGEHEAD_CONFIGS, name

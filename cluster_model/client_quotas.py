@@ -1,7 +1,7 @@
 """Client quotas: their entities, their keys and how they are stored.
 
-An entity is a user, a client id, both, or an ip; a part without a name means the default entity
-(docs/kafka/znodes.md#entity-names, docs/kafka/znodes.md#scram-and-quota-values,
+An entity is a user, a client id, a user with a client id, or an ip. A part without a name means the
+default entity (docs/kafka/znodes.md#entity-names, docs/kafka/znodes.md#scram-and-quota-values,
 docs/kafka/quotas.md#client-quota-apis; KIP-546).
 """
 

@@ -1,7 +1,7 @@
 """Reads config tables: one TSV row per config, in Kafka's order of definition.
 
 The column `valid values` uses the notation of Kafka's documentation: `[1,...]` and `[1,...,9]` are
-ranges with both ends included, `[compact, delete]` lists the options. `null` means that there is no
+ranges that include both ends; `[compact, delete]` lists the options. `null` means that there is no
 default.
 """
 

@@ -15,5 +15,5 @@ def sanitize(name: str | None) -> str:
 
 
 def desanitize(stored: str) -> str | None:
-    """Return the name that `sanitize` escaped; None for the default entity."""
+    """Return the original of a name that `sanitize` escaped; None for the default entity."""
     return None if stored == DEFAULT_ENTITY else unquote_plus(stored)

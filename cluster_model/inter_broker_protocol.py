@@ -22,7 +22,7 @@ LEVELS: Final = tuple(
 )
 # The first level at which a broker forwards.
 BRIDGE: Final = "3.4-IV0"
-# Unreleased: only the internal versions are valid.
+# An unreleased version has no short name: only its levels, such as 4.0-IV0, are valid.
 _UNFINISHED: Final = frozenset({"4.0"})
 # The short name of a release means its newest level.
 _BY_NAME: Final[Mapping[str, str]] = {

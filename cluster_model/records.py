@@ -149,7 +149,7 @@ class ProducerIdBlockRecord:
 
 @dataclass(frozen=True, slots=True)
 class AclRecord:
-    """Replace the ACL entries of a pattern and notify the brokers; no entries: remove its znode."""
+    """Replace a pattern's ACL entries and notify the brokers. Without entries, remove its znode."""
 
     pattern: ResourcePattern
     entries: tuple[AccessControlEntry, ...]

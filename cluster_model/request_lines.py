@@ -41,7 +41,7 @@ _SECRETS: Final = {
     renew_delegation_token.RenewDelegationTokenRequest: {"hmac"},
     sasl_authenticate.SaslAuthenticateRequest: {"auth_bytes"},
     sasl_authenticate.SaslAuthenticateResponse: {"auth_bytes"},
-    # An embedded request can be any of these.
+    # An Envelope can embed any of these messages.
     envelope.EnvelopeRequest: {"request_data"},
     envelope.EnvelopeResponse: {"response_data"},
     drafted_envelope.EnvelopeRequest: {"request_data"},

@@ -24,7 +24,7 @@ _SIGN: Final = 1 << 31
 
 
 def set_order(names: Iterable[str]) -> Sequence[str]:
-    """Return distinct names in the order of a HashSet; more than `NAMES_MAX` keep their order."""
+    """Return distinct names in the order of a HashSet. More than NAMES_MAX names keep theirs."""
     return _set_order(names, (), java_hash, NAMES_MAX)
 
 

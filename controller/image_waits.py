@@ -19,7 +19,7 @@ def _is_met(pending: PendingRequest, key: Any, image: MetadataImage) -> bool:
         states = found.states[partition : partition + 1] if found is not None else ()
         return any(state.leader >= 0 for state in states)
     topic = image.topics.get(key)
-    # If the topic was deleted since, the request waits until its timeout.
+    # If the topic was deleted meanwhile, the request waits until its timeout.
     return topic is not None and all(state.leader >= 0 for state in topic.states)
 
 

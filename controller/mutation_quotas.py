@@ -78,7 +78,7 @@ class MutationQuotas:
         rates: Mapping[ConfigResource, float],
         charges: Charges,
     ) -> Sequence[Decided]:
-        """Charge one request's elements. Return them; those above the quota are rejected."""
+        """Charge one request's elements. Return them, with rejections of those above the quota."""
         if not rates:
             return elements
         level, rate = governing_level(

@@ -62,8 +62,8 @@ class PendingRequest:
         default_factory=dict
     )
     draws: list[tuple[Any, Any]] = field(default_factory=list)
-    decided_s: float = 0.0  # time of the latest decision; 0: none yet
-    waiting_since_s: float = 0.0  # start of the wait for the image or other brokers; 0: none
+    decided_s: float = 0.0  # time of the latest decision; 0 before the first one
+    waiting_since_s: float = 0.0  # when the wait for the image or brokers started; 0: no wait
     response: Any = None  # the response message
     conflicts: int = 0  # number of conflicts with external writes
 

@@ -1,7 +1,7 @@
 """Evaluates policies between deciding and committing.
 
 A decision has a policy check for each element that a policy may reject. If a check has no result
-yet, nothing of the request is committed in this round. A thread of the node evaluates the checks,
+yet, the loop does not commit any part of the request. A thread of the node evaluates the checks,
 and then the request is decided again. Decisions are pure, so deciding twice is safe.
 
 The policies check one request at a time, on the image that includes the previous one. A policy that

@@ -16,7 +16,7 @@ class ReplayedRandom:
     """
 
     def __init__(self, source: RandomSource, remembered: list[tuple[Any, Any]]) -> None:
-        """`remembered`: calls and their results; new draws are added to it."""
+        """`remembered` has the previous calls and their results. New draws are added to it."""
         self._source = source
         self._remembered = remembered
         self._next = 0

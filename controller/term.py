@@ -97,7 +97,7 @@ class Term:
         )
         self._start_topic_jobs()
         self._publisher.activate(loop.image)
-        # Brokers may have changed since they were loaded; this also sets the watch.
+        # Brokers may have changed after they were loaded. The call also sets the watch.
         self.brokers_changed()
         self._remove_expired_tokens()
         self._repeat(self._token_check_interval_s, self._remove_expired_tokens)

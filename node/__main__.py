@@ -117,7 +117,7 @@ async def _run(options: argparse.Namespace, build: BuildParts) -> int:
         commands = ControlCommands(node, parts, dispatcher, request_stop)
         control = await control_socket.serve(options.data_dir / "control.sock", commands)
         _write(options.data_dir / "ready.json", node.ready())
-        # Kafka's own log line: tools that start Kafka in a container wait for it.
+        # Kafka logs this line, and tools that start Kafka in a container wait for it.
         logging.getLogger("kafka.server.KafkaServer").info(
             "[KafkaServer id=%d] started", config.broker_id
         )

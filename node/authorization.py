@@ -106,7 +106,7 @@ class Authorization:
 
     @property
     def of_clients(self) -> AuthorizeFor | None:
-        """Return `for_client`; None without an authorizer, when everything is allowed."""
+        """Return `for_client`. Without an authorizer everything is allowed: return None."""
         return self.for_client if self.is_on else None
 
     def may_send_envelopes(self, sender: Sender) -> bool:

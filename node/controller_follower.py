@@ -48,7 +48,7 @@ class _OwnBroker:
 
 
 class LocalLink:
-    """Sends Envelopes to the controller in this process: same identity and checks, no network."""
+    """Sends Envelopes to the controller in this process. Only the network is missing."""
 
     def __init__(
         self, controller: Controller, state: BrokerState, principal: KafkaPrincipal

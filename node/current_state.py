@@ -50,7 +50,7 @@ class BrokerState:
 
 
 class BrokerConfigs:
-    """The effective broker configs: the properties file, overridden by ZooKeeper."""
+    """The effective broker configs. Dynamic configs in ZooKeeper override the properties file."""
 
     def __init__(self, config: BrokerConfig, quotas: ConnectionQuotas) -> None:
         """When the configs change, the limits of `quotas` change with them."""

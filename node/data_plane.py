@@ -197,7 +197,7 @@ def build_data_plane(
 def build_data_plane_apis(
     plane: DataPlane | None, config: NodeConfig, cache: MetadataCache, authorize_for: AuthorizeFor
 ) -> tuple[LocalApi, ...]:
-    """Return the APIs that need a data plane; none if this broker has none."""
+    """Return the APIs that need a data plane; empty if this broker has no data plane."""
     if plane is None:
         return ()
     coordinators = Coordinators(cache, config.broker_id)

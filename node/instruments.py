@@ -21,7 +21,7 @@ from node.config import NodeConfig
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """Built first: every other part writes to some of these."""
+    """The clock, logs and metrics. They are built first, because every other part uses them."""
 
     clock: SystemClock
     log: FileEventLog

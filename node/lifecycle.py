@@ -182,7 +182,7 @@ class Node:
         }
 
     def status(self) -> dict[str, Any]:
-        """Return this node's status; users read these keys."""
+        """Return this node's status. Its keys are part of the user interface."""
         config, broker, controller = self._parts.config, self._parts.broker, self._parts.controller
         cache = broker.cache
         is_active, answers = controller.state is ControllerState.ACTIVE, self._zookeeper_answers()

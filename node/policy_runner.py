@@ -86,7 +86,7 @@ class PolicyRunner:
 
 
 class _Worker:
-    """A thread that runs calls in sequence. A daemon: a stuck one does not delay the exit."""
+    """A daemon thread that runs calls in sequence. A stuck thread does not delay the exit."""
 
     def __init__(self, name: str) -> None:
         self._calls: queue.SimpleQueue[tuple[Call, Done] | None] = queue.SimpleQueue()
@@ -104,7 +104,7 @@ class _Worker:
             raised: BaseException | None = None
             try:
                 call()
-            except BaseException as anything:  # SystemExit too: it would only end this thread
+            except BaseException as anything:  # SystemExit too would end only this thread.
                 raised = anything
             try:
                 done(raised)

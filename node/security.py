@@ -64,7 +64,7 @@ def build_security(
     active_image: ActiveImage,
     learned_acls: LearnedAcls,
 ) -> Security:
-    """Return a node's security. On the active controller ACLs and tokens come from `active_image`.
+    """Return a node's security. The active controller takes ACLs and tokens from `active_image`.
 
     Raises:
         NodeConfigError: a file or a class cannot be used.

@@ -211,7 +211,7 @@ def _row(name: str, number: int, results: Results) -> AlterPartitionTopicDataPar
     topic = results.image.topics.get(name)
     if not outcome.succeeded:
         return AlterPartitionTopicDataPartitionData(number, outcome.error)
-    if topic is None:  # deleted since
+    if topic is None:  # The topic was deleted meanwhile.
         return AlterPartitionTopicDataPartitionData(number, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     state = topic.states[number]
     return AlterPartitionTopicDataPartitionData(

@@ -160,7 +160,7 @@ class Results:
 
 
 class AdminApi(ABC):
-    """One admin write API. Built once, at start; holds no state of requests."""
+    """One admin write API. It is built once, at start, and holds no state of requests."""
 
     __slots__ = ()
 

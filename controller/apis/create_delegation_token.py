@@ -116,7 +116,7 @@ class CreateDelegationToken(AdminApi):
         ((element, outcome),) = results.outcomes.items()
         error = outcome.error
         if outcome.succeeded and self.secret is None:
-            # The previous controller had a secret and issued the token; this node has none.
+            # The previous controller had a secret and issued the token; this node has no secret.
             error = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
         if error is ErrorCode.UNKNOWN_SERVER_ERROR:
             return self.error_response(request, context.api_version, error, None)

@@ -94,7 +94,7 @@ class CreatePartitions(AdminApi):
         counts: Mapping[str, int],
         image: MetadataImage,
     ) -> bool:
-        """True if a name is not a valid ZooKeeper path: then Kafka fails the whole request."""
+        """True if a name is not a valid ZooKeeper path. Kafka then fails the whole request."""
         return any(
             not has_valid_path(topic.name)
             and counts[topic.name] == 1

@@ -1,6 +1,6 @@
 """Topic configs in CreateTopics: validation, and the configs in the response.
 
-Both depend on the current dynamic configs of the controller's own broker, as in Kafka.
+As in Kafka, the results depend on the current dynamic configs of the controller's own broker.
 """
 
 from __future__ import annotations

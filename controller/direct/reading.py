@@ -1,4 +1,4 @@
-"""Reads the part of the image that the decision of a direct write needs."""
+"""Reads the part of the metadata that the decision of a direct write needs."""
 
 from __future__ import annotations
 

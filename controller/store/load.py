@@ -33,14 +33,14 @@ from zookeeper_client.config_reading import read_configs
 from zookeeper_client.token_reading import read_tokens
 from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
-# Topics parsed before yielding: some 10 ms at 100 partitions each.
+# Parsing yields after this many topics: some 10 ms if each has 100 partitions.
 _TOPICS_PER_STEP: Final = 50
 _CONFIG_TYPES: Final = ("topics", "brokers", "users", "clients", "ips")
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The loaded state. `invalid`: errors of the skipped znodes."""
+    """The loaded state. Invalid znodes are skipped; `invalid` has their errors."""
 
     image: MetadataImage
     outcomes: OutcomeIndex
@@ -214,7 +214,7 @@ def _topic(
 
 
 async def _with_leftovers(read: ReadMany, topic: Topic) -> Topic:
-    """Add the partition znodes that have no state: a controller failed while it wrote them."""
+    """Add partition znodes without a state, which a controller left when it failed."""
     parent = PartitionZnode.parent(topic.name)
     (children,) = await read([ReadChildren(parent)])
     if children is None:

@@ -94,7 +94,7 @@ Incarnation = tuple[int, str]  # broker id, incarnation
 
 @dataclass(slots=True)
 class OutcomeIndex:
-    """All outcomes in ZooKeeper, and each incarnation's floor: outcomes below it are pruned."""
+    """All outcomes in ZooKeeper, and each incarnation's floor. Outcomes below it are pruned."""
 
     committed: dict[RequestIdentity, dict[str, Outcome]] = field(default_factory=dict)
     # By commit number: the requests whose outcomes are in the znode with this number.
