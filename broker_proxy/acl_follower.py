@@ -1,7 +1,8 @@
-"""Keeps a broker's ACLs current: reads all in each new session, then those that change.
+"""Keeps a broker's ACLs current: reads all ACLs in each new session, then those that change.
 
-kazoo drops watches at every reconnect, so they are set again. Old notifications are purged, so a
-new session reads everything. Reads run one at a time: an older one must not overwrite a newer one.
+kazoo drops watches at every reconnect, so they are set again. Notifications that every live broker
+has seen are purged, so a new session reads all ACLs. Only one read runs at a time: an older read
+must not overwrite a newer one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from zookeeper_client.wire import ReadData, ZnodeData
 _log = logging.getLogger(__name__)
 
 
-# Reads repeat until no new notification arrives, for a consistent zxid; bounded.
+# The ACLs have one zxid only if no notification arrives during the read. The follower reads again
+# until that is so, but at most this often.
 _ROUNDS_MAX: Final = 10
 # Called once when a watched znode gets another child.
 Watch = Callable[[], None]
@@ -32,17 +34,17 @@ class AclListener(Protocol):
     """Receives the ACLs. Called on the event loop; must not block."""
 
     def acls_read(self, stored: StoredAcls) -> None:
-        """Everything was read."""
+        """All ACLs were read."""
 
     def acl_changed(self, pattern: ResourcePattern, entries: Entries, version: int | None) -> None:
-        """One pattern was read again; `version` is its znode's, None when it was deleted."""
+        """One pattern was read again. `version` is its znode's version; None: it was deleted."""
 
     def acls_are_of(self, zxid: int | None) -> None:
-        """The ACLs are those at this zxid; None if they were read at different times."""
+        """The ACLs are those at `zxid`. It is None if they were read at different zxids."""
 
 
 class AclFollower:
-    """Called by the watcher after each connect and when a watch fires."""
+    """Reads the ACLs. The watcher calls it after each connect and when a watch fires."""
 
     def __init__(self, listener: AclListener) -> None:
         self._listener = listener
@@ -55,20 +57,20 @@ class AclFollower:
     async def follow(
         self, session: ZooKeeperSession, again: Watch | None, *, connected: bool = False
     ) -> None:
-        """Read what is new; with `again`, watch for further changes.
+        """Read the changed ACLs. With `again`, also set watches that call it at the next change.
 
-        A new session reads everything. `connected`: the session (re)connected, and all earlier
-        watches are gone.
+        In a new session all ACLs are read. `connected` is True when the session has just connected
+        or reconnected, so that all earlier watches are gone.
 
         Raises:
-            ConnectionLostError: the next call starts again from the same point.
+            ConnectionLostError: the connection broke. The next call reads the same changes again.
         """
         async with self._lock:
             if connected:
                 self._watched.clear()
             stored, last = None, dict(self._last)
             if session is not self._read_in:
-                # The watch is set before the read, so that changes during the read are read again.
+                # Watches are set before the read: changes during the read are then read again.
                 for parent in last:
                     last[parent] = max(await self._names(session, parent, again), default="")
                 stored = await read_acls(session.read)
@@ -101,7 +103,7 @@ class AclFollower:
     async def _new_patterns(
         self, session: ZooKeeperSession, again: Watch | None, last: dict[str, str]
     ) -> list[ResourcePattern] | None:
-        """Return the patterns notified after `last` and advance it; None when there are none."""
+        """Return the patterns of notifications after `last`, and advance `last`; None: no news."""
         before, patterns = dict(last), dict[ResourcePattern, None]()
         for parent in AclChangeZnode.parents:
             names = sorted(await self._names(session, parent, again))
@@ -110,7 +112,7 @@ class AclFollower:
             changes = await _data(session, [f"{parent}/{name}" for name in new])
             for name, znode in zip(new, changes, strict=True):
                 try:
-                    if znode is not None:  # else purged: every broker had applied it
+                    if znode is not None:  # None: it is purged, because every broker applied it
                         patterns[AclChangeZnode.decode(parent, znode.data)] = None
                 except ZnodeContentError as error:
                     _log.error("%s: %s", name, error)

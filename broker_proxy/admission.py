@@ -1,7 +1,7 @@
-"""Holds new connections until the quotas admit them, and reads nothing from them before.
+"""Holds new connections until the quotas admit them. Until then it reads nothing from them.
 
 Each listener admits one connection at a time, as Kafka's acceptor does. Waiting sockets cost
-memory, so at most a thousand may wait. Others are closed immediately.
+memory, so at most a thousand may wait. Further connections are closed immediately.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Arrival:
     transport: asyncio.Transport
     address: str
     enter: Callable[[], None]
-    may_enter_s: float | None = None  # set when it is first in its listener's queue
+    may_enter_s: float | None = None  # set when it is at the head of its queue
 
 
 @dataclass(slots=True)

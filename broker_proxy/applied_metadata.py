@@ -1,8 +1,9 @@
 """Tracks how far this broker has applied the cluster's metadata, and when it may answer reads.
 
-The controller's updates carry topics; ZooKeeper's notifications announce configs and the rest.
-A zxid is applied when both are applied up to it. By default none of this is used: writes wait only
-for the controller and reads are answered immediately, as in Kafka.
+The controller's updates carry topics. ZooKeeper's notifications announce changes of configs, ACLs
+and tokens. A zxid is applied when all updates and all notifications up to it are applied. By
+default this module is not used: as in Kafka, writes wait only for the controller, and reads are
+answered immediately.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from cluster_model.session_state import ConnectionLostError
 _POLL_EVERY_S: Final = 0.02
 _CANNOT_REPORT_ZXID: Final = (
     "bridgehead.metadata.reads=controller: the active controller cannot report its metadata zxid "
-    "(an old release). This broker answers no reads until a controller that can is active. Finish "
-    "the upgrade, or set bridgehead.metadata.reads=local until then."
+    "(an old release). This broker answers no reads until the active controller is one that "
+    "reports its zxid. Finish the upgrade, or set bridgehead.metadata.reads=local until then."
 )
 _log = logging.getLogger(__name__)
 
@@ -54,8 +55,8 @@ class AppliedMetadata:
     def cache_applied(self, zxid: int, then: Callable[[], None]) -> None:
         """Record that the metadata cache is at `zxid`.
 
-        `then` is called when the notifications are applied, too. An update that changes only the
-        live brokers has the zxid of the previous update.
+        `then` is called when ZooKeeper's notifications are applied up to `zxid`, too. An update
+        that changes only the live brokers has the zxid of the previous update.
         """
         self._applied, self._then = max(self._applied, zxid), then
         if self._task is None:
@@ -103,7 +104,8 @@ class Membership:
         self._has_contact = has_contact
         self._is_registered = False
         self._is_listed = False
-        # The number of the registration. An update belongs to the one during which it arrives.
+        # The number of this broker's registration. An update belongs to the registration during
+        # which it arrives.
         self.generation = 0
 
     def registered(self) -> None:
@@ -122,12 +124,12 @@ class Membership:
 
     @property
     def is_current(self) -> bool:
-        """True while every answered write is applied here."""
+        """True while this broker has applied every write that the controller has acknowledged."""
         return self._is_listed and self._has_contact()
 
 
 class ReadGate:
-    """Holds reads back until their response cannot be stale."""
+    """Delays a read until its response cannot be stale."""
 
     def __init__(
         self,
@@ -139,7 +141,8 @@ class ReadGate:
     ) -> None:
         """`membership` is None unless writes wait for every broker (blocking=cluster).
 
-        `newest` returns the controller's zxid; it is None unless reads wait for that (KIP-4).
+        `newest` returns the controller's zxid. It is None unless reads wait until this broker has
+        applied that zxid (KIP-4, bridgehead.metadata.reads=controller).
         """
         self._metadata = applied_metadata
         self._membership = membership
@@ -168,7 +171,7 @@ class ReadGate:
 
 
 class NewestZxid:
-    """Requests the zxid of the controller's image; concurrent reads share a request.
+    """Requests the zxid of the controller's image. Concurrent reads share one request.
 
     A read that arrives while a request is in flight waits for the next one: the response of the
     earlier request may be older than what the client has already seen.
@@ -206,7 +209,11 @@ class NewestZxid:
         return await self._request_zxid()
 
     async def _request_zxid(self) -> int:
-        """Send ListPartitionReassignments without topics, which the controller answers in order."""
+        """Ask the controller for its zxid with a ListPartitionReassignments of no topics.
+
+        The controller handles it in turn with all other requests, and the reply carries the zxid
+        of its image.
+        """
         number = next(self._numbers)
         header = RequestHeader(
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id

@@ -1,10 +1,11 @@
 """Automatic creation of topics (docs/kafka/topics.md#automatic-creation).
 
 Metadata creates missing topics with the client's principal; FindCoordinator creates internal topics
-with the broker's. Each creation is a CreateTopics request of the broker, which is forwarded like a
-client's request (KIP-590 §Internal CreateTopicsRequest Routing). A forwarding broker answers its
-client without waiting for the controller; the controller's own broker waits for the outcome. The
-response cannot contain the reason of a failed creation; the log and the evidence contain it.
+with the broker's principal. For each creation the broker sends a CreateTopics request, which is
+forwarded like a client's request (KIP-590 §Internal CreateTopicsRequest Routing). A forwarding
+broker answers its client without waiting for the controller; the controller's own broker waits for
+the outcome. If a creation fails, the reason is in the log and in the evidence: the client's
+response has no field for it.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ from event_log.events import TopicsAutoCreated
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
-# In the drafted dialect the broker waits for the controller's response.
+# In the drafted dialect (KIP-590) the broker waits for the controller's response.
 _DRAFTED: Final = "drafted"
-# A forwarding broker uses the newest version, whose mutation quota is strict; the controller's own
-# broker uses an older one, which is charged and never rejected
+# A forwarding broker sends the newest version, which the controller mutation quota can reject. The
+# controller's own broker sends an older version: the quota counts it but never rejects it
 # (docs/kafka/topics.md#steps-of-an-automatic-creation).
 _FORWARDED_VERSION: Final = 7
 _PERMISSIVE_VERSION: Final = 5
 # Bounds concurrent creations, because clients choose the names.
 IN_FLIGHT_MAX: Final = 10_000
-# Errors of a creation after which the topic exists or may soon exist.
+# After these errors of CreateTopics the topic exists or may soon exist.
 _CREATED_OR_PENDING: Final = frozenset(
     {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.REQUEST_TIMED_OUT}
 )
@@ -63,7 +64,7 @@ Forward = Callable[[ClientRequest, bytes], Awaitable[Forwarded]]
 
 
 class AutoTopics:
-    """Creates missing topics, one creation per name at a time."""
+    """Creates missing topics. At any time at most one creation per name is in flight."""
 
     def __init__(
         self,
@@ -92,11 +93,11 @@ class AutoTopics:
     async def create_for_client(
         self, request: ClientRequest, names: Sequence[str]
     ) -> Mapping[str, ErrorCode]:
-        """Create missing topics with legal names, with the principal of the client (Metadata).
+        """Create missing topics as the client's principal, for Metadata. The names are legal.
 
-        Returns an error per name: LEADER_NOT_AVAILABLE if the topic was created,
+        Returns an error code per name: LEADER_NOT_AVAILABLE if the topic was created,
         UNKNOWN_TOPIC_OR_PARTITION if its creation was only requested. The client retries after
-        both.
+        either error.
         """
         errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         claimed = self._claim(names)
@@ -109,7 +110,7 @@ class AutoTopics:
         return errors
 
     def create_internal(self, request: ClientRequest, name: str) -> None:
-        """Start to create an internal topic with this broker's principal (FindCoordinator)."""
+        """Start to create an internal topic as this broker's principal, for FindCoordinator."""
         claimed = self._claim([name])
         if claimed:
             broker = replace(self._broker, dialect=request.client.dialect)
@@ -120,7 +121,7 @@ class AutoTopics:
         """Wait for the last creation of an internal topic; False when it failed."""
         creation = self._internal.get(name)
         if creation is None:
-            return True  # A client's Metadata creates it; the outcome is unknown.
+            return True  # Another request, a client's Metadata, creates it: the outcome is unknown.
         return (await asyncio.shield(creation))[name] is ErrorCode.LEADER_NOT_AVAILABLE
 
     def _claim(self, names: Sequence[str]) -> list[str]:
@@ -160,7 +161,7 @@ class AutoTopics:
                     CreateTopicsRequest(
                         topics=[topic_to_create(name, config) for name in names],
                         timeout_ms=0 if waits else config.static.int("request.timeout.ms"),
-                        # KIP-590's draft; the shipped dialect lacks the field.
+                        # Only the drafted dialect (KIP-590) encodes this field.
                         bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),
                     ),
                     client.dialect,

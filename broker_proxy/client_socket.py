@@ -35,11 +35,11 @@ from cluster_model.client import Client
 from event_log.writer import EventLog
 
 _log = logging.getLogger(__name__)
-# Nothing more is read while a client leaves this many response bytes unread.
+# The broker stops reading from a client that leaves this many bytes of responses unread.
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
-# Responses of one read are joined into one write.
+# Up to this many responses are joined into one write.
 RESPONSES_JOINED_MAX: Final = 64
-# Time limits of a TLS handshake, and of the TLS shutdown by the client.
+# Time limits: first of a TLS handshake, then of the client's TLS shutdown.
 HANDSHAKE_S: Final = 30.0
 _TLS_SHUTDOWN_S: Final = 2.0
 _NO_RESPONSE: Final = b""
@@ -112,8 +112,8 @@ class ClientSocket(asyncio.Protocol):
         self._login: SaslAuthenticator | None = None
         self._task: asyncio.Task[None] | None = None
         self._handshake: asyncio.Task[None] | None = None
-        self._early: list[bytes] = []  # received between the end of the handshake and its callback
-        self._completed: list[ClientRequest] = []  # their responses are not written yet
+        self._early: list[bytes] = []  # data that arrived before the handshake's callback
+        self._completed: list[ClientRequest] = []  # responses are not written yet
         self._writable = asyncio.Event()
         self._writable.set()
         self._is_finishing = False
@@ -131,7 +131,7 @@ class ClientSocket(asyncio.Protocol):
         self._connections.arrive(self, self._transport, self._listener)
 
     def begin(self, connection: ClientConnection) -> None:
-        """Start serving an admitted connection; on a TLS listener the handshake comes first."""
+        """Start to serve an admitted connection, on a TLS listener after the handshake."""
         assert self._transport is not None
         self.last_active_s = self._services.now_s()
         self._connection = connection
@@ -185,7 +185,7 @@ class ClientSocket(asyncio.Protocol):
         transport: asyncio.Transport,
         certificate: bytes | None,
     ) -> None:
-        """Set the principal or start a login, then process early data."""
+        """Set the principal or start a login; then process the data that has already arrived."""
         self._transport = transport
         transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         try:
@@ -227,7 +227,7 @@ class ClientSocket(asyncio.Protocol):
         return not connection.is_full and self._services.memory.may_read(self)
 
     def read_on(self) -> None:
-        """Read from the client again, if its requests may take more memory."""
+        """Continue to read from the client if its requests may take more memory."""
         connection, transport = self._connection, self._transport
         if connection is None or transport is None or transport.is_closing():
             return
@@ -235,7 +235,7 @@ class ClientSocket(asyncio.Protocol):
             transport.resume_reading()
 
     async def _work(self, connection: ClientConnection, transport: asyncio.Transport) -> None:
-        """Execute queued requests one after another; join responses that are ready."""
+        """Execute queued requests one after another; join the responses into fewer writes."""
         services = self._services
         answers: list[bytes] = []
         try:
@@ -284,7 +284,7 @@ class ClientSocket(asyncio.Protocol):
     async def _continue_without_response(
         self, connection: ClientConnection, transport: asyncio.Transport, throttle_ms: int
     ) -> None:
-        self._write([], transport)  # Writes the line of the request log.
+        self._write([], transport)  # Only writes the request's line to the request log.
         if throttle_ms > 0:
             await self._mute(throttle_ms)
         self.last_active_s = self._services.now_s()
@@ -348,7 +348,7 @@ class ClientSocket(asyncio.Protocol):
             assert self._transport is not None
             self._write(ready, self._transport)
         answer = await services.dispatcher.handle(request)
-        if request.progress.is_never_answered:  # until the idle timeout
+        if request.progress.is_never_answered:  # stays open until the idle timeout
             await self._mute(services.limits.idle_ms_max)
         self._completed.append(request)
         if request.progress.needs_no_response:
@@ -401,7 +401,7 @@ class ClientSocket(asyncio.Protocol):
 
     @property
     def is_stuck(self) -> bool:
-        """True while the client does not read its responses."""
+        """True while the client leaves too many bytes of responses unread."""
         return not self._writable.is_set()
 
     def finish(self) -> asyncio.Task[None] | None:
@@ -413,7 +413,7 @@ class ClientSocket(asyncio.Protocol):
         return self._task
 
     def close(self) -> None:
-        """Flush what is written, then close."""
+        """Close after all written bytes have been sent."""
         if self._transport is not None:
             self._transport.close()
 
@@ -425,13 +425,13 @@ class ClientSocket(asyncio.Protocol):
         self.abort()
 
     def give_up_frame(self) -> None:
-        """Close in the middle of a frame, to free its memory."""
+        """Close the connection in the middle of a frame, to free the frame's memory."""
         if self._connection is not None:
             self._connection.drop_frames()
         self.abort()
 
     def abort(self) -> None:
-        """Close without flushing."""
+        """Close immediately; written bytes may be lost."""
         if self._handshake is not None:
             self._handshake.cancel()
         if self._transport is not None:

@@ -79,7 +79,7 @@ class ClientConnection:
 
     @property
     def is_full(self) -> bool:
-        """True while nothing more should be read from the socket."""
+        """True while the broker should not read from the socket."""
         return (
             len(self._queued) >= FRAMES_QUEUED_MAX
             or self._queued_bytes >= QUEUED_BYTES_MAX
@@ -97,7 +97,7 @@ class ClientConnection:
         return any(map(is_produce, self._queued))
 
     def next_frame(self) -> bytes | None:
-        """Return the next frame, or None. The previous one counts as answered."""
+        """Return the next frame, or None. The previous frame counts as answered."""
         self.end_execution()
         if not self._queued:
             return None
@@ -120,8 +120,8 @@ class ClientConnection:
         """Decode the header; the body stays as received.
 
         Raises:
-            UnsupportedVersionError: a known API in an unknown version.
-            WireError: not a request.
+            UnsupportedVersionError: the API is known, but its version is not.
+            WireError: the frame is not a request.
         """
         header, at = decode_request_header(frame, self.info.client.dialect)
         return self.name_request(header, frame, at, received_ns)

@@ -1,9 +1,9 @@
 """Limits on the number of connections and on the rate of new ones. Pure.
 
-`max.connections` (KIP-402), `max.connections.per.ip` and its overrides (KIP-308) and
-`max.connection.creation.rate` (KIP-612), as in Kafka 3.9's ConnectionQuotas: connections over the
-limit of an address are rejected; those over another limit wait. An inter-broker listener, unless it
-is the only one, is exempt from the broker-wide limits. The clock is injected.
+Implements `max.connections` (KIP-402), `max.connections.per.ip` with its overrides (KIP-308) and
+`max.connection.creation.rate` (KIP-612) like Kafka 3.9's ConnectionQuotas. A connection over the
+limit of its address is rejected. A connection over any other limit waits. The inter-broker listener
+is exempt from the broker-wide limits, unless it is the only listener. The clock is injected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ConnectionLimits:
 
     @classmethod
     def of(cls, config: EffectiveBrokerConfig, listeners: Iterable[str]) -> ConnectionLimits:
-        """Read the effective configs. A listener without its own limits has the broker's."""
+        """Read the effective configs. A listener without its own limits gets the broker's."""
         names = tuple(listeners)
 
         def number(name: str, listener: str | None = None) -> int:
@@ -57,7 +57,7 @@ class ConnectionLimits:
 
 
 def _overrides(text: str) -> dict[str, int]:
-    """Return counts by address. A host name is not looked up and has no effect."""
+    """Return the limit of each address. A host name is not looked up and has no effect."""
     found = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         host, _, count = item.rpartition(":")
@@ -130,21 +130,21 @@ class ConnectionQuotas:
         return min(self._window_ms, math.floor(wait_ms + 0.5))
 
     def take_back(self, listener: str, delay_ms: int) -> None:
-        """Remove the last connection from the rates, because it exceeds the rate of its address."""
+        """Uncount the last connection: it is over the rate of its address and is not admitted."""
         if not self.is_protected(listener):
             self._broker_rate.take_back()
         self._rates[listener].take_back()
         self._address_delays[listener].record(delay_ms, self._now_s())
 
     def has_slot(self, listener: str) -> bool:
-        """True when one more client may connect; others wait until one disconnects."""
+        """True if one more client may connect now. If not, it waits until another disconnects."""
         limits = self.limits
         if self._by_listener[listener] >= limits.listeners.get(listener, _UNLIMITED):
             return False
         return self.is_protected(listener) or self._total < limits.broker
 
     def add(self, listener: str, address: str) -> int | None:
-        """Count a connected client, or return the address's limit if it is reached."""
+        """Count a connected client. If its address has reached its limit, return the limit."""
         limit = self.limits.per_ip_overrides.get(address, self.limits.per_ip)
         if self._by_address[address] >= limit:
             return limit
@@ -178,11 +178,11 @@ class ConnectionQuotas:
         return {(name,): rate.measure(now_s) for name, rate in self._rates.items()}
 
     def throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """The average delay of connections over the rate of the broker or of the listener."""
+        """Per listener: the average delay of connections over the broker's or its own rate."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._delays.items()}
 
     def address_throttle_times_ms(self) -> Mapping[tuple[str, ...], float]:
-        """The average delay of connections over the rate of their address."""
+        """Per listener: the average delay of connections over the rate of their address."""
         now_s = self._now_s()
         return {(name,): each.measure(now_s) for name, each in self._address_delays.items()}

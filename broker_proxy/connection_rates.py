@@ -1,8 +1,8 @@
 """Per-address connection rate limits: `connection_creation_rate` of ip entities (KIP-612).
 
 Each broker counts on its own, as in Kafka. A connection over the rate is not counted. The broker
-reads nothing from it, and closes it when the rate allows another connection, after one window at
-most. The clock is injected.
+reads nothing from it. When the rate allows another connection, at the latest after one window, the
+broker closes it. The clock is injected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from cluster_model.znodes import DEFAULT_ENTITY
 from metrics.windows import Rate
 
 _KEY: Final = "connection_creation_rate"
-# Bounds the memory, because clients choose their addresses; the least recent one is dropped.
+# Bounds the memory, because clients choose their addresses. Over this number the address that
+# connected least recently is forgotten.
 _ADDRESSES_MAX: Final = 10_000
 _KEPT_WAITING_MAX: Final = 1_000
 
@@ -30,7 +31,7 @@ class ConnectionRates:
         """`samples`, `window_s`: quota.window.num and quota.window.size.seconds."""
         self._samples, self._window_ms = samples, window_s * 1000
         self._now_s = now_s
-        self._limits: dict[str, float] = {}  # by address, or the default's name
+        self._limits: dict[str, float] = {}  # by address or DEFAULT_ENTITY
         self._seen: OrderedDict[str, Rate] = OrderedDict()
         self.kept_waiting = 0
 

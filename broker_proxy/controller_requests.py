@@ -1,6 +1,7 @@
 """Requests of this broker itself to the active controller, such as AlterPartition.
 
-They are forwarded like requests of clients: a resend has the same identity and is executed once.
+They are forwarded like clients' requests: each keeps its identity on every resend and is executed
+once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The coordinator of a group or transactional id: the leader of its internal topic partition.
 
-No broker keeps groups or transactions: a coordinator answers as if there were none.
+No broker keeps transactions, and without a data plane no broker keeps groups. A coordinator then
+answers as if there were none.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Coordinators:
         self._broker_id = broker_id
 
     def leader(self, topic_name: str, key: str) -> int:
-        """Return the leader of a key's partition; -1 without a topic or a leader."""
+        """Return the leader of the key's partition; -1 if the topic or the leader is missing."""
         topic = self._cache.topics.get(topic_name)
         if topic is None:
             return NO_LEADER

@@ -1,8 +1,8 @@
 """Handles one request from its decoded header to its response, and logs the evidence.
 
-The route comes from `routing`, the meaning of an Envelope reply from `forwarding_retry`, the
-responses from `apis`. The body is decoded here, once: a malformed one closes the connection, as
-in Kafka. A body is forwarded as the client sent it. A response of None closes the connection.
+`routing` decides where a request goes. `forwarding_retry` decides what follows an Envelope reply.
+`apis` builds the responses. The body is decoded here, once. As in Kafka, a malformed body closes
+the connection. A body is forwarded as the client sent it. A response of None closes the connection.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from event_log.writer import EventLog
 from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
-# Their responses do not depend on metadata: SaslHandshake, ApiVersions, SaslAuthenticate.
+# The APIs whose responses do not depend on metadata.
 _NO_METADATA = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.SASL_AUTHENTICATE})
 
 
@@ -57,8 +57,9 @@ class _Done:
 
 
 _CLOSE = _Done(None, 0)
-# Executes a write on a broker below the bridge release: takes the request and its remaining
-# message, returns the response message and its zxid. Raises the same errors as a LocalApi.
+# Executes a write on a broker below KIP-590's bridge release, without the controller. Takes the
+# request and the part of its message that this broker has not answered yet. Returns the response
+# message and the zxid of the write. Raises the same errors as a LocalApi.
 WriteDirectly = Callable[[ClientRequest, Any], Awaitable[tuple[Any, int]]]
 
 
@@ -95,7 +96,7 @@ class Dispatcher:
         self._metrics = metrics
 
     async def handle(self, request: ClientRequest) -> bytes | None:
-        """Return header and body of the response, or None to close the connection."""
+        """Return the response with its header, or None to close the connection."""
         header, progress = request.header, request.progress
         progress.executed_ns = self._now_ns()
         way = route(
@@ -136,7 +137,7 @@ class Dispatcher:
         return way is Route.FORWARD or waits or self._read_gate is not None
 
     def handle_unsupported(self, request: ClientRequest) -> bytes | None:
-        """Answer an unsupported version of ApiVersions in version 0; close on any other API."""
+        """Answer an unsupported version of ApiVersions in version 0; None for any other API."""
         header = request.header
         request.progress.executed_ns = self._now_ns()
         way = Route.LOCAL if header.api_key == ApiKey.API_VERSIONS else None
@@ -197,7 +198,7 @@ class Dispatcher:
         )
 
     async def _execute(self, request: ClientRequest, message: Any, way: Route) -> _Done:
-        """Execute the request; any exception becomes an error response of its API."""
+        """Execute the request. Any exception becomes an error response."""
         try:
             if way is Route.LOCAL:
                 if not await self._is_fresh(request):
@@ -226,7 +227,7 @@ class Dispatcher:
             return self._error(request, message, ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
     async def _is_fresh(self, request: ClientRequest) -> bool:
-        """Wait until a read can be answered; False if its response could be stale."""
+        """Wait until a read may be answered; return False if its response could be stale."""
         if self._read_gate is None or request.header.api_key in _NO_METADATA:
             return True
         return await self._read_gate.pass_through()
@@ -303,10 +304,10 @@ class Dispatcher:
     async def _split(
         self, request: ClientRequest, message: Any, split: SplitApi, way: Route
     ) -> _Done:
-        """Answer this broker's elements, forward the others, merge in the order of the request.
+        """Answer this broker's resources and forward the others; merge both in request order.
 
-        In KIP-590's draft the Envelope has the whole request. A broker below the bridge release
-        executes the other elements itself instead of forwarding them.
+        In the drafted dialect (KIP-590) the Envelope has the whole request. A broker below the
+        bridge release executes the other resources itself instead of forwarding them.
         """
         key, version = request.header.api_key, request.header.api_version
         dialect = request.client.dialect

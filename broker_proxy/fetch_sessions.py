@@ -1,7 +1,8 @@
-"""Fetch sessions: the partitions that a consumer or follower fetches, remembered. KIP-227. Pure.
+"""Fetch sessions: remember which partitions a consumer or follower fetches. KIP-227. Pure.
 
-An incremental request names what changed, and the response only has partitions with news. The
-number of sessions is limited; a client without one sends full requests.
+An incremental request names only the partitions that the client adds, changes or removes. Its
+response has only partitions with news. The number of sessions is limited; a client without a
+session sends full requests.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ NO_SESSION: Final = 0
 _FINAL_EPOCH: Final = -1
 _INITIAL_EPOCH: Final = 0
 _EPOCH_MAX: Final = 2**31 - 1
-# A session that is unused for this long gives its place to a new one.
+# A session that was not used for this long may be evicted to make room for a new session.
 _EVICTABLE_AFTER_MS: Final = 120_000
 _IDS_FROM: Final = 13
 _NO_TOPIC: Final = bytes(16)
@@ -51,16 +52,16 @@ class _Cached:
 
 @dataclass(slots=True)
 class Session:
-    """The partitions of one client, in the order of fetching."""
+    """One client's partitions, in the order in which they are read."""
 
     session_id: int
     uses_ids: bool
     used_ms: int
-    epoch: int = 1  # of the next request
+    epoch: int = 1  # expected in the next request
     partitions: OrderedDict[TopicPartition, _Cached] = field(default_factory=OrderedDict)
 
     def update(self, wanted: Iterable[tuple[TopicPartition, FetchPartition]]) -> None:
-        """Add partitions, or change what the client wants of them."""
+        """Add partitions, or replace the fetch parameters of partitions that are known."""
         for key, partition in wanted:
             known = self.partitions.get(key)
             if known is None:
@@ -81,11 +82,12 @@ class FetchSessions:
         return len(self._sessions)
 
     def open(self, message: FetchRequest, version: int, now_ms: int) -> Context:
-        """Return how to answer a request; `FetchManager.newContext`.
+        """Return how to answer a request, like Kafka's `FetchManager.newContext`.
 
         Raises:
-            ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
-                FETCH_SESSION_TOPIC_ID_ERROR.
+            ApiError: the session does not exist (FETCH_SESSION_ID_NOT_FOUND), its epoch differs
+                (INVALID_FETCH_SESSION_EPOCH), or the client changed between topic names and topic
+                ids (FETCH_SESSION_TOPIC_ID_ERROR).
         """
         wanted = list(_wanted(message, version))
         if message.session_epoch in (_FINAL_EPOCH, _INITIAL_EPOCH):
@@ -114,7 +116,7 @@ class FetchSessions:
     def create(
         self, wanted: list[tuple[TopicPartition, FetchPartition]], uses_ids: bool, now_ms: int
     ) -> Session | None:
-        """Return a new session; None if there is no room."""
+        """Return a new session; None if there is no room for it."""
         if len(self._sessions) >= self._limit:
             oldest = next(iter(self._sessions.values()), None)
             if oldest is None or now_ms - oldest.used_ms <= _EVICTABLE_AFTER_MS:
@@ -129,7 +131,7 @@ class FetchSessions:
 
 
 class Context:
-    """One request: the partitions to read, and what its response contains."""
+    """The context of one request: which partitions to read and which to return."""
 
     def __init__(
         self,
@@ -148,7 +150,7 @@ class Context:
         self._now_ms = now_ms
 
     def has_news(self, key: TopicPartition, answer: PartitionData) -> bool:
-        """Return whether the response contains this partition."""
+        """Return whether the response must contain this partition."""
         if self._session is None:
             return True
         cached = self._session.partitions.get(key)
@@ -162,9 +164,9 @@ class Context:
         )
 
     def finish(self, answers: list[tuple[TopicPartition, PartitionData]]) -> int:
-        """Remember what the response says; return the id of its session, 0 for none.
+        """Remember what the response says; return its session id, or 0 for no session.
 
-        A partition with records goes to the end, so that every partition gets its turn.
+        A partition with records goes to the end of the order, so that each one gets its turn.
         """
         session = self._session
         if session is None and self._is_new and self.wanted:

@@ -1,7 +1,7 @@
-"""Forwards write requests to the active controller, with retries until `request.timeout.ms`.
+"""Forwards write requests to the active controller; retries until `request.timeout.ms` passes.
 
-A request keeps its identity on every resend, so it is executed once (docs/adr/0003). Many are in
-flight at a time; a slow one delays only its own connection.
+A request keeps its identity on every resend, so it is executed once (docs/adr/0003). Many requests
+are in flight at a time. A slow request delays only its own connection.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_REPLY: Final = EnvelopeReply(0, None, 0)
 
 
 class ControllerLink(Protocol):
-    """A way to the controller: a gRPC channel, or the controller in this process."""
+    """A connection to the controller: a gRPC channel, or a direct call within this process."""
 
     def send(self, envelope: Envelope) -> asyncio.Future[EnvelopeReply]:
         """Send an Envelope; return a future of its reply, which may raise ChannelClosedError."""
@@ -42,13 +42,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """The result of forwarding. `response` is set for RELAY; `zxid` is that of the reply."""
+    """The result of forwarding. `response` is set for RELAY; `zxid` comes from the reply."""
 
     step: Step
     response: bytes | None
     zxid: int
-    remote_ms: float | None  # since it was first sent to another node; None: never sent there
-    queued_ms: float | None = None  # from arrival until that send
+    remote_ms: float | None  # from the first send to another node; None: it was never sent there
+    queued_ms: float | None = None  # from arrival to the first send to another node
     throttle_ms: int = 0  # as reported by the controller in this process
 
 
@@ -62,7 +62,7 @@ class _Message(NamedTuple):
 
 
 class ForwardingManager:
-    """All requests of this broker that are forwarded and not finished."""
+    """Forwards requests, and tracks those that are not finished yet."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ForwardingManager:
 
     @property
     def lowest_unfinished(self) -> int:
-        """Every request below this sequence is answered or abandoned."""
+        """Every request with a lower sequence number is answered or abandoned."""
         return next(iter(self._unfinished), self._next_sequence)
 
     @property
@@ -117,11 +117,11 @@ class ForwardingManager:
     async def forward(self, request: ClientRequest, body: bytes) -> Forwarded:
         """Send one request, with resends, until it is answered or `request.timeout.ms` passes.
 
-        `body` is the client's, or the part of it that this broker does not answer itself
+        `body` is the client's body, or the part of it that this broker does not answer itself
         (docs/kafka/forwarding.md#forwardable-apis).
 
         Raises:
-            Exception: anything that a custom principal serde raises.
+            Exception: a custom principal serde failed; it may raise anything.
         """
         identity = self.next_identity()
         self._unfinished[identity.sequence] = None
@@ -179,7 +179,7 @@ class ForwardingManager:
                     queued_ms,
                     ended.throttle_ms,
                 )
-            if self._target is target:  # A new controller is tried without a pause.
+            if self._target is target:  # If there is a new controller, it is tried without a pause.
                 pause_s = min(RETRY_BACKOFF_S, deadline_s - now_s)
                 await self._until_changed(sequence, pause_s)
 
@@ -238,7 +238,7 @@ def _digest(envelope: Envelope, reply: EnvelopeReply | None) -> str | None:
 
 
 async def _ended(future: asyncio.Future[EnvelopeReply], left_s: float) -> EnvelopeReply | None:
-    """Wait for one attempt; None if its result is unknown: it may still be executed later."""
+    """Wait for one attempt. Return None if its outcome is unknown; it may still be executed."""
     try:
         await asyncio.wait((future,), timeout=max(left_s, 0))
     finally:

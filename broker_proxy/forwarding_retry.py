@@ -1,7 +1,8 @@
 """Decides the next step after each reply to an Envelope. KIP-590 §EnvelopeResponse Handling. Pure.
 
-Contains the full table of docs/kafka/forwarding.md#outcomes-at-the-forwarding-broker; the
-forwarding manager executes the steps.
+This module contains the full table of
+docs/kafka/forwarding.md#outcomes-at-the-forwarding-broker. The forwarding manager executes the
+steps.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from envelope.messages import EnvelopeReply
 class Step(Enum):
     """What the forwarding broker does next."""
 
-    RELAY = auto()  # return the inner response to the client, unread
+    RELAY = auto()  # return the inner response to the client without decoding it
     RETRY = auto()  # find the controller and send the same Envelope again
-    UNKNOWN_SERVER_ERROR = auto()  # as an error response of the API; the reason is logged
-    CLOSE = auto()  # so that the client negotiates versions again
-    TIMED_OUT = auto()  # REQUEST_TIMED_OUT as an error response of the API; the outcome is unknown
+    UNKNOWN_SERVER_ERROR = auto()  # send this error to the client; log the cause
+    CLOSE = auto()  # close the connection, so that the client negotiates versions again
+    TIMED_OUT = auto()  # send REQUEST_TIMED_OUT to the client; the outcome is unknown
 
 
 _STEPS: Final[Mapping[int, Step]] = {
@@ -33,7 +34,7 @@ _STEPS: Final[Mapping[int, Step]] = {
 
 
 def after_reply(reply: EnvelopeReply, *, now_s: float, deadline_s: float) -> Step:
-    """Return the step after a reply; unlisted errors become UNKNOWN_SERVER_ERROR."""
+    """Return the step after a reply: UNKNOWN_SERVER_ERROR if the table lacks the error."""
     step = _STEPS.get(reply.error_code, Step.UNKNOWN_SERVER_ERROR)
     if step is Step.RETRY and now_s >= deadline_s:
         return Step.TIMED_OUT

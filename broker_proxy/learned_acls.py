@@ -10,7 +10,7 @@ from zookeeper_client.acl_reading import StoredAcls
 
 
 class LearnedAcls:
-    """An AclListener. `seen` is called with the version of every znode that is read."""
+    """Stores the ACLs that AclFollower reads. `seen` gets the version of every znode read."""
 
     def __init__(self, seen: Callable[[ResourcePattern, int | None], None]) -> None:
         self.acls: AclSet = NO_ACLS

@@ -22,13 +22,13 @@ class LogDirs:
         self._moved: dict[tuple[bytes, int], str] = {}  # by topic id and partition
 
     def has_replica(self, name: str, partition: int) -> bool | None:
-        """Return whether this broker has a replica; None when the partition does not exist."""
+        """Return whether this broker has a replica; None if the partition does not exist."""
         topic = self._cache.topics.get(name)
         state = topic.partitions.get(partition) if topic else None
         return None if state is None else self._broker_id in state.replicas
 
     def replicas(self, name: str) -> Iterator[tuple[int, str]]:
-        """Yield partition and directory of this broker's replicas of a topic, by number."""
+        """Yield (partition, directory) of this broker's replicas of a topic, by partition."""
         topic = self._cache.topics.get(name)
         if topic is not None:
             for number, state in sorted(topic.partitions.items()):
@@ -36,7 +36,7 @@ class LogDirs:
                     yield number, self._moved.get((topic.topic_id, number), self.paths[0])
 
     def size(self, _name: str, _partition: int) -> int:
-        """Return the bytes of a replica."""
+        """Return the size of a replica in bytes."""
         return 0
 
     def disk(self, _path: str) -> tuple[int, int]:
@@ -53,6 +53,6 @@ class LogDirs:
 
 
 def log_dirs_of(log_dirs: str | None, log_dir: str | None) -> tuple[str, ...]:
-    """Return the directories of `log.dirs`, or else of `log.dir`."""
+    """Return the directories in `log.dirs`, or in `log.dir` if that is not set."""
     named = (each.strip() for each in (log_dirs or log_dir or "").split(","))
     return tuple(each for each in named if each) or ("",)

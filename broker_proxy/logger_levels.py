@@ -1,7 +1,7 @@
 """The log levels of this process, by the names of BROKER_LOGGER resources.
 
-Our loggers have their own names. A few names of Kafka's loggers, which tools use, map to our
-loggers for the same function. Levels are log4j's: FATAL is Python's CRITICAL, TRACE is below
+Our loggers have their own names. A few of Kafka's logger names, which tools use, map to our loggers
+for the same function. The levels are those of log4j: FATAL is Python's CRITICAL, and TRACE is below
 DEBUG. Changes last until the process ends (KIP-412).
 """
 
@@ -43,7 +43,7 @@ class LoggerLevels:
         self._root = root if root is not None else logging.getLogger()
 
     def _names(self) -> dict[str, str]:
-        """Return the Python logger name of each known logger; the root's is empty."""
+        """Map the name of each known logger to its Python name, which is empty for the root."""
         own = (
             name
             for name, logger in self._root.manager.loggerDict.items()

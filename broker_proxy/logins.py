@@ -1,7 +1,8 @@
 """Logins of client connections: principals, metrics and evidence.
 
-A client learns no more than Kafka tells it. The reason goes to the log and the events, without
-secrets. Every counter has a matching event.
+When a login fails, the client learns no more than a Kafka broker would tell it. The reason for the
+failure goes to the log and to the evidence events, without secrets. Each login counter equals
+the number of its events.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class LoginRequirements:
-    """The login requirements of one listener. Clients are anonymous by default."""
+    """The login requirements of one listener. With the defaults, clients are anonymous."""
 
     builder: PrincipalBuilder | None = None
     mechanisms: Mapping[str, Mechanism] = field(default_factory=dict)  # empty: no SASL
@@ -66,7 +67,8 @@ class Logins:
         """Set the principal of a new connection, or return the SASL login that sets it.
 
         Raises:
-            Exception: anything a principal builder raises; the connection must be closed.
+            Exception: a principal builder failed; it may raise anything. The connection must be
+                closed.
         """
         name = None
         if certificate is not None:
@@ -162,7 +164,7 @@ class Logins:
         )
 
     def expired(self, info: ClientConnectionInfo) -> None:
-        """Record a request after the session expired."""
+        """Record that a request arrived after the session had expired."""
         _log.info("%s: the session expired without re-authentication", info.connection_id)
         self._metrics.session_expired()
         self._log.append(SessionExpired(connection=info.connection_id))

@@ -1,8 +1,8 @@
 """A broker's metadata cache, updated only by the controller's UpdateMetadata.
 
-Updates of an older controller epoch are rejected. A full image in several parts becomes visible
-with its last part. Encoded responses are cached until the next update: with 10,000 partitions a
-cached response is a hundred times faster than encoding it again.
+The cache rejects updates with an older controller epoch. A full image may arrive in several parts;
+it becomes visible with its last part. Encoded responses are cached until the next update: with
+10,000 partitions a cached response is a hundred times faster than encoding it again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cluster_model.update_metadata import LEADER_DURING_DELETE
 from envelope.messages import MetadataUpdate
 
 _VERSION: Final = 8
-# The limit of cached responses. It is enough for every version on every listener and for the topics
-# that clients poll; there is a limit because clients choose the names.
+# The highest number of cached responses. It is enough for every version on every listener and for
+# the topics that clients poll. There is a limit because clients choose the topic names.
 _ANSWERS_MAX: Final = 1_000
 NO_CONTROLLER: Final = -1
 
@@ -43,7 +43,7 @@ class CachedBroker:
 
 
 class CachedPartition(NamedTuple):
-    """One partition. Equal replica lists are one shared tuple."""
+    """One partition. Partitions with equal replica lists share one tuple."""
 
     leader: int
     leader_epoch: int
@@ -55,7 +55,7 @@ class CachedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class CachedTopic:
-    """The partitions of a topic that have a leader, by number."""
+    """A topic. `partitions` has each partition that has a leader, by number."""
 
     name: str
     topic_id: bytes
@@ -78,11 +78,11 @@ class MetadataCache:
         self._arriving: _Content | None = None
         self._names_arriving: frozenset[str] = frozenset()
         self._answers: dict[Any, bytes] = {}
-        self._epoch_seen = 0  # also of images that are not complete yet
+        self._epoch_seen = 0  # the highest, also of images that are not complete yet
         self.controller_id = NO_CONTROLLER
         self.controller_epoch = 0
         self.zxid = 0
-        # The topics of the last update; None after a full image.
+        # The topics that the last update changed; None after a full image.
         self.changed: frozenset[str] | None = None
 
     def apply(self, update: MetadataUpdate) -> bool:
@@ -181,6 +181,6 @@ def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
 
 
 def _shared(lists: dict[Replicas, Replicas], brokers: Sequence[int]) -> Replicas:
-    """Return one tuple for all equal lists: clusters have few brokers and many partitions."""
+    """Return one tuple for all equal lists. Few lists occur: a cluster has few brokers."""
     key = tuple(brokers)
     return lists.setdefault(key, key)

@@ -53,8 +53,8 @@ class ProducerIds:
         """Return an id that no other producer of the cluster has.
 
         Raises:
-            ApiError: COORDINATOR_LOAD_IN_PROGRESS when the controller allocates none; the client
-                tries again, as with Kafka.
+            ApiError: the controller allocates no block. As with Kafka, the client gets
+                COORDINATOR_LOAD_IN_PROGRESS and retries.
         """
         async with self._lock:
             if self._next == self._end:
@@ -63,7 +63,7 @@ class ProducerIds:
             return self._next - 1
 
     async def _allocate(self) -> tuple[int, int]:
-        """Return the next block: the first id, and the one after the last."""
+        """Return the next block: its first id, and the id after its last id."""
         header = RequestHeader(
             ApiKey.ALLOCATE_PRODUCER_IDS, 0, next(self._numbers), self._broker.client_id
         )

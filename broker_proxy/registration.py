@@ -1,4 +1,4 @@
-"""The registration of a broker, the only znodes that it writes. Pure."""
+"""The registration of a broker: the only two znodes that a broker writes. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cluster_model.znode_operations import Create, Delete, Operation, SetData
 from cluster_model.znodes import BrokerIdZnode, NodeAddress, NodeZnode
 from zookeeper_client.wire import Stat
 
-# The data versions of the two znodes as `operations` leaves them.
+# The data versions that the two znodes have after `operations`.
 _VERSIONS: Final = (1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Two ephemeral znodes. `found` has the stat of each of `paths`, None if it does not exist."""
+    """Two ephemeral znodes. `found` has a stat for each of `paths`; None: the znode is missing."""
 
     broker: BrokerRegistration
     address: NodeAddress
@@ -43,8 +43,8 @@ class Registration:
     def operations(self, found: Sequence[Stat | None], now_ms: int) -> Sequence[Operation]:
         """Return the multi that deletes existing znodes of the broker and registers it.
 
-        As in Kafka the znode is created empty and then set, so that /brokers/ids/<id> has data
-        version 1; its czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).
+        As in Kafka, /brokers/ids/<id> is created empty and then set, so it has data version 1. Its
+        czxid is the broker epoch (docs/kafka/znodes.md#broker-registration).
         """
         broker, node = self.paths
         existing = [path for path, stat in zip(self.paths, found, strict=True) if stat is not None]

@@ -33,7 +33,7 @@ class RequestLog:
                 continue
             try:
                 line = request_line(_completed(request, write_began_ns, written_ns))
-            except Exception:  # A failed line must not cost a response.
+            except Exception:  # A failed log line must not fail the responses.
                 _log.exception("cannot write the request log line of %s", request.request_id)
                 continue
             self._lines.append(level, line, self._wall_ms())

@@ -1,11 +1,11 @@
 """The memory that the requests of all connections take: queued.max.request.bytes (KIP-72). Pure.
 
-A request counts from its first byte until its response. At the limit large frames are not read
-further, except the one that began first: it may exceed the limit, so that requests finish one after
-another. Small frames are always read. If idle clients hold the memory, those whose frames began
-first are closed.
+A request counts from its first byte until its response is sent. At the limit the broker stops
+reading large frames, except the frame that began first. That frame may exceed the limit, so that
+requests finish one after another. Small frames are always read. If idle clients hold the memory,
+the broker closes the clients whose frames began first.
 
-Kafka reserves the length that a client claims; here the bytes received are counted.
+Kafka reserves the length that a client announces. This module counts the bytes that were received.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ R = TypeVar("R", bound=Hashable)
 SMALL_FRAME_BYTES: Final = 64 * 1024
 # A client that may send, and sends less than this between two checks, is idle.
 PROGRESS_BYTES: Final = 64 * 1024
-# asyncio reads at most this many bytes at once from a connection.
+# The most bytes that asyncio reads from a connection at once.
 _READ_BYTES: Final = 256 * 1024
 # Idle clients are closed until this share of the limit is free.
 _FREE_SHARE: Final = 0.1
@@ -28,10 +28,10 @@ _FREE_SHARE: Final = 0.1
 class Held(NamedTuple):
     """The bytes that one connection's requests take."""
 
-    whole: int = 0  # in complete frames, until their responses
-    partial: int = 0  # of the incomplete frame
+    whole: int = 0  # in complete frames that are not answered yet
+    partial: int = 0  # received bytes of the incomplete frame
     claimed: int = 0  # the length of the incomplete frame; 0 while it is unknown
-    number: int = 0  # of the incomplete frame on its connection
+    number: int = 0  # the incomplete frame is the connection's nth frame
 
 
 _NOTHING: Final = Held()
@@ -41,7 +41,7 @@ class RequestMemory(Generic[R]):
     """Counts the bytes of all readers; a reader is one connection."""
 
     def __init__(self, bytes_max: int, frame_bytes_max: int) -> None:
-        """`bytes_max` may be exceeded by one frame, as in Kafka."""
+        """As in Kafka, one frame may exceed `bytes_max`."""
         self.bytes_max = bytes_max
         self._excess_from = bytes_max + frame_bytes_max
         self._held: dict[R, Held] = {}
@@ -49,7 +49,7 @@ class RequestMemory(Generic[R]):
         self._partial: dict[R, None] = {}
         self._muted: set[R] = set()
         self._whole_bytes = self._partial_bytes = 0
-        self._checked: dict[R, Held] = {}  # those that could send since the last check
+        self._checked: dict[R, Held] = {}  # readers that could send since the last check
 
     @property
     def used(self) -> int:
@@ -67,7 +67,7 @@ class RequestMemory(Generic[R]):
         return bool(self._muted)
 
     def update(self, reader: R, held: Held) -> None:
-        """Set the bytes of a reader; one that holds nothing is forgotten."""
+        """Set the bytes that a reader holds. A reader that holds none is forgotten."""
         before = self._held.pop(reader, _NOTHING)
         self._whole_bytes += held.whole - before.whole
         self._partial_bytes += held.partial - before.partial
@@ -80,7 +80,7 @@ class RequestMemory(Generic[R]):
             self._partial.setdefault(reader)
 
     def may_read(self, reader: R) -> bool:
-        """Return whether to continue reading. If not, `released` returns the reader later."""
+        """Return whether to read on. If not, a later call of `released` returns the reader."""
         if not self.is_exhausted or self._held.get(reader, _NOTHING).claimed <= SMALL_FRAME_BYTES:
             return True
         if reader == self._first:
@@ -91,11 +91,11 @@ class RequestMemory(Generic[R]):
 
     @property
     def _first(self) -> R | None:
-        """The reader that may exceed the limit; None while complete requests alone reach it."""
+        """The reader that may exceed the limit; None if complete requests alone reach the limit."""
         return next(iter(self._partial), None) if self._whole_bytes < self.bytes_max else None
 
     def released(self) -> list[R]:
-        """Return the muted readers that may read on: as many as there is room for, in order."""
+        """Return as many muted readers as there is memory for, oldest frames first."""
         if not self.has_muted:
             return []
         room = -(-(self.bytes_max - self.used) // _READ_BYTES)

@@ -2,8 +2,8 @@
 
 A slow, silent or hostile client costs only its own buffers: frame lengths are checked before
 buffering, reading pauses while responses pile up unread, and idle connections are closed after
-`connections.max.idle.ms`. The number of clients that are not authenticated yet is limited: at the
-limit the oldest of them is closed.
+`connections.max.idle.ms`. The number of unauthenticated clients is limited: at the limit the server
+closes the one that has been connected longest.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from cluster_model.host_text import host_text
 from event_log.events import Connected, Disconnected
 
 _log = logging.getLogger(__name__)
-# How long written responses may take to reach their clients at shutdown.
+# At shutdown the broker waits this long for written responses to reach their clients.
 CLOSE_WITHIN_S: Final = 0.5
-# At the limit of queued.max.request.bytes: the interval of the checks for idle clients, and the
-# number of closed clients that each check logs one by one.
+# At the limit of queued.max.request.bytes the broker looks for idle clients at this interval. Each
+# check logs so many closed clients one by one, and then only the number of the others.
 _MEMORY_CHECK_S: Final = 1.0
 _LOGGED_PER_CHECK: Final = 5
 _BACKLOG: Final = 1024
@@ -59,14 +59,14 @@ class KafkaServer:
         self._dismissed = asyncio.Event()
         self._idle_timer: asyncio.TimerHandle | None = None
         self._memory_timer: asyncio.TimerHandle | None = None
-        self._unlogged_count = -_LOGGED_PER_CHECK  # of the connections closed for their memory
+        self._unlogged_count = -_LOGGED_PER_CHECK  # connections closed for their memory
         self.closed_for_memory_count = 0
 
     async def bind(self, listener: Listener, requirements: LoginRequirements) -> Listener:
         """Bind the listener's port without serving; return the listener with its actual port.
 
         Raises:
-            OSError: the port is taken or the address is not local.
+            OSError: the port is in use, or the address is not one of this machine.
         """
         server = await asyncio.get_running_loop().create_server(
             lambda: ClientSocket(self, listener, requirements),
@@ -85,7 +85,7 @@ class KafkaServer:
         self._close_idle()
 
     async def stop(self, grace_s: float) -> None:
-        """Stop accepting, let running requests end within `grace_s`, close everything."""
+        """Stop accepting, wait up to `grace_s` for running requests, then close everything."""
         for timer in filter(None, (self._idle_timer, self._memory_timer)):
             timer.cancel()
         for server in self._servers:
@@ -149,7 +149,7 @@ class KafkaServer:
         remote: tuple[str, int],
         address: bytes,
     ) -> ClientConnection:
-        """Name and register an admitted connection."""
+        """Give an admitted connection its id, and register it."""
         local = transport.get_extra_info("sockname")
         if len(self._unauthenticated) >= UNAUTHENTICATED_MAX:
             oldest = next(iter(self._unauthenticated))
@@ -190,7 +190,7 @@ class KafkaServer:
     def _close_excess(self) -> None:
         """Close the least recently used connections over the limit, as Kafka does.
 
-        Those on the inter-broker listener stay.
+        Connections on the inter-broker listener stay open.
         """
         quotas = self._admission.quotas
         if not (excess := quotas.excess):
@@ -221,7 +221,7 @@ class KafkaServer:
         self._release_memory()
 
     def _release_memory(self) -> None:
-        """Read from clients again, and look for idle ones while others have to wait."""
+        """Read on from clients for which there is memory; schedule checks while others wait."""
         memory = self.services.memory
         for each in memory.released():
             each.read_on()

@@ -12,7 +12,7 @@ from data_plane.log.log_directories import LogDirectories
 
 
 class StoredLogDirs(LogDirs):
-    """See LogDirs. Moves, sizes and disks are real."""
+    """LogDirs whose moves, sizes and disks are those of the stored logs."""
 
     def __init__(self, logs: LogDirectories, cache: MetadataCache, broker_id: int) -> None:
         super().__init__(tuple(map(str, logs.paths)), cache, broker_id)
@@ -28,7 +28,7 @@ class StoredLogDirs(LogDirs):
         """See LogDirs. The log is moved before this returns.
 
         Raises:
-            OSError: the log cannot be moved and stays where it is.
+            OSError: the log cannot be moved. It stays where it is.
         """
         self._logs.move((name, partition), Path(path))
 

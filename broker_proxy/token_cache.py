@@ -1,7 +1,7 @@
 """This broker's delegation tokens, for logins with `tokenauth` and DescribeDelegationToken.
 
-Updated by ZooKeeper's change notifications. The active controller's own broker uses the tokens of
-the controller's image, which are newer.
+ZooKeeper's change notifications keep the cache current. The active controller's own broker uses the
+tokens of the controller's image instead, which are newer.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ class TokenCache:
     ) -> None:
         """`new_salt` returns the given number of random bytes.
 
-        `active_tokens` returns the active controller's tokens, None on a standby. `seen` is called
-        with every token that is read again, or with None if it was removed.
+        `active_tokens` returns the tokens of the active controller, or None if the controller in
+        this process is not active. `seen` is called after each read, with the token's id and the
+        token, or None if the token was removed.
         """
         self.secret = secret
         self._new_salt = new_salt
         self._active_tokens = active_tokens
         self._seen = seen
         self._learned: dict[str, DelegationToken] = {}
-        # Built when a token first logs in: it takes milliseconds, and most tokens never log in.
+        # A credential is built at the first login with its token: that takes milliseconds, and most
+        # tokens are never used to log in.
         self._credentials: dict[tuple[str, int], ScramCredential] = {}
 
     @property
@@ -67,7 +69,7 @@ class TokenCache:
         self._seen(token_id, token)
 
     def scram_credential(self, token_id: str, mechanism: int) -> ScramCredential | None:
-        """Return the SCRAM credential of a token, whose password is its HMAC in base64.
+        """Return the SCRAM credential of a token. Its password is the HMAC in base64.
 
         `mechanism` is Kafka's number, 1 or 2. Each broker has its own salts, as in Kafka.
         """
@@ -82,7 +84,7 @@ class TokenCache:
         return credential
 
     def owner(self, token_id: str) -> str | None:
-        """Return the name of a token's owner, the principal of connections that log in with it."""
+        """Return the name of a token's owner, who is the principal after a login with the token."""
         token = self.tokens.get(token_id)
         return None if token is None else token.owner.name
 

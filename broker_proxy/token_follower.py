@@ -1,4 +1,4 @@
-"""Follows /delegation_token: reads all tokens once per session, then those that change."""
+"""Follows /delegation_token: reads all tokens once per session, then tokens that change."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class TokenFollower:
         self._lock = asyncio.Lock()
 
     async def follow(self, session: ZooKeeperSession, again: Callable[[], None] | None) -> None:
-        """Apply what is new; `again`, if given, is called at the next notification.
+        """Apply changed tokens. `again`, if given, is called at the next notification.
 
         ZooKeeper purges old notifications, so each new session reads every token.
 
         Raises:
-            ConnectionLostError: `follow` must be called again after the reconnect.
+            ConnectionLostError: the connection broke. Call `follow` again after the reconnect.
         """
         async with self._lock:
             await self._follow(session, again)

@@ -1,7 +1,7 @@
-"""The broker session: registers the broker, reads and watches the controller and the configs.
+"""The broker's ZooKeeper session: registers the broker, watches the controller and the configs.
 
 The session writes nothing but the registration. kazoo drops raw watches at every reconnect, so
-after a reconnect everything that was watched is read and watched again. After a lost session the
+after a reconnect the watcher reads and watches everything again. After a lost session the
 watcher opens a new one, and the broker registers again under a new broker epoch.
 """
 
@@ -48,7 +48,7 @@ _RETRY_S: Final = 0.2
 
 
 class RegistrationRefusedError(Exception):
-    """Another broker is registered under this id. The text is shown to the operator."""
+    """Another broker is registered under this broker's id. The operator sees the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class ZooKeeperWatcher:
         self._log.append(SessionOpened(role="broker", session=f"0x{session.session_id:x}"))
 
     async def close(self) -> None:
-        """End the session, and with it the registration."""
+        """End the session. This also ends the registration."""
         self._stopped = True
         for task in tuple(self._tasks):
             task.cancel()
@@ -150,14 +150,14 @@ class ZooKeeperWatcher:
         await self._live.expire()
 
     async def has_start_up_paths(self, more: Sequence[str] = ()) -> bool:
-        """True when some node has created the znodes that brokers need to register."""
+        """True if a node has already created the znodes without which no broker can register."""
         paths = ("/brokers/ids", *more, *BRIDGEHEAD_PATHS, "/cluster")
         found = await self._live.read([ReadChildren(path) for path in paths])
         # The cluster id is written last.
         return all(children is not None for children in found) and "id" in (found[-1] or ())
 
     async def is_registered(self, broker_id: int) -> bool:
-        """Read the registration from ZooKeeper: without a controller the cache is not updated."""
+        """Return whether a broker is registered. ZooKeeper knows this without a controller."""
         return await self._live.exists(BrokerIdZnode.path(broker_id)) is not None
 
     async def cluster_id(self) -> str:
@@ -167,8 +167,8 @@ class ZooKeeperWatcher:
     async def register(self, registration: BrokerRegistration, address: NodeAddress) -> int:
         """Register this broker; return its epoch.
 
-        If this broker was killed before, its old registration exists until the old session ends;
-        this method waits for that.
+        If this broker was killed, its old registration exists until its old session expires. This
+        method waits until then.
 
         Raises:
             RegistrationRefusedError: another live broker has this id.
@@ -207,7 +207,7 @@ class ZooKeeperWatcher:
     def _registered(
         self, registration: Registration, session: ZooKeeperSession, found: Sequence[Stat | None]
     ) -> int:
-        """Report each registration once; return its epoch."""
+        """Report a new registration; return its broker epoch."""
         assert found[0] is not None
         epoch, self._registered_in = found[0].czxid, session
         if epoch != self._reported_epoch:
@@ -223,7 +223,7 @@ class ZooKeeperWatcher:
         return epoch
 
     async def _follow_registration(self) -> None:
-        """Watch the registration; write it in a new session, or if it was changed by hand."""
+        """Watch the registration. Register again in a new session or after a change by hand."""
         registration = self._registration
         if registration is None:
             return
@@ -255,8 +255,8 @@ class ZooKeeperWatcher:
         await self._follow_registration()
         await self._read_controller()
         if self._users_read_in is not self._session:
-            # Notifications are purged once every live broker has seen them, so everything is read
-            # after a lost session.
+            # Notifications are purged once every live broker has seen them. So after a lost session
+            # the watcher reads everything.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
             ips = await self.read_entities("ips")
@@ -267,10 +267,10 @@ class ZooKeeperWatcher:
         await self._follow_acls(connected=True)
 
     async def read_acls_and_tokens(self, zxid: int) -> None:
-        """Read ACLs and tokens at `zxid` or later, without waiting for their watches.
+        """Read ACLs and tokens now, as of `zxid` or later, without waiting for their watches.
 
         Raises:
-            ConnectionLostError: the reconnect reads everything again.
+            ConnectionLostError: the connection broke. After the reconnect everything is read again.
         """
         session = self._live
         if session.last_zxid < zxid:
@@ -285,7 +285,8 @@ class ZooKeeperWatcher:
     ) -> Mapping[str, str]:
         """Return the stored overrides of one entity, read from ZooKeeper.
 
-        Invalid content counts as empty, as in Kafka; the error is added to `invalid`, or logged.
+        Invalid content counts as empty, as in Kafka. The error is added to `invalid`, or logged if
+        `invalid` is None.
         """
         path = ConfigZnode.path(ConfigResource(entity_type, entity_name))
         try:
@@ -334,7 +335,7 @@ class ZooKeeperWatcher:
         }
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """Return the stored overrides of all entities of a type; users with their clients."""
+        """Return the stored overrides of all entities of a type. Users include their clients."""
         stored = await read_configs(self._live.read, [entity_type])
         for text in stored.invalid:
             _log.error("%s", text)
@@ -359,7 +360,7 @@ class ZooKeeperWatcher:
         await self.watch()
 
     def _start(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Run a step until it succeeds; a broken connection only delays it."""
+        """Run a step until it succeeds. A broken connection only delays the step."""
 
         async def persist() -> None:
             while not self._stopped:
@@ -380,7 +381,7 @@ class ZooKeeperWatcher:
         task.add_done_callback(self._tasks.discard)
 
     def read_controller(self) -> None:
-        """Read /controller; report a controller if it changed, and a missing controller always."""
+        """Read /controller. Report a controller only if it changed, a missing one always."""
         self._start(self._read_controller)
 
     def _configs_changed(self) -> None:
@@ -416,13 +417,13 @@ class ZooKeeperWatcher:
         self._report(ControllerAddress(broker_id, await self._node_address(broker_id, again)))
 
     async def _node_address(self, broker_id: int, again: Callable[[], None]) -> NodeAddress | None:
-        """Return a node's address, None without a valid znode; `again` is called at a change."""
+        """Return a node's address, None if it has no valid znode. A change calls `again`."""
         path = NodeZnode.path(broker_id)
         try:
             return NodeZnode.decode((await self._live.get(path, again)).data)
         except NoSuchZnodeError:
             if await self._live.exists(path, again) is not None:
-                again()  # It was created between the two reads.
+                again()  # The znode was created between the two reads.
         except ZnodeContentError as error:
             _log.error("%s", error)
         return None
@@ -439,7 +440,7 @@ class ZooKeeperWatcher:
         """Apply every change in ZooKeeper's current notifications.
 
         Raises:
-            ConnectionLostError: the current notifications are unknown.
+            ConnectionLostError: the connection broke, so the notifications are not all applied.
         """
         await self._live.sync()
         async with self._reading_changes:
@@ -454,7 +455,7 @@ class ZooKeeperWatcher:
             await self._process_config_changes(self._configs_changed)
 
     async def _process_config_changes(self, watch: Callable[[], None] | None) -> None:
-        """Process the notifications after the last processed one; read the entities they name."""
+        """Process notifications that are new since the last call; read the entities they name."""
         session = self._live
         names = sorted(await session.children(ConfigChangeZnode.parent, watch))
         resources: dict[ConfigResource, None] = {}
@@ -465,7 +466,7 @@ class ZooKeeperWatcher:
                 znode = await session.get(f"{ConfigChangeZnode.parent}/{name}")
                 resources[ConfigChangeZnode.decode(znode.data)] = None
             except NoSuchZnodeError:
-                pass  # Purged: every broker had applied it, and the entity is read at start.
+                pass  # It is purged: every broker had applied it, and this one reads all at start.
             except ZnodeContentError as error:
                 _log.error("%s: %s", name, error)
             self._last_change = max(self._last_change, name)

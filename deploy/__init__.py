@@ -1,1 +1,1 @@
-"""The programs inside the images, and the build of images without a registry."""
+"""The programs in the images, and those that build images without an image registry."""

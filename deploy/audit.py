@@ -1,7 +1,8 @@
-"""`python -m deploy.audit PIP-AUDIT`: looks for known vulnerabilities of the locked packages.
+"""`python -m deploy.audit PIP-AUDIT`: looks for known vulnerabilities in the locked packages.
 
-pip-audit asks a database for each package. A package that the database does not know is skipped,
-not clean: without the database everything is skipped, and pip-audit itself would report success.
+pip-audit looks each package up in a database. A package that the database does not know counts as
+skipped, not as clean. Without the database pip-audit skips all packages and reports success; this
+program reports that nothing was tested.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _OPTIONS: Final = ("--disable-pip", "--require-hashes", "--format=json", "--prog
 
 @dataclass(slots=True)
 class Findings:
-    """The results of an audit: counts of packages, and the vulnerable ones."""
+    """The results of an audit: how many packages are clean or skipped; which are vulnerable."""
 
     clean: int = 0
     skipped: int = 0
@@ -41,7 +42,7 @@ class Findings:
 
 
 def audit(command: str, locks: Sequence[Path]) -> Findings | None:
-    """Audit lock files with pip-audit; None: it could not query its database."""
+    """Audit lock files with pip-audit. Return None if it fails, for example without network."""
     findings = Findings()
     for lock in locks:
         try:

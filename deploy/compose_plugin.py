@@ -1,8 +1,8 @@
-"""`python3 -m deploy.compose_plugin`: installs Compose v2 for this user, unless it works already.
+"""`python3 -m deploy.compose_plugin`: installs Compose v2 for this user, if it does not work yet.
 
-The plug-in goes into the folder `cli-plugins` of the user's Docker configuration; nothing else in
-that configuration changes. It is taken from the package of the next Debian release, which is found
-through this machine's apt configuration. Uses only the standard library.
+The program puts the plug-in into the folder `cli-plugins` of the user's Docker configuration and
+changes nothing else there. The plug-in comes from a package of the next Debian release, which is
+found through this machine's apt configuration. The program needs only the standard library.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def has_compose(environment: dict[str, str] | None = None) -> bool:
 
 
 def main_mirrors(sources: str) -> list[str]:
-    """Return apt's addresses of the release's main component, from either format of sources."""
+    """Return apt's mirrors of the release's main component; reads both formats of sources."""
     found = re.findall(rf"^deb (?:\[[^]]*\] )?(\S+) {RELEASE}\S* .*\bmain\b", sources, re.MULTILINE)
     for paragraph in re.split(r"\n\s*\n", sources):
         fields = dict(re.findall(r"^(\w[\w-]*):\s*(.*)$", paragraph, re.MULTILINE))
@@ -83,7 +83,7 @@ def fetch_plugin(configuration: Path) -> None:
 
 
 def docker_config() -> str | None:
-    """Return a DOCKER_CONFIG with which `docker compose` works; None: the current one.
+    """Return a DOCKER_CONFIG with which `docker compose` works; None: the current one works.
 
     Raises:
         CannotBuildError: Compose cannot be installed.
@@ -95,10 +95,10 @@ def docker_config() -> str | None:
 
 
 def install(configuration: Path) -> None:
-    """Fetch the plug-in, unless it works already with this configuration.
+    """Fetch the plug-in if `docker compose` does not work with this configuration yet.
 
     Raises:
-        CannotBuildError: it cannot be fetched, or does not run.
+        CannotBuildError: the plug-in cannot be fetched, or it does not run.
     """
     environment = {**os.environ, "DOCKER_CONFIG": str(configuration)}
     if not has_compose(environment):
@@ -108,7 +108,7 @@ def install(configuration: Path) -> None:
 
 
 def main() -> int:
-    """Install it for this user; return the exit status."""
+    """Install the plug-in for this user; return the exit status."""
     try:
         if not has_compose():
             install(Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker"))

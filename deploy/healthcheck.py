@@ -1,7 +1,7 @@
-"""The health check of a container: exit 0 if the service works, else print why and exit 1.
+"""The health check of a container: exits with 0 if the service works, else with 1 and the reason.
 
-A node must know the active controller; ZooKeeper must serve requests. The check runs every second,
-so it imports little.
+A node is healthy if it knows the active controller, a ZooKeeper server if it serves requests. The
+check runs every second, so it imports little.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TIMEOUT_S = 2.0
 
 
 def query(port: int, request: bytes) -> bytes:
-    """Return a local server's answer, up to the end of the connection."""
+    """Return everything that a local server sends until it closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
         connection.sendall(request)
         answer = b""
@@ -24,7 +24,7 @@ def query(port: int, request: bytes) -> bytes:
 
 
 def is_healthy_node() -> tuple[bool, str]:
-    """Check /health of the metrics port."""
+    """Check the response to GET /health on the metrics port."""
     listener = os.environ.get("KAFKA_BRIDGEHEAD_METRICS_LISTENER", "127.0.0.1:9404")
     answer = query(int(listener.rpartition(":")[2]), b"GET /health HTTP/1.0\r\n\r\n")
     head, _, body = answer.partition(b"\r\n\r\n")
@@ -32,7 +32,7 @@ def is_healthy_node() -> tuple[bool, str]:
 
 
 def is_healthy_zookeeper() -> tuple[bool, str]:
-    """Check the answer to `srvr`; a member without a quorum does not serve."""
+    """Check the response to `srvr`. A ZooKeeper server without a quorum does not serve."""
     answer = query(2181, b"srvr").decode()
     return "Mode: " in answer, answer.strip().splitlines()[-1] if answer.strip() else "no answer"
 

@@ -1,7 +1,8 @@
-"""`python -m deploy.kill_controller`: kill the container of the active controller. Exit 0 or 2.
+"""`python -m deploy.kill_controller`: kills the container of the active controller. Exits 0 or 2.
 
-Asks each broker's /health until one names the active controller. Kills nothing if none does: a
-plain `docker compose kill $(...)` with an empty result would kill every container.
+The program asks each broker's /health until one names the active controller. If no broker names it,
+nothing is killed. `docker compose kill $(...)` would kill every container if the command in the
+parentheses printed nothing.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def metrics_ports(environment: Mapping[str, str]) -> list[int]:
 
 
 def active_controller(health: str) -> str | None:
-    """Return the service that /health names as the active controller."""
+    """Return the compose service that /health names as the active controller."""
     match = _ACTIVE.search(health)
     return match and f"kafka-{match[1]}"
 
 
 def main() -> int:
-    """Kill the service; return the exit code."""
+    """Kill the service of the active controller; return the exit code."""
     for port in metrics_ports(os.environ):
         service = active_controller(_health(port))
         if service is not None:

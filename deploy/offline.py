@@ -1,10 +1,10 @@
 """`python -m deploy.offline`: builds base image and wheels from Debian and Python packages only.
 
-Uses no image registry: `debootstrap` builds the base, `pip download` fetches the wheels. PySpark is
-published as source, so its wheel is built here, and the lock gets the digest of that wheel; every
-other digest in the lock stays. The wheels are kept under build/ and copied into an image of their
-own, so that later builds do not send half a gigabyte to the engine. What has not changed is not
-built again.
+The program uses no image registry: `debootstrap` builds the base image, and `pip download` fetches
+the wheels. PySpark is published only as source, so the program builds its wheel and replaces its
+digest in the lock. All other digests in the lock stay. The wheels are kept under build/ and copied
+into an image of their own, so that later builds do not send half a gigabyte to the engine. The
+program does not build again what has not changed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from deploy.prerequisites import BASE, CANNOT_BUILD, CHECKOUT, missing, report
 
 WHEELHOUSE = CHECKOUT / "build" / "wheelhouse"
 RELEASE = "bookworm"
-PYTHON = "3.11"  # of that release; pip downloads wheels for it
+PYTHON = "3.11"  # the Python of that Debian release; pip downloads wheels for it
 PACKAGES = "python3,python3-venv,ca-certificates"
 WHEELS = f"bridgehead-wheels:{RELEASE}"
-MADE_FROM = "bridgehead.made-from"  # the label of an image's inputs
-# Useless in a container, and a third of the base's size.
+MADE_FROM = "bridgehead.made-from"  # the image label with the digest of the inputs
+# These packages are useless in a container and make up a third of the base image's size.
 NOT_NEEDED = (
     "var/cache/apt",
     "var/lib/apt/lists",
@@ -48,7 +48,8 @@ def run(*command: str | Path) -> str:
     """Run a command and return its output.
 
     Raises:
-        CannotBuildError: it is not installed, or it failed; the text has the end of its output.
+        CannotBuildError: the command is not installed, or it failed. The text has the end of its
+            output.
     """
     try:
         done = subprocess.run(
@@ -73,7 +74,7 @@ def say(sentence: str) -> None:
 
 
 def make_root(archive: Path) -> None:
-    """Build Debian's root file system with debootstrap."""
+    """Build a root file system of Debian with debootstrap."""
     say("Building a root file system with debootstrap (about a minute) ...")
     root = archive.parent / "root"
     run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, root)
@@ -84,7 +85,7 @@ def make_root(archive: Path) -> None:
 
 
 def make_base_and_wheels() -> None:
-    """Build base and wheels, if missing; in parallel, because the wheels are mostly downloads."""
+    """Build the base image and the wheels if they are missing, both at the same time."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as both:
         archive = Path(folder) / "root.tar"
         exists = bool(run("docker", "images", "--quiet", BASE).strip())
@@ -100,7 +101,8 @@ def try_engine() -> None:
     """Run a container with the settings of our containers: network, published port, limits.
 
     Raises:
-        CannotBuildError: the engine lacks iptables or cgroups.
+        CannotBuildError: the container does not run, because the engine lacks iptables or
+            cgroups.
     """
     name = f"bridgehead-trial-{secrets.token_hex(4)}"
     try:
@@ -132,10 +134,10 @@ def make_wheels_image() -> None:
 
 
 def with_built_digests(lock: str, digests: dict[str, str]) -> str:
-    """Return the lock with the digests of locally built wheels instead of their sources'.
+    """Return the lock with the digests of wheels that were built here, not of their sources.
 
     Raises:
-        CannotBuildError: the lock has no such package.
+        CannotBuildError: the lock does not name such a package exactly once.
     """
     for name, digest in digests.items():
         entry = re.compile(rf"^({re.escape(name)}==\S+)((?: \\\n    --hash=\S+)+)$", re.MULTILINE)
@@ -146,7 +148,7 @@ def with_built_digests(lock: str, digests: dict[str, str]) -> str:
 
 
 def make_wheelhouse(locks: Sequence[str] = ("node", "tools")) -> None:
-    """Download or build every wheel of the locks, unless they are up to date."""
+    """Download or build every wheel in the locks, unless all are up to date."""
     texts = {name: (CHECKOUT / f"requirements/{name}.lock").read_text() for name in locks}
     digest = hashlib.sha256("".join(texts.values()).encode()).hexdigest()
     marker = WHEELHOUSE / "offline"
@@ -183,12 +185,12 @@ def _entries(lock: str) -> list[tuple[str, str]]:
 
 
 def without(lock: str, names: Sequence[str]) -> str:
-    """Return the lock's entries without some packages."""
+    """Return the lock without the entries of the packages in `names`."""
     return "".join(f"{entry}\n" for name, entry in _entries(lock) if name not in names)
 
 
 def only(lock: str, names: Sequence[str]) -> str:
-    """Return the lock's entries of some packages."""
+    """Return only the lock's entries of the packages in `names`."""
     return "".join(f"{entry}\n" for name, entry in _entries(lock) if name in names)
 
 

@@ -1,7 +1,7 @@
 """`python -m deploy.prepare_run`: prepares a compose project before its first node starts.
 
-A one-shot service: it generates secrets, describes the run and dumps ZooKeeper's contents, the
-starting point of the judge. If the run exists already, it does nothing. With the argument
+This one-shot service generates secrets, describes the run and dumps ZooKeeper's contents. The judge
+starts from this dump. If the run exists already, the service does nothing. With the argument
 `--secrets-only` it only generates secrets and needs no ZooKeeper; bridgehead.testing uses this.
 """
 
@@ -30,7 +30,7 @@ EVIDENCE = Path("/evidence")
 
 
 def description(environment: Mapping[str, str]) -> RunDescription:
-    """Return the description of a run that has not started."""
+    """Return the description of a run that has not started yet."""
     _, slash, chroot = environment["KAFKA_ZOOKEEPER_CONNECT"].partition("/")
     return RunDescription(
         run_id=environment.get("KAFKA_BRIDGEHEAD_RUN_ID") or "compose",
@@ -49,7 +49,7 @@ def description(environment: Mapping[str, str]) -> RunDescription:
 
 
 def _write_secrets(environment: Mapping[str, str]) -> None:
-    """Generate the secrets on the first start; later starts use the same authorities."""
+    """Generate the secrets on the first start. Later starts use the same CAs."""
     brokers = range(1, int(environment.get("BRIDGEHEAD_BROKERS") or 3) + 1)
     user = environment.get("KAFKA_BRIDGEHEAD_INTER_BROKER_USER") or "broker"
     ensure_certificates(SECRETS / "channel", brokers, user)

@@ -1,7 +1,7 @@
-"""`python3 -m deploy.prerequisites`: names what `make image-offline` needs and this machine lacks.
+"""`python3 -m deploy.prerequisites`: lists what this machine lacks for `make image-offline`.
 
-One line for each missing thing, with the command that installs it. Runs before anything is
-downloaded, so it uses only the standard library.
+The program prints one line for each missing thing, with the command that installs it. It runs
+before any download, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from bridgehead.exit_codes import ExitCode
 BASE = "bridgehead-base:bookworm"
 CHECKOUT = Path(__file__).resolve().parent.parent
 CANNOT_BUILD = ExitCode.CANNOT_RUN
-# Images with their build cache (2.3 GB at the end), wheels (0.5), the root file system (0.3).
+# The space for images with their build cache (2.3 GB at the end), for wheels (0.5 GB) and for the
+# root file system (0.3 GB).
 IMAGES_GB, WHEELS_GB, ROOT_GB = 4, 1, 1
 
 Run = Callable[..., "tuple[int, str]"]
@@ -48,7 +49,7 @@ def missing(run: Run = run, free: Callable[[Path], int] | None = None) -> list[s
 
 
 def missing_engine(run: Run) -> list[str]:
-    """Return why no engine can be used; empty if one can."""
+    """Return why no container engine can be used; an empty list if one can."""
     status, output = run("docker", "version", "--format={{.Server.Version}}")
     if status == 127:
         return ["Docker is missing: sudo apt-get install docker.io"]
@@ -58,14 +59,14 @@ def missing_engine(run: Run) -> list[str]:
 
 
 def missing_compose(run: Run) -> list[str]:
-    """Return how to get Compose v2, if it is missing."""
+    """Return how to install Compose v2 if it is missing, else an empty list."""
     if run("docker", "compose", "version")[0] == 0:
         return []
     return ["Docker Compose v2 is missing: python3 -m deploy.compose_plugin"]
 
 
 def missing_debootstrap(run: Run) -> list[str]:
-    """Return what the build of the base image lacks."""
+    """Return a sentence for each thing that the build of the base image lacks."""
     found = []
     if run("debootstrap", "--version")[0]:
         found.append("debootstrap is missing: sudo apt-get install debootstrap")
@@ -75,7 +76,7 @@ def missing_debootstrap(run: Run) -> list[str]:
 
 
 def missing_space(docker_root: str, free: Callable[[Path], int]) -> list[str]:
-    """Return which file systems have too little space. Folders may share one."""
+    """Return a sentence for each file system with too little space."""
     needs = [(CHECKOUT, WHEELS_GB), (Path(tempfile.gettempdir()), ROOT_GB)]
     if docker_root and Path(docker_root).is_dir():
         needs.insert(0, (Path(docker_root), IMAGES_GB))

@@ -1,9 +1,10 @@
 """`python3 sbom.py`: writes the bill of materials of the image that it runs in, as CycloneDX 1.6.
 
-It lists what is installed, from the installers' own records: Debian packages from dpkg, Python
-packages from pip's metadata, jars from Maven's properties or else their file names, and the Java
-runtime from its `release` file. The application itself is the subject. Needs the standard library
-only: it runs with the base image's Python.
+The bill lists what is installed, from the installers' own records. It takes Debian packages from
+dpkg and Python packages from pip's metadata. It takes jars from their Maven properties, or from
+their file names if they have none, and the Java runtime from its `release` file. The application
+itself is the subject of the bill. The program needs only the standard library, because it runs with
+the base image's Python.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Component = dict[str, str]
 
 
 def _component(kind: str, name: str, version: str, group: str = "") -> Component:
-    """Describe one package; `kind` is that of a package URL, as in `pkg:pypi/grpcio@1.0`."""
+    """Describe one package. `kind` is the type in its package URL: `pkg:KIND/grpcio@1.0`."""
     path = f"{quote(group, safe='')}/{quote(name, safe='')}" if group else quote(name, safe="")
     url = f"pkg:{kind}/{path}@{quote(version, safe='')}"
     found = {"type": "library", "bom-ref": url, "name": name, "version": version, "purl": url}
@@ -58,7 +59,7 @@ def _jars(root: Path) -> Iterator[Component]:
 
 
 def _of_maven(jar: Path) -> Component | None:
-    """Read `pom.properties`; None unless there is exactly one: a shaded jar has many."""
+    """Read `pom.properties`; None if the jar has none or, like a shaded jar, many."""
     with zipfile.ZipFile(jar) as archive:
         poms = [name for name in archive.namelist() if name.endswith("/pom.properties")]
         if len(poms) != 1:
@@ -88,7 +89,7 @@ def bill(root: Path) -> dict[str, object]:
     listed = [*_debian(root), *_python(root), *_jars(root), *_java(root)]
     components = sorted({each["bom-ref"]: each for each in listed}.values(), key=_reference)
     subject = {"type": "application", "bom-ref": "bridgehead", "name": "bridgehead"}
-    # The same content has the same serial number, so that images can be built reproducibly.
+    # Equal content gives an equal serial number, so that images can be built reproducibly.
     serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(components))
     return {
         "bomFormat": "CycloneDX",
@@ -105,7 +106,7 @@ def _reference(component: Component) -> str:
 
 
 def main() -> int:
-    """Write the bill of this image; return 1 if it has no component."""
+    """Write the bill of this image; return 1 if the bill has no component."""
     document = bill(ROOT)
     PATH.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 0 if document["components"] else 1

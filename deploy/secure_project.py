@@ -1,8 +1,8 @@
-"""The one-shot services of a secured compose project.
+"""The one-shot services of docker-compose.secure.yml.
 
-Before the first node starts, `write_secrets` generates properties and certificates from a cluster's
-file. When all nodes run, `main` creates users and ACLs through the nodes' control sockets, which
-are in volumes of this project.
+Before the first node starts, `write_secrets` generates properties and certificates from a cluster
+file. When all nodes run, `main` creates users and ACLs through the nodes' control sockets. These
+sockets are in volumes of the project.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from bridgehead.exit_codes import ExitCode
 SECRETS = Path("/secrets")
 PROPERTIES = "node.properties"
 DONE = Path("/tmp/users-are-set-up")  # noqa: S108 - private to this container
-# Set by compose, which knows the addresses.
+# Compose sets these properties, because it knows the addresses.
 _ADDRESSES = ("listeners", "listener.security.protocol.map", "advertised.listeners")
 
 
 def write_secrets(cluster_file: Path, folder: Path, hosts: list[str], user: str) -> None:
     """Write the nodes' properties and certificates below `folder`, readable by the owner only.
 
-    `user` is the principal of the brokers; it becomes a super user.
+    The brokers' principal is `User:<user>`. It becomes a super user.
 
     Raises:
-        ClusterError: the file is wrong. OSError: the folder cannot be written.
+        ClusterError: the cluster file is invalid.
+        OSError: a file cannot be written.
     """
     settings = load_settings(folder, config=cluster_file)
     properties = {k: v for k, v in settings.properties.items() if k not in _ADDRESSES}
@@ -62,7 +63,7 @@ class RunningNode:
         self.log = folder / "control.sock"
 
     async def command(self, message: dict[str, Any], *, timeout_s: float = 10.0) -> dict[str, Any]:
-        """Execute a command. Raises ControlError."""
+        """Execute a command. Raises ControlError if the node rejects it or does not answer."""
         return await call_async(self.log, message, timeout_s=timeout_s)
 
 
@@ -78,7 +79,7 @@ def main() -> int:
         return ExitCode.CANNOT_RUN
     sys.stdout.write("Users and ACLs are created.\n")
     sys.stdout.flush()
-    # `up --wait` waits for a healthy service, so this one runs until it is stopped.
+    # `up --wait` waits until this service is healthy, so the service runs until it is stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     DONE.touch()
     while True:

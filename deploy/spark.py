@@ -1,6 +1,7 @@
 """`python -m deploy.spark master | worker`: a daemon of Spark's standalone cluster.
 
-Runs the classes of PySpark's jars in the foreground, on the same Java as the driver.
+The daemon runs in the foreground. It uses the classes in PySpark's jars and the same Java as the
+driver.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PACKAGE = "org.apache.spark.deploy"
 
 
 def command(role: str, host: str, environment: Mapping[str, str]) -> list[str]:
-    """Return the arguments of spark-class.
+    """Return the arguments for spark-class.
 
     Raises:
         ClusterError: the role is unknown.
@@ -38,14 +39,14 @@ def command(role: str, host: str, environment: Mapping[str, str]) -> list[str]:
             *("--memory", environment.get("SPARK_WORKER_MEMORY") or "1g"),
         )
         address = ("--host", host, "--port", WORKER_PORT)
-        # For executors' files and logs; the root is read-only.
+        # Executors write files and logs here, because the root file system is read-only.
         folder = ("--work-dir", "/tmp/spark-work")  # noqa: S108 - private to this container
         return [f"{_PACKAGE}.worker.Worker", *address, *offers, *folder, MASTER]
     raise ClusterError(f"{role!r} is not a role in a Spark cluster: use master or worker.")
 
 
 def become(arguments: Sequence[str], java_home: Path) -> NoReturn:
-    """Replace this process by Spark."""
+    """Replace this process with Spark."""
     home = Path(pyspark.__file__).parent
     environment = {**os.environ, "SPARK_HOME": str(home), "JAVA_HOME": str(java_home)}
     program = home / "bin" / "spark-class"
@@ -53,7 +54,7 @@ def become(arguments: Sequence[str], java_home: Path) -> NoReturn:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Become the daemon; return the exit status if that fails."""
+    """Become the daemon. Return the exit status only if that fails."""
     try:
         daemon = command(" ".join(arguments), socket.gethostname(), os.environ)
         become(daemon, java_home(find_java()))

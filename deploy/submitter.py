@@ -1,9 +1,10 @@
 """`python -m deploy.submitter`: seals the run of a compose project and judges it with Spark.
 
-It runs after the brokers have stopped, while ZooKeeper still runs. It dumps ZooKeeper's contents,
-collects the logs of its members (/datalog/1, /datalog/2 …) and runs the pipeline on the project's
-Spark. A run that is already sealed is only judged. The variable BRIDGEHEAD_SEAL_KEY names a file
-with the key that signs the manifest, and that must have signed it if the run is already sealed.
+The program runs after the brokers have stopped, while ZooKeeper still runs. It dumps ZooKeeper's
+contents, collects the logs of the ZooKeeper servers (/datalog/1, /datalog/2 …) and runs the
+pipeline on the project's Spark. If the run is already sealed, it is only judged. The environment
+variable BRIDGEHEAD_SEAL_KEY names a file with the key that signs the manifest. If the run is
+already sealed, this key must have signed its manifest.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ _REGISTERED = re.compile(r'"path": ?"/brokers/ids/(\d+)"')
 
 
 def seal(run: Path, connect: str, logs: Path = LOGS, key: bytes | None = None) -> None:
-    """Dump ZooKeeper, collect its logs and write the manifest; sign it if there is a key.
+    """Dump ZooKeeper, collect its logs and write the manifest; sign that if there is a key.
 
     Raises:
-        EvidenceError: brokers still run, or evidence cannot be read. DumpError: see dump.
+        EvidenceError: brokers still run, or evidence cannot be read.
+        DumpError: ZooKeeper cannot be dumped.
     """
     asyncio.run(dump(connect, run, "final"))
     registered = sorted(_REGISTERED.findall((run / FINAL_DUMP).read_text(encoding="utf-8")))
@@ -53,9 +55,9 @@ def seal(run: Path, connect: str, logs: Path = LOGS, key: bytes | None = None) -
 
 
 def main() -> int:
-    """Seal, run the pipeline, and return its exit status.
+    """Seal the run, run the pipeline and return its exit status.
 
-    3 when there is nothing to judge, 4 when the seal key cannot be used.
+    The status is 3 if there is nothing to judge, and 4 if the seal key cannot be used.
     """
     run = EVIDENCE / f"run={os.environ.get('KAFKA_BRIDGEHEAD_RUN_ID') or 'compose'}"
     os.umask(0o077)
@@ -72,7 +74,7 @@ def main() -> int:
     except (DumpError, EvidenceError, OSError) as error:
         sys.stderr.write(f"There is nothing to judge: {error}\n")
         return ExitCode.UNDECIDED
-    # An address: `docker compose run` gives the container no name in the network.
+    # Spark gets an IP address: `docker compose run` gives the container no name in the network.
     host = socket.gethostbyname(socket.gethostname())
     command = module_command(
         *("pipeline", "run", f"--evidence={run}", f"--out={TABLES}"),

@@ -1,7 +1,7 @@
-"""A build hook of hatchling: copies the jars of the embedded ZooKeeper into the wheel.
+"""A hatchling build hook that copies the jars of the embedded ZooKeeper into the wheel.
 
-They come from the PySpark of the build environment, whose version and digest are pinned in
-requirements/dev.lock (docs/adr/0010-jars-in-the-wheel.md).
+The jars come from the PySpark in the build environment. requirements/dev.lock pins the version
+and digest of PySpark (docs/adr/0010-jars-in-the-wheel.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # no confi
     """Adds `bridgehead/_zookeeper/*.jar`."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Name the jars. Raises RuntimeError if the environment has none."""
+        """Add the jars to the wheel. Raises RuntimeError if the environment has no jars."""
         sys.path.insert(0, self.root)
         try:
             from bridgehead.cluster.errors import ClusterError

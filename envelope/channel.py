@@ -1,4 +1,4 @@
-"""The broker's end of the channel: sends Envelopes, receives replies and metadata."""
+"""The broker's end of a channel: sends Envelopes, receives replies and metadata updates."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _log = logging.getLogger(__name__)
 
 
 class ControllerChannel:
-    """One stream to one controller. It is not reopened when it breaks.
+    """One stream to one controller. If the stream breaks, it is not reopened.
 
     Many Envelopes may be in flight; replies come in any order. `on_closed` is called once, after
-    everything pending has failed with ChannelClosedError. With `credentials` the controller's
+    all pending Envelopes have failed with ChannelClosedError. With `credentials`, the controller's
     certificate must name `server_name`.
     """
 
@@ -82,14 +82,14 @@ class ControllerChannel:
         return future
 
     def report(self) -> None:
-        """Report the applied zxid now, not with the next batch or heartbeat."""
+        """Report the applied zxid now, without waiting for the next batch or heartbeat."""
         self._outbox.wake()
 
     async def close(self) -> None:
-        """Close the stream; everything pending fails."""
+        """Close the stream. All pending Envelopes fail."""
         self._task.cancel("closed by its owner")
         await asyncio.gather(self._task, return_exceptions=True)
-        if not self._closed:  # cancelled before its first step
+        if not self._closed:  # the task was cancelled before its first step
             self._fail_pending()
             await self._channel.close(None)
 

@@ -1,9 +1,10 @@
 """Mutual TLS on the channel between brokers: a certificate identifies the peer.
 
-The common name in a broker's certificate is its principal, so that `super.users=User:broker`
-matches. The host names, `broker-ID.bridgehead`, are its broker ids. Both ends check the
-certificate: the controller accepts only Envelopes of the stream's broker id, and the broker
-connects only to the controller that ZooKeeper names.
+The common name in a broker's certificate is the broker's principal, so that
+`super.users=User:broker` matches. The host names in it, `broker-ID.bridgehead`, are the ids that
+the broker may use. Both ends check the certificate: the controller accepts a stream's Envelopes
+only under the broker id of the stream, and the broker connects only to the controller that
+ZooKeeper names.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _BROKER_HOST: Final = re.compile(r"broker-(\d{1,10})\.bridgehead")
 
 
 class ChannelSecurityError(Exception):
-    """Unusable certificates. The text is one sentence for the operator."""
+    """The certificates cannot be used. The text is one sentence for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelFiles:
-    """PEM files: this broker's certificate and key, and the authority of all brokers."""
+    """PEM files: this broker's certificate and key, and the CA of all brokers."""
 
     certificate: str
     key: str
@@ -36,7 +37,7 @@ class ChannelFiles:
 
 @dataclass(frozen=True, slots=True)
 class ChannelSecurity:
-    """The credentials of both ends of a node's channels. The repr shows no key."""
+    """A node's credentials as broker and as controller. The repr shows no key."""
 
     server: grpc.ServerCredentials
     client: grpc.ChannelCredentials
@@ -63,7 +64,7 @@ def load_security(files: ChannelFiles) -> ChannelSecurity:
     """Read the files.
 
     Raises:
-        ChannelSecurityError: one of them cannot be read.
+        ChannelSecurityError: a file cannot be read.
     """
     certificate, key, authority = map(_read, (files.certificate, files.key, files.authority))
     return ChannelSecurity(
@@ -88,7 +89,7 @@ def _read(path: str) -> bytes:
 
 
 def identify(certificate_fields: Mapping[str, Sequence[bytes]]) -> PeerIdentity | None:
-    """Return the identity in gRPC's `auth_context`; None when the certificate names no broker."""
+    """Return the identity in gRPC's `auth_context`; None if the certificate names no broker."""
     (name,) = certificate_fields.get("x509_common_name") or (b"",)
     hosts = (
         _BROKER_HOST.fullmatch(each.decode("utf-8", "replace"))

@@ -15,7 +15,7 @@ from envelope.messages import (
     RequestIdentity,
 )
 
-# Fields with the same name in both forms.
+# Fields that have the same name in Envelope and in protobuf.
 _ENVELOPE: Final = {field.name for field in fields(Envelope)} - {"identity", "client_address"}
 _TEXTS: Final = ("incarnation", "listener_name", "security_protocol", "request_id")
 _TEXT_CHARACTERS_MAX: Final = 300
@@ -23,11 +23,11 @@ _UPDATE: Final = [field.name for field in fields(MetadataUpdate)]
 
 
 class MalformedMessageError(Exception):
-    """A text of a message is too long or not printable. Brokers send no such text."""
+    """A text in a message is too long or not printable. A broker of ours sends no such text."""
 
 
 def envelope_to_pb(envelope: Envelope, into: Any) -> None:
-    """Fill one Envelope of a batch."""
+    """Fill one Envelope of a BrokerBatch."""
     into.broker_id, into.incarnation, into.sequence = envelope.identity
     into.client_host = envelope.client_address
     for name in _ENVELOPE:
@@ -35,7 +35,7 @@ def envelope_to_pb(envelope: Envelope, into: Any) -> None:
 
 
 def envelope_from_pb(message: Any) -> Envelope:
-    """Read one Envelope of a batch.
+    """Read one Envelope of a BrokerBatch.
 
     Raises:
         MalformedMessageError: a text would not fit into a log line.
@@ -50,7 +50,7 @@ def envelope_from_pb(message: Any) -> Envelope:
 
 
 def reply_to_pb(sequence: int, reply: EnvelopeReply, into: Any) -> None:
-    """Fill one reply of a batch."""
+    """Fill one reply of a ControllerBatch."""
     into.sequence = sequence
     into.error_code = reply.error_code
     if reply.response_data is not None:
@@ -59,29 +59,29 @@ def reply_to_pb(sequence: int, reply: EnvelopeReply, into: Any) -> None:
 
 
 def reply_from_pb(message: Any) -> EnvelopeReply:
-    """Read one reply of a batch."""
+    """Read one reply of a ControllerBatch."""
     data = message.response_data if message.HasField("response_data") else None
     return EnvelopeReply(message.error_code, data, message.zxid)
 
 
 def update_to_pb(update: MetadataUpdate, into: Any) -> None:
-    """Fill one metadata update of a batch."""
+    """Fill one metadata update of a ControllerBatch."""
     for name in _UPDATE:
         setattr(into, name, getattr(update, name))
 
 
 def update_from_pb(message: Any) -> MetadataUpdate:
-    """Read one metadata update of a batch."""
+    """Read one metadata update of a ControllerBatch."""
     return MetadataUpdate(**{name: getattr(message, name) for name in _UPDATE})
 
 
 def hello_to_pb(hello: Hello) -> Any:
-    """Return the first message of a broker."""
+    """Return the Hello, the first message of a broker on a stream."""
     return pb.Hello(broker_id=hello.broker_id, incarnation=hello.incarnation)
 
 
 def hello_from_pb(message: Any) -> Hello:
-    """Read the first message of a broker.
+    """Read the Hello, the first message of a broker on a stream.
 
     Raises:
         MalformedMessageError: the incarnation would not fit into a log line.
@@ -91,7 +91,7 @@ def hello_from_pb(message: Any) -> Hello:
 
 
 def ranges_to_pb(served: ApiRanges) -> Any:
-    """Return the Welcome with a controller's APIs and versions."""
+    """Return the Welcome, which lists the controller's APIs and their versions."""
     welcome = pb.Welcome()
     for key, (lowest, highest) in sorted(served.items()):
         welcome.apis.add(api_key=key, min_version=lowest, max_version=highest)
@@ -99,7 +99,7 @@ def ranges_to_pb(served: ApiRanges) -> Any:
 
 
 def ranges_from_pb(welcome: Any) -> ApiRanges:
-    """Read a controller's APIs and versions; {} when it sends none."""
+    """Return the controller's APIs and their versions; {} if it sends none."""
     return {api.api_key: (api.min_version, api.max_version) for api in welcome.apis}
 
 

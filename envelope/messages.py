@@ -1,4 +1,4 @@
-"""The messages of the channel. The wire form is proto/envelope.proto."""
+"""The messages of the channel. proto/envelope.proto defines their wire form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Envelope:
     """A client's request on its way to the controller. KIP-590 §EnvelopeRequest.
 
     `request_header` and `request_data` are the client's own bytes. `principal` is serialized;
-    `client_address` has 4 or 16 bytes. `remaining_ms` is how long the broker still waits.
+    `client_address` has 4 or 16 bytes. `remaining_ms` is how long the broker still waits for
+    the reply.
     """
 
     identity: RequestIdentity
@@ -38,16 +39,17 @@ class Envelope:
 
     @property
     def api_key(self) -> int:
-        """The inner request's key, the first field of every header version."""
+        """The inner request's API key: the first field of a header, in every header version."""
         return int.from_bytes(self.request_header[:2], signed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeReply:
-    """The reply to an Envelope. `response_data` is None if `error_code`, the outer error, is set.
+    """The reply to an Envelope. If `error_code`, the outer error, is set, `response_data` is None.
 
-    `zxid` is the zxid of the commit for a write, otherwise of the image. `throttle_ms` is not on
-    the wire. As in Kafka, other brokers read it from the response, if its version has the field.
+    For a write, `zxid` is the zxid of its commit. For other requests it is the zxid of the
+    controller's image. `throttle_ms` is not on the wire. As in Kafka, other brokers take the
+    throttle time from the response, if the response's version has that field.
     """
 
     error_code: int
@@ -58,7 +60,7 @@ class EnvelopeReply:
 
 @dataclass(frozen=True, slots=True)
 class MetadataUpdate:
-    """One UpdateMetadata. See proto/envelope.proto for the flags."""
+    """One UpdateMetadata request. proto/envelope.proto explains the flags."""
 
     controller_id: int
     controller_epoch: int
@@ -68,7 +70,7 @@ class MetadataUpdate:
     complete: bool
 
 
-# A controller's lowest and highest version of each API.
+# The lowest and highest version of each API that a controller supports.
 ApiRanges = Mapping[int, tuple[int, int]]
 
 

@@ -3,11 +3,11 @@
 Every format begins with an int16 version, which distinguishes the formats:
 
     0       Kafka's DefaultPrincipalData, a flexible message (docs/kafka/forwarding.md#principals)
-    16384   the bytes of a custom principal builder, after the builder's name
-    32767   a fake principal, of the draft's first stage
+    16384   a custom principal builder's name, then the bytes that the builder returned
+    32767   a fake principal, for the first implementation stage of KIP-590's draft
 
-A node reads only the format that it is configured for. Other bytes are an error, never a default
-principal, even if the bytes of a custom format look like Kafka's.
+A node reads only the format that it is configured for. For other bytes it returns an error, never a
+default principal. This holds even if the bytes of a custom format look like Kafka's format.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class DefaultPrincipalSerde:
 class PrincipalCodec(Protocol):
     """The methods of a custom principal builder whose principals have more than type and name.
 
-    KIP-590's draft has both methods on the builder; Kafka has them on KafkaPrincipalSerde.
+    In KIP-590's draft the builder has both methods. In Kafka, KafkaPrincipalSerde has them.
     """
 
     def serialize(self, principal: KafkaPrincipal) -> bytes:
@@ -88,7 +88,7 @@ class PrincipalCodec(Protocol):
 
 
 class CustomPrincipalSerde:
-    """A custom builder's bytes after its name; those of another builder are an error."""
+    """A custom builder's name, then its bytes. The name of another builder is an error."""
 
     def __init__(self, name: str, codec: PrincipalCodec) -> None:
         self._head = _VERSION.pack(_CUSTOM) + _text(name)
@@ -96,7 +96,7 @@ class CustomPrincipalSerde:
         self._codec = codec
 
     def serialize(self, principal: KafkaPrincipal) -> bytes:
-        """See PrincipalSerde. Raises what the builder raises."""
+        """See PrincipalSerde. Raises whatever the builder raises."""
         return self._head + self._codec.serialize(principal)
 
     def deserialize(self, data: bytes) -> KafkaPrincipal:
@@ -119,10 +119,10 @@ class CustomPrincipalSerde:
 
 
 class FakePrincipalSerde:
-    """The format of the draft's first stage: it tests forwarding with fake principals (KIP-590).
+    """Fake principals, with which the first stage of KIP-590's draft tests forwarding.
 
-    Every principal arrives as `Fake:<name>`, which no ACL of a user names. Nodes of the second
-    stage reject this format, and nodes of the first stage reject the format of the second.
+    Every principal arrives as `Fake:<name>`, so no user's ACL applies to it. Nodes in the first
+    stage accept only this format. Nodes in the second stage reject it.
     """
 
     def __init__(self) -> None:

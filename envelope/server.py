@@ -1,4 +1,4 @@
-"""The controller's end of the channels: one stream per broker."""
+"""The controller's end of all channels: one gRPC stream per broker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from envelope.messages import ApiRanges, Envelope, EnvelopeReply, Hello, Metadat
 from envelope.stream import CHANNEL_OPTIONS, SILENCE_MAX_S, Outbox, SilenceAlarm
 
 _log = logging.getLogger(__name__)
-# A broker's own limit is lower; this one protects the controller from a faulty broker.
+# Brokers have a lower limit of their own. This limit protects the controller from a faulty broker.
 IN_FLIGHT_PER_PEER_MAX: Final = 20_000
 
 
@@ -42,13 +42,13 @@ class BrokerPeer:
     ) -> None:
         self.hello = hello
         self.principal = principal
-        self.host = host  # its address as text
+        self.host = host  # the broker's address as text
         self.connection_id = connection_id
         self.outbox = Outbox()
         self.slots = asyncio.Semaphore(IN_FLIGHT_PER_PEER_MAX)
 
     def push(self, update: MetadataUpdate) -> None:
-        """Queue a metadata update; updates stay in order."""
+        """Queue a metadata update. Updates are sent in the order in which they were queued."""
         self.outbox.put(update, len(update.update_metadata) + 50)
 
     def answer(self, sequence: int, answer: EnvelopeReply) -> None:
@@ -57,22 +57,22 @@ class BrokerPeer:
 
 
 class EnvelopeHandler(Protocol):
-    """Handles Envelopes, in any state of the controller."""
+    """Handles Envelopes, whether the controller is active or not."""
 
     async def handle(self, envelope: Envelope, sender: BrokerPeer) -> EnvelopeReply:
         """Handle one Envelope in its own task, which outlives the stream."""
 
     def connected(self, peer: BrokerPeer) -> None:
-        """A broker opened a stream; an older one of the same broker may still be open."""
+        """A broker opened a stream. An older stream of the same broker may still be open."""
 
     def disconnected(self, peer: BrokerPeer) -> None:
-        """A stream is closed; called once per `connected`."""
+        """A stream was closed. This is called once for each call of `connected`."""
 
     def refused(self, hello: Hello, principal: KafkaPrincipal | None, reason: str) -> None:
-        """A stream was rejected; `principal` is None when the certificate names none."""
+        """A stream was rejected. `principal` is None if the certificate names no principal."""
 
     def batch_received(self, peer: BrokerPeer, lowest_unfinished: int, applied_zxid: int) -> None:
-        """A batch arrived. It reports the broker's lowest unfinished request and applied zxid."""
+        """A BrokerBatch arrived, with the broker's lowest unfinished request and applied zxid."""
 
 
 class _Servicer(ControllerServicer):
@@ -81,8 +81,8 @@ class _Servicer(ControllerServicer):
         self._is_secure = is_secure
         self._served = served
         self._count = 0
-        self.address = ""  # of the server, once it is bound
-        # Tasks outlive their stream: the broker resends under the same identity.
+        self.address = ""  # the server's address, once it is bound
+        # A task outlives its stream: the broker resends the request under the same identity.
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def Channel(  # noqa: N802  # the method's name in the .proto
@@ -104,7 +104,7 @@ class _Servicer(ControllerServicer):
         peer = BrokerPeer(hello, identity.principal, _host_of(context.peer()), connection_id)
         stream = asyncio.current_task()
         assert stream is not None
-        # Cancelled directly: a frozen broker reads nothing, so a write to it may block.
+        # The stream is cancelled directly: a frozen broker does not read, so a write may block.
         alarm = SilenceAlarm(lambda: stream.cancel("the broker is silent"))
         reader = asyncio.create_task(self._read(request_iterator, peer, alarm))
         reader.add_done_callback(lambda _: peer.outbox.wake())
@@ -167,7 +167,7 @@ def _address(peer: str) -> str:
 
 
 async def _first_hello(batches: AsyncIterator[Any]) -> Hello | None:
-    """Return the first message, or None when it is not a Hello or does not arrive."""
+    """Return the first message; None if it is not a Hello or does not arrive in time."""
     try:
         async with asyncio.timeout(SILENCE_MAX_S):
             first = await anext(batches, None)
@@ -216,10 +216,10 @@ async def serve_envelopes(
 ) -> EnvelopeServer:
     """Listen on `host:port` (0: a free port) and pass every Envelope to `handler`.
 
-    `served` lists the APIs and versions of the controller.
+    `served` lists the controller's APIs and their versions.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is in use.
     """
     server = grpc.aio.server(options=[*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)])
     servicer = _Servicer(handler, served, is_secure=credentials is not None)

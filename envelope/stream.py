@@ -1,4 +1,4 @@
-"""Shared by both ends of a channel: limits, heartbeats, and batched writes.
+"""Code for both ends of a channel: limits, heartbeats and batched writes.
 
 A gRPC message costs 100 to 200 microseconds regardless of its size, so each message contains
 everything that is queued. With 32 Envelopes in flight, this sends 92,000 of them per second instead
@@ -17,9 +17,9 @@ from typing import Any, Final
 HEARTBEAT_EVERY_S: Final = 0.5
 SILENCE_MAX_S: Final = 1.8
 BATCH_ITEMS_MAX: Final = 1_000
-# Bounds how long a batch delays the items behind it. A larger item is sent alone.
+# Bounds how long one message delays the items queued behind it. A larger item is sent alone.
 BATCH_BYTES_MAX: Final = 900 * 1000
-# A request has at most 100 MiB (socket.request.max.bytes); the Envelope adds little.
+# A request has at most 100 MiB (socket.request.max.bytes). The Envelope adds few bytes to it.
 MESSAGE_BYTES_MAX: Final = 110 * 1024 * 1024
 CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -32,7 +32,7 @@ CHANNEL_OPTIONS: Final = (
 
 
 class Outbox:
-    """The items to write, and a signal for the writer."""
+    """The queue of items to write, with a signal that wakes the writer."""
 
     def __init__(self) -> None:
         self._items: deque[tuple[Any, int]] = deque()
@@ -44,7 +44,7 @@ class Outbox:
         self._wake.set()
 
     def wake(self) -> None:
-        """Wake the writer without an item."""
+        """Wake the writer although no item was queued."""
         self._wake.set()
 
     async def wait(self) -> bool:
@@ -59,7 +59,7 @@ class Outbox:
         return bool(self._items)
 
     def take(self) -> list[Any]:
-        """Remove and return one batch, up to the limits."""
+        """Remove and return the items of the next message, up to the limits."""
         batch: list[Any] = []
         size = 0
         while self._items and len(batch) < BATCH_ITEMS_MAX and size < BATCH_BYTES_MAX:
@@ -70,7 +70,7 @@ class Outbox:
 
 
 class SilenceAlarm:
-    """Calls `on_silence` once when nothing was received for `SILENCE_MAX_S`.
+    """Calls `on_silence` once if no message arrives for `SILENCE_MAX_S`.
 
     It counts its own short ticks instead of reading the clock. If this process was frozen or busy,
     the clock would show silence although the peer's messages are waiting in the socket.

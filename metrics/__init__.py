@@ -1,1 +1,1 @@
-"""Metrics of a node, under the names of KIP-590 and of Kafka."""
+"""The metrics of a node, with the names that KIP-590 and Kafka give them."""

@@ -1,6 +1,6 @@
 """GET /metrics and GET /health over HTTP.
 
-One request per connection. Reads are bounded in bytes and time.
+Each connection serves one request. The request's size and the time to read it are limited.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class MetricsServer:
     """The HTTP server; `port` is the bound port."""
 
     def __init__(self, registry: CollectorRegistry, health: Callable[[], tuple[bool, str]]) -> None:
-        """`health` returns whether the node is healthy, and a one-line reason."""
+        """`health` returns whether the node is healthy, and one line that explains why."""
         self._registry = registry
         self._health = health
         self._server: asyncio.Server | None = None
         self.port = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; port 0 selects a free port. Raises OSError when the port is taken."""
+        """Listen. Port 0 selects a free port. Raises OSError if the port is in use."""
         self._server = await asyncio.start_server(self._serve, host, port, limit=_HEAD_BYTES_MAX)
         self.port = self._server.sockets[0].getsockname()[1]
 

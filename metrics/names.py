@@ -1,7 +1,7 @@
-"""Every metric: the exposed name, the name in the KIP or in Kafka, and its meaning.
+"""Every metric: its exposed name, its name in KIP-590 or in Kafka, and its meaning.
 
-KIP-590's draft names five metrics (§Monitoring Metrics), which Kafka never shipped. For these the
-column "original name" has the KIP's spelling.
+KIP-590's draft names five metrics (§Monitoring Metrics) that Kafka never shipped. Their `original`
+is the KIP's spelling.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ class Metric(NamedTuple):
 
 
 class Dialect(Enum):
-    """The spelling of Kafka's own counters: dashboards assume one or the other.
+    """The spelling of Kafka's own counters. A dashboard assumes one of the two.
 
-    `CONFLUENT`: as in the jmx-monitoring-stacks, `…requestspersec`. `STRIMZI`: as in jmx_exporter's
-    examples, `…requests_total`. The KIP's metrics, and gauges, are spelt the same in both.
+    `CONFLUENT` is that of Confluent's jmx-monitoring-stacks, `…requestspersec`. `STRIMZI` is
+    that of jmx_exporter's examples, `…requests_total`. KIP-590's metrics and all gauges have
+    the same spelling in both.
     """
 
     CONFLUENT = "confluent"
@@ -41,7 +42,7 @@ class Dialect(Enum):
 
 
 def exposed_names(metric: Metric, dialect: Dialect) -> tuple[str, ...]:
-    """Return the exposed names of a metric."""
+    """Return the names under which a metric is exposed."""
     domain, _, rest = metric.original.partition(":type=")
     if metric.kind is not Kind.COUNTER:
         return (metric.name,)

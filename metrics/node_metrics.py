@@ -1,6 +1,7 @@
-"""The metrics of one node, exposed through a registry that is passed in.
+"""The metrics of one node. The caller passes the registry that exposes them.
 
-Every counter equals the number of its events in the evidence; a property checks that.
+Every counter equals the number of its events in the evidence. The judge checks this
+(property K1, metrics_equal_events).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _ISR_COUNTERS: Final = (names.ISR_EXPANDS, names.ISR_SHRINKS, names.FAILED_ISR_U
 
 
 class NodeMetrics(Collector):
-    """Counts, and collects for Prometheus."""
+    """Counts what happens in a node; a Prometheus collector."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class NodeMetrics(Collector):
         """`samples` and `window_ms` are Kafka's metrics.num.samples, metrics.sample.window.ms."""
         self._now_s = now_s
         self._dialect = dialect
-        self._pending: Counter[str] = Counter()  # connection -> forwarded requests pending
+        self._pending: Counter[str] = Counter()  # connection -> its pending forwarded requests
         self._began = Rate(samples, window_ms)
         self._redirected = Rate(samples, window_ms)
         self._redirected_count = 0
@@ -75,17 +76,17 @@ class NodeMetrics(Collector):
         registry.register(self)
 
     def gauge(self, metric: Metric, read: Callable[[], float]) -> None:
-        """Expose a number that is read on each scrape."""
+        """Expose a gauge. `read` is called on each scrape."""
         assert metric.kind is Kind.GAUGE, metric.name
         self._gauges[metric] = read
 
     def labelled(self, metric: Metric, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
-        """Expose numbers that are read on each scrape, by label. Not in snapshots."""
+        """Expose a gauge with labels; `read` is called on each scrape. Snapshots omit it."""
         assert metric.kind is Kind.GAUGE, metric.name
         self._labelled[metric] = read
 
     def connected_software(self, read: Callable[[], Iterable[tuple[str, str, str]]]) -> None:
-        """Expose software, version and listener of each connection."""
+        """Expose how many connections have each software name, version and listener."""
         self._connected_software = read
 
     def forwarding_began(self, connection: str) -> None:
@@ -118,11 +119,11 @@ class NodeMetrics(Collector):
         self._zookeeper_times.record(elapsed_ms)
 
     def authorization_failed(self) -> None:
-        """The sender of an Envelope lacks the right to send Envelopes."""
+        """The sender of an Envelope lacks CLUSTER_ACTION on Cluster, or it is not a broker."""
         self._authorization_failed_count += 1
 
     def envelope_refused(self) -> None:
-        """An Envelope failed a check other than NOT_CONTROLLER."""
+        """An Envelope was rejected with an error other than NOT_CONTROLLER."""
         self._envelopes_refused_count += 1
 
     def channel_refused(self) -> None:
@@ -185,7 +186,7 @@ class NodeMetrics(Collector):
         }
         for metric in _LOGIN_COUNTERS:
             values[metric.name] = self._login_counts[metric]
-        if names.PARTITIONS in self._gauges:  # There is a data plane.
+        if names.PARTITIONS in self._gauges:  # Only with a data plane.
             values |= {metric.name: self._isr_counts[metric] for metric in _ISR_COUNTERS}
         for (api, version), count in self._requests.items():
             values[f'{names.REQUESTS.name}{{request="{api}",version="{version}"}}'] = count
@@ -193,13 +194,13 @@ class NodeMetrics(Collector):
         return values
 
     def _families(self, metric: Metric) -> Iterator[_Family]:
-        """Yield an empty family per name of a metric in the dialect."""
+        """Yield one empty family for each exposed name of a metric."""
         for name in names.exposed_names(metric, self._dialect):
             if metric.kind is Kind.GAUGE:
                 yield GaugeMetricFamily(name, _help(metric), labels=metric.labels)
             elif name.endswith("_total"):
                 yield CounterMetricFamily(name, _help(metric), labels=metric.labels)
-            else:  # Without `_total` at the end it is exposed without a type.
+            else:  # A name that does not end in `_total` is exposed without a type.
                 yield UnknownMetricFamily(name, _help(metric), labels=metric.labels)
 
     def collect(self) -> Iterable[Family]:
@@ -236,7 +237,7 @@ class NodeMetrics(Collector):
 
 
 def _sorts(connections: Iterable[tuple[str, str, str]]) -> Counter[tuple[str, str, str]]:
-    """Count connections by software, version and listener, within the limits of labels."""
+    """Count connections by software, version and listener. The number of labels is limited."""
     counted: Counter[tuple[str, str, str]] = Counter()
     for name, version, listener in connections:
         sort = (name, version, listener)

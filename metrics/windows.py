@@ -6,7 +6,7 @@ from collections import deque
 
 
 class _Sample:
-    """Events counted since `start_ms`; the last was at `last_ms`."""
+    """The number of events since `start_ms`. The last event was at `last_ms`."""
 
     __slots__ = ("count", "last_ms", "start_ms")
 
@@ -22,9 +22,10 @@ class _Sample:
 class Rate:
     """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedCount.
 
-    The measured time begins with the oldest remaining sample. Missing windows before it count as
-    empty, so the first event after a pause is no spike. One sample more than configured is kept,
-    because a part of the oldest may be in the measured time.
+    The rate is measured from the start of the oldest sample that is kept. If fewer windows are kept
+    than configured, the missing ones count as empty, so the first event after a pause causes no
+    spike. One sample more than configured is kept, because a part of the oldest sample may belong
+    to the measured time.
     """
 
     def __init__(self, samples: int, window_ms: int) -> None:
@@ -78,11 +79,11 @@ class Rate:
 
 
 class Average:
-    """The mean of the last `samples` windows; 0 without values."""
+    """The mean of the values in the last `samples` windows; 0 if there are none."""
 
     def __init__(self, samples: int = 2, window_ms: int = 30_000) -> None:
         self._window_s = window_ms / 1000
-        self._windows: deque[tuple[float, float, int]] = deque(maxlen=samples)  # since, sum, count
+        self._windows: deque[tuple[float, float, int]] = deque(maxlen=samples)  # start, sum, count
 
     def record(self, value: float, now_s: float) -> None:
         """Add one value."""
@@ -110,7 +111,7 @@ class Quantiles:
         self._values.append(value)
 
     def measure(self, *quantiles: float) -> list[float]:
-        """Return the values at `quantiles` (0 to 1); zeros without values."""
+        """Return the values at `quantiles` (0 to 1); zeros if there are no values."""
         ordered = sorted(self._values)
         if not ordered:
             return [0.0] * len(quantiles)

@@ -1,1 +1,1 @@
-"""Kafka clients that send exact bytes: for the harness, benchmarks, demos and tests."""
+"""Kafka clients that send given bytes unchanged: for benchmarks, demos and tests."""

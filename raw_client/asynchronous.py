@@ -1,4 +1,4 @@
-"""Clients on the event loop: one connection, a connection to each broker, or many for load."""
+"""Asyncio clients: one connection, one connection per broker, or many connections for load."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AsyncConnection:
 
     @classmethod
     async def open(cls, address: str, from_host: str = "") -> AsyncConnection:
-        """Connect to `host:port`, optionally from one address of this machine."""
+        """Connect to `host:port`. `from_host` is the local address to use, if not empty."""
         host, _, port = address.rpartition(":")
         source = (from_host, 0) if from_host else None
         streams = await asyncio.open_connection(host, int(port), limit=1 << 26, local_addr=source)
@@ -48,7 +48,7 @@ class AsyncConnection:
         return await self.reader.readexactly(length)
 
     async def receive_or_none(self, within_s: float = _RESPONSE_TIMEOUT_S) -> bytes | None:
-        """Return the next response's payload; None if the connection was closed."""
+        """Return the next response's payload; None if the server closed the connection."""
         async with asyncio.timeout(within_s):
             try:
                 return await self.receive()
@@ -66,7 +66,7 @@ class AsyncConnection:
         return decode_message(key, version, await self.exchange(request))
 
     async def log_in(self, login: PlainLogin) -> None:
-        """Log in with SASL PLAIN. Raises ConnectionRefusedError if that fails."""
+        """Log in with SASL PLAIN. Raises ConnectionRefusedError if the login fails."""
         token = f"\0{login.user}\0{login.password}".encode()
         for key, message in (
             (ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest("PLAIN")),
@@ -82,7 +82,7 @@ class AsyncConnection:
 
 
 class ClusterClient:
-    """A client of many brokers, with one connection to each. Reconnects after a failure."""
+    """A client with one connection to each broker. It reconnects after a failure."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ClusterClient:
         login: PlainLogin | None = None,
         from_host: str = "",
     ) -> None:
-        """`addresses`: `host:port` by broker. `from_host`: an address of this machine."""
+        """`addresses` maps broker ids to `host:port`. `from_host` is the local address to use."""
         self._addresses = addresses
         self._client_id = client_id
         self._login = login
@@ -100,7 +100,7 @@ class ClusterClient:
         self._open: dict[int, AsyncConnection] = {}
 
     async def call(self, broker: int, key: int, version: int, message: Any) -> Any:
-        """Return the response's message. Raises OSError or EOFError if there was none."""
+        """Return the response's message. Raises OSError or EOFError if no response arrived."""
         try:
             async with asyncio.timeout(_RESPONSE_TIMEOUT_S):
                 if broker not in self._open:

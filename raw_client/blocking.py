@@ -1,4 +1,4 @@
-"""A blocking client connection that sends exact bytes."""
+"""A blocking client connection that sends given bytes unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Connection:
     def __init__(
         self, address: str, from_host: str = "", timeout_s: float = _RESPONSE_TIMEOUT_S
     ) -> None:
-        """Connect to `host:port`, optionally from one address of this machine."""
+        """Connect to `host:port`. `from_host` is the local address to use, if not empty."""
         host, _, port = address.rpartition(":")
         source = (from_host, 0) if from_host else None
         self._socket = socket.create_connection((host, int(port)), _RESPONSE_TIMEOUT_S, source)
@@ -57,9 +57,9 @@ class Connection:
             return CLOSED
 
     def call(self, key: int, version: int, body: Body, **options: Any) -> Any:
-        """Return the response's body in JSON form. Raises ConnectionError if there was none.
+        """Return the response's body as JSON. Raises ConnectionError if no response arrived.
 
-        `options`: those of `encode_json`.
+        `options` are passed to `encode_json`.
         """
         response = self.exchange(encode_json(key, version, body, **options))
         if isinstance(response, str):

@@ -1,4 +1,4 @@
-"""Request and response payloads (header and body, without the length), from messages or JSON."""
+"""Converts messages and JSON to payloads and back. A payload is a frame without its length."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def encode_json(
 ) -> bytes:
     """Return the payload of a request whose body is given in its JSON form.
 
-    `unknown_tags`: add an unknown tagged field to header and body, in a flexible version.
+    With `unknown_tags`, header and body have an unknown tagged field each. The version must be
+    flexible.
     """
     head = encode_request_header(RequestHeader(key, version, 1, client_id))
     data = encode_body(key, "request", version, body, dialect)
@@ -75,7 +76,7 @@ def create_topics(
     version: int = 4,
     timeout_ms: int = 30_000,
 ) -> bytes:
-    """Return the payload of a CreateTopics request for topics that differ in name only."""
+    """Return the payload of a CreateTopics request. Its topics differ only in their names."""
     topics = [CreatableTopic(name, partitions, replication_factor) for name in names]
     message = CreateTopicsRequest(topics=topics, timeout_ms=timeout_ms)
     return encode_message(ApiKey.CREATE_TOPICS, version, message)
@@ -94,9 +95,10 @@ def topic_body(
     assignments: Mapping[int, Sequence[int]] | None = None,
     configs: Mapping[str, str | None] | None = None,
 ) -> Body:
-    """Return a topic of a CreateTopics request in its JSON form.
+    """Return the JSON form of one topic in a CreateTopics request.
 
-    `assignments` maps partitions to broker ids; with it the default counts are -1, otherwise 1.
+    `assignments` maps partitions to broker ids. If it is given, the default of `partitions` and
+    `replicas` is -1, otherwise 1.
     """
     default = 1 if assignments is None else -1
     return {

@@ -1,1 +1,1 @@
-"""A small async interface over kazoo: the controller's store writes with it, the watcher reads."""
+"""An async interface over kazoo. The controller's store writes, the broker's watcher reads."""

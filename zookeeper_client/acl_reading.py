@@ -23,14 +23,14 @@ class StoredAcls(NamedTuple):
 
 
 class StoredRules(NamedTuple):
-    """The rules of one pattern, and the version of its znode (None without a znode)."""
+    """The rules of one pattern. `version` is that of its znode; None if it does not exist."""
 
     entries: Entries
     version: int | None
 
 
 async def read_acls(read: ReadMany) -> StoredAcls:
-    """Read every pattern. Raises ConnectionLostError."""
+    """Read the ACLs of every pattern. Raises ConnectionLostError."""
     kinds = tuple(AclZnode.parents())
     found = await read([ReadChildren(path) for _, _, path in kinds])
     patterns = [
@@ -49,7 +49,7 @@ async def read_some_acls(
 ) -> tuple[dict[ResourcePattern, StoredRules], tuple[str, ...]]:
     """Return the rules of each pattern, and the errors of invalid znodes.
 
-    An invalid znode denies everything to everyone but super users: see UNREADABLE.
+    The rules from an invalid znode deny everything to everyone except super users (UNREADABLE).
 
     Raises:
         ConnectionLostError: the connection broke.

@@ -11,17 +11,21 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredConfigs(NamedTuple):
-    """The stored configs. `invalid` names unreadable znodes; as in Kafka, they count as empty."""
+    """The stored configs. `invalid` names invalid znodes. As in Kafka, these count as empty."""
 
     configs: dict[ConfigResource, dict[str, str]]
-    versions: dict[ConfigResource, int]  # of the znodes
+    versions: dict[ConfigResource, int]  # the version of each znode
     invalid: tuple[str, ...]
     # The clients below each user that has a `clients` znode, which may be empty.
     clients: dict[str, frozenset[str]]
 
 
 async def read_configs(read: ReadMany, entity_types: Sequence[str]) -> StoredConfigs:
-    """Return all configs of these types; users with their clients. Raises ConnectionLostError."""
+    """Return all configs of some entity types. Users include their clients.
+
+    Raises:
+        ConnectionLostError: the connection broke.
+    """
     names = await _children(read, [f"/config/{entity_type}" for entity_type in entity_types])
     resources = [
         ConfigResource(entity_type, name)
@@ -44,7 +48,7 @@ async def read_configs(read: ReadMany, entity_types: Sequence[str]) -> StoredCon
 
 
 async def read_some_configs(read: ReadMany, resources: Sequence[ConfigResource]) -> StoredConfigs:
-    """Return the named configs that exist. Raises ConnectionLostError."""
+    """Return the configs of those resources that exist. Raises ConnectionLostError."""
     configs: dict[ConfigResource, dict[str, str]] = {}
     versions: dict[ConfigResource, int] = {}
     invalid = []

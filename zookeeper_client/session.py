@@ -4,8 +4,8 @@ kazoo connects and pings on its own thread. Replies and watch events reach the l
 queue, in the order of arrival. With the two threads of kazoo's default handler, a reply can
 overtake an older watch event.
 
-A lost session is not replaced. kazoo would open a new one, and a superseded controller would
-continue to write. Here the client stops, and its owner opens another session.
+A lost session is not replaced. kazoo would open a new session, in which a superseded controller
+would continue to write. Here the client stops, and its owner opens another session.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from zookeeper_client.wire import (
     encode_operation,
 )
 
-# Batches of 50 to 2,000 reads are equally fast; 20,000 exceed jute.maxbuffer.
+# Requests of 50 to 2,000 reads are equally fast. The reply to 20,000 exceeds jute.maxbuffer.
 READS_PER_REQUEST: Final = 500
 _RECONNECT_DELAY_S: Final = 0.05
 _STOP_S: Final = 10.0
@@ -53,7 +53,7 @@ _PING_XID: Final = -2
 
 
 class ZooKeeperRefusedError(Exception):
-    """ZooKeeper returned an error. Definite: nothing was done."""
+    """ZooKeeper returned an error, so it is certain that nothing was done."""
 
 
 class NoSuchZnodeError(ZooKeeperRefusedError):
@@ -61,7 +61,7 @@ class NoSuchZnodeError(ZooKeeperRefusedError):
 
 
 class _Watcher(NamedTuple):
-    """A watch. kazoo stores watches in a set, so equal ones fire once."""
+    """A watch. kazoo stores watches in a set, so of equal watches only one fires."""
 
     call: Callable[[], None]
 
@@ -79,7 +79,7 @@ class _LoopQueue:
         try:
             self._loop.call_soon_threadsafe(function)
         except RuntimeError:
-            # The loop is closed: the process is ending.
+            # The loop is closed, because the process is ending.
             logging.getLogger(__name__).debug("a reply arrived after the loop had closed")
 
 
@@ -142,7 +142,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
 
 
 class ZooKeeperSession:
-    """Reads, watches and multis over one session. Use from the loop's thread only."""
+    """One ZooKeeper session. Use it only from the thread of the event loop."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class ZooKeeperSession:
         access: ZooKeeperAccess = OPEN_ACCESS,
         on_answer: Callable[[float], None] = lambda _latency_ms: None,
     ) -> None:
-        """`on_answer` is called with the latency in milliseconds of every request."""
+        """`on_answer` is called after every reply, with the request's latency in milliseconds."""
         self._loop = asyncio.get_running_loop()
         hosts, slash, chroot = connect.partition("/")
         self._chroot = slash + chroot if chroot else ""
@@ -245,7 +245,7 @@ class ZooKeeperSession:
         self._on_state(self.state)
 
     async def expire(self) -> None:
-        """Expire this session: another connection takes it over and closes it."""
+        """Expire this session: a second connection takes the session over and closes it."""
         other = KazooClient(
             hosts=",".join(f"{host}:{port}" for host, port in self._client.hosts),
             timeout=self.session_timeout_ms / 1000,
@@ -279,8 +279,8 @@ class ZooKeeperSession:
 
     def _settle(self, future: asyncio.Future[Any], done: Any) -> None:
         if isinstance(done.exception, ConnectionLoss):
-            # kazoo fails pending requests before it reports that the connection is suspended; the
-            # state must be current when their callers read it.
+            # kazoo fails pending requests before it reports that the connection is suspended. But
+            # the callers of these requests must already read the new state.
             self._announce(KazooState.SUSPENDED)
         if future.done():
             return
@@ -318,7 +318,8 @@ class ZooKeeperSession:
         """Return a znode's data; `watch` is called once at its next change.
 
         Raises:
-            NoSuchZnodeError: definite. ConnectionLostError: the watch may or may not be set.
+            NoSuchZnodeError: the znode does not exist, and no watch is set.
+            ConnectionLostError: the connection broke. The watch may or may not be set.
         """
         data, stat = await self._watchable(
             lambda watcher: self._client.get_async(self._chroot + path, watcher), watch
@@ -326,7 +327,7 @@ class ZooKeeperSession:
         return ZnodeData(data, _stat(stat))
 
     async def exists(self, path: str, watch: Callable[[], None] | None = None) -> Stat | None:
-        """Return a znode's stat or None; `watch` is called once when the znode changes."""
+        """Return a znode's stat, None if it is missing; `watch` is called at its next change."""
         stat = await self._watchable(
             lambda watcher: self._client.exists_async(self._chroot + path, watcher), watch
         )
@@ -352,7 +353,7 @@ class ZooKeeperSession:
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
         """Read many znodes, `READS_PER_REQUEST` per request; results are in order.
 
-        The reads of one request are consistent with each other; those of two may not be.
+        Reads in the same request see one state of ZooKeeper. Reads in different requests may not.
         """
         chunks = [
             reads[start : start + READS_PER_REQUEST]
@@ -371,8 +372,8 @@ class ZooKeeperSession:
         """Execute all operations, or none.
 
         Raises:
-            ConnectionLostError: they may or may not have been executed.
-            ZooKeeperRefusedError: definite; for example the session was moved.
+            ConnectionLostError: the operations may or may not have been executed.
+            ZooKeeperRefusedError: no operation was executed. For example, the session was moved.
         """
         (result,) = await self._send(PrebuiltMulti(operations, lambda: self._client.last_zxid))
         return cast(MultiResult, result)
@@ -384,7 +385,7 @@ class ZooKeeperSession:
         for part in parts:
             path += "/" + part
             operation = encode_operation(Create(path), "", self._acl_of)
-            await self.multi([operation])  # Fails when it exists already.
+            await self.multi([operation])  # This fails if the znode exists already.
 
 
 def _stat(stat: Any) -> Stat:

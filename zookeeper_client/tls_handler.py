@@ -1,7 +1,8 @@
-"""kazoo's connections over TLS, with our own context.
+"""kazoo's connections over TLS, with our own SSLContext.
 
-kazoo supports TLS but waits only for the socket. Data that TLS has already read, such as a second
-reply in one record, would not be processed until more data arrives.
+kazoo supports TLS but waits only until the socket is readable. Without this handler, data that TLS
+has already read from the socket, such as a second reply in one record, would not be processed until
+more data arrives.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Ready = tuple[list[Any], list[Any], list[Any]]
 
 
 class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's handler; it wraps connections in TLS if there is a context."""
+    """kazoo's handler. If it has an SSLContext, it wraps connections in TLS."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         super().__init__()
@@ -28,7 +29,7 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
     def create_connection(
         self, address: tuple[str, int], hostname: str, timeout: float, **_options: Any
     ) -> socket.socket:
-        """Connect within `timeout` seconds; the certificate must name `hostname`."""
+        """Connect within `timeout` seconds. The server's certificate must name `hostname`."""
         connection: socket.socket = create_tcp_connection(socket, address, timeout=timeout)
         if self._tls is None:
             return connection
@@ -46,7 +47,7 @@ class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has
         failed: Sequence[Any],
         timeout: float | None = None,
     ) -> Ready:
-        """Wait for sockets; one with buffered TLS data is ready immediately."""
+        """Wait for sockets. A socket with buffered TLS data is ready immediately."""
         holding = [each for each in readable if isinstance(each, ssl.SSLSocket) and each.pending()]
         if not holding:
             ready: Ready = super().select(readable, writable, failed, timeout)

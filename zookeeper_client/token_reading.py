@@ -12,20 +12,24 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 
 class StoredTokens(NamedTuple):
-    """The stored tokens. `invalid` names unreadable znodes."""
+    """The stored tokens. `invalid` names znodes with invalid content."""
 
     tokens: dict[str, DelegationToken]  # by id
     invalid: tuple[str, ...]
 
 
 async def read_tokens(read: ReadMany) -> StoredTokens:
-    """Return all tokens; none where tokens were never enabled. Raises ConnectionLostError."""
+    """Return all tokens; an empty result if /delegation_token is missing.
+
+    Raises:
+        ConnectionLostError: the connection broke.
+    """
     (names,) = await read([ReadChildren(TokenZnode.parent)])
     return await read_some_tokens(read, sorted(names) if isinstance(names, list) else ())
 
 
 async def read_some_tokens(read: ReadMany, token_ids: Iterable[str]) -> StoredTokens:
-    """Return the named tokens that exist. Raises ConnectionLostError."""
+    """Return those of the tokens that exist. Raises ConnectionLostError."""
     wanted = list(token_ids)
     found = await read([ReadData(TokenZnode.path(token_id)) for token_id in wanted])
     tokens: dict[str, DelegationToken] = {}

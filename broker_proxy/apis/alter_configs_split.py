@@ -2,10 +2,11 @@
 
 The broker rejects malformed resources, changes the levels of its own loggers, and checks its own
 BROKER configs; it forwards the rest (docs/kafka/configs.md#checks-on-the-receiving-broker). As in
-Kafka, the values of BROKER configs are checked before the right to set them.
+Kafka, the broker validates the values of BROKER configs before the controller checks ALTER_CONFIGS.
 
-Drafted: the broker forwards the whole request, and the controller checks it (KIP-590 §Routing
-Request Security). The broker changes only its loggers, because they are not in ZooKeeper.
+In the drafted dialect (bridgehead.dialect=drafted) the broker forwards the whole request, and the
+controller checks it (KIP-590 §Routing Request Security). The broker itself changes only the levels
+of its own loggers, because they are not in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from cluster_model.config_operations import (
 from cluster_model.config_types import ConfigException
 from cluster_model.quirks import ALTER_CONFIGS_DUPLICATE_HANGS, NO_QUIRKS, Quirks
 
-# One entry per resource of the request, in order: this broker's result, or None to forward.
+# One entry per resource of the request, in order: this broker's result, or None to forward it.
 LocalResults = Sequence[ApiError | None]
 _DONE: Final = ApiError(ErrorCode.NONE)
 BROKER_LOGGER: Final = 8
@@ -42,7 +43,7 @@ BROKER_LOGGER: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class ConfigChecks:
-    """The checks of both APIs on the receiving broker."""
+    """The receiving broker's checks for AlterConfigs and IncrementalAlterConfigs."""
 
     current: CurrentConfig
     reader: ConfigReader
@@ -52,7 +53,7 @@ class ConfigChecks:
     async def check(
         self, request: ClientRequest, resource: Any, *, incremental: bool, validate_only: bool
     ) -> ApiError | None:
-        """Return the result of one resource, or None when the controller decides it."""
+        """Return this broker's result for one resource; None if the controller decides."""
         operations = [
             Operation(
                 config.name,
@@ -108,7 +109,7 @@ class ConfigChecks:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         own = self.current().static.broker_id
         if _node_id(resource.resource_name) != own:
-            # Kafka's text names its own id twice.
+            # As in Kafka, the text has the broker's own id in both places.
             raise _invalid(f"Unexpected node id. Expected {own}, but received {own}")
         for operation in operations:
             self._check_logger(operation)
@@ -162,7 +163,7 @@ def _name_of(resource: Any) -> tuple[int, str]:
 
 
 class _Split:
-    """The part that both APIs share."""
+    """The code that AlterConfigs and IncrementalAlterConfigs share."""
 
     incremental: ClassVar[bool]
     row: ClassVar[type]

@@ -1,8 +1,8 @@
 """ApiVersions, key 18, versions 0 to 4: the APIs of this listener (docs/kafka/metadata.md).
 
-Lists exactly the APIs of the routing table. The versions of a forwarded API are those that the
-controller supports as well (KAFKA-10674), or all of ours while its versions are unknown. The
-dispatcher answers unsupported versions of this API.
+Lists exactly the APIs of the routing table. For a forwarded API, lists the versions that both this
+broker and the controller support (KAFKA-10674). While the controller's versions are unknown, lists
+every version that this broker supports. The dispatcher answers unsupported versions of ApiVersions.
 
 Version notes:
     3: the client names its software; features are tagged fields.
@@ -49,9 +49,10 @@ class ApiVersions:
         features_epoch: Callable[[], int],
         controller_ranges: Callable[[], Mapping[int, tuple[int, int]]] = dict,
     ) -> None:
-        """`served` is each dialect's routing table.
+        """`served` maps each dialect (shipped, drafted) to its routing table.
 
-        `controller_ranges` returns the versions of another node's controller, {} while unknown.
+        `controller_ranges` returns the API versions of the controller if it runs on another node;
+        {} while they are unknown.
         """
         self._served = {dialect: sorted(table.items()) for dialect, table in served.items()}
         self._features_epoch = features_epoch
@@ -60,7 +61,7 @@ class ApiVersions:
     async def handle(
         self, request: ClientRequest, message: ApiVersionsRequest
     ) -> ApiVersionsResponse:
-        """Return the version ranges; note the client's software on its connection."""
+        """Return the version ranges; store the client's software name with its connection."""
         if not names_software(request.header.api_version, message):
             raise ApiError(ErrorCode.INVALID_REQUEST)
         if request.header.api_version >= _SOFTWARE_FROM:

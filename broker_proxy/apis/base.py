@@ -1,4 +1,4 @@
-"""The interfaces of the APIs that the receiving broker handles, and their requests."""
+"""The interfaces of the APIs that the receiving broker handles, and the requests they handle."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cluster_model.client import Client
 
 @dataclass(slots=True)
 class ClientConnectionInfo:
-    """A connection and its current client; logins, ApiVersions and headers update the client."""
+    """A connection and its client. Logins, ApiVersions and request headers update `client`."""
 
     connection_id: str  # local:port-remote:port-index, as Kafka writes it
     client: Client
 
 
 class NeverAnsweredError(Exception):
-    """Raised for a quirk: the request gets no response and its connection stays open."""
+    """Raised where Kafka never responds, but leaves the connection open (docs/quirks.md)."""
 
 
 class NoResponseError(Exception):
@@ -38,10 +38,10 @@ class Progress:
     """The progress of a request, filled in by the dispatcher. Times are monotonic."""
 
     message: Any = None  # None until it is decoded
-    response: Any = None  # a message, or a relayed body; None: the connection is closed
+    response: Any = None  # a message, or a relayed body; None closes the connection
     throttle_ms: int = 0  # how long the connection is muted after the response
-    controller_throttle_ms: int = 0  # the part of it that the controller in this process set
-    is_never_answered: bool = False  # for a quirk
+    controller_throttle_ms: int = 0  # the part of throttle_ms from this process's controller
+    is_never_answered: bool = False  # see NeverAnsweredError
     needs_no_response: bool = False  # Produce with acks=0
     executed_ns: int = 0
     forwarded_ns: int = 0  # 0: not forwarded
@@ -50,7 +50,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """One request of a client: header decoded, body as received."""
+    """One request of a client. The header is decoded; the body is as received."""
 
     request_id: str
     header: RequestHeader
@@ -60,7 +60,7 @@ class ClientRequest:
     client: Client  # the connection's client when the request was opened
     received_ns: int  # monotonic
     progress: Progress = field(default_factory=Progress)
-    made_by_broker: bool = False  # no client can set this
+    made_by_broker: bool = False  # a client's request cannot set it
 
     @property
     def requester(self) -> Requester:
@@ -68,15 +68,16 @@ class ClientRequest:
         return self.client.requester(self.header.api_key, self.header.api_version)
 
 
-# The rights of a request's client under this broker's current ACLs.
+# Returns a function that checks what the request's client may do under this broker's ACLs.
 AuthorizeFor = Callable[[ClientRequest], Authorize]
 
 
 class LocalApi(Protocol):
     """An API that every broker handles itself.
 
-    `handle` may read ZooKeeper and returns the response message. An ApiError becomes an error
-    response of the API for the whole request, any other exception UNKNOWN_SERVER_ERROR.
+    `handle` may read ZooKeeper. It returns the response message. If it raises an ApiError, the
+    client gets an error response for the whole request. Any other exception becomes
+    UNKNOWN_SERVER_ERROR.
     """
 
     api_key: ClassVar[ApiKey]
@@ -88,8 +89,9 @@ class SplitApi(Protocol):
     """A forwarded API; the receiving broker answers some of its elements.
 
     See docs/kafka/forwarding.md#forwardable-apis. `split` returns this broker's part of the
-    response, and the message to forward (None: nothing). `is_wrapped`: forward the whole message,
-    except this broker's loggers. `merge` combines both in the order of the original request.
+    response, and the message to forward (None: nothing). With `is_wrapped` it forwards the whole
+    message and answers only the resources of this broker's loggers. `merge` combines the two parts
+    in the order of the request's elements.
     """
 
     api_key: ClassVar[ApiKey]

@@ -8,7 +8,7 @@ from typing import Protocol
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.records import ConfigResource
 
-# Returns the effective broker configs; they change with notifications.
+# Returns the effective broker configs. Notifications from ZooKeeper change them.
 CurrentConfig = Callable[[], EffectiveBrokerConfig]
 
 
@@ -18,17 +18,18 @@ class ConfigReader(Protocol):
     async def read_config(
         self, entity_type: str, entity_name: str, invalid: list[str] | None = None
     ) -> Mapping[str, str]:
-        """`entity_type` is that of ZooKeeper, `entity_name` is sanitised.
+        """`entity_type` and the sanitised `entity_name` are the names in ZooKeeper.
 
-        Invalid content counts as empty, as in Kafka; the error is added to `invalid`, or logged.
+        Invalid content counts as empty, as in Kafka. The error is added to `invalid`, or
+        logged if `invalid` is None.
         """
 
 
 class EntityReader(Protocol):
-    """Reads the stored overrides of every user (with its clients), client or ip."""
+    """Reads the stored overrides of all entities of one type: users, clients or ips."""
 
     async def read_entities(self, entity_type: str) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """`entity_type` is that of ZooKeeper; names are returned as stored."""
+        """`entity_type` is the name in ZooKeeper. `users` includes each user's clients."""
 
 
 class TopicNames(Protocol):

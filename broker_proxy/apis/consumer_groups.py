@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat and ConsumerGroupDescribe: groups of KIP-848, which need KRaft."""
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe: KIP-848 groups exist only with KRaft."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from broker_proxy.apis.base import ClientRequest
 
 
 class ConsumerGroupDescribe:
-    """Key 69: groups of KIP-848, which a Kafka with ZooKeeper lists but does not support."""
+    """Key 69. A Kafka broker with ZooKeeper advertises this API but does not support it."""
 
     api_key: ClassVar[ApiKey] = ApiKey.CONSUMER_GROUP_DESCRIBE
 

@@ -8,7 +8,7 @@ from broker_proxy.metadata_cache import CachedEndpoint, CachedPartition, Metadat
 
 
 class CurrentLeader(NamedTuple):
-    """A partition's state and its leader's address; None if the leader lacks the listener."""
+    """A partition and its leader. `endpoint` is None if the leader lacks the listener."""
 
     state: CachedPartition
     endpoint: CachedEndpoint | None

@@ -1,4 +1,4 @@
-"""DeleteGroups, key 42, versions 0 to 2: groups without members, answered by the coordinator."""
+"""DeleteGroups, key 42, versions 0 to 2: the coordinator deletes groups without members."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeleteGroups:
     api_key: ClassVar[ApiKey] = ApiKey.DELETE_GROUPS
 
     async def handle(self, request: ClientRequest, message: DeleteGroupsRequest) -> Any:
-        """Return an error for each group, in the order of the request, each group once."""
+        """Return one result per group, in the order of the request; duplicates are dropped."""
         authorize = self.authorize_for(request)
         errors = dict.fromkeys(message.groups_names, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         allowed = [each for each in errors if authorize("DELETE", "GROUP", each)]

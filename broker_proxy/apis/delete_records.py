@@ -1,11 +1,12 @@
 """DeleteRecords, key 21, versions 0 to 2: answered by the leader of each partition.
 
-The valid offsets are those up to the high watermark, and -1, which stands for it
+An offset is valid from 0 up to the high watermark. Offset -1 stands for the high watermark
 (docs/kafka/records-and-groups.md#deleterecords). Without a data plane every partition is an empty
-log, so that only 0 and -1 are valid. The last entry of a repeated partition wins.
+log, so only 0 and -1 are valid. If a request names a partition more than once, the last entry
+counts.
 
-Drafted (KIP-201): from v1 on there are error messages, and with validate_only every check runs and
-nothing is deleted; v0 has no POLICY_VIOLATION.
+In the drafted dialect (KIP-201), version 1 adds error messages and `validate_only`, with which the
+broker runs every check but deletes nothing. Version 0 cannot return POLICY_VIOLATION.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ class DeletableLogs(Protocol):
         """
 
     async def delete_before(self, topic: str, partition: int, offset: int, timeout_s: float) -> int:
-        """Delete and wait for the live replicas; return the smallest log start offset.
+        """Delete the records, wait for the live replicas; return the smallest log start offset.
 
         Raises:
-            ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT, ...
+            ApiError: the offset is out of range, a replica did not delete in time, or this broker
+                does not lead the partition.
         """
 
 
@@ -139,7 +141,7 @@ class DeleteRecords:
         offsets: Mapping[int, int],
         errors: Mapping[int, ErrorCode],
     ) -> ApiError | None:
-        """Call the policy for the partitions that pass all other checks."""
+        """Call the policy for the partitions that passed all other checks; return its error."""
         requested = {
             p: self.logs.high_watermark(name, p) if offsets[p] == _HIGH_WATERMARK else offsets[p]
             for p, error in errors.items()
@@ -189,7 +191,7 @@ class DeleteRecords:
     async def _deletes_by_policy(self, name: str) -> bool:
         """True when cleanup.policy includes `delete`."""
         if not self.cache.has_topic(name):
-            return False  # Its partitions fail as unknown anyway.
+            return False  # Its partitions get UNKNOWN_TOPIC_OR_PARTITION anyway.
         policy = (await self.reader.read_config("topics", name)).get("cleanup.policy")
         if policy is None:
             policy = TopicDefaults.of(self.current()).entries["cleanup.policy"].value

@@ -1,6 +1,6 @@
 """DescribeAcls, key 29, versions 0 to 3 (docs/kafka/acls.md#acl-apis). KIP-140, KIP-290.
 
-Answered from this broker's ACLs, which may be slightly behind the controller's.
+The answer comes from this broker's ACLs. They may be slightly older than the controller's.
 
 Version notes:
     0: literal patterns only, in the filter and in the response.
@@ -38,14 +38,14 @@ class DescribeAcls:
     acls: Callable[[], AclSet]
     authorize_for: AuthorizeFor
     has_authorizer: bool
-    denial: Callable[[ClientRequest], str] | None = None  # a quirk's error message
+    denial: Callable[[ClientRequest], str] | None = None  # Kafka's text (docs/quirks.md)
     api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_ACLS
 
     async def handle(self, request: ClientRequest, message: DescribeAclsRequest) -> Any:
-        """Return the matching ACLs by pattern; no match is not an error."""
+        """Return the matching ACLs, grouped by pattern. No match gives an empty list, no error."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", CLUSTER_NAME):
             error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            # Kafka's text is an object dump.
+            # Kafka's text is the toString of a Java object.
             text = self.denial(request) if self.denial is not None else error.default_text
             raise ApiError(error, text)
         if not self.has_authorizer:

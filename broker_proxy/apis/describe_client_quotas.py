@@ -1,8 +1,8 @@
 """DescribeClientQuotas, key 48: answered by every broker from ZooKeeper (docs/kafka/quotas.md).
 
 A filter has at most one component for each entity type. An entity matches if it matches every
-component. If the filter is strict, the entity must have no other types. SCRAM credentials in the
-same znodes are not returned.
+component. If the filter is strict, the entity must have no type without a component. The same
+znodes store SCRAM credentials; these are not returned.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A topic exists if it is in the metadata cache; its overrides are read from ZooKeeper. BROKER configs
 are read from this broker's memory (docs/kafka/requests.md#reads,
-docs/kafka/configs.md#describeconfigs). In version 0, which has no source, `is_default` is always
-false, as in Kafka.
+docs/kafka/configs.md#describeconfigs). Version 0 has no field for the source of a config. Its
+`is_default` is always false, as in Kafka.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class DescribeConfigs:
         return [
             _row(entry, message)
             for entry in entries
-            if not wanted or entry.name in wanted  # An empty list also means all.
+            if not wanted or entry.name in wanted  # An empty list requests all configs, too.
         ]
 
     async def _topic_entries(self, name: str, invalid: list[str]) -> Iterable[ConfigEntry]:
@@ -151,7 +151,7 @@ class DescribeConfigs:
 
 
 def _ignored(invalid: list[str]) -> str:
-    """Return the message of a successful result; Kafka's is always empty."""
+    """Return the error message of a successful result; in Kafka it is always empty."""
     if not invalid:
         return ""
     return (

@@ -32,7 +32,10 @@ class DescribeDelegationToken:
     api_key: ClassVar[ApiKey] = ApiKey.DESCRIBE_DELEGATION_TOKEN
 
     async def handle(self, request: ClientRequest, message: DescribeDelegationTokenRequest) -> Any:
-        """Return the tokens that the client may see, filtered by owner or renewer if named."""
+        """Return the tokens that the client may see.
+
+        If the request names owners, return only tokens that one of them owns or may renew.
+        """
         client = request.client
         if not can_request_tokens(client.security_protocol, client.principal):
             raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)

@@ -1,10 +1,10 @@
-"""DescribeGroups, key 15, versions 0 to 5: groups with their members, answered by the coordinator.
+"""DescribeGroups, key 15, versions 0 to 5: the coordinator describes groups and their members.
 
-A group that does not exist is Dead, without an error. Only a stable group shows its protocol, its
-members' metadata and their assignments.
+A group that does not exist has the state Dead and no error. Only a group in the state Stable shows
+its protocol, its members' metadata and their assignments.
 
 Version notes:
-    3: the client's own operations on the group. 4: instance ids of static members.
+    3: the operations that the client may perform on the group. 4: instance ids of static members.
 """
 
 from __future__ import annotations

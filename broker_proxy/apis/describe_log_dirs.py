@@ -1,8 +1,8 @@
 """DescribeLogDirs, key 35, versions 0 to 4: the directories of this broker's replicas.
 
 Without a data plane a replica is an empty log without files, and the disks' sizes are unknown.
-The directories are those of the broker's properties. Unknown topics and other brokers' replicas
-are omitted.
+The directories are those of the broker's log.dirs. The response omits unknown topics and other
+brokers' replicas.
 
 Version notes:
     3: an error for the whole request. 4: total and usable bytes; -1 means unknown.

@@ -1,7 +1,7 @@
-"""DescribeProducers, key 61, version 0: a partition's active producers, always none.
+"""DescribeProducers, key 61, version 0: lists no active producers for any partition.
 
-Answered by every replica of a partition. An unknown topic has an error message, an unknown
-partition of a known topic has none.
+Every broker with a replica of a partition answers. The result for an unknown topic has an error
+message. The result for an unknown partition of a known topic has an error code but no message.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _USERS: Final = "users"
 
 
 class CredentialReader(ConfigReader, EntityReader, Protocol):
-    """Reads one user's znode, or all of them."""
+    """Reads one user's znode, or the znodes of all users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class DescribeUserScramCredentials:
     async def handle(
         self, request: ClientRequest, message: DescribeUserScramCredentialsRequest
     ) -> Any:
-        """Describe each named user once, or all users, sorted, when none is named."""
+        """Describe each named user once. If none is named, describe all users, sorted by name."""
         if not self.authorize_for(request)("DESCRIBE", "CLUSTER", "kafka-cluster"):
             if message.users is None and DESCRIBE_SCRAM_DENIED_HANGS in self.quirks:
                 raise NeverAnsweredError

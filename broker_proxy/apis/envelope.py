@@ -1,10 +1,10 @@
 """Envelope, key 58, sent by a Kafka client to a listener.
 
-Our brokers use the gRPC channel instead. A client's Envelope is handled as in Kafka
-(docs/kafka/forwarding.md#checks-on-the-controller; the comments in this file have the numbers of
-its list). On the inter-broker listener, the sender needs CLUSTER_ACTION on Cluster and the broker
-must be the active controller; then the inner request is executed for the principal and host in the
-Envelope. Any other listener closes the connection. In the drafted dialect only brokers may send an
+Our brokers use the gRPC channel instead. A client's Envelope is handled as in Kafka. The numbers in
+this file's comments are those of the list in docs/kafka/forwarding.md#checks-on-the-controller. On
+the inter-broker listener, the sender needs CLUSTER_ACTION on Cluster, and the broker must be the
+active controller. Then the inner request is executed for the principal and host in the Envelope. On
+any other listener the broker closes the connection. In the drafted dialect only brokers may send an
 Envelope, so a client gets CLUSTER_AUTHORIZATION_FAILED (KIP-590 §EnvelopeRequest Handling).
 """
 
@@ -54,7 +54,7 @@ class Envelope:
         execute: Callable[[ClientRequest], Awaitable[bytes | None]],
         refused: Refused,
     ) -> None:
-        """`between_brokers` is the only listener that accepts Envelopes, if there is one.
+        """`between_brokers` is the only listener that accepts Envelopes; None: no listener does.
 
         `execute` runs the inner request and returns its response, header included.
         """
@@ -134,7 +134,8 @@ def _inner_request(
 ) -> ClientRequest:
     """Return the inner request, for the client in the Envelope (docs/kafka/forwarding.md).
 
-    Listener and security protocol are those of the Envelope's connection; the software is unknown.
+    It has the listener and security protocol of the Envelope's connection. The client's software
+    name is unknown.
     """
     client = dataclasses.replace(
         request.client,

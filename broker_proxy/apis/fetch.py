@@ -1,12 +1,13 @@
 """Fetch, key 1, versions 0 to 17: records for consumers and followers (docs/kafka).
 
-The order of checks is that of `KafkaApis.handleFetchRequest`. A response waits until it has
-`min_bytes`, an error, or until `max_wait_ms` is over.
+The order of checks is that of `KafkaApis.handleFetchRequest`. A response is sent when it has
+`min_bytes` or an error, at the latest after `max_wait_ms`.
 
 Version notes:
-    0 to 3: format 2 is converted. 3: a limit for the whole response; the first batch is returned
-    whole. 4: isolation level. 7: sessions. 9: the client's leader epoch. 10: zstd. 11: the
-    consumer's rack. 12: diverging epochs. 13: topic ids. 16: the current leader's address.
+    0 to 3: record batches of format 2 are converted to an older format. From 3 on: a size limit for
+    the whole response, but its first record batch is always complete. 4: isolation level.
+    7: sessions. 9: the client's leader epoch. 10: zstd. 11: the consumer's rack. 12: diverging
+    epochs. 13: topic ids. 16: the current leader's address.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from data_plane.record_deletion import RecordDeletion
 from data_plane.records.batch import PREFIX_BYTES, parse_prefix
 from data_plane.records.down_conversion import for_version
 
-_SINGLE_LIMIT_THROUGH: Final = 2  # these versions return an incomplete first batch
+_SINGLE_LIMIT_THROUGH: Final = 2  # up to here the first record batch may be incomplete
 _FORMAT_2_FROM: Final = 4
 _FOLLOWERS_SERVE_FROM: Final = 11
 _IDS_FROM: Final = 13
@@ -48,7 +49,7 @@ _LEADERS_FROM: Final = 16
 _READ_COMMITTED: Final = 1
 _NO_EPOCH: Final = -1
 _ISOLATION_LEVELS: Final = (0, 1)
-# Errors after the records were read; as in Kafka, the records are null then.
+# Errors that occur after the records were read. As in Kafka, `records` is then null.
 _OF_CONVERSION: Final = (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, ErrorCode.UNSUPPORTED_VERSION)
 _NO_TOPIC: Final = bytes(16)
 
@@ -64,7 +65,7 @@ class _Wanted(NamedTuple):
 class _Result(NamedTuple):
     answers: list[PartitionData]
     size: int
-    is_final: bool  # an error or a diverging epoch: there is nothing to wait for
+    is_final: bool  # respond now: an error, a diverging epoch or a nearer replica
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Fetch:
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
 
     async def handle(self, request: ClientRequest, message: FetchRequest) -> Any:
-        """Return the results of the request's session: in a full response of all partitions."""
+        """Return results for the request's session; a full response has all its partitions."""
         version = request.header.api_version
         now_ms = time.monotonic_ns() // 1_000_000
         try:
@@ -118,7 +119,7 @@ class Fetch:
     def _refusals(
         self, request: ClientRequest, wanted: Sequence[_Wanted], *, is_follower: bool
     ) -> dict[int, ErrorCode]:
-        """Return the errors that need no log, by position."""
+        """Return errors found without reading a log, by the partition's position in `wanted`."""
         authorize, refusals = self.authorize_for(request), {}
         is_broker = is_follower and authorize("CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
         for number, (_, name, partition) in enumerate(wanted):
@@ -161,7 +162,7 @@ class Fetch:
 
 
 class _Read:
-    """Reads the partitions of one request, again after each change until there is enough."""
+    """Reads the partitions of one request. Reads again after each change until it has enough."""
 
     def __init__(
         self,
@@ -184,7 +185,7 @@ class _Read:
         self._refusals = refusals
 
     async def when_ready(self) -> _Result:
-        """Return the results once there are enough bytes, or when the time is over."""
+        """Return results once they have enough bytes, an error, or `max_wait_ms` has passed."""
         message = self._message
         result = self._read_all()
         if self._is_enough(result) or message.max_wait_ms <= 0 or not self._wanted:

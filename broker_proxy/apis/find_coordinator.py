@@ -1,12 +1,13 @@
 """FindCoordinator, key 10, versions 0 to 6: the coordinator of a group or transactional id.
 
-A missing internal topic is created even if `auto.create.topics.enable` is false or the client lacks
-the right (docs/kafka/records-and-groups.md#findcoordinator). Until it has a leader the error is
-COORDINATOR_NOT_AVAILABLE and the client retries; in the drafted dialect the broker waits.
+A missing internal topic is created even if `auto.create.topics.enable` is false or the client may
+not create topics (docs/kafka/records-and-groups.md#findcoordinator). Until the key's partition has
+a leader, the client gets COORDINATOR_NOT_AVAILABLE and retries. In the drafted dialect (KIP-590)
+the broker waits for the new topic before it answers.
 
 Version notes:
-    0: groups only. 1 to 3: an error message, "NONE" for success. 4: many keys; an error message
-    only for an unknown key type. 6: share groups, which have no coordinator here.
+    0: groups only. 1 to 3: an error message, "NONE" for success. From 4 on: many keys; an error
+    message only for an unknown key type. 6: share groups; they have no coordinator here.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class FindCoordinator:
     async def _create_and_wait(
         self, request: ClientRequest, key_type: int, keys: Sequence[str]
     ) -> None:
-        """KIP-590's draft: wait until there is a coordinator."""
+        """Create the internal topic if it is missing; wait for the first key's leader."""
         topic = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
         kind: ResourceType = "GROUP" if key_type == _GROUP else "TRANSACTIONAL_ID"
         authorize = self.authorize_for(request)
@@ -84,11 +85,11 @@ class FindCoordinator:
         try:
             async with asyncio.timeout(self.wait_s):
                 if await self.auto_topics.internal_created(topic):
-                    # Cache updates have no notification.
+                    # Nothing notifies this coroutine of cache updates.
                     while self.coordinators.leader(topic, wanted[0]) == NO_LEADER:  # noqa: ASYNC110
                         await asyncio.sleep(_POLL_S)
         except TimeoutError:
-            return  # The response says that there is no coordinator.
+            return  # The response has COORDINATOR_NOT_AVAILABLE.
 
     def _coordinator(self, request: ClientRequest, key_type: int, key: str) -> Coordinator:
         error, (node_id, host, port) = self._look_up(request, key_type, key)

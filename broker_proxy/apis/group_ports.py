@@ -1,4 +1,4 @@
-"""The coordinator as the group APIs use it; NoGroups is for a broker that stores no groups."""
+"""The interface between group APIs and coordinator; NoGroups is for a broker without groups."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ class StoredGroups(Protocol):
     def list_groups(
         self, states: Collection[str], types: Collection[str]
     ) -> tuple[ErrorCode, Sequence[Group]]:
-        """Return groups, with COORDINATOR_LOAD_IN_PROGRESS while some are missing."""
+        """Return the groups; COORDINATOR_LOAD_IN_PROGRESS while some are not loaded yet."""
 
     def describe(self, group_id: str) -> tuple[ErrorCode, Group | None]:
-        """Return an error or a group; None if it does not exist."""
+        """Return an error or the group. The group is None if it does not exist."""
 
     def fetch(
         self, group_id: str, wanted: Iterable[TopicPartition] | None, *, stable: bool
     ) -> tuple[ErrorCode, Mapping[TopicPartition, Fetched]]:
-        """Return an error or committed offsets; `wanted` None: all of them."""
+        """Return an error or committed offsets. If `wanted` is None, return all of them."""
 
     def delete_offsets(
         self, group_id: str, keys: Sequence[TopicPartition]
     ) -> tuple[ErrorCode, Mapping[TopicPartition, ErrorCode]]:
-        """Return an error of the group or of each partition."""
+        """Return one error for the group, or else one for each partition."""
 
     def delete_groups(self, group_ids: Iterable[str]) -> Mapping[str, ErrorCode]:
-        """Return an error of each group."""
+        """Return an error code for each group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from data_plane.groups.group import TopicPartition
 
 @dataclass(slots=True)
 class CheckedTopics:
-    """Partitions that exist and may be read; the errors of the others."""
+    """The partitions that exist and that the client may read, and the others' errors."""
 
     valid: list[TopicPartition] = field(default_factory=list)
     _rejected: dict[str, list[tuple[int, ErrorCode]]] = field(default_factory=dict)

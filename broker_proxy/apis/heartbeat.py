@@ -1,4 +1,4 @@
-"""Heartbeat, key 12, versions 0 to 4: a member of a group is alive.
+"""Heartbeat, key 12, versions 0 to 4: a member shows its coordinator that it is alive.
 
 Version notes:
     3: instance ids of static members.
@@ -33,7 +33,7 @@ class Heartbeat:
     api_key: ClassVar[ApiKey] = ApiKey.HEARTBEAT
 
     async def handle(self, request: ClientRequest, message: HeartbeatRequest) -> Any:
-        """Return an error; REBALANCE_IN_PROGRESS makes the member join again."""
+        """Return an error code; after REBALANCE_IN_PROGRESS the member joins again."""
         if not self.authorize_for(request)("READ", "GROUP", message.group_id):
             raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         error = self.groups.heartbeat(

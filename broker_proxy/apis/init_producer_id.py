@@ -1,10 +1,10 @@
 """InitProducerId, key 22, versions 0 to 5: an id for an idempotent producer. KIP-98, KIP-360.
 
-There are no transactions: a request with a transactional id gets UNSUPPORTED_VERSION, after which
-clients do not retry.
+There are no transactions: a request with a transactional id gets UNSUPPORTED_VERSION. Clients do
+not retry after this error.
 
 Version notes:
-    3: the id and epoch that the producer has; it gets a new id.
+    3: the request has the producer's current id and epoch; the producer gets a new id.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """JoinGroup, key 11, versions 0 to 9: a member joins a group and waits for the others.
 
 Version notes:
-    0: the session timeout is the rebalance timeout too. 4: a new member gets an id and joins again
-    (KIP-394). 5: instance ids of static members (KIP-345). 7: the protocol type and a null protocol
-    name in errors. 9: a restarted leader need not assign (KIP-814).
+    0: the session timeout is also the rebalance timeout. 4: a new member gets a member id and joins
+    again with it (KIP-394). 5: instance ids of static members (KIP-345). 7: responses have the
+    protocol type, and error responses a null protocol name. 9: `skip_assignment` tells a restarted
+    leader to compute no assignment (KIP-814).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class LetsMembersJoin(Protocol):
     """See `GroupService.join`."""
 
     async def join(self, request: Join) -> Joined:
-        """Return when the group is complete."""
+        """Return when the join phase of the rebalance has ended, or with an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class JoinGroup:
     api_key: ClassVar[ApiKey] = ApiKey.JOIN_GROUP
 
     async def handle(self, request: ClientRequest, message: JoinGroupRequest) -> Any:
-        """Return the member's generation; to the leader, all members."""
+        """Return the member's generation. The leader's response also lists all members."""
         version = request.header.api_version
         if not self.authorize_for(request)("READ", "GROUP", message.group_id):
             raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)

@@ -1,7 +1,7 @@
 """LeaveGroup, key 13, versions 0 to 5: members leave, or an administrator removes them.
 
 Version notes:
-    3: several members, each with an error of its own; static ones by their instance id (KIP-345).
+    3: several members, each with its own error. An instance id names a static member (KIP-345).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LetsMembersLeave(Protocol):
     def leave(
         self, group_id: str, members: Sequence[Leaving]
     ) -> tuple[ErrorCode, list[tuple[Leaving, ErrorCode]]]:
-        """Return an error of the request or of each member."""
+        """Return an error code for the whole request and one for each member."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""ListAcls of KIP-4, key 10002, version 0: the rules of a principal, of a resource, or all.
+"""ListAcls of KIP-4, key 10002, version 0: the rules of a principal, of a resource, or all rules.
 
-KIP-4 §List ACLs Request. Answered by any broker from its ACLs. A principal may list its own ALLOW
-rules without any rights; any other request needs every right on the cluster. Only literal patterns
-are listed, because KIP-4 predates the other pattern types.
+See KIP-4 §List ACLs Request. Every broker answers from its own copy of the ACLs. A principal may
+list its own ALLOW rules without any permission. Any other request needs every operation on Cluster.
+Only literal patterns are listed, because KIP-4 predates the other pattern types.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ListAcls:
     api_key: ClassVar[ApiKey] = ApiKey.LIST_ACLS
 
     async def handle(self, request: ClientRequest, message: ListAclsRequest) -> Any:
-        """Return the matching rules by resource; no match is not an error."""
+        """Return the matching rules by resource. No match gives an empty list, no error."""
         may_see_all = self._may_see_all(request)
         if not may_see_all and message.principal != str(request.client.principal):
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -68,7 +68,7 @@ class ListAcls:
         return ListAclsResponse(responses=responses, error_code=ErrorCode.NONE)
 
     def _may_see_all(self, request: ClientRequest) -> bool:
-        """True for a client with every right on the cluster, KIP-4's All."""
+        """True if the client may perform every operation on Cluster (KIP-4: All)."""
         authorize = self.authorize_for(request)
         return all(
             authorize(each, "CLUSTER", CLUSTER_NAME, log_if_denied=False)

@@ -1,9 +1,11 @@
 """ListGroups, key 16, versions 0 to 5: the groups that this broker coordinates.
 
-A client with DESCRIBE on the cluster gets all of them, any other client those that it may describe.
+A client with DESCRIBE on Cluster gets all groups. Other clients get the groups that they may
+describe.
 
 Version notes:
-    4: the states to list; their case does not matter. 5: the types; every group here is classic.
+    4: the request filters by state, without regard to case. 5: it filters by type; every group here
+    has the type classic.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """ListOffsets, key 2, versions 0 to 9: answered by the leader of each partition.
 
-Without a data plane every partition is an empty log: its first and last offset are 0 and no record
-has a timestamp. With one, consumers see offsets up to the high watermark, followers to the end.
-Checks and results were recorded from a Kafka 3.9.1 with empty logs. Topics that the client may not
-describe come last.
+Without a data plane every partition is an empty log: its start and end offset are 0, and it has no
+records. With a data plane, consumers see offsets up to the high watermark, and followers see
+offsets up to the log end. The checks and results for empty logs were recorded from Kafka 3.9.1.
+The response lists topics that the client may not describe last.
 
 Version notes:
-    0: a list of segment end offsets; a log's only segment dates from its creation.
+    0: a list of offsets: the first offset of each segment, and the log end. An empty log has one
+       segment, as old as the log.
     1: one offset with its timestamp; repeated partitions are rejected.
-    2: an isolation level, without effect on an empty log.
+    2: an isolation level. It has no effect here, because there are no transactions.
     4: the client's leader epoch. 7 to 9: more special timestamps.
 """
 
@@ -36,34 +37,34 @@ _EARLIEST: Final = -2
 _MAX_TIMESTAMP: Final = -3
 _EARLIEST_LOCAL: Final = -4
 _LATEST_TIERED: Final = -5
-# Negative timestamps are special, each from a certain version on.
+# Maps each special (negative) timestamp to the first version that supports it.
 _SPECIAL_FROM_VERSION: Final = {_LATEST: 0, _EARLIEST: 0, -3: 7, _EARLIEST_LOCAL: 8, -5: 9}
 _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2  # may query a follower
 _ISOLATION_LEVELS: Final = (0, 1)
 _ANY_EPOCH: Final = -1
 LogName = tuple[str, int]  # topic and partition
-# Returns when logs were created, in milliseconds since 1970, by log; missing logs are omitted.
+# Returns each log's creation time in milliseconds since 1970; logs that do not exist are omitted.
 LogTimes = Callable[[Sequence[LogName]], Awaitable[Mapping[LogName, int]]]
 
 
 class OffsetsOfLog(Protocol):
-    """What ListOffsets needs of a replica."""
+    """What ListOffsets reads from a replica's log."""
 
     @property
     def start_offset(self) -> int:
-        """The first offset."""
+        """The log start offset."""
 
     @property
     def high_watermark(self) -> int:
-        """The end for consumers."""
+        """The high watermark: consumers may read up to it."""
 
     @property
     def end_offset(self) -> int:
-        """The end for followers."""
+        """The log end offset: followers may read up to it."""
 
     def epoch_start(self) -> int:
-        """Return where the current leader epoch began."""
+        """Return the first offset of the current leader epoch."""
 
     def epoch_of_start(self) -> int:
         """Return the leader epoch at the start of the log; -1 if unknown."""
@@ -72,13 +73,14 @@ class OffsetsOfLog(Protocol):
         """Return timestamp, offset and leader epoch of the first record at or after a time."""
 
     def newest(self) -> tuple[int, int, int] | None:
-        """Return the same for the first record with the largest timestamp."""
+        """Return the values of `at_time` for the first record with the largest timestamp."""
 
     def segment_times(self) -> Sequence[tuple[int, int]]:
-        """Return first offset and last change of each segment, and the end of the log."""
+        """Return (first offset, time of last change) per segment, and the same for the log end."""
 
 
-# Raises ApiError for a replica that is not here.
+# Returns the log of a replica; None stands for an empty log. Raises ApiError if the replica is on
+# another broker.
 OffsetsOf = Callable[[str, int], OffsetsOfLog | None]
 
 
@@ -121,7 +123,7 @@ class ListOffsets:
         return ListOffsetsResponse(topics=answered + denied)
 
     async def _times(self, message: ListOffsetsRequest) -> Mapping[LogName, int]:
-        """Return creation times of the known logs that are queried by timestamp."""
+        """Return the creation times of the logs that the request queries by timestamp."""
         logs = {
             (topic.name, partition.partition_index)
             for topic in message.topics
@@ -187,10 +189,11 @@ def _of_log(
     message: ListOffsetsRequest,
     leader_epoch: int,
 ) -> ListOffsetsPartitionResponse:
-    """Return the offset of a timestamp in a log; `Partition.fetchOffsetForTimestamp`.
+    """Return the offset of a timestamp in a log, like Kafka's `Partition.fetchOffsetForTimestamp`.
 
     Raises:
-        ApiError: OFFSET_NOT_AVAILABLE while a new leader's high watermark lags.
+        ApiError: the leader is new, and its high watermark has not reached the start of its epoch
+            yet (OFFSET_NOT_AVAILABLE).
     """
     end = log.end_offset if message.replica_id >= 0 else log.high_watermark
     result = ListOffsetsPartitionResponse(partition_index=partition.partition_index)
@@ -220,7 +223,7 @@ def _segments(
     log: OffsetsOfLog | None,
     replica_id: int,
 ) -> ListOffsetsPartitionResponse:
-    """Return version 0's offsets, those of segments last changed at or before the timestamp."""
+    """Return the offsets of version 0: of segments last changed at or before the timestamp."""
     if partition.max_num_offsets < 0:
         return _refused(partition, ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
     if partition.timestamp == _EARLIEST:

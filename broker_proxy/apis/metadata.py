@@ -1,13 +1,14 @@
 """Metadata, key 3, versions 0 to 12: brokers, topics and their leaders (docs/kafka/metadata.md).
 
 Answered from this broker's cache, never from the controller. A missing topic gets
-UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION if its name is illegal. If the broker and the
-request allow it, `auto_topics` creates the topic.
+UNKNOWN_TOPIC_OR_PARTITION, or INVALID_TOPIC_EXCEPTION if its name is illegal. If both the broker's
+configuration and the request allow it, `auto_topics` creates the topic.
 
 Version notes:
-    0: an empty list requests all topics; from 1 on null does, and an empty list requests none.
+    0: an empty list requests all topics. From 1 on: null requests all topics, an empty list none.
     8 to 10: authorized operations on the cluster. From 8 on: authorized operations on topics.
-    10, 11: a topic id that must not be used. From 12 on: topics can be named by id.
+    10, 11: requests have a field for topic ids, but must not use it. From 12 on: requests can name
+    topics by id.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _BY_ID_FROM: Final = 12
 # Authorized operations are omitted for these errors only, as in Kafka.
 _HIDDEN: Final = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID)
 
-# Creates missing topics with legal names; returns an error per name
+# Creates missing topics with legal names; returns an error code per name
 # (docs/kafka/topics.md#automatic-creation).
 AutoCreate = Callable[[ClientRequest, Sequence[str]], Awaitable[Mapping[str, ErrorCode]]]
 
@@ -56,7 +57,7 @@ class Metadata:
         authorize_for: AuthorizeFor | None = None,
         auto_create: AutoCreate | None = None,
     ) -> None:
-        """Without `authorize_for` everything is allowed and responses can be cached."""
+        """Without `authorize_for` every client may see everything, and responses can be cached."""
         self._view = view
         self._authorize_for = authorize_for
         self._auto_create = auto_create
@@ -96,7 +97,7 @@ class Metadata:
         message: MetadataRequest,
         authorize: Authorize,
     ) -> Mapping[str, ErrorCode]:
-        """Create the missing topics that may be created; return an error per name."""
+        """Create the missing topics that the client may create; return an error code per name."""
         missing = [
             name
             for name in dict.fromkeys(_requested_names(message))
@@ -117,7 +118,7 @@ class Metadata:
         return {**errors, **await auto_create(request, missing)} if missing else errors
 
     def _key(self, request: ClientRequest, message: MetadataRequest) -> Any:
-        """Return everything that the response depends on; None if it must not be cached."""
+        """Return the cache key: all that the response depends on; None if it must not be cached."""
         listener = request.client.listener_name
         if self._authorize_for is not None or self._view.is_random(listener):
             return None
@@ -178,7 +179,7 @@ class Metadata:
         authorize: Authorize,
         created: Mapping[str, ErrorCode],
     ) -> list[MetadataResponseTopic]:
-        """Return found topics first, then errors; each topic once."""
+        """Return each topic once: first those that were found, then those with an error."""
         cache = self._view.cache
         errors: list[MetadataResponseTopic] = []
         by_id: dict[str, None] = {}
@@ -197,7 +198,7 @@ class Metadata:
             # The error is the same whether or not the topic exists.
             if not authorize("DESCRIBE", "TOPIC", name):
                 errors.append(_refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name))
-            # A new topic keeps the error of its creation.
+            # A topic that this request created keeps the error code of its creation.
             elif name in cache.topics and name not in created:
                 found.append(self._topic(cache.topics[name], version, listener))
             else:
@@ -249,7 +250,7 @@ class Metadata:
 
 
 def _requested_names(message: MetadataRequest) -> Iterable[str | None]:
-    """Return the names of a request; a request with topic ids has none."""
+    """Return the topic names in a request; a request with topic ids has no names."""
     if any(topic.topic_id != NO_ID for topic in message.topics or ()):
         return ()
     return (topic.name for topic in message.topics or ())

@@ -1,10 +1,10 @@
 """OffsetCommit, key 8, versions 0 to 9: answered by the coordinator of the group.
 
 Version notes:
-    0: offsets in ZooKeeper, which this broker does not store: UNSUPPORTED_VERSION.
-    1: generation and member id; a timestamp for each partition. 2 to 4: a retention time for all
-    of them. 6: the leader epoch of each offset. 7: instance ids of static members. 9: a member
-    epoch in place of the generation, for groups of KIP-848, which do not exist here.
+    0: commits to ZooKeeper. This broker stores no offsets there: UNSUPPORTED_VERSION.
+    1: generation and member id; a timestamp for each partition. 2 to 4: one retention time for all
+    partitions. 6: the leader epoch of each offset. 7: instance ids of static members. 9: for a
+    KIP-848 group, the generation is a member epoch. Such groups do not exist here.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from data_plane.groups.group import CommittedOffset
 from data_plane.groups.offsets import Commit, Errors
 from data_plane.groups.records import NEVER
 
-_DEFAULT: Final = -1  # of timestamps and retention times
+_DEFAULT: Final = -1  # no timestamp or retention time is given
 
 
 class CommitsOffsets(Protocol):
-    """Stores offsets; see `GroupService.commit`."""
+    """Stores committed offsets; see `GroupService.commit`."""
 
     async def commit(self, request: Commit) -> Errors:
         """Return an error for each partition."""

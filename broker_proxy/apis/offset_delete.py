@@ -1,7 +1,7 @@
-"""OffsetDelete, key 47, version 0: committed offsets of a group (KIP-496).
+"""OffsetDelete, key 47, version 0: deletes committed offsets of a group (KIP-496).
 
-Partitions that the client may not read, or that do not exist, have their own error. An error of
-the group replaces all of these errors.
+A partition that does not exist, or that the client may not read, gets its own error. If the group
+has an error, the response has only that one.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ a committed offset, existing or not, has offset -1 and no error. A topic without
 omitted, and a repeated partition is answered once.
 
 Version notes:
-    0: offsets in ZooKeeper, read by any broker: UNKNOWN_TOPIC_OR_PARTITION for each
-       partition, or UNKNOWN_SERVER_ERROR when the group's name is not valid in a znode path.
-    1: no error code for the whole group, so other brokers than the coordinator return no topics.
+    0: offsets in ZooKeeper, where there are none. Any broker answers: UNKNOWN_TOPIC_OR_PARTITION
+       for each partition, or UNKNOWN_SERVER_ERROR if the group id is not valid in a znode path.
+    1: no error code for the whole group, so brokers that are not the coordinator return no topics.
     2: an error code for the whole group; null topics request all committed offsets.
-    7: with `require_stable`, an offset that is being written gets UNSTABLE_OFFSET_COMMIT.
+    7: with `require_stable`, an offset whose commit is not finished gets UNSTABLE_OFFSET_COMMIT.
     8: many groups. 9: a member id, which is ignored.
 """
 
@@ -129,7 +129,7 @@ class OffsetFetch:
     def _in_zookeeper(
         self, group_id: str, wanted: Mapping[str, Sequence[int]], denied: Collection[str]
     ) -> Topics:
-        """Return the results of version 0: the offset is missing, or its path is invalid."""
+        """Return the results of version 0: no offset exists, or the znode path is invalid."""
         invalid_path = not has_valid_path(group_id)
         topics: Topics = []
         for name, indexes in wanted.items():

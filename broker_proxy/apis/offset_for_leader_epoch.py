@@ -1,9 +1,11 @@
 """OffsetForLeaderEpoch, key 23, versions 0 to 4: where a leader epoch ends. KIP-101, KIP-320.
 
-With CLUSTER_ACTION a client sees every topic, as followers do; otherwise it needs DESCRIBE.
+A client with CLUSTER_ACTION on Cluster, such as a follower, sees every topic. Other clients need
+DESCRIBE on the topic.
 
 Version notes:
-    1: the epoch that was found. 2: the client's leader epoch.
+    1: the response has the leader epoch that the offset belongs to. 2: the request has the client's
+    current leader epoch.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Produce, key 0, versions 0 to 11: answered by the leader of each partition.
 
-The order of checks is that of `KafkaApis.handleProduceRequest`. As in Kafka, there is an error
-message only if single records are rejected.
+The order of checks is that of `KafkaApis.handleProduceRequest`. As in Kafka, a partition's result
+has an error message only if single records were rejected.
 
 Version notes:
-    3: only format 2, exactly one batch per partition. 7: zstd. 8: errors of single records.
-    10: the current leader after NOT_LEADER_OR_FOLLOWER.
+    3: record batches must have format 2, exactly one per partition. 7: zstd. 8: the response lists
+    rejected records. 10: the response to NOT_LEADER_OR_FOLLOWER names the current leader.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _WITHOUT_START: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A partition whose records are appended, and its answer, which waits for the replicas."""
+    """A partition whose records are appended. Its `answer` waits for the replicas."""
 
     partition: Partition
     info: AppendInfo
@@ -79,11 +79,12 @@ class Produce:
     api_key: ClassVar[ApiKey] = ApiKey.PRODUCE
 
     async def handle(self, request: ClientRequest, message: ProduceRequest) -> ProduceResponse:
-        """Append to every partition, then wait for the replicas if the producer does.
+        """Append to every partition; with acks=all (-1), wait for the in-sync replicas.
 
         Raises:
             NoResponseError: acks=0 and everything was appended.
-            ClosedUnansweredError: acks=0 and an append failed; the closed connection shows it.
+            ClosedUnansweredError: acks=0 and an append failed. The producer notices only the closed
+                connection.
         """
         authorize = self.authorize_for(request)
         name = message.transactional_id
@@ -124,7 +125,7 @@ class Produce:
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
     ) -> Iterable[_Waiting]:
-        """Append the records of one partition and fill its answer."""
+        """Append one partition's records and fill its answer; return what must wait."""
         known = self.cache.topics.get(topic)
         if known is None or data.index not in known.partitions:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -148,7 +149,7 @@ class Produce:
         return (_Waiting(partition, info, answer),) if info.last_offset >= 0 else ()
 
     async def _wait_for_replicas(self, waiting: list[_Waiting], timeout_s: float) -> None:
-        """Wait until all in-sync replicas have the records, at most `timeout_s` in all."""
+        """Wait until all in-sync replicas have the records, but at most `timeout_s`."""
         futures = [each.partition.committed(each.info.last_offset) for each in waiting]
         if not all(future.done() for future in futures):
             await asyncio.wait(futures, timeout=max(timeout_s, 0))

@@ -1,7 +1,8 @@
 """The topic policy on deletion of records, evaluated by the partition leader. KIP-201.
 
 The policy runs in its own thread. Its queries about topics are answered on the broker's event loop
-from ZooKeeper: the metadata cache lacks configs, deletions and the targets of reassignments.
+from ZooKeeper. The metadata cache lacks configs, pending deletions and the targets of
+reassignments.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class RecordsPolicy:
     async def refusal(
         self, principal: Principal, topic: str, offsets: Mapping[int, int]
     ) -> ApiError | None:
-        """`offsets` maps a partition to the offset before which its records are deleted."""
+        """Return the policy's error, if any. `offsets` has the new log start of each partition."""
         client = policy_principal(principal)
         cluster = _StoredClusterState(self.cache, self.reader, asyncio.get_running_loop())
         return await self.policies.check_record_deletion(
@@ -69,7 +70,7 @@ class RecordsPolicy:
 
 
 class _StoredClusterState:
-    """ZooKeeper's topics and the live brokers of the cache, for policies in their threads."""
+    """Reads topics from ZooKeeper and live brokers from the cache, for a policy's thread."""
 
     def __init__(
         self, cache: MetadataCache, reader: StateReader, loop: asyncio.AbstractEventLoop

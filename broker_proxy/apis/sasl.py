@@ -1,6 +1,7 @@
-"""SaslHandshake and SaslAuthenticate outside a login: on a listener without SASL, or after login.
+"""SaslHandshake and SaslAuthenticate outside of a login: always ILLEGAL_SASL_STATE.
 
-Requests of a login are handled by `authentication.authenticator` (recorded live).
+They arrive here on a listener without SASL, or after the login has ended. During a login
+`authentication.authenticator` handles them. The responses were recorded from Kafka.
 """
 
 from __future__ import annotations

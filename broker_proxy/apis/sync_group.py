@@ -1,4 +1,4 @@
-"""SyncGroup, key 14, versions 0 to 5: a member waits for the assignment, which the leader sends.
+"""SyncGroup, key 14, versions 0 to 5: the leader sends the assignment; each member gets its part.
 
 Version notes:
     3: instance ids of static members. 5: the protocol type and name that the client expects.
@@ -22,7 +22,7 @@ class AssignsPartitions(Protocol):
     """See `GroupService.sync`."""
 
     async def sync(self, request: Sync) -> Synced:
-        """Return when the log has the assignment."""
+        """Return when the assignment is written to the log of the group's partition."""
 
 
 @dataclass(frozen=True, slots=True)

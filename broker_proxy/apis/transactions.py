@@ -1,6 +1,7 @@
-"""The APIs of transaction coordinators, for a broker that holds no transactional id.
+"""The APIs of transaction coordinators, for a broker without transactions.
 
-The coordinator of an id leads its partition of `__transaction_state`.
+The coordinator of a transactional id is the leader of the partition of `__transaction_state` to
+which the id belongs.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _STATES: Final = frozenset(
 
 
 class ListTransactions:
-    """Key 66: always empty. An empty list needs no rights."""
+    """Key 66: the list is always empty, so the client needs no permission."""
 
     api_key: ClassVar[ApiKey] = ApiKey.LIST_TRANSACTIONS
 
     async def handle(self, request: ClientRequest, message: ListTransactionsRequest) -> Any:
-        """Return no transactions, and the states in the filter that do not exist."""
+        """Return no transactions, and those states in the filter that Kafka does not know."""
         filters = dict.fromkeys(message.state_filters)
         return ListTransactionsResponse(
             unknown_state_filters=[state for state in filters if state not in _STATES]

@@ -1,6 +1,6 @@
-"""Client authentication: TLS, SASL, and how both become a principal.
+"""Client authentication: TLS, SASL, and the principal that results from them.
 
 Start with `authenticator`, the state machine of one connection. `listener_security` lists the SASL
-mechanisms and builds them from Kafka's properties. Only `tls` and `jwks` read files; clock and
-randomness are injected.
+mechanisms and builds them from Kafka's properties. Only `tls` and `jwks` read files. The clock and
+the source of randomness are injected.
 """

@@ -4,10 +4,10 @@
        └────────────────SaslHandshake──────────────────────────▲                      │
                                               re-authentication: SaslHandshake ───────┘
 
-After SaslHandshake v0 tokens are bare frames, after v1 they are in SaslAuthenticate. An unexpected
-request fails the login; the client gets the response that Kafka sends, or none
-(docs/kafka/wire.md#sasl). The caller delays the response to a failure and then closes the
-connection.
+After SaslHandshake v0 the client sends tokens as bare frames. After v1 it sends them in
+SaslAuthenticate. An unexpected request fails the login. The client then gets the response that
+Kafka sends, or no response (docs/kafka/wire.md#sasl). The caller delays that response and then
+closes the connection.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Send `payload`; `logged_in` when the login succeeded."""
+    """Send `payload`. `logged_in` is True if the login has just succeeded."""
 
     payload: bytes
     logged_in: bool = False
@@ -63,7 +63,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The login failed: send `payload` if there is one, delayed, and close."""
+    """The login failed: wait, send `payload` if there is one, and close the connection."""
 
     payload: bytes | None
     reason: str  # for the log; holds no secret
@@ -71,7 +71,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The session expired without re-authentication: close."""
+    """The session expired without re-authentication: close the connection."""
 
 
 Outcome = Dispatch | Reply | Refuse | Expired
@@ -105,8 +105,8 @@ class SaslAuthenticator:
     ) -> None:
         """`mechanisms` are in the order that clients see.
 
-        `build_principal` gets mechanism and result; any exception fails the login. `wall_ms`
-        returns milliseconds since 1970; credentials expire by this clock.
+        `build_principal` gets the mechanism and its result. If it raises anything, the login fails.
+        `wall_ms` returns milliseconds since 1970; credentials expire by this clock.
         """
         self._mechanisms = mechanisms
         self._build_principal = build_principal
@@ -119,7 +119,7 @@ class SaslAuthenticator:
         self._began_again_ms: int | None = None
         self.mechanism: str | None = None
         self.principal: KafkaPrincipal | None = None
-        self.ends_at_ms: int | None = None  # of the session, by `wall_ms`
+        self.ends_at_ms: int | None = None  # the end of the session, by `wall_ms`
 
     @property
     def is_complete(self) -> bool:
@@ -144,7 +144,7 @@ class SaslAuthenticator:
         if frame[:2] == _HANDSHAKE_KEY and self._may_reauthenticate(now_ms):
             self._began_again_ms = now_ms
             return self._request(frame)
-        # A session of 0 ms, from an expired credential, serves no request.
+        # An expired credential gives a session of 0 ms, in which no request is served.
         return Expired() if now_ms >= self._expires_at_ms else Dispatch()
 
     def _may_reauthenticate(self, now_ms: int) -> bool:
@@ -194,7 +194,7 @@ class SaslAuthenticator:
         return Reply(answer)
 
     def _token(self, frame: bytes, now_ms: int) -> Outcome:
-        """Handle a SaslAuthenticate."""
+        """Handle a SaslAuthenticate request."""
         try:
             header, at = decode_request_header(frame)
             message = decode_request(header.api_key, header.api_version, frame, at)
@@ -231,7 +231,7 @@ class SaslAuthenticator:
         return Reply(challenge, self.is_complete)
 
     def _evaluate(self, response: bytes) -> bytes:
-        """Return the challenge. After the last one `_server` is None and the principal is set."""
+        """Return the next challenge. The last one sets the principal and `_server` to None."""
         assert self._server is not None
         assert self.mechanism is not None
         challenge = self._server.evaluate(response)
@@ -257,7 +257,7 @@ class SaslAuthenticator:
             raise SaslError(f"the principal builder failed: {type(error).__name__}") from error
 
     def _begin_session(self, now_ms: int) -> int:
-        """Start a session; return its lifetime in milliseconds, 0 without a limit."""
+        """Start a session. Return its lifetime in milliseconds; 0: it does not expire."""
         assert self.mechanism is not None
         self._state = _State.COMPLETE
         wall_ms = self._wall_ms()
@@ -299,7 +299,7 @@ def _failure(header: RequestHeader, text: str) -> bytes:
 
 
 def _unsupported_version(header: RequestHeader) -> bytes | None:
-    """Return the response to an unsupported version of ApiVersions; other APIs have none."""
+    """Return the response to an unsupported version of ApiVersions; None for other APIs."""
     if header.api_key != ApiKey.API_VERSIONS:
         return None
     error = int(ErrorCode.ILLEGAL_SASL_STATE)

@@ -29,7 +29,7 @@ def certificate_name(certificate: bytes) -> str:
     """Return the subject of a DER certificate.
 
     Raises:
-        ValueError: not a certificate.
+        ValueError: the bytes are not a certificate.
     """
     subject = x509.load_der_x509_certificate(certificate).subject
     return ",".join("+".join(_attribute(each) for each in rdn) for rdn in reversed(subject.rdns))

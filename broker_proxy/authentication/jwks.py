@@ -3,8 +3,8 @@
     sasl.server.callback.handler.class=…oauthbearer.OAuthBearerValidatorCallbackHandler
     sasl.oauthbearer.jwks.endpoint.url=file:///etc/keys.json
 
-Keys come from a file only; this code contacts no server. A changed file is read again when a token
-names an unknown key.
+Only files can hold the keys: this code contacts no server. If a token names an unknown key, the
+validator reads the file again in case it has changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from broker_proxy.authentication.oauthbearer import Token, TokenRefusedError
 from broker_proxy.authentication.sasl_server import SecurityConfigError
 
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
-# Asymmetric algorithms only: with a shared secret any broker could sign tokens.
+# Only asymmetric algorithms are accepted: with a shared secret any broker could sign tokens.
 _ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA"),
@@ -33,7 +33,7 @@ class JwksValidator:
     """Validates a token and returns its claims."""
 
     def __init__(self, properties: Mapping[str, str], now_ms: Callable[[], int]) -> None:
-        """`properties` are the listener's. Raises SecurityConfigError."""
+        """`properties` are the listener's. Raises SecurityConfigError if they are invalid."""
         self._file = _file_of(properties.get(_URL, "").strip())
         self._now_ms = now_ms
         self._scope_claim = properties.get("sasl.oauthbearer.scope.claim.name", "scope").strip()

@@ -1,7 +1,7 @@
 """The security settings of a listener, read from Kafka's properties.
 
 A listener's property, `listener.name.<listener>.<name>`, overrides the common one. Login modules
-are set per mechanism, `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
+are set per mechanism, with `listener.name.<listener>.<mechanism>.sasl.jaas.config`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SaslSettings:
 
     jaas: JaasConfig
     max_reauth_ms: int
-    signed_tokens: Mapping[str, str] | None = None  # OAUTHBEARER's; None: unsigned
+    signed_tokens: Mapping[str, str] | None = None  # OAUTHBEARER: None for unsigned tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ListenerSecurity:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Credentials, randomness and clock of logins."""
+    """The sources that logins use: credentials, randomness and a clock."""
 
     users: UserCredentials
     tokens: TokenCredentials | None
@@ -79,7 +79,8 @@ def read_security(name: str, protocol: str, properties: Mapping[str, str]) -> Li
     """Read and validate a listener's properties.
 
     Raises:
-        SecurityConfigError: one sentence, without values that may be secrets.
+        SecurityConfigError: a property is missing, invalid or not supported. The text contains no
+            values that may be secrets.
     """
     own = _own_properties(name, properties)
     sasl = _sasl_settings(name, own) if protocol.startswith("SASL") else {}
@@ -97,7 +98,7 @@ def read_security(name: str, protocol: str, properties: Mapping[str, str]) -> Li
 
 
 def login_requirements(security: ListenerSecurity, sources: Sources) -> LoginRequirements:
-    """Return the login requirements of a listener; reads key stores.
+    """Return the login requirements of a listener. This reads its key stores.
 
     Raises:
         SecurityConfigError: a store or a class cannot be used.
@@ -139,7 +140,7 @@ def _new_server(name: str, settings: SaslSettings, sources: Sources) -> NewSaslS
 
 def _own_properties(name: str, properties: Mapping[str, str]) -> Mapping[str, str]:
     prefix = f"listener.name.{name.lower()}."
-    # The common sasl.jaas.config, without listener and mechanism, is ignored as in Kafka.
+    # As in Kafka, a sasl.jaas.config without the prefix of listener and mechanism is ignored.
     own = {
         key: value
         for key, value in properties.items()
@@ -200,8 +201,8 @@ def _handler(mechanism: str, own: Mapping[str, str]) -> str:
 def _signed_tokens(name: str, own: Mapping[str, str]) -> Mapping[str, str] | None:
     """Return OAUTHBEARER's properties if tokens are signed, else None.
 
-    Raises SecurityConfigError for keys without the handler that uses them: such a listener would
-    accept any token.
+    Raises SecurityConfigError if the properties name keys but no handler that checks signatures
+    with them: such a listener would accept any token.
     """
     handler = _handler("oauthbearer", own)
     settings = {key: value for key, value in own.items() if key.startswith("sasl.oauthbearer.")}

@@ -39,9 +39,9 @@ class Token:
 
 
 class TokenRefusedError(Exception):
-    """An invalid token. The text is for the log and contains no part of the token.
+    """The token is invalid. The text is for the log and contains no part of the token.
 
-    `scope` is the missing scope, if that is the only problem.
+    `scope` is the scope that the token lacks, if the token has no other fault.
     """
 
     def __init__(self, reason: str, scope: str | None = None) -> None:
@@ -53,7 +53,7 @@ Validate = Callable[[str], Token]  # raises TokenRefusedError
 
 
 class OAuthBearerServer:
-    """One OAUTHBEARER login: one message, or two when the token is invalid."""
+    """One OAUTHBEARER login: one client message, or two if the token is invalid."""
 
     def __init__(self, validate: Validate) -> None:
         self._validate = validate

@@ -1,6 +1,6 @@
-"""SASL PLAIN, RFC 4616, with the users of Kafka's PlainLoginModule.
+"""SASL PLAIN (RFC 4616), with users configured as for Kafka's PlainLoginModule.
 
-The texts are Kafka's (recorded live); clients see them.
+Clients see the error messages. They were recorded from Kafka.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ _FAILED: Final = "Authentication failed: "
 
 
 class PlainServer:
-    """One PLAIN login, decided by one message."""
+    """One PLAIN login. It consists of one client message."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
-        """`passwords` by user name, from `user_NAME="PASSWORD"`."""
+        """`passwords` maps user names to passwords, from `user_NAME="PASSWORD"`."""
         self._passwords = passwords
         self.result: SaslResult | None = None
 
     def evaluate(self, response: bytes) -> bytes:
         """See SaslServer."""
-        # Kafka stops counting at four.
+        # As in Kafka, at most four tokens are counted.
         tokens = response.decode("utf-8", "replace").split("\0", _TOKENS)
         if len(tokens) != _TOKENS:
             raise SaslAuthenticationError(
@@ -37,7 +37,7 @@ class PlainServer:
         if not password:
             raise SaslAuthenticationError(_FAILED + "password not specified")
         expected = self._passwords.get(user)
-        # The comparison is the same for unknown users.
+        # Unknown users get the same comparison, so its time does not show whether a user exists.
         equal = hmac.compare_digest((expected or "").encode(), password.encode())
         if expected is None or not equal:
             raise SaslAuthenticationError(_FAILED + "Invalid username or password")

@@ -1,8 +1,8 @@
-"""Builds the principal of an authenticated connection: KIP-189, DefaultKafkaPrincipalBuilder.
+"""Builds the principal of an authenticated connection. KIP-189, DefaultKafkaPrincipalBuilder.
 
-`principal.builder.class` names a custom builder as `package.module.Class`: a class without
-constructor arguments that has `build`, optionally `configure`, and `serialize` and `deserialize`
-for Envelopes if its broker forwards (KIP-590 §KafkaPrincipal Serialization).
+`principal.builder.class` names a custom builder as `package.module.Class`. The class has no
+constructor arguments. It has a method `build` and may have `configure`. If its broker forwards, it
+also has `serialize` and `deserialize` for Envelopes (KIP-590 §KafkaPrincipal Serialization).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_BUILDER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationContext:
-    """The facts about an authenticated connection."""
+    """What is known about an authenticated connection."""
 
     security_protocol: str  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     listener_name: str
@@ -42,13 +42,13 @@ class PrincipalBuilder(Protocol):
 
 
 class DefaultPrincipalBuilder:
-    """Kafka's rules: the SASL user, else the mapped certificate, else User:ANONYMOUS."""
+    """Kafka's rules: the SASL user, else the certificate's mapped name, else User:ANONYMOUS."""
 
     def __init__(self, mapper: SslPrincipalMapper) -> None:
         self._mapper = mapper
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
-        """See PrincipalBuilder. Raises NoRuleMatchesError."""
+        """See PrincipalBuilder. Raises NoRuleMatchesError if no rule matches the certificate."""
         if context.authorization_id is not None:
             return KafkaPrincipal(
                 "User", context.authorization_id, token_authenticated=context.token_authenticated

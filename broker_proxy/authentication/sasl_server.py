@@ -1,4 +1,4 @@
-"""The interface of a SASL mechanism's login."""
+"""The interface between the authenticator and a SASL mechanism."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ class SecurityConfigError(Exception):
 
 
 class SaslError(Exception):
-    """A login failed. The text is for the broker's log; the client gets no reason.
+    """A login failed. The text is for the broker's log; the client is not told why.
 
-    The text may name the user, and never contains a password, a proof, a nonce or a token.
+    The text may name the user. It never contains a password, a proof, a nonce or a token.
     """
 
 
 class SaslAuthenticationError(SaslError):
-    """A login failed, and the client gets this text, which is Kafka's."""
+    """A login failed. The client gets the text, which is the same as Kafka's."""
 
 
 class SaslCutOffError(SaslError):
-    """A login failed where Kafka closes the connection without a response."""
+    """A login failed in a case in which Kafka closes the connection without a response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class SaslResult:
 
 
 class SaslServer(Protocol):
-    """One exchange. `result` is None until it succeeds."""
+    """One exchange. `result` is None until the exchange succeeds."""
 
     result: SaslResult | None
 
     def evaluate(self, response: bytes) -> bytes:
-        """Process the client's message and return the challenge. Raises SaslError."""
+        """Process a client message; return the challenge. Raises SaslError if the login fails."""
 
 
 NewSaslServer = Callable[[], SaslServer]

@@ -1,7 +1,8 @@
 """SASL SCRAM, RFC 5802, as Kafka's ScramSaslServer implements it, with KIP-48's `tokenauth`.
 
-A delegation token logs in with its id as user name, its HMAC as password, and the SCRAM extension
-`tokenauth=true`, which SCRAM libraries reject. The client gets the same error for every failure.
+A client with a delegation token logs in with the token's id as user name, its HMAC as password, and
+the SCRAM extension `tokenauth=true`. SCRAM libraries reject this extension, so this module uses no
+library. The client gets the same error for every failure.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ _CLIENT_FINAL: Final = re.compile(
     rf"(?P<without_proof>c={_BASE64},r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS})"
     rf",p=(?P<proof>{_BASE64})"
 )
-# Kafka's limit is sasl.server.max.receive.size. This one is lower, because the regular expressions
-# run on input of unauthenticated clients.
+# In Kafka sasl.server.max.receive.size is the limit. This limit is lower, because the regular
+# expressions run on input from unauthenticated clients.
 MESSAGE_BYTES_MAX: Final = 8 * 1024
 
 
 class UserCredentials(Protocol):
-    """Looks up users' SCRAM credentials."""
+    """Looks up the SCRAM credentials of users."""
 
     def scram_credential(self, user: str, mechanism: int) -> ScramCredential | None:
         """Return a user's credential, if there is one."""
@@ -62,7 +63,7 @@ class TokenCredentials(Protocol):
 
 
 class ScramServer:
-    """One SCRAM login of two messages."""
+    """One SCRAM login. It consists of two client messages."""
 
     def __init__(
         self,
@@ -139,8 +140,9 @@ class ScramServer:
             raise SaslError("a malformed final SCRAM message")
         if not hmac.compare_digest(message["nonce"], pending.nonce):
             raise SaslError("the SCRAM nonce belongs to another exchange")
-        # As in Kafka, `c=` is signed but not checked: Java's client sends the same value for every
-        # header, and without channel binding there is nothing that an attacker could remove.
+        # As in Kafka, `c=` is part of the signed text, but its value is not checked: Java's client
+        # sends the same value for every GS2 header, and without channel binding an attacker could
+        # remove nothing.
         auth_message = f"{pending.messages},{message['without_proof']}".encode()
         credential = pending.credential
         signature = hmac.digest(credential.stored_key, auth_message, self._hash)

@@ -2,8 +2,8 @@ r"""Kafka's `ssl.principal.mapping.rules`: maps a certificate's name to a princi
 
     RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L, DEFAULT
 
-The first rule that matches the whole name wins; DEFAULT keeps the name. Patterns are Python regular
-expressions, which cover all of Kafka's documented examples.
+The first rule that matches the whole name decides. DEFAULT keeps the name. The patterns are Python
+regular expressions; all examples in Kafka's documentation work with them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME_CHARACTERS_MAX: Final = 4_096
 
 
 class NoRuleMatchesError(Exception):
-    """No rule matches a certificate's name."""
+    """None of the rules matches the certificate's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SslPrincipalMapper:
     """The rules of one listener."""
 
     def __init__(self, rules: str) -> None:
-        """Raises SecurityConfigError."""
+        """Parse the rules. Raises SecurityConfigError if they are invalid."""
         self._rules: list[_Rule] = []
         text, at = rules.strip() or "DEFAULT", 0
         while at < len(text):

@@ -1,7 +1,7 @@
-"""TLS of a listener, from Kafka's `ssl.*` properties: PEM and PKCS12, in files or as text.
+"""TLS of a listener, from Kafka's `ssl.*` properties. Stores are PEM or PKCS12 files, or PEM text.
 
-Python's TLS loads keys from files only: a key given as text passes through a private temporary
-file, deleted before the function returns.
+Python's TLS loads keys only from files. A key that is given as text is therefore written to a
+private temporary file, which is deleted before the function returns.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _CLIENT_AUTH: Final = {
     "required": ssl.CERT_REQUIRED,
 }
 _STORE_TYPES: Final = ("PEM", "PKCS12")
-# asyncio allocates and touches a buffer of 256 KiB per TLS connection: a thousand unfinished
-# handshakes would take 300 MiB. A TLS record has 16 KiB at most.
+# By default asyncio allocates and touches a buffer of 256 KiB per TLS connection, so a thousand
+# unfinished handshakes would take 300 MiB. A TLS record has at most 16 KiB.
 sslproto.SSLProtocol.max_size = 16 * 1024
 
 
@@ -40,12 +40,12 @@ class TlsSettings:
     properties: Mapping[str, str] = field(repr=False)
 
     def get(self, name: str, default: str = "") -> str:
-        """Return a property, stripped."""
+        """Return a property without surrounding whitespace."""
         return self.properties.get(name, default).strip()
 
 
 def check_tls(settings: TlsSettings) -> None:
-    """Reject unsupported settings without reading a file. Raises SecurityConfigError."""
+    """Raise SecurityConfigError for settings that are not supported. Reads no file."""
     for store in ("ssl.keystore", "ssl.truststore"):
         is_set = any(settings.get(f"{store}.{part}") for part in ("location", "certificates"))
         kind = settings.get(f"{store}.type", "JKS").upper()
@@ -69,7 +69,7 @@ def build_tls(settings: TlsSettings) -> ssl.SSLContext:
     """Return the TLS context of a listener.
 
     Raises:
-        SecurityConfigError: a store is missing or unreadable; no secret is shown.
+        SecurityConfigError: a store is missing or unreadable. The text contains no secret.
     """
     check_tls(settings)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -113,7 +113,7 @@ def _load_key_store(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def load_key_pem(context: ssl.SSLContext, text: str, password: str) -> None:
-    """Load a certificate and its key into a context. Raises SSLError, ValueError."""
+    """Load a certificate and its key into a context. Raises SSLError or ValueError."""
     with tempfile.TemporaryDirectory(prefix="bridgehead-") as folder:
         file = Path(folder) / "key.pem"  # The folder is private.
         file.write_text(text, encoding="ascii")
@@ -156,7 +156,7 @@ def _read_pkcs12(settings: TlsSettings, store: str) -> str:
 
 
 def pem_of_pkcs12(data: bytes, password: str) -> str:
-    """Return a store's certificates and key as PEM. Raises ValueError."""
+    """Return a store's certificates and key as PEM. Raises ValueError if it is unreadable."""
     # Imported on demand: it takes 8 MB.
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.serialization import pkcs12
@@ -173,11 +173,11 @@ def pem_of_pkcs12(data: bytes, password: str) -> str:
 
 
 def pem(text: str) -> str:
-    """Restore the line ends within PEM blocks, which a property value may have lost."""
+    """Restore the line ends within PEM blocks: a property value may have lost them."""
     blocks = []
     for match in _PEM_BLOCK.finditer(text):
         body = match[2]
-        if ":" not in body:  # Headers of an old encrypted key must keep their lines.
+        if ":" not in body:  # An old encrypted key has headers, which must keep their lines.
             body = "\n".join(textwrap.wrap("".join(body.split()), 64))
         blocks.append(f"-----BEGIN {match[1]}-----\n{body}\n-----END {match[1]}-----\n")
     return "".join(blocks)

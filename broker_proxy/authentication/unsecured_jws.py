@@ -1,6 +1,6 @@
 """Kafka's default validator for OAUTHBEARER: unsigned tokens, RFC 7515 appendix A.5.
 
-Anyone can forge such a token: it is for development only, as Kafka's documentation says.
+Anyone can forge an unsigned token. As Kafka's documentation says, use it only for development.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _DEPTH_BYTES_MAX: Final = 32 * 1024  # json.loads recurses, so this bounds the n
 
 
 class UnsecuredJwsValidator:
-    """Validates a token and returns its claims. Options are those of Kafka's login module."""
+    """Validates a token and returns its claims, with the options of Kafka's login module."""
 
     def __init__(self, options: Mapping[str, str], now_ms: Callable[[], int]) -> None:
-        """Raises SecurityConfigError."""
+        """Parse the options. Raises SecurityConfigError if they are invalid."""
         self._principal_claim = options.get(_OPTIONS[0], "sub")
         self._scope_claim = options.get(_OPTIONS[1], "scope")
         self._required = frozenset(options.get(_OPTIONS[2], "").split())

@@ -1,6 +1,6 @@
 """Users' SCRAM credentials, updated by ZooKeeper's change notifications.
 
-A user whose credential was deleted or is unreadable cannot log in.
+A user cannot log in if the credential was deleted or is unreadable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UserCredentialCache:
             self.update(stored_name, configs)
 
     def update(self, stored_name: str, configs: Mapping[str, str]) -> None:
-        """Replace one user's stored configs; other entities are ignored."""
+        """Replace one user's stored configs. Entities that are not a single user are ignored."""
         user = desanitize(stored_name)
         if user is None or "/" in stored_name:
             return
