@@ -66,7 +66,10 @@ class Times:
 
 @dataclass(slots=True)  # not frozen: created for every request
 class CompletedRequest:
-    """A finished request. `response` is a message, a body, or None: the connection was closed."""
+    """A finished request.
+
+    `response` is a decoded message, an encoded body, or None if the connection was closed.
+    """
 
     is_forwarded: bool
     header: RequestHeader

@@ -29,8 +29,9 @@ requests and the moments of the faults, but not the exact timing of real process
 
 A run passes if three conditions are met: at the end every broker's metadata agrees with the results
 that the clients got, all expected properties hold ([properties](properties.md)), and the number of
-elections is in the expected range. T1 requires other evidence that each fault had an effect; a run
-in which a fault had no effect is undecided. A run hangs if no operation is acknowledged for 90 s.
+elections is in the expected range. The property T1 requires evidence, other than the harness's own
+event `fault_injected`, that each fault had an effect; a run in which a fault had no effect is
+undecided. A run hangs if no operation is acknowledged for 90 s.
 
 To add a scenario, add a file to `chaos/scenarios` and a line to `chaos/scenarios/__init__.py`;
 then `make docs`. Faults (`chaos/faults`) and workloads (`chaos/workloads`) are added in the same

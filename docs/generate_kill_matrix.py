@@ -14,19 +14,20 @@ _INTRODUCTION: Final = """\
 A check that cannot fail shows nothing. This page lists what makes each of the
 [properties](properties.md) fail. Each property has at least one row that only it finds.
 
-`make prove-judge` judges all changes of the first table with the plain judge, as the tests do.
+`make prove-judge` judges all changes of the first table with `bridgehead judge`, as the tests do.
 
 ## Changes of evidence
 
 Each row changes a golden history, the evidence of a small run (`tests/golden`). If the end of a
-node's log is missing, no property is violated, but the run is UNKNOWN: *a gap* found it.
+node's log is missing, no property is violated, but the run is UNKNOWN; the column *found by* then
+says *a gap*. `2/b` is boot `b` of node 2, and `up/h` is the harness.
 `tests/unit/judge/test_evidence_mutants.py` tests all rows.\
 """
 _GOLDEN: Final = """\
 ## Golden histories with violations
 
 For each property, one of the histories that violate it.
-`tests/unit/judge/test_golden_histories.py` tests all of them with the plain judge,
+`tests/unit/judge/test_golden_histories.py` tests all of them with `bridgehead judge`,
 `tests/integration/test_pipeline.py` with the pipeline.\
 """
 _SEEDED: Final = """\

@@ -18,8 +18,8 @@ ROLES: Final = {
     "registration": "below /brokers/ids, /bridgehead/nodes or /bridgehead/direct: the ephemeral "
     "znodes of a broker",
     "start_up": "creation of the persistent parents, of /cluster/id and of /bridgehead/commit",
-    "admin": "everything else below the chroot: only the controller writes it; brokers below the "
-    "bridge release write the paths in DIRECT",
+    "admin": "everything else under the chroot; only the controller writes it, except that brokers "
+    "below the bridge release also write the paths in DIRECT",
 }
 DIRECT_WRITERS: Final = "/bridgehead/direct/"
 REGISTRATIONS: Final = ("/brokers/ids/", "/bridgehead/nodes/", DIRECT_WRITERS)

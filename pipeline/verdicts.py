@@ -95,7 +95,7 @@ def verdict_rows(
     Args:
         run: the run.
         counts: by property id.
-        gaps: by witness, its first gap.
+        gaps: the first gap of each witness (events, clients, commits or kafka).
     """
     return [
         verdict_row(spec, run.manifest, counts.get(spec.id, Count()), gaps, run.doubt)

@@ -144,7 +144,7 @@ def _check_replicas(target: Replicas, current: PartitionAssignment, image: Metad
         )
     if min(target) < 0:
         raise invalid_assignment(f"Invalid broker id in replica list: {_buffer(target)}")
-    # Only added replicas must be alive: the reassignment waits for the others.
+    # Only added replicas must be alive now. The reassignment waits for dead ones that it keeps.
     if any(replica not in image.brokers for replica in current.reassign_to(target).adding):
         live = ", ".join(map(str, sorted(image.brokers)))
         raise invalid_assignment(
@@ -162,8 +162,8 @@ def _begin(
     """Yield the partitions of one topic. The first partition's records include the topic's znode.
 
     That znode starts the reassignment of all partitions. If the controller fails before it has
-    written every state, the next controller continues the reassignments. The resent request then
-    starts the reassignment of each partition without an outcome again.
+    written every state, the next controller continues the reassignments. The resent request
+    starts the reassignment again for each partition that has no outcome yet.
     """
     topic = image.topics[name]
     states: dict[int, PartitionRecord | None] = {}

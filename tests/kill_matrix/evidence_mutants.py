@@ -1,4 +1,4 @@
-"""Evidence mutants: one change of a golden history, and what the plain judge must find.
+"""Evidence mutants: one change of a golden history, and what `bridgehead judge` must find.
 
 A line that is dropped or doubled here leaves no gap in the numbers: the node never wrote it, or
 wrote it twice. Gaps, damaged lines and missing files are among the golden histories.
@@ -31,7 +31,8 @@ class EvidenceMutant:
         """What is changed, in a few words."""
         line = f"transaction {self.at}" if self.of == "zookeeper" else f"`{self.at}` of {self.of}"
         if self.does == "alter":
-            return f"alter {', '.join(self.values)} in {line}"
+            values = ", ".join(f"`{key}` to `{value!r}`" for key, value in self.values.items())
+            return f"set {values} in {line}"
         return f"{self.does} {line}{' and all later lines' if self.does == 'cut' else ''}"
 
     def apply(self) -> dict[str, Any]:

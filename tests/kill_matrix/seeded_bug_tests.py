@@ -1,4 +1,4 @@
-"""For each seeded bug of a node the test that must find it, and how that test finds it.
+"""Lists, for each bug seeded into a node, the test that must find it and how the test finds it.
 
 A bug of `node/seeded_bugs.py` that is not listed here fails a unit test.
 """

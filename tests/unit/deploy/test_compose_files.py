@@ -138,7 +138,7 @@ def test_our_containers_are_unprivileged_read_only_and_limited(file: str) -> Non
 
 
 def answers(**outputs: tuple[int, str]) -> prerequisites.Run:
-    """A machine's commands, by their first two words joined with `_`."""
+    """Return a fake `run`. The keys are the first two words of commands, joined with `_`."""
 
     def run(*command: str) -> tuple[int, str]:
         return outputs.get("_".join(command[:2]), (0, ""))

@@ -61,7 +61,7 @@ def test_blocks_have_section_language_and_file() -> None:
     assert (three.section, three.language, three.file) == ("B", "", None)
 
 
-def test_recipe_lists_the_commands_of_both_services() -> None:
+def test_recipe_lists_the_commands_of_github_actions_and_gitlab_ci() -> None:
     github = "# a.yml\non: [push]\njobs:\n  t:\n    steps:\n      - uses: x\n      - run: make a\n"
     assert recipe(Block("", "yaml", github)) == ["make a"]
     assert recipe(Block("", "yaml", "# b.yml\nt:\n  script:\n    - make b\n")) == ["make b"]
