@@ -17,7 +17,7 @@ CANARY = Scenario(
     bug="the seeded bugs fence_off and retry_across_sessions",
     workload=MANY_TOPICS,
     topology=Topology(seeded_bugs=("fence_off", "retry_across_sessions")),
-    steps=(Step(fault=PAUSE_CONTROLLER, after=100, hold=AnotherController(), times=3),),
+    steps=(Step(fault=PAUSE_CONTROLLER, after=100, hold=AnotherController()),),
     after=200,
     expects=Expectation(elections=(1, None), violates=("W2",)),
 )
