@@ -113,13 +113,14 @@ class RequestMemory(Generic[R]):
             return []
         return self._take(tuple(self._partial), self._excess_from)
 
-    def take_idle(self) -> list[R]:
+    def take_idle(self, *, was_blocked: bool = False) -> list[R]:
         """Return the readers to close if the limit has been reached; call it at intervals.
 
         These readers could send since the last call but sent less than `PROGRESS_BYTES`. If
         complete requests alone reach the limit, no reader is closed: the responses free the memory.
+        If the broker itself was blocked since the last call, no reader is closed either.
         """
-        before, self._checked = self._checked, {}
+        before, self._checked = {} if was_blocked else self._checked, {}
         if not self.is_exhausted or self._whole_bytes >= self.bytes_max:
             return []
         self._checked = {

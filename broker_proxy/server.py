@@ -226,18 +226,20 @@ class KafkaServer:
         for each in memory.released():
             each.read_on()
         if self._memory_timer is None and (memory.is_exhausted or memory.has_muted):
-            self._memory_timer = asyncio.get_running_loop().call_later(
-                _MEMORY_CHECK_S, self._check_memory
-            )
+            loop = asyncio.get_running_loop()
+            due_s = loop.time() + _MEMORY_CHECK_S
+            self._memory_timer = loop.call_at(due_s, self._check_memory, due_s)
 
-    def _check_memory(self) -> None:
+    def _check_memory(self, due_s: float) -> None:
         memory, self._memory_timer = self.services.memory, None
         if self._unlogged_count > 0:
             _log.warning(
                 "%d more connections were closed to free their memory", self._unlogged_count
             )
         self._unlogged_count = -_LOGGED_PER_CHECK
-        self._close_for_memory(memory.take_idle())
+        late_s = asyncio.get_running_loop().time() - due_s
+        # While the event loop was blocked, the broker read nothing from any client.
+        self._close_for_memory(memory.take_idle(was_blocked=late_s > _MEMORY_CHECK_S / 2))
         self._release_memory()
 
     def _close_for_memory(self, protocols: Sequence[ClientSocket]) -> None:

@@ -108,6 +108,25 @@ async def test_large_requests_share_the_memory_and_are_all_answered() -> None:
         assert memory.used == 0
 
 
+async def test_a_blocked_broker_closes_no_client_for_its_own_delay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("broker_proxy.server._MEMORY_CHECK_S", 0.1)
+    async with running(frame_bytes_max=1_000_000) as (broker, _):
+        data = frame(create(1, *(f"{'x' * 30_000}{each}" for each in range(30))))
+        clients = [await broker.connect() for _ in range(2)]
+        for client in clients:
+            client.writer.write(data[:600_000])
+        await until(lambda: broker.server.services.memory.is_exhausted)
+        for _ in range(4):
+            time.sleep(0.3)  # blocks the event loop, which broker and clients share
+            await asyncio.sleep(0)
+        for client in clients:
+            client.writer.write(data[600_000:])
+        assert [correlation_id(await client.receive_or_none()) for client in clients] == [1, 1]
+        assert broker.server.closed_for_memory_count == 0
+
+
 async def test_an_excess_connection_waits_for_another_to_close() -> None:
     async with running() as (broker, _):
         broker.quotas.limits = ConnectionLimits(broker=2)
