@@ -84,7 +84,7 @@ class TokenCache:
         return credential
 
     def owner(self, token_id: str) -> str | None:
-        """Return the name of a token's owner, who is the principal after a login with the token."""
+        """Return the name of a token's owner. A login with the token has this principal."""
         token = self.tokens.get(token_id)
         return None if token is None else token.owner.name
 

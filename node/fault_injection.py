@@ -43,6 +43,17 @@ def topics_of(message: Any) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str))
 
 
+def _acted(name: str, rule: FaultRule, request_id: str, api_key: int) -> FaultRuleActed:
+    return FaultRuleActed(
+        rule=name,
+        action=rule.action,
+        side=rule.side,
+        phase=rule.phase,
+        request_id=request_id,
+        api_key=api_key,
+    )
+
+
 class FaultyDispatcher(Dispatcher):
     """A dispatcher with fault rules between it and the clients."""
 
@@ -57,17 +68,7 @@ class FaultyDispatcher(Dispatcher):
         if found is None:
             return await super().handle(request)
         name, rule = found
-        header = request.header
-        self._log.append(
-            FaultRuleActed(
-                rule=name,
-                action=rule.action,
-                side=rule.side,
-                phase=rule.phase,
-                request_id=request.request_id,
-                api_key=header.api_key,
-            )
-        )
+        self._log.append(_acted(name, rule, request.request_id, request.header.api_key))
         _log.info("%s: fault rule %s acts: %s", request.request_id, name, rule.to_json())
         if rule.phase is Phase.REQUEST and rule.action is not Action.DELAY:
             return self._instead(request, rule, None)
@@ -143,16 +144,7 @@ class FaultyLink:
         if found is None:
             return self._link.send(envelope)
         name, rule = found
-        self._log.append(
-            FaultRuleActed(
-                rule=name,
-                action=rule.action,
-                side=rule.side,
-                phase=rule.phase,
-                request_id=envelope.request_id,
-                api_key=envelope.api_key,
-            )
-        )
+        self._log.append(_acted(name, rule, envelope.request_id, envelope.api_key))
         return asyncio.ensure_future(self._act(rule, envelope))
 
     def _hit(self, envelope: Envelope) -> tuple[str, FaultRule] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from demo.request_trace import read_events
 from event_log.verdicts import Verdict
@@ -19,7 +19,7 @@ from tests.integration.kazoo_clients import kazoo_client
 from tests.integration.secured import Secured
 
 ACTIVE = "kafkacontroller_activecontrollercount"
-MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+MUTANT_NODE = module_command("chaos.mutant_node", "--mutants")
 # The tests themselves violate these properties (docs/properties.md), because they write in a
 # session that belongs to no node.
 VIOLATED_BY_HAND = {"W5", "W6"}

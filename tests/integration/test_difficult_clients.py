@@ -119,7 +119,7 @@ async def test_a_blocked_broker_closes_no_client_for_its_own_delay(
             client.writer.write(data[:600_000])
         await until(lambda: broker.server.services.memory.is_exhausted)
         for _ in range(4):
-            time.sleep(0.3)  # blocks the event loop, which broker and clients share
+            time.sleep(0.3)  # noqa: ASYNC251 - blocks the event loop of broker and clients
             await asyncio.sleep(0)
         for client in clients:
             client.writer.write(data[600_000:])

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 from psutil import process_iter
 
+from bridgehead.application import module_command
 from bridgehead.cluster import ClientHistory, Cluster, RunSettings
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
@@ -27,7 +28,7 @@ from judge.verdicts import judge
 from tests.integration.conftest import StartCluster, ZooKeeperForTest
 
 ROOT = Path(__file__).resolve().parents[2]
-MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+MUTANT_NODE = module_command("chaos.mutant_node", "--mutants")
 PROPERTIES_OF_BROKERS = {
     "zookeeper.session.timeout.ms": "2000",
     "bridgehead.metadata.controller.id": "self",

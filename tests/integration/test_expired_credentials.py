@@ -7,11 +7,11 @@ returns a session lifetime of 0, and closes the connection at the next request.
 from __future__ import annotations
 
 import base64
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from bridgehead.cluster.properties import parse_properties
 from bridgehead.kafka_wire.framing import frame
@@ -26,7 +26,7 @@ from tests.integration.token_clients import LISTENER, Client
 from tests.unit.broker_proxy.authentication.clients import ScramClient
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
-MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+MUTANT_NODE = module_command("chaos.mutant_node", "--mutants")
 SASL_HANDSHAKE, SASL_AUTHENTICATE, CREATE_TOPICS, DESCRIBE_CLUSTER = 17, 36, 19, 60
 OPERATIONS = {"includeClusterAuthorizedOperations": False}
 OAUTH_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"

@@ -7,12 +7,12 @@ tests also show that seeded bugs are detected.
 from __future__ import annotations
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from chaos.forwarded_principals import (
     LISTENER,
@@ -30,7 +30,7 @@ from judge.history import History
 from judge.verdicts import judge
 from tests.integration.private_files import holders, open_to_others
 
-MUTANT_NODE: Final = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+MUTANT_NODE: Final = module_command("chaos.mutant_node", "--mutants")
 REQUESTS, FAILOVERS = 400, 2
 
 

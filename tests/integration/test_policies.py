@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster, ClusterError
 from raw_client.blocking import call_once
 from raw_client.codec import topic_body
@@ -17,10 +17,7 @@ from tests.integration.conftest import StartCluster
 
 NONE, VIOLATION, UNKNOWN, TIMED_OUT = 0, 44, -1, 7
 CREATE, DELETE, DELETE_RECORDS, ALTER, GROW, INCREMENTAL, REASSIGN = 19, 20, 21, 33, 37, 44, 45
-HONOURS_CLIENTS = (
-    *(sys.executable, str(Path(__file__).parent / "mutant_node.py")),
-    *("--mutants", "honour_client_bypass"),
-)
+HONOURS_CLIENTS = module_command("chaos.mutant_node", "--mutants", "honour_client_bypass")
 RULES = '''
 """What a user writes."""
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -35,7 +34,6 @@ from chaos.read_after_write import delays, properties, run
 from tests.integration.conftest import StartCluster
 from tests.integration.test_internal_topics import RawClient
 
-MUTANT_NODE = Path(__file__).parent / "mutant_node.py"
 CREATE_TOPICS = 19
 TIMED_OUT = 7
 BROKER = 4
@@ -74,7 +72,7 @@ def test_default_consistency_allows_stale_reads(start_cluster: StartCluster) -> 
 @pytest.mark.long
 def test_controller_that_answers_too_early_is_detected(start_cluster: StartCluster) -> None:
     """The seeded bug ignores `bridgehead.metadata.blocking=cluster`."""
-    mutant = (sys.executable, str(MUTANT_NODE), "--mutants", "answer_before_applied")
+    mutant = module_command("chaos.mutant_node", "--mutants", "answer_before_applied")
     counts = asyncio.run(run(a_cluster(start_cluster, "cluster", "local", *mutant, factor=10), 200))
     assert len(counts.stale) > 20
 

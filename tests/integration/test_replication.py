@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from event_log.verdicts import Verdict
 from tests.integration.judged_runs import failed, judged
@@ -27,7 +27,7 @@ PROPERTIES: Final = {
     "zookeeper.session.timeout.ms": "6000",
     "replica.fetch.backoff.ms": "200",
 }
-MUTANT_NODE: Final = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+MUTANT_NODE: Final = module_command("chaos.mutant_node", "--mutants")
 TOPIC: Final = "orders"
 PARTITIONS: Final = 3
 

@@ -17,6 +17,7 @@ import pytest
 from confluent_kafka import KafkaException
 from kazoo.client import KazooClient
 
+from bridgehead.application import module_command
 from bridgehead.cluster import ClientHistory, Cluster
 from bridgehead.cluster.errors import ClusterError
 from event_log.verdicts import Verdict
@@ -34,7 +35,7 @@ from tests.integration.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 LEVEL, ENVELOPE = "inter.broker.protocol.version", "bridgehead.envelope.supported"
 OLD = {LEVEL: "3.3", ENVELOPE: "false"}
-MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"), "--mutants")
+MUTANT_NODE = module_command("chaos.mutant_node", "--mutants")
 API_VERSIONS, CREATE_TOPICS, INCREMENTAL_ALTER_CONFIGS, ALTER_CLIENT_QUOTAS = 18, 19, 44, 49
 METADATA = 3
 NONE, NOT_CONTROLLER, UNKNOWN_SERVER_ERROR = 0, 41, -1

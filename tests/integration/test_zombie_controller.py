@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
+from bridgehead.application import module_command
 from bridgehead.cluster import Cluster
 from judge.transaction_log import read_transactions
 from raw_client.asynchronous import AsyncConnection
@@ -20,7 +20,6 @@ from raw_client.codec import create_topics
 
 SESSION_TIMEOUT_S = 2.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}
-MUTANT_NODE = (sys.executable, str(Path(__file__).parent / "mutant_node.py"))
 
 
 def events(cluster: Cluster, node: int, kind: str) -> list[dict[str, object]]:
@@ -114,7 +113,7 @@ async def test_a_paused_controller_writes_nothing_after_its_successors_election(
 @pytest.mark.long
 @pytest.mark.timeout(120)
 async def test_a_paused_controller_without_the_fence_writes_after_its_successor() -> None:
-    command = (*MUTANT_NODE, "--mutants", "fence_off,retry_across_sessions")
+    command = module_command("chaos.mutant_node", "--mutants", "fence_off,retry_across_sessions")
     with Cluster(brokers=3, properties=PROPERTIES, node_command=command) as cluster:
         controller, elected = await pause_under_load(cluster)
         assert _wrote(cluster, controller, elected) != []
