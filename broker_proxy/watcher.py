@@ -13,7 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from broker_proxy.acl_follower import AclFollower, AclListener
 from broker_proxy.registration import Registration
@@ -45,6 +45,7 @@ from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, 
 
 _log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.2
+Answer = TypeVar("Answer")
 
 
 class RegistrationRefusedError(Exception):
@@ -301,7 +302,7 @@ class ZooKeeperWatcher:
             return {}
 
     async def read_topic(self, name: str) -> Topic | None:
-        """See StateReader. Invalid content is logged, and the topic counts as missing."""
+        """See StoredMetadata. Invalid content is logged, and the topic counts as missing."""
         if not has_valid_path(name):
             return None
         try:
@@ -340,6 +341,20 @@ class ZooKeeperWatcher:
         for text in stored.invalid:
             _log.error("%s", text)
         return stored.configs
+
+    async def until_answered(self, read: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Repeat a read until ZooKeeper answers, in this session or in a later one.
+
+        Raises:
+            ConnectionLostError: the watcher was closed.
+        """
+        while True:
+            try:
+                return await read()
+            except ConnectionLostError:
+                if self._stopped:
+                    raise
+            await asyncio.sleep(_RETRY_S)
 
     # --- Watching ------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ Answer = Callable[[ClientRequest], Awaitable[bytes | None]]
 def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
     """Return every API that the receiving broker answers. `answer` executes a client's Envelope."""
     config, broker, follower = parts.config, parts.broker, parts.follower
-    cache, watcher, current = broker.cache, broker.watcher, broker.configs.current
+    cache, stored, current = broker.cache, broker.stored, broker.configs.current
     authorization = parts.security.authorization
     authorize_for = authorization.for_client
     log_dirs = _log_dirs(parts)
@@ -86,7 +86,7 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         SaslHandshake(),
         SaslAuthenticate(),
         DescribeCluster(view, authorize_for=authorization.of_clients),
-        DescribeConfigs(current, watcher, cache, LoggerLevels(), authorize_for),
+        DescribeConfigs(current, stored, cache, LoggerLevels(), authorize_for),
         _delete_records(parts),
         AlterReplicaLogDirs(log_dirs, authorize_for),
         DescribeLogDirs(log_dirs, cache, authorize_for),
@@ -104,23 +104,23 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         DescribeTransactions(coordinators, authorize_for),
         ListTransactions(),
         _list_offsets(parts),
-        DescribeClientQuotas(watcher, authorize_for),
-        DescribeUserScramCredentials(watcher, authorize_for, quirks),
+        DescribeClientQuotas(stored, authorize_for),
+        DescribeUserScramCredentials(stored, authorize_for, quirks),
         DescribeDelegationToken(parts.security.tokens, authorize_for),
     )
-    stored = build_data_plane_apis(broker.data_plane, config, cache, authorize_for)
-    return {api.api_key: api for api in (*apis, *stored, *build_record_apis(parts))}
+    records = build_data_plane_apis(broker.data_plane, config, cache, authorize_for)
+    return {api.api_key: api for api in (*apis, *records, *build_record_apis(parts))}
 
 
 def _delete_records(parts: Parts) -> DeleteRecords:
     broker, policy = parts.broker, None
     if parts.record_policies is not None:
-        policy = RecordsPolicy(parts.record_policies, broker.cache, broker.watcher)
+        policy = RecordsPolicy(parts.record_policies, broker.cache, broker.stored)
     return DeleteRecords(
         parts.config.broker_id,
         broker.cache,
         broker.configs.current,
-        broker.watcher,
+        broker.stored,
         parts.security.authorization.for_client,
         policy,
         broker.data_plane.deletion if broker.data_plane is not None else EmptyLogs(),
@@ -133,7 +133,7 @@ def _list_offsets(parts: Parts) -> ListOffsets:
         parts.config.broker_id,
         broker.cache,
         parts.security.authorization.for_client,
-        broker.watcher.read_log_times,
+        broker.stored.read_log_times,
     )
     if broker.data_plane is None:
         return api
@@ -152,7 +152,7 @@ def build_split_apis(parts: Parts) -> Mapping[int, SplitApi]:
     """Return the forwarded APIs that the receiving broker answers in part."""
     checks = ConfigChecks(
         parts.broker.configs.current,
-        parts.broker.watcher,
+        parts.broker.stored,
         LoggerLevels(),
         parts.security.authorization.for_client,
     )

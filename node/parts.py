@@ -21,6 +21,7 @@ from broker_proxy.connection_quotas import ConnectionQuotas
 from broker_proxy.connection_rates import ConnectionRates
 from broker_proxy.forwarding import ForwardingManager
 from broker_proxy.metadata_cache import MetadataCache
+from broker_proxy.stored_metadata import StoredMetadata
 from broker_proxy.watcher import Callbacks, ZooKeeperWatcher
 from cluster_model.acl_znodes import ACL_PATHS
 from cluster_model.direct_writes import DIRECT_PARENT
@@ -68,6 +69,11 @@ class BrokerParts:
     updates: MetadataUpdates
     data_plane: DataPlane | None  # None with bridgehead.data.plane=false
     fault_rules: FaultRules | None  # None: this broker does not allow them
+
+    @property
+    def stored(self) -> StoredMetadata:
+        """Reads of ZooKeeper for a client's request."""
+        return StoredMetadata(self.watcher)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from bridgehead.cluster.initial_access import (
     read_acls,
     request,
 )
-from bridgehead.cluster.running_cluster import POLL_S, RunningCluster, wait_until
+from bridgehead.cluster.running_cluster import RunningCluster, wait_until
 from bridgehead.kafka_wire.api_key import ApiKey
 
 _METADATA: Final = (ApiKey.METADATA, 1)
@@ -88,16 +88,7 @@ async def _reset(
     has_acls = bool(cluster.settings.properties.get("authorizer.class.name"))
 
     async def known() -> list[_Contents]:
-        """Read every broker. One that is reconnecting to ZooKeeper rejects reads until it has."""
-        deadline = asyncio.get_running_loop().time() + _TIMEOUT_S
-        while True:
-            try:
-                contents = (_contents(each, plan.principal, has_acls) for each in nodes)
-                return await asyncio.gather(*contents)
-            except ClusterError:
-                if asyncio.get_running_loop().time() > deadline:
-                    raise
-            await asyncio.sleep(POLL_S)
+        return await asyncio.gather(*(_contents(each, plan.principal, has_acls) for each in nodes))
 
     def initial() -> _Contents:
         empty: frozenset[Any] = frozenset()

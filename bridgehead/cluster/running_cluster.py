@@ -16,7 +16,7 @@ from bridgehead.cluster.zookeeper_credentials import embedded_chroot
 from bridgehead.schema_version import SCHEMA_VERSION
 
 Announce = Callable[[str], None]
-POLL_S = 0.02
+_POLL_S = 0.02
 
 
 async def wait_until(
@@ -31,7 +31,7 @@ async def wait_until(
     while not await condition():
         if asyncio.get_running_loop().time() > deadline:
             raise ClusterError(await late())
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(_POLL_S)
 
 
 class RunningCluster:

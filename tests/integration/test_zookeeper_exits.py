@@ -10,6 +10,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,10 +22,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import Cluster, ClusterError
 from bridgehead.cluster.client import ClusterClient
+from bridgehead.kafka_wire.api_key import ApiKey
 from event_log.verdicts import Verdict, worst
 from judge.evidence.run_lookup import read_run
 from judge.history import History
 from judge.verdicts import judge
+from raw_client.blocking import call_once
 from tests.integration.conftest import StartCluster
 from tests.integration.waiting import wait_until
 
@@ -32,9 +35,24 @@ SESSION_TIMEOUT_S = 4.0
 PROPERTIES = {"zookeeper.session.timeout.ms": str(int(SESSION_TIMEOUT_S * 1000))}
 
 
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """A thread for a request that waits."""
+    with ThreadPoolExecutor(1) as executor:
+        yield executor
+
+
 def create(cluster: Cluster, name: str) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.create_topics([NewTopic(name, 1, 1)], request_timeout=60)[name].result()
+
+
+def describe_configs(address: str, topic: str) -> int:
+    """Return the error code."""
+    resource = {"resourceType": 2, "resourceName": topic, "configurationKeys": None}
+    body = {"resources": [resource], "includeSynonyms": False}
+    (result,) = call_once(address, ApiKey.DESCRIBE_CONFIGS, 1, body)["results"]
+    return int(result["errorCode"])
 
 
 def health(cluster: Cluster, broker: int) -> tuple[int, str]:
@@ -68,7 +86,7 @@ def verdict(folder: Path) -> Verdict:
 
 @pytest.mark.long
 def test_a_killed_zookeeper_is_reported_and_started_again(
-    start_cluster: StartCluster, tmp_path: Path
+    start_cluster: StartCluster, tmp_path: Path, pool: ThreadPoolExecutor
 ) -> None:
     """Status and /health report it within a session timeout; nodes recover without a restart."""
     cluster = start_cluster(brokers=2, data_dir=tmp_path, properties=PROPERTIES)
@@ -102,9 +120,11 @@ def test_a_killed_zookeeper_is_reported_and_started_again(
     )
     assert "Traceback" not in (tmp_path / "nodes" / "2" / "node.out").read_text()
 
+    described = pool.submit(describe_configs, cluster.brokers[1].listeners["PLAINTEXT"], "before")
     started = command(cluster, "zookeeper", "start")
     assert started.returncode == 0, started.stderr
     wait_until(lambda: is_ready(cluster))
+    assert described.result() == 0, "a read did not wait for ZooKeeper"
     cluster.start_node(2)
     create(cluster, "after")
     after = cluster.status()
