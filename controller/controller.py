@@ -39,6 +39,9 @@ class Controller:
         self._store: ZooKeeperStore | None = None
         self._fence: Fence | None = None
         self._term: Term | None = None
+        # Cancel only the first. The second ends the term, and a task that is cancelled before its
+        # first step never runs its `finally`.
+        self._running: asyncio.Task[None] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._publisher = Publisher(settings.broker_id, services.own_broker)
         self._envelopes = EnvelopeHandler(services, self._brokers_changed)
@@ -96,8 +99,8 @@ class Controller:
         return self._store
 
     def _session_changed(self, state: SessionState) -> None:
-        if state is SessionState.LOST and self._serving:
-            self._serving.cancel("the ZooKeeper session is lost")
+        if state is SessionState.LOST and self._running:
+            self._running.cancel("the ZooKeeper session is lost")
         elif state is SessionState.CONNECTED:
             self._brokers_changed()  # Watches do not survive a reconnect.
 
@@ -127,9 +130,8 @@ class Controller:
         self._fence = fence
         elected_ms = (self._services.now_s() - began_s) * 1000
         self._enter(ControllerState.LOADING)
-        self._serving = asyncio.create_task(
-            self._serve(store, fence, elected_ms), name="controller"
-        )
+        self._running = asyncio.create_task(self._run(store, fence, elected_ms))
+        self._serving = asyncio.create_task(self._serve(self._running, fence))
         return True
 
     async def _return_to_standby(self) -> None:
@@ -141,10 +143,9 @@ class Controller:
 
     async def resign(self, reason: str) -> None:
         """Return to standby. Every pending request is answered NOT_CONTROLLER."""
-        serving = self._serving
-        if serving is not None:
-            serving.cancel(reason)
-            await asyncio.gather(serving, return_exceptions=True)
+        if self._running is not None and self._serving is not None:
+            self._running.cancel(reason)
+            await asyncio.wait([self._serving])
         elif self._store is not None:
             await self._return_to_standby()
 
@@ -158,26 +159,30 @@ class Controller:
         if self._store is not None:
             await self._store.expire()
 
-    async def _serve(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> None:
+    async def _run(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> None:
         """Load the state, then run the loop until this controller resigns."""
+        term = await self._load(store, fence, elected_ms)
+        await term.loop.run()
+
+    async def _serve(self, running: asyncio.Task[None], fence: Fence) -> None:
+        """Return to standby when the term has ended."""
+        await asyncio.wait([running])
         reason = ""
         try:
-            term = await self._load(store, fence, elected_ms)
-            await term.loop.run()
+            running.result()
         except asyncio.CancelledError as cancelled:
             reason = str(cancelled) or "the node stops"
         except Exception as exception:
             reason = f"{type(exception).__name__}: {exception}"
             if not isinstance(exception, ControllerMovedError | UnknownOutcomeError):
                 _log.exception("an unexpected error ends controller epoch %d", fence.epoch)
-        finally:
-            ended, self._term, self._serving = self._term, None, None
-            self._envelopes.open(None)
-            if ended is not None:
-                ended.end()
-                self.external_writes.stop()
-            self._services.log.append(Resigned(epoch=fence.epoch, reason=reason))
-            await asyncio.shield(self._return_to_standby())
+        ended, self._term, self._running, self._serving = self._term, None, None, None
+        self._envelopes.open(None)
+        if ended is not None:
+            ended.end()
+            self.external_writes.stop()
+        self._services.log.append(Resigned(epoch=fence.epoch, reason=reason))
+        await self._return_to_standby()
 
     async def _load(self, store: ZooKeeperStore, fence: Fence, elected_ms: float) -> Term:
         services = self._services
