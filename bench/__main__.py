@@ -12,6 +12,7 @@ from collections.abc import Callable
 from bench import (
     admin_clients,
     bulk_creates,
+    bulk_deletes,
     default_client,
     failover,
     forwarding,
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "small-creates": small_creates.run,
     "admin-clients": admin_clients.run,
     "bulk-creates": bulk_creates.run,
+    "bulk-deletes": bulk_deletes.run,
     "startup": startup.run,
     "failover": failover.run,
     "loading": loading.run,

@@ -7,6 +7,7 @@ an empty list to let the loop handle requests.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -36,6 +37,8 @@ UncleanElection = Callable[[MetadataImage, str], bool]
 _PARTITIONS_PER_MULTI: Final = 160
 # Bounds a step over healthy partitions to some 10 ms.
 _TOPICS_PER_STEP: Final = 50
+# The most operations in a multi of topic deletions. A larger topic takes multis of its own.
+_DELETE_OPERATIONS_MAX: Final = 480
 # Removing a token takes two operations: one deletes its znode, one creates a notification.
 _TOKENS_PER_MULTI: Final = 200
 
@@ -130,12 +133,27 @@ def may_be_deleted(image: MetadataImage, topic: Topic) -> bool:
 
 
 def delete_topics(image_now: ImageNow, names: Iterable[str]) -> Job:
-    """Delete the marked topics that may be deleted."""
-    for name in names:
-        image = image_now()
-        topic = image.topics.get(name)
-        if topic is not None and name in image.deletions and may_be_deleted(image, topic):
-            yield [TopicRemovalRecord(name)]
+    """Delete the marked topics that may be deleted, as many in one multi as fit."""
+    waiting = deque(names)
+    while waiting:
+        image, room, removals = image_now(), _DELETE_OPERATIONS_MAX, list[Record]()
+        while waiting and (not removals or _delete_operations(image, waiting[0]) <= room):
+            topic = image.topics.get(name := waiting.popleft())
+            if topic is not None and name in image.deletions and may_be_deleted(image, topic):
+                removals.append(TopicRemovalRecord(name))
+                room -= _delete_operations(image, name)
+        if removals:
+            yield removals
+
+
+def _delete_operations(image: MetadataImage, name: str) -> int:
+    """Return the most operations that delete a topic.
+
+    Each partition has two znodes. The others are the topic, its config, its marker and the parent
+    of its partitions.
+    """
+    topic = image.topics.get(name)
+    return 0 if topic is None else 2 * len(topic.states) + 4
 
 
 def complete_reassignments(
