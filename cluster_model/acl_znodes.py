@@ -27,7 +27,8 @@ _PARENTS: Final[dict[PatternType, str]] = {
     "PREFIXED": "/kafka-acl-extended/prefixed",
 }
 _UPPER: Final = 0x10000
-# ZooKeeper rejects names with these UTF-16 code units. It accepts both ends of its own ranges.
+# ZooKeeper rejects names with these UTF-16 code units. The ranges in its documentation are wider,
+# but its code accepts, for example, U+001F.
 _REFUSED_UNITS: Final = (
     range(0x01, 0x1F),
     range(0x80, 0x9F),

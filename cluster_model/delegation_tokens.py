@@ -80,7 +80,7 @@ class TokenIndex:
     def find(
         self, hmac_bytes: bytes, tokens: Mapping[str, DelegationToken]
     ) -> DelegationToken | None:
-        """Return the token in `tokens` (by id, an immutable map) with this HMAC."""
+        """Return the token with this HMAC. `tokens` is an immutable map from token id to token."""
         known = self._ids.get(hmac_bytes)
         if known is not None and known in tokens:
             return tokens[known]

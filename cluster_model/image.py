@@ -142,7 +142,7 @@ class MetadataImage:
         configs: Mapping[str, str] | None,
         version: int,
     ) -> MetadataImage:
-        """Return the image with configs that another process has written; None: no znode."""
+        """Return the image with configs that another process wrote; None if there is no znode."""
         exists = configs is not None
         rate = mutation_rate(resource, configs or {})
         return replace(
@@ -153,11 +153,11 @@ class MetadataImage:
         )
 
     def with_user_clients(self, user: str, clients: frozenset[str] | None) -> MetadataImage:
-        """Return the image with the clients below a user; None: it has no `clients` znode."""
+        """Return the image with a user's clients; None if the user has no `clients` znode."""
         return replace(self, user_clients=_with(self.user_clients, user, clients))
 
     def with_token(self, token_id: str, token: DelegationToken | None) -> MetadataImage:
-        """Return the image with a token that another process has written; None: no znode."""
+        """Return the image with a token that another process wrote; None if there is no znode."""
         return replace(self, tokens=_with(self.tokens, token_id, token))
 
     def replay(self, records: Iterable[Record]) -> MetadataImage:

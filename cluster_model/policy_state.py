@@ -28,7 +28,7 @@ def targets(topic: Topic) -> list[Replicas]:
 
 
 def topic_state(topic: Topic, configs: Mapping[str, str], *, marked: bool) -> TopicState:
-    """Return the state of a topic; `marked` for deletion."""
+    """Return the state of a topic. `marked` tells whether it is marked for deletion."""
     assignment = targets(topic)
     return TopicState(
         num_partitions=len(assignment),

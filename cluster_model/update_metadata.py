@@ -26,7 +26,7 @@ PROTOCOL_CODES: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SS
 
 
 def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetadataRequest]:
-    """Yield requests with the whole image. Without topics, one request has the brokers."""
+    """Yield requests with the whole image. An image without topics is one request."""
     yield from _parts(
         image, controller_id, (_topic(topic, image) for topic in image.topics.values())
     )
@@ -35,7 +35,7 @@ def full_parts(image: MetadataImage, controller_id: int) -> Iterator[UpdateMetad
 def changed_parts(
     before: MetadataImage, after: MetadataImage, names: Iterable[str], controller_id: int
 ) -> Iterator[UpdateMetadataRequest]:
-    """Yield requests with the topics in `names`. Without topics, one request has the brokers."""
+    """Yield requests with the topics in `names`, or one request if there are none."""
 
     def states() -> Iterator[UpdateMetadataTopicState]:
         for name in sorted(names):

@@ -88,7 +88,7 @@ def _react(
     records: list[Record],
     elections: Elections,
 ) -> int:
-    """Add records of the partitions from `first` on; return the next one when a multi is full."""
+    """Add records from partition `first` on, until a multi is full; return the next partition."""
     if topic.name in image.deletions:
         return len(topic.states)
     live, epoch = elections.live(image), image.controller_epoch

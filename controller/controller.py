@@ -150,7 +150,7 @@ class Controller:
             await self._return_to_standby()
 
     async def superseded(self) -> None:
-        """Resign if active or loading. As in Kafka: /controller is gone or names another broker."""
+        """Resign if active or loading, because /controller is gone or names another broker."""
         if self._serving is not None:
             await self.resign("/controller no longer names this broker")
 

@@ -1,10 +1,10 @@
 """The controller mutation quota: partitions that a user or client may create and delete per second.
 
 KIP-599; docs/kafka/quotas.md#controller-mutation-quota. Every user or client has a token bucket. It
-is refilled at the quota's rate and holds at most `controller.quota.window.num` windows. While the
-bucket is not below zero, an element of any size is accepted; while it is below zero, every element
-is rejected. Older versions of a request have no error code for a rejection: their elements are
-accepted, and the client is throttled.
+is refilled at the quota's rate and holds at most the tokens of `controller.quota.window.num`
+windows. While the bucket is not below zero, an element of any size is accepted; while it is below
+zero, every element is rejected. Older versions of a request have no error code for a rejection:
+their elements are accepted, and the client is throttled.
 
 As in Kafka, the buckets are lost when the controller changes. The current time is an argument.
 """
@@ -78,7 +78,7 @@ class MutationQuotas:
         rates: Mapping[ConfigResource, float],
         charges: Charges,
     ) -> Sequence[Decided]:
-        """Charge one request's elements. Return them, with rejections of those above the quota."""
+        """Charge one request's elements. Return them; elements above the quota are rejected."""
         if not rates:
             return elements
         level, rate = governing_level(

@@ -51,8 +51,9 @@ class PendingRequest:
     resolvable: frozenset[str] = frozenset()  # the host names in the request that resolve
     context: RequestContext = field(init=False)  # of the latest decision
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    uncommitted: set[str] = field(default_factory=set)  # decided in this round
-    without_effect: set[str] = field(default_factory=set)  # decided in this round without records
+    # Elements of the latest decision: not committed yet, and those that have no records.
+    uncommitted: set[str] = field(default_factory=set)
+    without_effect: set[str] = field(default_factory=set)
     charges: Charges = field(default_factory=Charges)
     wait: Wait = field(default_factory=Wait)
     zxid: int = 0

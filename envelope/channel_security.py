@@ -1,10 +1,9 @@
 """Mutual TLS on the channel between brokers: a certificate identifies the peer.
 
 The common name in a broker's certificate is the broker's principal, so that
-`super.users=User:broker` matches. The host names in it, `broker-ID.bridgehead`, are the ids that
-the broker may use. Both ends check the certificate: the controller accepts a stream's Envelopes
-only under the broker id of the stream, and the broker connects only to the controller that
-ZooKeeper names.
+`super.users=User:broker` matches. The certificate's host names, `broker-ID.bridgehead`, name the
+broker ids that the broker may use. The controller accepts a stream's Envelopes only under the
+broker id of the stream. The broker connects only to the controller that ZooKeeper names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ZooKeeper's transactions as JSON lines, one per transaction, ordered by zxid. No I/O.
 
-`judge.evidence.sealing` decodes and merges the transaction logs of all members. Both judges read
-the resulting lines. A transaction outside the chroot is a line without operations, so
+`judge.evidence.sealing` decodes and merges the transaction logs of all members. The judge and the
+pipeline read the resulting lines. A transaction outside the chroot is a line without operations, so
 that zxids have no gaps.
 """
 
@@ -51,10 +51,10 @@ WRITES: Final = ("create", "set", "delete", "set_acl")
 class CommitOperation:
     """One operation of a transaction on a path below the chroot."""
 
-    kind: str  # create, set, delete, set_acl, check; error in a failed multi; other
+    kind: str  # create, set, delete, set_acl, check or other; error if the multi failed
     path: str = ""  # without the chroot
     role: str = ""  # one of ROLES; "" without a path
-    version: int = -1  # that a check requires (-1: any) or a set produced; 0 for a create
+    version: int = -1  # required by a check (-1: any), or produced by a set; 0 for a create
     ephemeral: bool = False
     error: int = 0
     data: str | None = None  # the content as text; None: not UTF-8, or possibly secret

@@ -1,9 +1,10 @@
 """Every kind of event: one dataclass each, whose fields are the fields of its JSON line.
 
-The writer adds run_id, node, boot, seq (starts at 0 in each boot, without gaps), mono_ns, wall_ms,
-host_boot_id, kind and schema_version. `identity` is (broker id, incarnation, sequence number); a
-resend keeps it. Errors are Kafka's error codes. Sessions are hexadecimal, as in ZooKeeper's
-transaction log. Fields with a default were added later: evidence without them is valid.
+A boot is one run of a process. The writer adds run_id, node, boot, seq (starts at 0 in each boot,
+without gaps), mono_ns, wall_ms, host_boot_id, kind and schema_version. `identity` is (broker id,
+incarnation, sequence number); a resend keeps it. Errors are Kafka's error codes. Sessions are
+hexadecimal, as in ZooKeeper's transaction log. Fields with a default were added later: evidence
+without them is valid.
 """
 
 # Events of each request are not frozen, because frozen ones take twice as long to create.
@@ -362,7 +363,7 @@ class RecordsAcknowledged(Event):
 
 @dataclass(frozen=True, slots=True)
 class LogHeld(Event):
-    """A leader stops cleanly: the log of a partition, in as many events as its batches need."""
+    """The log of a partition whose leader stops cleanly. A long log needs several events."""
 
     topic: str
     topic_id: str  # as Kafka writes it

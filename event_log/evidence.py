@@ -47,7 +47,7 @@ class RunDescription:
     """A run, as known at its start. None means "does not apply"."""
 
     run_id: str
-    scenario: str | None = None  # a scenario injects faults; only then T1 is required
+    scenario: str | None = None  # it injects faults; without one the property T1 does not apply
     seed: int | None = None
     # The properties whose verdicts determine the exit code; None: all that apply to the run.
     expected: list[str] | None = None
@@ -182,7 +182,7 @@ QUARANTINE_REASONS: Final[Mapping[str, str]] = {
     "missing_field": "a required field is missing",
     "wrong_type": "a field has the wrong type, or is null where null is not allowed",
 }
-# Lines with these names are counted, too, but they are not gaps.
+# Lines of these kinds are counted, too, but they are not gaps.
 #   blank        an empty line
 #   duplicate    node, boot and seq of an event that was already read, with the same content
 #   cut          a last line without newline, of a boot without `stopped`

@@ -2,8 +2,9 @@
 
 Both judges (`judge/properties` in Python, `pipeline/properties` in SQL) read this registry. They
 must agree on the verdict, the rows judged, and the key and text of every violation. Each judge has
-one module for each property, with the property's name. A gap is evidence that is known to be
-missing; for each property the registry says whether a gap in a witness prevents PASS or FAIL.
+one module for each property, with the property's name. A witness is a kind of evidence: commits,
+events or clients. A gap is evidence that is known to be missing; for each property the registry
+says whether a gap in a witness prevents PASS or FAIL.
 """
 
 from __future__ import annotations

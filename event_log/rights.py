@@ -12,8 +12,9 @@ from typing import Final
 Right = tuple[str, str, str]  # operation, resource type, resource name
 
 CLUSTER: Final = "kafka-cluster"
-# By API key: operation and resource type; any one of them suffices. For `Topic`, the element is the
-# topic. For `Config`, an element `2:<topic>` means that topic, and any other element the cluster.
+# By API key: pairs of operation and resource type. A right for any one pair suffices. For `Topic`,
+# the element is the topic. For `Config`, an element `2:<topic>` means that topic; any other element
+# means the cluster.
 RIGHTS: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
     19: (("Create", "Cluster"), ("Create", "Topic")),  # CreateTopics
     20: (("Delete", "Topic"),),  # DeleteTopics

@@ -41,7 +41,7 @@ class Verdict(StrEnum):
     PASS = "PASS"  # noqa: S105  # not a password
 
 
-# By kind of file. The witness of all other kinds is `commits`.
+# The witness of each kind of file. Kinds that are not listed belong to the witness `commits`.
 WITNESSES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("node", "harness"), "events"),
     "client": "clients",

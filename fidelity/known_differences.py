@@ -56,7 +56,7 @@ def _denied_instead_of_timeout(step: Mapping[str, Any], kafkas: Any, ours: Any) 
 
 
 def _existence_hidden(_step: Mapping[str, Any], kafkas: Any, ours: Any) -> bool:
-    """Return whether the differing elements have no name, code 29 (Kafka's) and 100 (ours)."""
+    """Return whether the differing elements have no name, and code 29 in Kafka, 100 in ours."""
     pairs = _differing(kafkas, ours, "responses")
     hidden = [{**a, "errorCode": 100} == b and a["errorCode"] == 29 for a, b in pairs]
     return bool(hidden) and all(hidden) and all(a["name"] is None for a, _ in pairs)

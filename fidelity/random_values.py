@@ -1,6 +1,6 @@
 """Values for the fields of random requests: valid, invalid and unusual ones.
 
-Pure. Keys are `Struct.field` or the field's name in the message classes; `$word` is a name of the
+Pure. Keys are `Struct.field` or the field's name in the message classes; `$word` is a name in the
 case. Values that make a real Kafka hang, or create a topic that cannot be deleted, are left out
 (docs/quirks.md).
 """

@@ -4,7 +4,8 @@ A recording has one case per line, each a list of steps: receiver (`controller`,
 `broker:N`), request, and response or the lack of one. Steps of APIs that the cluster does not
 advertise are skipped and counted. Each difference must match a row of `KNOWN_DIFFERENCES`.
 Broker 1 must be the controller, and the cluster must be empty. Steps with a user go to the SASL
-listener after a PLAIN login with the password `USER-secret`; steps of `!raw` go there without one.
+listener after a PLAIN login with the password `USER-secret`. Steps of the user `!raw` go there
+without a login.
 
     python -m fidelity.replay --recording FILE --cluster CLUSTER_JSON [--to other] [--verbose]
 """

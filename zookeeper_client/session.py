@@ -61,7 +61,7 @@ class NoSuchZnodeError(ZooKeeperRefusedError):
 
 
 class _Watcher(NamedTuple):
-    """A watch. kazoo stores watches in a set, so of equal watches only one fires."""
+    """A watch. kazoo stores watches in a set: if several are equal, only one of them fires."""
 
     call: Callable[[], None]
 

@@ -56,7 +56,7 @@ class CreateDelegationToken(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. The element is the new token's id; if rejected, the owner."""
+        """See AdminApi.decide. The element is the new token's id; of a rejection, the owner."""
         if committed:
             return Decision([])
         owner = _owner(context, request)

@@ -6,8 +6,8 @@ has a leader, or until the timeout.
 
 In the drafted dialect (KIP-4) the client needs CREATE on Cluster. The response lists a duplicate
 topic once. The default partition count and replication factor apply only if the request sets
-neither of them. A broker that
-creates an internal topic may bypass the policy (KIP-590's flag); a client may not.
+neither of them. A broker that creates an internal topic may bypass the policy (KIP-590's flag); a
+client may not.
 
 Version notes:
     1: validate_only, error messages. 5: the created topic's sizes and configs. 7: topic ids.

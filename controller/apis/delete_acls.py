@@ -1,8 +1,8 @@
 """DeleteAcls, key 31, versions 0 to 3 (docs/kafka/acls.md#acl-apis). KIP-140, KIP-290.
 
 The response lists each removed ACL under the first filter that matches it. The ACLs of one pattern
-are removed together. The outcome contains them. When the request is resent after a failover, the
-image no longer has them.
+are removed together. The outcome contains the removed ACLs, because the image no longer has them
+when the request is resent after a failover.
 
 Version notes:
     0: literal patterns only.

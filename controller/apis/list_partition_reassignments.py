@@ -36,7 +36,7 @@ class ListPartitionReassignments(AdminApi):
         image: MetadataImage,
         committed: Mapping[str, Outcome],
     ) -> Decision:
-        """See AdminApi.decide. Checks the client's right; response() reads the image."""
+        """See AdminApi.decide. This only authorizes the client; response() reads the image."""
         if context.authorize("DESCRIBE", "CLUSTER", CLUSTER_NAME):
             return Decision([])
         denied = Outcome.with_default_text(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)

@@ -75,7 +75,8 @@ def usable_assignment(
     unless a quirk sets `unusable_too`. Negative partition numbers are always rejected:
     docs/differences.md.
     """
-    if min(by_number) < 0:  # Without negative numbers, the checked sum makes them consecutive.
+    # Their sum was checked. If no number is negative, the numbers are therefore 0 to n-1.
+    if min(by_number) < 0:
         raise _not_consecutive()
     for number, replicas in () if unusable_too else sorted(by_number.items()):
         if not replicas:

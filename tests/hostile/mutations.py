@@ -39,7 +39,7 @@ def _integer(source: random.Random, size: int) -> bytes:
 
 
 def _length(data: bytes, size: int) -> bytes:
-    """Return the right length in as many bytes as the old length. Compact ones count from 1."""
+    """Return the right length in as many bytes as the old one, or as a varint if it is compact."""
     if size in (2, 4):
         return len(data).to_bytes(size, "big")
     return varint(len(data) + 1)

@@ -1,7 +1,7 @@
 """The right that each API requires, one row per request (docs/kafka/acls.md#rights-per-api).
 
 A row names a request, the right that suffices for it, and the response without that right.
-`{name}` stands for a resource that one cell of the matrix uses alone. `{broker}` stands for the
+`{name}` stands for a resource that no other cell of the matrix uses. `{broker}` stands for the
 broker that receives the request.
 """
 

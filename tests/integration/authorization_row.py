@@ -39,7 +39,7 @@ def is_shown(answer: Any, name: str) -> Observed:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request. `observe` extracts what must equal `denied` or `allowed` from the response."""
+    """One request. `observe` reads a value from the response: it must be `denied` or `allowed`."""
 
     label: str
     key: int

@@ -441,7 +441,7 @@ async def test_tasks_see_no_wrong_answer_in_fifty_moves(moving: Cluster) -> None
 
 @pytest.mark.parametrize("methods", [Ours, OursAsync])
 def test_calls_survive_the_death_of_the_controller(moving: Cluster, methods: type[Ours]) -> None:
-    """After the kill closes its connections, the client finds the next controller by itself."""
+    """The kill closes the client's connections. The client finds the next controller by itself."""
     client = methods(moving.bootstrap_servers)
     name = methods.__name__.lower()
     try:

@@ -40,7 +40,7 @@ async def test_responses_keep_the_order_of_requests() -> None:
             await client.receive_or_none(within_s=0.2)
         client.send(create(5))  # in its own packet
         await (await broker.connect()).exchange(API_VERSIONS)
-        assert len(controller.seen) == 1, "a request started before the one before it was answered"
+        assert len(controller.seen) == 1, "a request started before the previous one was answered"
         controller.go.set()
         assert [correlation_id(await client.receive_or_none()) for _ in range(5)] == [1, 7, 3, 4, 5]
 

@@ -51,6 +51,7 @@ def test_scenario_passes_and_leaves_result_files(name: str, tmp_path: Path) -> N
 
 @pytest.mark.long
 def test_without_the_fence_the_canary_violates_w2(tmp_path: Path) -> None:
+    """The scenario `canary` has the seeded bug. W2 is the property every_write_is_fenced."""
     finished = chaos("run", "canary", "--out", str(tmp_path))
     assert finished.returncode == 0, finished.stdout + finished.stderr
     (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]

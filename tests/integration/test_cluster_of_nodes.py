@@ -11,7 +11,7 @@ from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from tests.integration.conftest import StartCluster
 
 
-def test_second_up_finds_the_metadata_of_the_first(
+def test_second_bridgehead_up_finds_the_metadata_of_the_first(
     tmp_path: Path, start_cluster: StartCluster
 ) -> None:
     """The two clusters use the same folder, but different ports."""
@@ -45,7 +45,7 @@ def test_controller_moves_to_every_broker(start_cluster: StartCluster) -> None:
 
 
 def test_killed_controller_is_replaced(start_cluster: StartCluster) -> None:
-    """Another broker becomes active after the session timeout; the restarted one is a standby."""
+    """Another broker becomes active after the session timeout; the killed one is then a standby."""
     cluster = start_cluster(properties={"zookeeper.session.timeout.ms": "2000"})
     victim = cluster.kill_controller()
     successor = cluster.wait_for_controller(other_than=victim)

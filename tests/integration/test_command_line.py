@@ -84,7 +84,7 @@ def test_completion_can_be_shown_and_installed(tmp_path: Path) -> None:
         (("evidence", "seal", "EMPTY"), ExitCode.CANNOT_RUN),
     ],
 )
-def test_exit_codes_distinguish_failure_usage_undecided_and_cannot_run(
+def test_each_kind_of_failure_has_its_own_exit_code(
     arguments: tuple[str, ...], expected: ExitCode, run_folder: Path, tmp_path: Path
 ) -> None:
     places = {"RUN": str(run_folder), "EMPTY": str(tmp_path)}

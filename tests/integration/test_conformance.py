@@ -1,7 +1,7 @@
 """For every API and version, forwarded and direct responses have equal bytes and match Kafka's.
 
 The cases are in `conformance/`, one module per API. Each case is sent in each version to broker 2,
-which forwards, and to broker 1, the controller. If the KIPs' drafts have the same fields in this
+which forwards, and to broker 1, the controller. If the KIPs' drafts do not change the fields of a
 version, the case is also sent to drafted listeners (docs/glossary.md).
 """
 

@@ -102,7 +102,7 @@ def test_the_judge_finds_every_resignation(cluster: Cluster) -> None:
 
 
 def test_controller_that_stays_active_fails_k7(tmp_path: Path) -> None:
-    """With the seeded bug a superseded controller does not resign, so property K7 fails."""
+    """With the seeded bug a superseded controller does not resign (K7, docs/properties.md)."""
     mutant = (*MUTANT_NODE, "never_superseded")
     with Cluster(brokers=2, data_dir=tmp_path, node_command=mutant) as cluster:
         former = cluster.wait_for_controller()

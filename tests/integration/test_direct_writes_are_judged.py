@@ -1,4 +1,4 @@
-"""Property A1 judges the direct writes of a broker below inter.broker.protocol.version 3.4."""
+"""The judge checks the rights of direct writes, which brokers below version 3.4 make (A1)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_direct_write_is_judged_by_the_acls_of_its_broker(
     error: int,
     verdict: Verdict,
 ) -> None:
-    """The seeded bug checks ALLOW before DENY. Property A1 detects it."""
+    """The seeded bug checks ALLOW before DENY. Property A1 (no_unauthorized_effect) detects it."""
     command = (*MUTANT_NODE[:2], *mutants) if mutants else ()
     cluster = start_cluster(
         brokers=1, data_dir=tmp_path, properties={**OLD, **SECURED}, node_command=command

@@ -146,7 +146,7 @@ def test_the_controller_alters_another_brokers_configs_in_every_version(
     wait_until(lambda: stored_threads(drafted, 2) == expected)
 
 
-def test_a_shipped_listener_closes_on_a_version_that_never_shipped(
+def test_a_shipped_listener_closes_the_connection_on_a_version_that_never_shipped(
     drafted: Listener, shipped: Listener
 ) -> None:
     """The test sends IncrementalAlterConfigs v2 and an API of KIP-4."""

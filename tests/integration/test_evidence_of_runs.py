@@ -99,7 +99,7 @@ def test_run_with_an_ensemble_and_a_restarted_controller_is_judged(
 
 
 @pytest.mark.long
-def test_second_run_in_a_folder_is_judged_from_its_first_dump(
+def test_second_run_in_a_folder_begins_with_a_dump_of_the_first_runs_znodes(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
     with Cluster(brokers=1, data_dir=tmp_path, properties=PROPERTIES_OF_BROKERS) as cluster:
@@ -187,7 +187,7 @@ def test_run_of_a_running_cluster_cannot_be_sealed(tmp_path: Path) -> None:
 def test_run_is_signed_with_a_key_that_nothing_else_contains(tmp_path: Path) -> None:
     """Neither a file of the cluster nor a command line contains the key.
 
-    This includes the command line of the program that seals the run.
+    The command line of the program that seals the run does not contain it either.
     """
     key = tmp_path / "key"
     key.write_text("0123456789abcdef0123456789abcdef\n", encoding="utf-8")
@@ -233,7 +233,7 @@ def test_cluster_does_not_start_with_an_unusable_key(tmp_path: Path) -> None:
 
 
 def test_missing_fence_fails_w2(start_cluster: StartCluster, tmp_path: Path) -> None:
-    """Property W2 (docs/properties.md) detects the seeded bug even without a failover."""
+    """Property W2 (every_write_is_fenced) detects the seeded bug even without a failover."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

@@ -1,7 +1,7 @@
 """A broker runs no request of a client whose credential has expired.
 
-A live Kafka still accepts a login with an expired token until it has deleted the token. It then
-returns a session lifetime of 0, and closes the connection at the next request.
+A live Kafka accepts a login with an expired token until it has deleted the token. Its response to
+such a login has a session lifetime of 0, and it closes the connection at the next request.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def test_a_request_behind_an_expired_oauth_token_never_runs(tmp_path: Path) -> N
 
 
 def test_served_expired_sessions_fail_a10(tmp_path: Path) -> None:
-    """The seeded bug serves clients whose token or session has expired. Property A10 detects it."""
+    """The seeded bug serves clients whose token or session has expired. The judge reports A10."""
     limit = {"listener.name.sasl_plaintext.plain.connections.max.reauth.ms": "300"}
     with (
         Cluster(

@@ -109,7 +109,7 @@ async def test_a_superseded_controller_writes_nothing(
     assert await asyncio.to_thread(truth.exists, "/config/topics/zombie") is None
 
 
-async def test_the_outcome_is_unknown_when_superseded_after_a_lost_reply(
+async def test_the_outcome_is_unknown_if_the_controller_is_superseded_after_a_lost_reply(
     active: ActiveStore, truth: KazooClient
 ) -> None:
     """The first copy was applied, but the controller cannot know that."""
@@ -177,7 +177,7 @@ async def test_a_candidate_recognizes_its_own_election_after_a_lost_reply(zookee
         await proxy.stop()
 
 
-async def test_a_candidate_does_not_take_the_election_of_an_earlier_incarnation_for_its_own(
+async def test_a_candidate_does_not_claim_the_election_of_an_earlier_incarnation(
     zookeeper: Any, truth: KazooClient
 ) -> None:
     """The earlier election has the same broker id and epoch, but another session."""
@@ -201,7 +201,7 @@ async def test_a_candidate_does_not_take_the_election_of_an_earlier_incarnation_
         await proxy.stop()
 
 
-async def test_a_resent_multi_among_others_has_the_zxid_of_its_outcomes(
+async def test_a_resent_multi_in_a_pipeline_reports_its_own_zxid(
     active: ActiveStore, truth: KazooClient
 ) -> None:
     """Later multis change the counter's zxid. The outcome znode keeps the zxid of its own multi."""

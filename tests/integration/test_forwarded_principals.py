@@ -1,4 +1,4 @@
-"""Each forwarded request is decided with the principal of its client (property F1).
+"""Each forwarded request is decided with its client's principal (F1, principal_is_preserved).
 
 `chaos/forwarded_principals.py` sends the requests; `make forwarded-principals` sends 10,000. The
 tests also show that seeded bugs are detected.

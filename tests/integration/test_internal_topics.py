@@ -133,7 +133,7 @@ def test_finding_a_coordinator_creates_its_internal_topic(
 
 
 def test_metadata_auto_creates_missing_topics(start_cluster: StartCluster) -> None:
-    """As in Kafka, a forwarding broker returns error 3 and the controller's broker error 5."""
+    """As in Kafka, a forwarding broker returns error 3; the controller's broker returns error 5."""
     properties = {"num.partitions": "2", "default.replication.factor": "2"}
     cluster = start_cluster(controller=1, properties=properties)
     clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
@@ -221,7 +221,7 @@ def test_concurrent_auto_creation_creates_each_topic_once(start_cluster: StartCl
 
 
 def test_a_drafted_broker_waits_for_auto_creation(start_cluster: StartCluster) -> None:
-    """The first response has the coordinator, or LEADER_NOT_AVAILABLE for the created topic."""
+    """The first response has the coordinator; Metadata's has LEADER_NOT_AVAILABLE for the topic."""
     drafted = {"listener.name.plaintext.bridgehead.dialect": "drafted"}
     cluster = start_cluster(controller=1, properties={**FEW, **drafted})
     for broker, key_type in ((2, GROUP), (1, TRANSACTION)):
@@ -259,7 +259,7 @@ def allow(admin: RawClient, kind: int, name: str, operation: int) -> None:
 def test_auto_creation_runs_with_the_clients_rights(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """User topics are created as alice, who needs CREATE; internal topics as the broker."""
+    """User topics need alice's CREATE. For internal topics the broker's own rights are enough."""
     text = (RECORDINGS / "secured.properties").read_text(encoding="utf-8")
     cluster = start_cluster(
         data_dir=tmp_path,

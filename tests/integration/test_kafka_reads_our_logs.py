@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return log.folder
 
 
-def test_kafka_finds_every_batch_valid_and_every_record(folder: Path) -> None:
+def test_kafka_reads_every_record_and_finds_every_batch_valid(folder: Path) -> None:
     found = dump(folder, "--deep-iteration", kind="log")
     batches = re.findall(r"^baseOffset: (\d+) .* isvalid: (\w+)$", found, re.MULTILINE)
     assert batches == [(str(3 * number), "true") for number in range(ROUNDS * len(Codec))]

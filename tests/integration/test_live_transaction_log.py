@@ -24,7 +24,7 @@ CONTAINER_FLAGS = 4
 
 
 class _CreateContainer(Create):
-    """A request that creates a container znode. kazoo lacks it. Only its type differs."""
+    """A request that creates a container znode. It differs from kazoo's Create only in its type."""
 
     type = 19
 

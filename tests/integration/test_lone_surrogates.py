@@ -109,7 +109,7 @@ def test_an_oauth_principal_with_a_lone_surrogate_is_rejected(cluster: Cluster) 
 
 
 def test_events_and_log_are_intact(cluster: Cluster) -> None:
-    """A PLAIN login whose user name has a lone surrogate fails without harm to them."""
+    """This holds even after a failed PLAIN login whose user name has a lone surrogate."""
     with Connection(cluster.bootstrap_servers) as connection:
         connection.call(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "PLAIN"})
         body = {"authBytes": plain("QQQ").decode()}

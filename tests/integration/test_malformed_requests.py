@@ -72,8 +72,8 @@ def test_malformed_requests_close_the_connection(
 ) -> None:
     """Every body that Kafka's classes reject, in every API and version, closes the connection.
 
-    Other bodies get a response of that version, except that a request which contradicts itself
-    also closes the connection. No node logs an exception.
+    Other bodies get a response of that version. Of these, only requests that contradict themselves
+    close the connection. No node logs an exception.
     """
     cluster = start_cluster(brokers=2, controller=1)
     client = ReconnectingClient(cluster.bootstrap_server(FORWARDING))

@@ -47,7 +47,7 @@ async def served() -> AsyncIterator[Served]:
     await running.server.stop()
 
 
-async def test_the_five_metrics_of_the_draft_are_exposed(served: Served) -> None:
+async def test_the_five_metrics_of_kip_590s_draft_are_exposed(served: Served) -> None:
     served.metrics.message_redirected()
     served.metrics.forwarding_began("a")
     status, body = await served.get("/metrics")

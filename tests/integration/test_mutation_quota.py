@@ -12,8 +12,8 @@ from tests.integration.conftest import StartCluster
 
 CREATE_TOPICS, ALTER_QUOTAS, API_VERSIONS = 19, 49, 18
 EXCEEDED, NONE, TIMED_OUT = 89, 0, 7
-# At this rate a bucket has 110 partitions and refills by 10 per second. After 150 partitions the
-# throttle time is 4 s, which is longer than any other step of these tests, even on a busy machine.
+# At this rate a bucket holds 110 tokens (partitions) and gets 10 per second. After 150 partitions
+# the throttle time is 4 s, longer than any other step of these tests, even on a busy machine.
 RATE = 10.0
 TOO_MANY = 150
 THROTTLE_MS = 4000

@@ -211,7 +211,7 @@ def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_p
     assert not (tmp_path / "o" / "bronze" / "broken").exists()
 
 
-def test_line_of_another_run_rejects_the_run(spark: SparkSession, tmp_path: Path) -> None:
+def test_run_with_a_line_of_another_run_is_rejected(spark: SparkSession, tmp_path: Path) -> None:
     name = "line_of_another_run"
     pipeline = Pipeline(spark, find_runs(expand_all([name], tmp_path / "e")), tmp_path / "o")
     with pytest.raises(EvidenceError) as rejected:

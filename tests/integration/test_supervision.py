@@ -93,7 +93,7 @@ def first_line(process: subprocess.Popen[str]) -> dict[str, Any]:
     return line
 
 
-def test_cluster_starts_executes_commands_and_stops(
+def test_cluster_can_be_started_commanded_and_stopped(
     tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
     folder = tmp_path / "c"
@@ -237,7 +237,7 @@ def test_cluster_stops_with_its_parent(
     process.stdin = None
 
 
-def test_second_up_in_the_same_folder_is_rejected(
+def test_second_bridgehead_up_in_the_same_folder_is_rejected(
     tmp_path: Path, start_cluster: Callable[..., Cluster], fake_node_command: tuple[str, ...]
 ) -> None:
     first = start_cluster(data_dir=tmp_path / "c", brokers=1, node_command=fake_node_command)
@@ -305,8 +305,8 @@ def test_stack_trace_is_shown_only_with_debug(tmp_path: Path) -> None:
     assert "Traceback" in command("--debug", "status", "--data-dir", str(tmp_path)).stderr
 
 
-def test_ctrl_c_while_up_starts_shows_no_stack_trace(tmp_path: Path) -> None:
-    """The same holds while `up` still imports its modules."""
+def test_ctrl_c_during_the_start_of_bridgehead_up_shows_no_stack_trace(tmp_path: Path) -> None:
+    """The same holds while `bridgehead up` still imports its modules."""
     program = (
         "import sys; sys.argv = ['bridgehead', *sys.argv[1:]]\n"
         "from bridgehead.cli import main\n"

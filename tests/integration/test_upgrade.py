@@ -293,7 +293,7 @@ def judgements_of(folder: Path) -> list[Judgement]:
 def test_direct_writes_of_a_broker_that_claims_to_forward_are_detected(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
-    """By its protocol version the broker forwards, but ZooKeeper's log shows its direct writes."""
+    """Its protocol version says that it forwards, but ZooKeeper's log shows its direct writes."""
     cluster = start_cluster(
         brokers=1,
         data_dir=tmp_path,

@@ -172,7 +172,7 @@ MUTANTS = (
         "bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),",
         "bypass_policy=False,",
     ),
-    # Creations that Metadata requests on behalf of its client lack the flag.
+    # When a broker creates a topic on behalf of a client of Metadata, the creation lacks the flag.
     Mutant(
         ("590.23",),
         "broker_proxy/auto_topics.py",

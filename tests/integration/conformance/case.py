@@ -40,7 +40,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row. A field that `answer` omits may have any value, the same from both brokers."""
+    """A row. Fields that `answer` omits may have any value, but both brokers must agree on it."""
 
     name: str
     body: Mapping[str, Any]

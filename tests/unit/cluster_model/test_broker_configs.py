@@ -26,7 +26,7 @@ LIVE = Path(__file__).parents[2] / "data" / "describe_broker_3.9.1.jsonl.gz"
 
 
 def test_configs_equal_those_of_a_live_kafka() -> None:
-    """All 314 configs: order, value, source, type, read-only flag and synonyms."""
+    """The 314 configs are equal in order, value, source, type, read-only flag and synonyms."""
     with gzip.open(LIVE, "rt") as lines:
         recorded = [json.loads(line) for line in lines]
     configured = {row["name"]: row["value"] for row in recorded if row["source"] == 4}

@@ -134,7 +134,7 @@ USERS = "/config/users"
 def test_znodes_of_users_equal_kafkas(
     changes: list[tuple[str, str, Mapping[str, str]]], left: list[str] | None
 ) -> None:
-    """As written by Kafka's admin client (docs/kafka/znodes.md#scram-and-quota-values)."""
+    """The expected znodes are Kafka's (docs/kafka/znodes.md#scram-and-quota-values)."""
     tree, _ = after(*changes)
     if left is None:
         left = ["<default>", "<default>/clients", "<default>/clients/<default>"]

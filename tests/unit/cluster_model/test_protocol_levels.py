@@ -25,7 +25,7 @@ GOOD = "broker.id=1\nzookeeper.connect=127.0.0.1:2181\n"
     ],
 )
 def test_levels_are_parsed_as_in_kafka(text: str, level: str | None) -> None:
-    """As `MetadataVersion.fromVersionString` in 3.9.1."""
+    """The levels are those that `MetadataVersion.fromVersionString` returns in 3.9.1."""
     assert level_of(text) == level
 
 
@@ -51,7 +51,7 @@ def test_an_unknown_level_is_rejected_at_start_up() -> None:
     ],
 )
 def test_contradictory_levels_are_rejected(properties: str, message: str) -> None:
-    """A simulated old release cannot have a new level; an old level cannot wait for the cluster."""
+    """An old release cannot have a new level. An old level excludes blocking=cluster."""
     with pytest.raises(NodeConfigError, match=message):
         read_config(GOOD + properties)
 
@@ -67,7 +67,7 @@ def test_each_broker_follows_its_own_level() -> None:
 @pytest.mark.parametrize("is_controller", [False, True])
 @pytest.mark.parametrize("dialect", ["shipped", "drafted"])
 def test_a_broker_below_the_bridge_writes_directly(dialect: str, is_controller: bool) -> None:
-    """It writes configs, ACLs, quotas and tokens itself. Other APIs do as without forwarding."""
+    """Other APIs than those that it writes itself have the same routes as without forwarding."""
     for key, way in DIALECTS[dialect].items():
         found = route(
             key,

@@ -69,7 +69,7 @@ def test_create_acls_writes_each_pattern_once_in_request_order() -> None:
     assert [decided.records for decided in again.elements] == [(), ()]
 
 
-def test_an_invalid_acl_fails_its_pattern_and_a_pattern_type_of_filters_the_request() -> None:
+def test_an_invalid_acl_fails_its_pattern_but_a_filters_pattern_type_fails_the_request() -> None:
     """An ACL is invalid if its principal has no type or no znode can have its resource's name.
 
     Only filters may have the pattern types ANY (1) and MATCH (2).

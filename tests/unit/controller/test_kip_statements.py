@@ -175,7 +175,7 @@ def test_one_request_is_a_batch_with_an_outcome_for_each_topic() -> None:
 
 
 def test_partitions_and_replicas_are_placed_over_all_brokers() -> None:
-    """KIP-4: as many of both as requested. A broker has at most one replica of a partition."""
+    """KIP-4: the request sets both counts. No broker has two replicas of one partition."""
     cluster = check("> create t partitions=6 rf=2 dry\nt: NONE")
     (decided,) = cluster.decide("create t partitions=6 rf=2").elements
     record = decided.records[0]
@@ -185,7 +185,7 @@ def test_partitions_and_replicas_are_placed_over_all_brokers() -> None:
 
 
 def test_metadata_distinguishes_internal_topics() -> None:
-    """KIP-4 §Metadata Schema: responses tell it from v1 on."""
+    """KIP-4 §Metadata Schema: from v1 on, responses say whether a topic is internal."""
     cluster = InProcessCluster("listeners=PLAINTEXT://127.0.0.1:0")
     names = ("__consumer_offsets", "__transaction_state", "orders", "__mine")
     sizes = {"numPartitions": 1, "replicationFactor": 1, "assignments": [], "configs": []}

@@ -113,7 +113,7 @@ def test_each_client_id_has_a_bucket_and_a_null_or_empty_one_has_none() -> None:
 def test_rates_that_never_fill_a_bucket_give_a_throttle_time_of_zero(
     rate: str, first: str, later: str
 ) -> None:
-    """A rate of 0 accepts one request; a negative rate accepts none. Older versions pass."""
+    """A rate of 0 accepts one request; a negative rate none. Older versions are always accepted."""
     client = Client(rate)
     assert client.create(1, at_s=1000) == ([first], 0)
     assert client.create(1, at_s=1001) == ([later], 0)

@@ -53,7 +53,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return found
 
 
-def test_a_key_signs_the_manifest_and_is_checked_by_the_pipeline(
+def test_the_manifest_is_signed_with_the_key_and_the_pipeline_checks_the_signature(
     run: Path, commands: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "seal.key"

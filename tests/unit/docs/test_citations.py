@@ -12,7 +12,8 @@ from tests.unit.project.test_tidy import modules
 ROOT = Path(__file__).parents[3]
 PAGE = re.compile(r"docs/[\w/-]+\.md(?:#[\w-]+)?")  # in code, relative to the root
 LINK = re.compile(r"\]\(([\w./-]+\.md)?(#[\w-]+)?\)")  # in a page, relative to the page
-# Documents that are not in the repository; in two halves, or this file would break the rule.
+# Documents that are not in the repository. Their names are split here, so that this file does not
+# break its own rule.
 MISSING = re.compile(r"kafka-" r"semantics|chaos " r"reference|\bdesign \d+\.\d")
 ADR = re.compile(r"docs/adr/(\d{4})\b")
 FILE = re.compile(r"`([\w/.-]+/[\w.-]+\.(?:py|md|tsv|proto|toml|ya?ml))`")

@@ -92,7 +92,7 @@ async def test_calls_in_progress_are_bounded() -> None:
     assert time.monotonic() - began < 30
     over.set()
     async with asyncio.timeout(10):
-        while await runner.run(lambda: None, 60_000) is not None:  # until a call is free
+        while await runner.run(lambda: None, 60_000) is not None:  # until a call has ended
             await asyncio.sleep(0.001)
 
 

@@ -17,7 +17,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_certificate_names_broker_and_user(tmp_path: Path) -> None:
+def test_a_certificate_contains_the_broker_and_its_user(tmp_path: Path) -> None:
     """The key of the authority is not kept."""
     folder = tmp_path / "channel"
     ensure_certificates(folder, [1, 2], "inter")

@@ -44,7 +44,7 @@ class Brokers:
 
 
 def test_upgrade_restarts_each_broker_twice_and_the_controller_last() -> None:
-    """The first bounce changes the release, the second the level. Another upgrade does nothing."""
+    """Bounce 1 changes the release, bounce 2 the protocol version. Another upgrade does nothing."""
     brokers = Brokers()
     messages: list[str] = []
     assert upgrade(brokers, messages.append) == 6

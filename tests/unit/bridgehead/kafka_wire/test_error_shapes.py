@@ -35,7 +35,7 @@ def _recorded_not_controller() -> Iterator[Any]:
 
 @pytest.mark.parametrize("step", list(_recorded_not_controller()))
 def test_not_controller_has_the_recorded_bytes(step: Any) -> None:
-    """Header and body, byte for byte."""
+    """The test compares header and body, byte for byte."""
     data = bytes.fromhex(step["request_hex"])
     header, at = decode_request_header(data)
     key, version = header.api_key, header.api_version
@@ -46,7 +46,7 @@ def test_not_controller_has_the_recorded_bytes(step: Any) -> None:
 
 
 def test_recordings_cover_every_version() -> None:
-    """At least 8 versions of CreateTopics, 7 of DeleteTopics, 4 of CreatePartitions."""
+    """They have all 8 versions of CreateTopics, 7 of DeleteTopics and 4 of CreatePartitions."""
     assert len(list(_recorded_not_controller())) >= 19
 
 
@@ -65,7 +65,7 @@ def test_error_of_an_empty_request_can_be_encoded_in_every_version(key: int) -> 
 
 
 def test_each_resource_of_a_timed_out_alteration_has_a_code_and_no_message() -> None:
-    """REQUEST_TIMED_OUT, message null (docs/kafka/forwarding.md)."""
+    """The code is REQUEST_TIMED_OUT, and the message is null (docs/kafka/forwarding.md)."""
     spec = API_SPECS[44]
     request = decode_request(
         44,
