@@ -20,7 +20,7 @@ TOKEN_WRITES: Final = frozenset(
         ApiKey.EXPIRE_DELEGATION_TOKEN,
     }
 )
-# KIP-590 gave these APIs new versions for forwarding. Before KIP-590, brokers wrote their changes.
+# KIP-590 gave these APIs new versions for forwarding. Before, the receiving broker wrote itself.
 WRITTEN_BY_BROKERS: Final = frozenset(
     key for key, spec in API_SPECS.items() if spec.forwarded_below is not None
 )

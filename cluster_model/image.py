@@ -113,7 +113,7 @@ class MetadataImage:
     # The clients below each user that has a `clients` znode; names as stored.
     user_clients: Map[str, frozenset[str]] = field(default_factory=Map)
     deletions: frozenset[str] = frozenset()  # topics marked for deletion
-    # The mutation quotas in `configs`, which every creation and deletion needs.
+    # The mutation quotas in `configs`. Every creation and deletion of a topic needs them.
     mutation_rates: Map[ConfigResource, float] = field(default_factory=Map)
     acls: AclSet = NO_ACLS
     tokens: Map[str, DelegationToken] = field(default_factory=Map)  # by token id

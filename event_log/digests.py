@@ -1,4 +1,4 @@
-"""Digests that both sides of an Envelope record; F2 (bytes_are_preserved) compares them.
+"""Digests that broker and controller record of a request; F2 (bytes_are_preserved) compares them.
 
 Messages that can contain secrets have no digest, because it would help to guess the secret.
 AlterConfigs and IncrementalAlterConfigs can contain passwords. In addition, the receiving broker

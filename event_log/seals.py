@@ -1,8 +1,8 @@
 """The seal of a run: the digests in its manifest, and the manifest's signature.
 
 The signature is the HMAC-SHA256 (RFC 2104) of the bytes of manifest.json with the user's seal key,
-in hexadecimal, in manifest.hmac. Both judges follow these rules; docs/evidence.md says what the
-digests and the signature protect against.
+in hexadecimal, in manifest.hmac. The judge and the pipeline follow these rules. docs/evidence.md
+says what the digests and the signature protect against.
 """
 
 from __future__ import annotations

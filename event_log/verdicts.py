@@ -1,4 +1,4 @@
-"""The rules that turn counts and gaps into verdicts. Pure; both judges call them.
+"""The rules that turn counts and gaps into verdicts. Pure; the judge and the pipeline call them.
 
 The verdict on one property is the first that applies:
 

@@ -360,7 +360,7 @@ def replay(
 
 
 def _around_difference(theirs: str, ours: str) -> tuple[str, str]:
-    """Return the part of both texts to show: around the first difference."""
+    """Return the part of each text to show, which is around the first difference."""
     pairs = enumerate(zip(theirs, ours, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(theirs), len(ours)))
     begin = max(0, at - _SHOWN // 2) if max(len(theirs), len(ours)) > _SHOWN else 0

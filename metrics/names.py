@@ -29,11 +29,11 @@ class Metric(NamedTuple):
 
 
 class Dialect(Enum):
-    """The spelling of Kafka's own counters. A dashboard assumes one of the two.
+    """The spelling of Kafka's own counters. A dashboard assumes one spelling.
 
     `CONFLUENT` is that of Confluent's jmx-monitoring-stacks, `…requestspersec`. `STRIMZI` is
     that of jmx_exporter's examples, `…requests_total`. KIP-590's metrics and all gauges have
-    the same spelling in both.
+    the same spelling in both dialects.
     """
 
     CONFLUENT = "confluent"

@@ -111,7 +111,7 @@ def test_served_expired_sessions_fail_a10(tmp_path: Path) -> None:
     found = judged(tmp_path)
     assert failed(found) == {"A10"}
     assert len({each.rows[0] for each in found["A10"].violations}) == 2, (
-        "A10 did not report both logins"
+        "the judge did not report both logins"
     )
 
 
