@@ -151,7 +151,7 @@ class FaultRules:
         return name
 
     def remove(self, name: str | None) -> int:
-        """Remove one rule, or all if `name` is None; return how many.
+        """Remove one rule, or all if `name` is None; return how many rules were removed.
 
         Raises:
             FaultRuleError: there is no rule with this name.

@@ -110,7 +110,10 @@ def _new(options: Mapping[str, Any], folders: pytest.TempPathFactory) -> Cluster
 
 
 def cluster_options(defaults: Mapping[str, Any], markers: Sequence[pytest.Mark]) -> dict[str, Any]:
-    """Return the arguments of `Cluster` for a test with these markers; the closest comes first.
+    """Return the arguments of `Cluster` for a test.
+
+    `markers` are sorted from the closest to the farthest. If two markers have the same argument,
+    the closest one wins; only their `properties` are merged.
 
     Raises:
         pytest.UsageError: a marker has an argument that it does not take.

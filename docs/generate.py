@@ -41,8 +41,8 @@ The APIs that a broker serves and advertises in ApiVersions. The table is derive
 - Every API can return UNKNOWN_SERVER_ERROR. A forwarded request returns REQUEST_TIMED_OUT if no
   controller answers within `request.timeout.ms`. An API that waits for the cluster also
   returns REQUEST_TIMED_OUT when the timeout in the request has passed.
-- A malformed request or an unlisted version closes the connection; only ApiVersions returns
-  UNSUPPORTED_VERSION.
+- A malformed request closes the connection. So does a request with an unlisted version, except
+  that ApiVersions answers it with UNSUPPORTED_VERSION.
 - THROTTLING_QUOTA_EXCEEDED is returned from these versions on: {strict}.
   Requests of older versions are executed, and the client is throttled afterwards. Of the other
   client quotas only `connection_creation_rate` is enforced; [differences](differences.md) has the
@@ -53,7 +53,8 @@ The APIs that a broker serves and advertises in ApiVersions. The table is derive
 _UNSERVED_INTRODUCTION: Final = (
     "## Unserved APIs",
     "",
-    "Bridgehead does not serve these APIs of Kafka 3.9. A request for one closes the connection.",
+    "By default Bridgehead does not serve these APIs of Kafka 3.9. A request for one closes the",
+    "connection. A broker with `bridgehead.data.plane=true` serves some of them ({stored}).",
 )
 # Errors that any API of a route can return.
 ALWAYS: Final[Mapping[Route, Set[str]]] = {
@@ -170,7 +171,9 @@ def apis_page() -> str:
     page += ["| API | key | versions | route | rights | without the rights | errors |"]
     page += ["|---|---|---|---|---|---|---|"]
     page += [_api_row(spec) for spec in specs if spec.route is not None]
-    page += ["", *_UNSERVED_INTRODUCTION, "", "| API | key | why |", "|---|---|---|"]
+    stored = ", ".join(spec.name for spec in specs if spec.data_plane_route is not None)
+    unserved = "\n".join(_UNSERVED_INTRODUCTION).format(stored=stored)
+    page += ["", unserved, "", "| API | key | why |", "|---|---|---|"]
     page += [_row(_name(key), str(int(key)), reason) for key, reason in sorted(UNSERVED.items())]
     return "\n".join([*page, ""])
 

@@ -44,7 +44,7 @@ class KafkaTimeoutError(AdminError, TimeoutError):
 
 
 class UnsupportedVersionError(AdminError):
-    """The broker lacks the API, or every version of it that the call can use (KIP-97)."""
+    """The broker supports no version of the API that the call can use (KIP-97)."""
 
 
 class AuthenticationError(AdminError):

@@ -47,7 +47,7 @@ def _has_pem(texts: Mapping[str, str], store: str) -> bool:
 
 def _load_certificate(context: ssl.SSLContext, texts: Mapping[str, str]) -> None:
     """Load the client's certificate and key, from a file or from the properties themselves."""
-    # The default is an empty password, because OpenSSL prompts on the terminal for None.
+    # The default is an empty password: with None, OpenSSL would prompt on the terminal.
     password = texts.get("ssl.key.password", "")
     if location := texts.get("ssl.keystore.location"):
         context.load_cert_chain(location, password=password)

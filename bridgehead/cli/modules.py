@@ -1,4 +1,4 @@
-"""Commands that run a module of the application tree: `judge`, `evidence`, `demo`, `pipeline`."""
+"""Commands that run a module of the application tree, such as `judge`, `demo` and `pipeline`."""
 
 from __future__ import annotations
 

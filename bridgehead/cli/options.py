@@ -77,7 +77,7 @@ def run_module(module: str, *arguments: str) -> NoReturn:
     """Run a module of the application tree and exit with its status.
 
     Raises:
-        ClusterError: this installation does not contain it.
+        ClusterError: this installation does not contain the module.
     """
     from bridgehead.application import application_root, module_command, module_environment
     from bridgehead.cluster.errors import ClusterError

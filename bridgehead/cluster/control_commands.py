@@ -260,7 +260,7 @@ async def _pin(nodes: list[NodeProcess], controller_id: int | None) -> None:
 
 
 async def _controller_node(cluster: RunningCluster) -> NodeProcess:
-    """Return the active controller's node. If several claim to be it, the last epoch decides."""
+    """Return the node of the active controller: of several, the one with the highest epoch."""
     states = await cluster.node_states()
     active = [
         state

@@ -122,7 +122,7 @@ def make_private(paths: Iterable[Path]) -> None:
 
 
 def write_private(file: Path, content: bytes) -> None:
-    """Replace a file atomically; only its owner can ever read the new one."""
+    """Replace a file atomically; only its owner can ever read the new file."""
     beside = file.with_name(file.name + ".tmp")
     beside.unlink(missing_ok=True)
     with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as new:

@@ -23,7 +23,7 @@ class Faults:
 
         Args:
             action: error, delay, drop, close, duplicate or truncate.
-            broker: the only broker that gets it; None: all.
+            broker: the only broker that gets the rule; None: all brokers.
             fields: side, phase, error, delay_ms, api, versions, client_id, principal, topic, nth,
                 times, as in docs/guides/fault-rules.md.
 

@@ -201,7 +201,7 @@ class Supervisor:
         )
 
     async def _is_ready(self) -> bool:
-        # Every node is checked: one that is late must not hide one that has exited.
+        # Check every node: a node that is late must not hide a node that has exited.
         ready = [node.ready() for node in self._cluster.nodes.values()]
         return None not in ready and await self._cluster.is_complete()
 

@@ -203,8 +203,8 @@ def _api_versions(response: type[Any], request: Any, failure: Failure) -> Any:
 
 
 _DRAFTS: Final = "messages.drafted"
-_NO_RECORDS: Final = "there is no data plane: every partition is an empty log"
-_NO_GROUPS: Final = "brokers store no groups"
+_NO_RECORDS: Final = "without the data plane every partition is an empty log"
+_NO_GROUPS: Final = "without the data plane brokers store no groups"
 _NO_TRANSACTIONS: Final = "brokers store no transactions"
 _OWN_CHANNEL: Final = "brokers and controller communicate over gRPC instead"
 _KRAFT: Final = "only KRaft has it; Kafka with ZooKeeper closes the connection too"

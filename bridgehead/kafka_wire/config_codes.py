@@ -45,7 +45,10 @@ class ConfigType(IntEnum):
 
 
 class AlterConfigOpType(IntEnum):
-    """What an incremental change does: `config_operation`. APPEND and SUBTRACT are for lists."""
+    """The operation of one change in IncrementalAlterConfigs (its field `config_operation`).
+
+    APPEND and SUBTRACT are for lists.
+    """
 
     SET = 0
     DELETE = 1

@@ -47,7 +47,7 @@ class FeatureMetadata(NamedTuple):
 
 
 class NodeApiVersions(NamedTuple):
-    """The contents of a broker's ApiVersions response; `apis` is by API key."""
+    """The contents of a broker's ApiVersions response. The keys of `apis` are API keys."""
 
     apis: dict[int, ApiVersionRange]
     features: FeatureMetadata

@@ -12,7 +12,9 @@ from bridgehead.kafka_wire.api_key import ApiKey
 
 
 class TopicAlteration(NamedTuple):
-    """A change of a topic. With `assignment` the counts are ignored (KIP-4 §Alter Topic Request).
+    """A change of a topic (KIP-4 §Alter Topic Request).
+
+    If `assignment` is given, `partitions` and `replication_factor` are ignored.
 
     Args:
         name: the topic.

@@ -11,7 +11,7 @@ from bridgehead.admin.requests import Answer, Batch, Plan, Request, one
 from bridgehead.admin.results import Try
 from bridgehead.kafka_wire.api_key import ApiKey
 
-# Pairs of a type ("user", "client-id", "ip") and a name, sorted; a name of None is the default.
+# Sorted pairs of a type ("user", "client-id", "ip") and a name; None names the default entity.
 ClientQuotaEntity = tuple[tuple[str, str | None], ...]
 
 

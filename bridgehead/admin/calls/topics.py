@@ -44,7 +44,7 @@ class DeleteTopicsFlags(Flag):
 
 
 class ListTopicsFlags(Flag):
-    """Flags of `list_topics` (KIP-117). External topics are listed even without their flag."""
+    """Flags of `list_topics` (KIP-117). The topics of users are listed even without a flag."""
 
     INCLUDE_INTERNAL = auto()  # also Kafka's own topics, such as __consumer_offsets
     INCLUDE_EXTERNAL = auto()  # the topics of users
@@ -56,7 +56,10 @@ NO_DELETE_FLAGS: Final = DeleteTopicsFlags(0)
 
 
 class NewTopicWithReplication(NamedTuple):
-    """A topic with counts; -1 is the broker's default. The controller chooses the replicas."""
+    """A topic given by its number of partitions and its replication factor.
+
+    -1 means the broker's default. The controller chooses the replicas.
+    """
 
     name: str
     num_partitions: int = -1
@@ -65,7 +68,7 @@ class NewTopicWithReplication(NamedTuple):
 
 
 class NewTopicWithReplicaAssignments(NamedTuple):
-    """A topic with the broker ids of each partition; the first id is the preferred leader."""
+    """A topic given by the broker ids of each partition; the first id is the preferred leader."""
 
     name: str
     replicas_assignments: Mapping[int, Sequence[int]]

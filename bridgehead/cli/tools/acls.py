@@ -149,7 +149,7 @@ def wanted(options: Options) -> dict[Resource, list[Entry]]:
 
     Raises:
         ToolError: a principal is malformed.
-        UsageFault: a resource does not have an operation.
+        UsageFault: a resource type does not support one of the operations.
     """
     found: dict[Resource, list[Entry]] = {}
 

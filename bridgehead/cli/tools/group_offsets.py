@@ -106,7 +106,7 @@ def positions(admin: AdminClient, group: GroupDescription) -> list[Position]:
 
 
 def _assigned(assignment: bytes) -> list[TopicPartition]:
-    """Return the partitions of an assignment in the format of Kafka's consumers; [] for others."""
+    """Return the partitions of an assignment; [] unless it has the format of Kafka's consumers."""
     from bridgehead.admin import TopicPartition
 
     found = []

@@ -101,7 +101,10 @@ class Options:
 
 
 class ToolError(Exception):
-    """A tool has failed; the text is what Kafka's tool prints. `terse`: without `Tool.failure`."""
+    """A tool has failed; the text is what Kafka's tool prints.
+
+    If `terse`, the text is printed alone, not inside the line `Tool.failure`.
+    """
 
     def __init__(self, text: str, *, terse: bool = False) -> None:
         super().__init__(text)
@@ -156,8 +159,8 @@ class Tool:
     """A command with the name of Kafka's tool, without `kafka-`.
 
     `check` raises UsageFault. `run` raises AdminError and ToolError. `failure` is the line that
-    Kafka's tool prints after such an error. It contains {error}, or {java} for the error with the
-    name of Kafka's exception.
+    Kafka's tool prints after such an error. Its placeholder is {error}, the text of the error, or
+    {java}, the same text after the name of Kafka's exception class.
     """
 
     name: str
@@ -198,7 +201,7 @@ class ToolCommand(TyperCommand):
 
 
 def with_texts(arguments: Sequence[str], names: Collection[str]) -> list[str]:
-    """Return the arguments with `NAME=TEXT` for each of `names`; the text may be empty.
+    """Join each option in `names` with the text after it: `NAME=TEXT`, or `NAME=` without a text.
 
     >>> with_texts(["--list", "--state", "--type", "Classic"], {"--state", "--type"})
     ['--list', '--state=', '--type=Classic']
