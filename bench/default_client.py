@@ -108,7 +108,7 @@ def measure(bootstrap: str, kill: Callable[[], int], options: dict[str, Any]) ->
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure each case once; the waits are timeouts, which hardly vary."""
+    """Measure each case once: the times depend on timeouts, so they hardly vary."""
     lines = []
     for name, properties, options in (
         ("ours, default client", {}, {}),
@@ -119,7 +119,7 @@ def run(plan: Plan) -> list[str]:
         with Cluster(brokers=3, properties=properties) as cluster:
             controller = cluster.wait_for_controller()
             other = next(each for each in cluster.brokers if each != controller)
-            # With `self`, the client takes the broker that answers it for the controller.
+            # With `self`, the broker that answers the client names itself as the controller.
             servers = cluster.bootstrap_server(other) if properties else cluster.bootstrap_servers
             outcome = measure(servers, cluster.kill_controller, options)
             lines.append(outcome.line(name))

@@ -36,9 +36,9 @@ PROPERTIES_OF_BROKERS = {
 # to a killed broker would fail.
 CONTROLLER = 1
 CONTROLLER_IN_METADATA = {1: "2", 2: "self", 3: "self"}
-# The demo does not expect D2, D4, A1 and A10, which need rejections, timeouts, an authorizer or a
-# login (docs/properties.md). It does not expect F7 either: F7 needs resends, and whether
-# there are any depends on timing.
+# The properties that the demo expects to hold (docs/properties.md). D2, D4, A1 and A10 are missing,
+# because they need rejections, timeouts, an authorizer or a login. F7 is missing, because it needs
+# resends, and whether there are any depends on timing.
 PROVES = (
     *("W1", "W2", "W3", "W4", "W5", "W6", "D1", "D3", "D5", "F1", "F2", "F5", "R2"),
     *("K1", "K2", "K3", "K6", "K7"),

@@ -67,7 +67,7 @@ class DemoCluster:
         self._certificates = certificates
 
     def call(self, broker: int, user: str, key: int, version: int, body: Any) -> Any:
-        """Return the response's body to a client that logs in with SASL PLAIN."""
+        """Log in with SASL PLAIN and send a request; return the body of the response."""
         with Connection(self.cluster.bootstrap_server(broker, LISTENER)) as connection:
             if not connection.log_in(user, f"{user}-secret"):
                 raise DemoFailedError(f"{user} cannot log in to broker {broker}")

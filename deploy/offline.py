@@ -28,7 +28,7 @@ PYTHON = "3.11"  # the Python of that Debian release; pip downloads wheels for i
 PACKAGES = "python3,python3-venv,ca-certificates"
 WHEELS = f"bridgehead-wheels:{RELEASE}"
 MADE_FROM = "bridgehead.made-from"  # the image label with the digest of the inputs
-# These packages are useless in a container and make up a third of the base image's size.
+# These folders are not needed in a container. They make up a third of the base image's size.
 NOT_NEEDED = (
     "var/cache/apt",
     "var/lib/apt/lists",

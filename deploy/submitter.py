@@ -34,7 +34,7 @@ _REGISTERED = re.compile(r'"path": ?"/brokers/ids/(\d+)"')
 
 
 def seal(run: Path, connect: str, logs: Path = LOGS, key: bytes | None = None) -> None:
-    """Dump ZooKeeper, collect its logs and write the manifest; sign that if there is a key.
+    """Dump ZooKeeper, collect its logs and write the manifest; with a key, sign the manifest.
 
     Raises:
         EvidenceError: brokers still run, or evidence cannot be read.

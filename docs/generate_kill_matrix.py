@@ -14,7 +14,8 @@ _INTRODUCTION: Final = """\
 A check that cannot fail shows nothing. This page lists what makes each of the
 [properties](properties.md) fail. Each property has at least one row that only it finds.
 
-`make prove-judge` judges all changes of the first table with `bridgehead judge`, as the tests do.
+`make prove-judge` makes each change of the first table and judges the result with
+`bridgehead judge`. The tests do the same.
 
 ## Changes of evidence
 
@@ -26,7 +27,7 @@ says *a gap*. `2/b` is boot `b` of node 2, and `up/h` is the harness.
 _GOLDEN: Final = """\
 ## Golden histories with violations
 
-For each property, one of the histories that violate it.
+This table has, for each property, one of the histories that violate it.
 `tests/unit/judge/test_golden_histories.py` tests all of them with `bridgehead judge`,
 `tests/integration/test_pipeline.py` with the pipeline.\
 """

@@ -83,8 +83,8 @@ _BROKER_INTRODUCTION: Final = """\
 ## Kafka's broker configs
 
 The configs of Kafka 3.9.1, with its defaults and checks. A broker accepts all of them,
-DescribeConfigs returns them, and AlterConfigs changes those whose update mode allows it. Configs
-about data, such as `log.flush.*`, have no effect, because there is no data plane.
+DescribeConfigs returns them, and AlterConfigs changes those whose update mode allows it. Without
+the data plane, configs about data have no effect. `log.flush.*` never has an effect.
 
 A null default is shown as `null`. The update mode says where a config can be set. *read-only*: only
 in the properties file. *per-broker*: in the file, and dynamically for one broker. *cluster-wide*:

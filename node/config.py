@@ -125,7 +125,7 @@ class NodeConfig:
 
     @property
     def listener_for_envelopes(self) -> str | None:
-        """The listener that accepts Envelopes in the Kafka protocol; None: none does."""
+        """The listener that accepts Envelopes in the Kafka protocol; None: no listener does."""
         if not self.own.forwarding_enabled:
             return None
         names = ("control.plane.listener.name", "inter.broker.listener.name")

@@ -168,7 +168,7 @@ class FaultyLink:
                     await asyncio.sleep(rule.delay_ms / _MILLISECONDS)
                     return await self._link.send(envelope)
                 case Action.DUPLICATE:
-                    # A channel identifies an attempt by its sequence, so one of them may never end.
+                    # A channel identifies an attempt by its sequence: one of the two may never end.
                     attempts = [self._link.send(envelope) for _ in range(2)]
                     done, _ = await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)
                     return done.pop().result()

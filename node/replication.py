@@ -47,7 +47,7 @@ class Replication:
         self._fetchers.roles_changed()
 
     def metadata_changed(self) -> None:
-        """Follow the leaders in the metadata. Call it when each partition leads or follows."""
+        """Follow the leaders in the metadata. Call this when every partition has its new role."""
         self._fetchers.roles_changed()
         for partition in self._partitions.by_name.values():
             partition.advance_high_watermark()  # A follower may have stopped.
@@ -132,7 +132,7 @@ def build_replication(
 
 
 def _security(config: NodeConfig, listener: str) -> PeerSecurity:
-    """Return how this broker logs in to the inter-broker listener of others."""
+    """Return how this broker logs in to the inter-broker listener of other brokers."""
     protocols = {each.name: each.security_protocol for each in config.listeners}
     if listener not in protocols:
         raise NodeConfigError(

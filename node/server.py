@@ -45,7 +45,7 @@ def build_server(parts: Parts) -> KafkaServer:
     wall_ms = instruments.clock.wall_ms
     frame_bytes_max = config.broker.int("socket.request.max.bytes")
     memory_bytes_max = config.broker.long("queued.max.request.bytes")
-    if memory_bytes_max <= 0:  # Kafka then has no limit; a node has (docs/differences.md).
+    if memory_bytes_max <= 0:  # Kafka has no limit then, but a node has one (docs/differences.md).
         memory_bytes_max = frame_bytes_max
     services = ConnectionServices(
         dispatcher=dispatcher,

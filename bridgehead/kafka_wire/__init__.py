@@ -31,7 +31,8 @@ __all__ = [
     "encode_body",
 ]
 
-# A sixth of the time of `import bridgehead.admin`, which needs them only when a client is created.
+# Importing these would take a sixth of the time of `import bridgehead.admin`, which needs them only
+# when a client is created.
 _IMPORTED_WHEN_USED = {
     "API_SPECS": "bridgehead.kafka_wire.apis",
     "ApiSpec": "bridgehead.kafka_wire.apis",

@@ -17,7 +17,8 @@ _LENGTH: Final = struct.Struct(">i")
 class FrameError(WireError):
     """A frame has an invalid length. The connection must be closed.
 
-    `frames` are the complete frames that the same read has before it. A broker answers them first.
+    `frames` are the complete frames of the same read that precede the invalid one. A broker answers
+    them first.
     """
 
     def __init__(self, message: str, frames: list[bytes]) -> None:
