@@ -58,7 +58,7 @@ class DeprecatedPolicies(TopicManagementPolicy):
     def validate_create_topic(
         self, request_metadata: CreateTopicRequest, cluster_state: ClusterState
     ) -> None:
-        """Pass either the counts or the client's assignments to KIP-108's policy, never both."""
+        """Call KIP-108's policy with the client's assignments, or with the numbers, never both."""
         if self._create is None:
             return
         state = request_metadata.requested_state

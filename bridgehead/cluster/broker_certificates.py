@@ -98,7 +98,7 @@ def ensure_certificates(folder: Path, broker_ids: Sequence[int], user: str) -> N
 
 
 def make_certificates(folder: Path, users: Mapping[int, str]) -> float:
-    """Generate an authority and a certificate for each broker and its user.
+    """Generate an authority, and for each broker a certificate with the name of its user.
 
     Return their expiry in seconds since 1970.
 

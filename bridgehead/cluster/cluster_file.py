@@ -55,7 +55,7 @@ def load_cluster_file(path: Path) -> ClusterFile:
     """Return the contents of `--config`.
 
     Raises:
-        ClusterError: the file cannot be read, or is wrong; one sentence per error.
+        ClusterError: the file cannot be read or is invalid.
     """
     if path.suffix == ".properties":
         return ClusterFile(properties=load_properties_file(path))
