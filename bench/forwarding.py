@@ -23,7 +23,7 @@ _OUTSTANDING = (1, 32, 256)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One measured load. `client_us`: the client's own processor time per request."""
+    """One measured load. `client_us` is the client's own processor time per request."""
 
     p50_ms: float
     per_s: float

@@ -149,7 +149,7 @@ def read_config(text: str) -> NodeConfig:
 
     Raises:
         NodeConfigError: a property is missing or contradicts others. The message says what to do.
-        InvalidBrokerConfigError: properties are invalid. It has one sentence for each.
+        InvalidBrokerConfigError: properties have invalid values.
     """
     properties = dict(parse_properties(text))
     broker = BrokerConfig.from_properties(properties)

@@ -104,7 +104,7 @@ def build_channel_security(config: NodeConfig) -> ChannelSecurity | None:
 
 
 def build_zookeeper_access(config: NodeConfig) -> SessionAccess:
-    """Return the ZooKeeper access of both sessions.
+    """Return the ZooKeeper access of the controller session and of the broker session.
 
     Raises:
         NodeConfigError: a key or trust store cannot be read.

@@ -40,7 +40,7 @@ def build_server(parts: Parts) -> KafkaServer:
         log=log,
         metrics=instruments.metrics,
     )
-    # Added later, because one of them, Envelope, passes its inner request to the dispatcher.
+    # The APIs are added later, because Envelope passes its inner request to the dispatcher.
     local_apis |= build_local_apis(parts, dispatcher.handle)
     wall_ms = instruments.clock.wall_ms
     frame_bytes_max = config.broker.int("socket.request.max.bytes")

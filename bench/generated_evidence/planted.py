@@ -90,7 +90,7 @@ def controller_znode_is_deleted(world: World) -> Iterator[Planted]:
 
 
 def former_controller_stays_active(world: World) -> Iterator[Planted]:
-    """K7: the former controller resigns only after it has applied the next one's metadata."""
+    """K7: the former controller resigns only after it has applied its successor's metadata."""
     old, epoch = world.boots[world.controller], world.epoch
     world.elect(str(int(world.controller) % 3 + 1))
     old.append(BecameActive(epoch, 0, world.log.zxid, 4.0, 9.0))

@@ -80,15 +80,15 @@ class AdminClient:
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
 
-        A call then raises NOT_CONTROLLER instead of finding the controller. `close` closes both
-        clients.
+        A call then raises NOT_CONTROLLER instead of finding the controller. Closing either client
+        closes both.
         """
         return self._variant(_broker=broker_id)
 
     def with_timeout(self, timeout_ms: int) -> AdminClient:
         """Return a client whose calls end after `timeout_ms`, over the same connections.
 
-        `close` closes both clients.
+        Closing either client closes both.
         """
         return self._variant(_timeout_ms=timeout_ms)
 

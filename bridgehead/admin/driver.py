@@ -1,4 +1,4 @@
-"""The I/O of both clients: carries out the core's effects on an asyncio event loop."""
+"""The I/O of AdminClient and AsyncAdminClient: carries out the core's effects with asyncio."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class KafkaError(AdminError):
 
 
 class KafkaTimeoutError(AdminError, TimeoutError):
-    """No response came in time. `sent`: the request was sent, so it may have had an effect."""
+    """No response came in time. If `sent`, the request was sent and may have had an effect."""
 
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)

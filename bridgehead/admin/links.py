@@ -203,7 +203,7 @@ class Links(Generic[X]):
             self._close_if_done(link)
 
     def due(self, now_ms: float, *, waiting: bool) -> Iterator[float]:
-        """Yield the times at which `tick` has work. `waiting`: some requests still need a link."""
+        """Yield the times at which `tick` has work. If `waiting`, some requests need a link."""
         for link in self._links.values():
             if not link.is_ready:
                 yield link.setup_deadline_ms

@@ -1,4 +1,4 @@
-"""Names, signatures and texts for the methods of both clients."""
+"""Names, signatures and texts for the methods of AdminClient and AsyncAdminClient."""
 
 from __future__ import annotations
 

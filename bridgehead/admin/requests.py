@@ -67,7 +67,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response. `resent`: an earlier attempt of the request got no definite response."""
+    """A response. If `resent`, an earlier attempt of the request got no definite response."""
 
     message: Any
     version: int

@@ -40,7 +40,7 @@ def duration_seconds(text: str) -> float:
     """Parse `5s`, `500ms`, `1m` or `5` (seconds); return seconds.
 
     Raises:
-        typer.BadParameter: the text is none of these.
+        typer.BadParameter: the text has another form.
     """
     match = _DURATION_PATTERN.fullmatch(text.strip())
     if match is None:

@@ -140,7 +140,7 @@ def partition_count(assignment: bytes) -> int:
 
 
 def _table(rows: Iterable[Sequence[str]], least: Sequence[int]) -> list[str]:
-    """Return the rows as text. Columns have at least these widths; each ends with a space."""
+    """Return the rows as text. `least` has the least width of each column."""
     every = list(rows)
     columns = zip(*every, strict=True)
     widths = [max(width, *map(len, column)) for width, column in zip(least, columns, strict=True)]
