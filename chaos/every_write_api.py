@@ -37,11 +37,20 @@ WORKERS: Final = 6
 # The outcome is unknown after UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT and NOT_CONTROLLER.
 _OPEN: Final = frozenset({-1, 7, 41})
 _ELECTION_NOT_NEEDED: Final = 84
+# The errors of requests that need a broker which is not registered at the moment:
+# INVALID_REPLICA_ASSIGNMENT and PREFERRED_LEADER_NOT_AVAILABLE.
+_BROKER_IS_GONE: Final = {ApiKey.ALTER_PARTITION_REASSIGNMENTS: 39, ApiKey.ELECT_LEADERS: 80}
 _TOPIC, _LITERAL, _READ, _ALLOW, _SHA_256 = 2, 3, 3, 3, 1
 _RESPONSE_WITHIN_S: Final = 40.0
 _AGREED_WITHIN_S: Final = 60.0
 _OPERATIONS_MIN: Final = 5
 _TOKEN_LIFETIME_MS: Final = 600_000
+_ALL_TOPICS: Final = {
+    "topics": None,
+    "allowAutoTopicCreation": False,
+    "includeClusterAuthorizedOperations": False,
+    "includeTopicAuthorizedOperations": False,
+}
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"  # the topic id in a request that has the topic's name
 
 
@@ -89,6 +98,8 @@ class Report:
         default_factory=lambda: defaultdict(Expectation)
     )
     wrong: list[str] = field(default_factory=list)
+    restarting: set[int] = field(default_factory=set)
+    """Killed brokers that are not back in every ISR."""
     kills: int = 0
     longest_s: float = 0.0
 
@@ -281,14 +292,19 @@ class Client:
         self._address = address
         self._connection: AsyncConnection | None = None
 
+    async def connect(self) -> None:
+        """Connect and log in, unless connected. Raises OSError or EOFError."""
+        if self._connection is None:
+            connection = await AsyncConnection.open(self._address)
+            await connection.log_in(LOGIN)
+            self._connection = connection
+
     async def call(self, key: int, version: int, body: Body) -> Body:
         """Return the response's body. Raises OSError or EOFError if there was no response."""
         try:
             async with asyncio.timeout(_RESPONSE_WITHIN_S):
-                if self._connection is None:
-                    connection = await AsyncConnection.open(self._address)
-                    await connection.log_in(LOGIN)
-                    self._connection = connection
+                await self.connect()
+                assert self._connection is not None
                 response = await self._connection.exchange(encode_json(key, version, body))
         except (OSError, EOFError):  # A timeout is an OSError.
             self.close()
@@ -337,9 +353,9 @@ class Worker:
 
     async def _send(self, name: str, write: Write) -> Body | None:
         """Send one request to a broker; return the response if it was a success."""
-        client = self._clients[self._source.choice(sorted(self._clients))]
+        client = await self._connected()
         began, code, response = time.monotonic(), -1, None
-        elements = write.elements
+        elements, restarting = write.elements, set(self._report.restarting)
         with self._history.operation(write.key, elements) as operation:
             try:
                 response = await client.call(write.key, write.version, write.body)
@@ -352,10 +368,24 @@ class Worker:
         outcome = "ok" if code == 0 else "info" if code in _OPEN else "fail"
         report.outcomes[write.key.name, outcome] += 1
         fact = report.facts[write.kind, name]
-        if outcome == "fail" and not self._may_fail(name):
+        restarting |= report.restarting
+        is_gone = bool(restarting) and code == _BROKER_IS_GONE.get(write.key)
+        if outcome == "fail" and not is_gone and not self._may_fail(name):
             report.wrong.append(f"{write.key.name} of {name} was rejected with {code}")
         fact.note(write.value, outcome)
         return response if outcome == "ok" else None
+
+    async def _connected(self) -> Client:
+        """Return a client that is connected to a random broker. Killed brokers are skipped."""
+        async with asyncio.timeout(_RESPONSE_WITHIN_S):
+            while True:
+                client = self._clients[self._source.choice(sorted(self._clients))]
+                try:
+                    await client.connect()
+                except (OSError, EOFError):
+                    await asyncio.sleep(0.05)
+                else:
+                    return client
 
     def _may_fail(self, name: str) -> bool:
         """Return whether the outcome of an earlier request for this object is unknown."""
@@ -373,7 +403,13 @@ class Worker:
             fact.values = {None} if values == {None} else fact.values | values & {None}
 
 
-async def _kill(cluster: Cluster, kills: int, report: Report, done: Callable[[], bool]) -> None:
+async def _kill(
+    cluster: Cluster,
+    connect: Callable[[], Mapping[int, Client]],
+    kills: int,
+    report: Report,
+    done: Callable[[], bool],
+) -> None:
     """Kill the controller when enough writes were acknowledged since the last kill."""
     for _ in range(kills):
         due = report.acknowledged + 40
@@ -382,20 +418,40 @@ async def _kill(cluster: Cluster, kills: int, report: Report, done: Callable[[],
         if done():
             return
         killed = await asyncio.to_thread(cluster.kill_controller)
+        report.restarting.add(killed)
         await asyncio.to_thread(cluster.start_node, killed)
         await asyncio.to_thread(cluster.wait_for_controller)
+        await _until_back(connect(), killed)
+        report.restarting.discard(killed)
         report.kills += 1
+
+
+async def _until_back(clients: Mapping[int, Client], broker_id: int) -> None:
+    """Wait until every broker lists a broker, in the ISR of each of its partitions too."""
+    async with asyncio.timeout(_AGREED_WITHIN_S):
+        for client in clients.values():
+            while not await _is_back(client, broker_id):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            client.close()
+
+
+async def _is_back(client: Client, broker_id: int) -> bool:
+    metadata = await client.call(ApiKey.METADATA, 9, _ALL_TOPICS)
+    isrs = [
+        partition["isrNodes"]
+        for topic in metadata["topics"]
+        for partition in topic["partitions"]
+        if broker_id in partition["replicaNodes"]
+    ]
+    return any(broker["nodeId"] == broker_id for broker in metadata["brokers"]) and all(
+        broker_id in isr for isr in isrs
+    )
 
 
 async def _described(client: Client, names: list[str]) -> dict[tuple[str, str], object]:
     """Return every fact that a broker describes."""
     found: dict[tuple[str, str], Any] = {}
-    rights = {
-        "includeClusterAuthorizedOperations": False,
-        "includeTopicAuthorizedOperations": False,
-    }
-    topics = {"topics": None, "allowAutoTopicCreation": False, **rights}
-    for topic in (await client.call(ApiKey.METADATA, 9, topics))["topics"]:
+    for topic in (await client.call(ApiKey.METADATA, 9, _ALL_TOPICS))["topics"]:
         found["partitions", topic["name"]] = len(topic["partitions"])
         first = min(topic["partitions"], key=lambda each: int(each["partitionIndex"]))
         found["replicas", topic["name"]] = tuple(first["replicaNodes"])
@@ -437,19 +493,31 @@ def differences(report: Report, found: Mapping[tuple[str, str], object], broker:
 
 
 async def run(cluster: Cluster, objects: int, kills: int, seed: int = 1) -> Report:
-    """Work with `objects` objects while controllers are killed; compare what brokers describe."""
+    """Kill controllers while clients work with `objects` objects, or with more until the last kill.
+
+    At the end, compare what the brokers describe.
+    """
     addresses = {broker: cluster.bootstrap_server(broker, LISTENER) for broker in cluster.brokers}
     report, source = Report(), random.Random(seed)
-    numbers = iter(range(objects))
+    begun = 0
+
+    def connect() -> dict[int, Client]:
+        return {broker: Client(address) for broker, address in addresses.items()}
+
+    def begins(number: int) -> bool:
+        nonlocal begun
+        begun = number if number >= objects and report.kills >= kills else number + 1
+        return begun > number
+
+    numbers = itertools.takewhile(begins, itertools.count())
     with ClientHistory(cluster.evidence_dir, "every-write-api") as history:
         tasks = []
         for _ in range(WORKERS):
-            clients = {broker: Client(address) for broker, address in addresses.items()}
-            worker = Worker(clients, history, report, random.Random(source.random()))
+            worker = Worker(connect(), history, report, random.Random(source.random()))
             tasks.append(asyncio.create_task(worker.work(numbers)))
-        await _kill(cluster, kills, report, lambda: all(task.done() for task in tasks))
+        await _kill(cluster, connect, kills, report, lambda: any(task.done() for task in tasks))
         await asyncio.gather(*tasks)
-    await compare(addresses, objects, report)
+    await compare(addresses, begun, report)
     return report
 
 
@@ -476,7 +544,7 @@ def settings(seed: int) -> RunSettings:
 def main(arguments: list[str] | None = None) -> int:
     """Run, judge, print; return 0 if every fact is as expected and all properties hold."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--objects", type=int, default=200)
+    parser.add_argument("--objects", type=int, default=200, help="the fewest objects")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data-dir", type=Path, help="keep the evidence there")
