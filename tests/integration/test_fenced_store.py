@@ -62,7 +62,7 @@ async def test_a_multi_with_a_lost_reply_is_applied_once_and_reported_with_its_z
     assert active.proxy.lost == 40
 
 
-async def test_multis_in_flight_with_a_lost_reply_are_all_applied_once(
+async def test_pipelined_multis_are_each_applied_once_despite_a_lost_reply(
     active: ActiveStore, truth: KazooClient
 ) -> None:
     assert active.fence is not None

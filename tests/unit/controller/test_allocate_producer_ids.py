@@ -31,7 +31,7 @@ def allocate(image: MetadataImage) -> tuple[MetadataImage, Any]:
     return after, API.response(context(0), REQUEST, results)
 
 
-def test_blocks_follow_each_other() -> None:
+def test_blocks_of_producer_ids_are_consecutive() -> None:
     image, first = allocate(IMAGE)
     image, second = allocate(image)
     assert [first.producer_id_start, second.producer_id_start] == [0, 1000]

@@ -97,7 +97,7 @@ def test_a_bucket_holds_at_most_the_tokens_of_its_windows() -> None:
     assert small.create(7, 1, at_s=1000) == ([NONE, EXCEEDED], 1000)
 
 
-def test_each_client_id_has_a_bucket_and_a_null_or_empty_one_has_none() -> None:
+def test_each_client_id_has_a_bucket_but_a_null_or_empty_client_id_has_none() -> None:
     client = Client("1.0")
     client.create(20, at_s=1000)
     assert client.create(20, at_s=1000, client_id="other") == ([NONE], 0)

@@ -74,7 +74,7 @@ def test_without_a_key_the_manifest_is_not_signed(run: Path, commands: list[list
     assert not any("seal-key" in word for word in commands[0])
 
 
-def test_with_a_key_that_others_can_read_nothing_is_sealed(
+def test_nothing_is_sealed_with_a_key_that_others_can_read(
     run: Path,
     commands: list[list[str]],
     tmp_path: Path,

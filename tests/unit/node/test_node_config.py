@@ -87,7 +87,9 @@ def test_a_forwarding_broker_needs_a_builder_that_serializes_principals(
         ),
     ],
 )
-def test_other_brokers_start_with_any_builder(properties: str, serde: type) -> None:
+def test_a_broker_starts_if_its_builder_serializes_or_its_principals_are_not_forwarded(
+    properties: str, serde: type
+) -> None:
     config = read_config(GOOD + properties.format(f"{__name__}."))
     assert type(build_serde(config)) is serde
 

@@ -27,7 +27,7 @@ async def test_violation_returns_its_message() -> None:
     )
 
 
-async def test_violation_without_message_has_none() -> None:
+async def test_violation_without_a_message_returns_no_message() -> None:
 
     def silently() -> None:
         raise PolicyViolationException

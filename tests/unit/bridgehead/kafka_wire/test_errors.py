@@ -53,7 +53,7 @@ def test_api_error_without_a_message_prints_the_default_text() -> None:
     assert (given.message, str(given)) == ("0 partitions", "0 partitions")
 
 
-def test_every_error_code_but_none_has_a_text() -> None:
+def test_every_error_code_other_than_0_has_a_text() -> None:
     for code in ErrorCode:
         assert bool(re.match(r"[A-Z]", code.default_text)) is (code is not ErrorCode.NONE), code
 
