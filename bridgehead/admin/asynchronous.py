@@ -90,7 +90,8 @@ class AsyncAdminClient:
         return other
 
     async def _run(self, plan: Plan[T]) -> T:
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._driver.loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = self._driver.loop.create_future()
 
         def end(outcome: Try[T]) -> None:
             if future.cancelled():

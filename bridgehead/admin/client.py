@@ -67,15 +67,15 @@ class AdminClient:
     def __init__(
         self, properties: Mapping[str, object], *, token: Callable[[], str] | None = None
     ) -> None:
-        from bridgehead.admin.io_thread import IoThread
+        from bridgehead.admin.shared_loop import SharedLoop
 
-        self._io = IoThread(properties, token)
+        self._loop = SharedLoop(properties, token)
         self._timeout_ms: int | None = None
         self._broker: int | None = None
 
     def close(self) -> None:
         """End every call with ClientClosedError, close the connections, stop the I/O thread."""
-        self._io.close()
+        self._loop.close()
 
     def pinned_to(self, broker_id: int) -> AdminClient:
         """Return a client that sends every request to one broker, over the same connections.
@@ -106,10 +106,11 @@ class AdminClient:
         return other
 
     def _start(self, plan: Plan[T]) -> Future[T]:
-        return self._io.start(plan, self._timeout_ms, self._broker)
+        return self._loop.start(plan, self._timeout_ms, self._broker)
 
     def _run(self, plan: Plan[T]) -> T:
-        return self._start(plan).result()
+        result: T = self._loop.run(plan, self._timeout_ms, self._broker)
+        return result
 
     create_topics = blocking(topics.create_topics)
     create_topic = blocking(topics.create_topic)

@@ -233,6 +233,9 @@ class AdminCore:
         except AdminError as error:
             self._end(call, Try.new_error(error))
             return
+        except Exception as error:
+            self._end(call, Try.new_error(_unusable(error)))
+            return
         if isinstance(step, Wait):
             call.wait_until_ms = self._now_ms + step.ms
         elif step:
@@ -308,11 +311,15 @@ class AdminCore:
         left_ms = exchange.call.deadline_ms - self._now_ms
         limit_ms = min(float(self._numbers["request.timeout.ms"]), left_ms)
         timeout_ms = int(limit_ms - min(_MARGIN_MS, limit_ms / 10))
-        message = request.build(Attempt(version, dialect, timeout_ms))
         try:
+            message = request.build(Attempt(version, dialect, timeout_ms))
             number = link.protocol.send(request.key, version, message, dialect)
         except WireError as error:
             raise InvalidCallError(f"The request cannot be sent: {error}.") from None
+        except AdminError:
+            raise
+        except Exception as error:
+            raise _unusable(error) from error
         exchange.attempts += 1
         link.in_flight[number] = Flight(exchange, self._now_ms + limit_ms)
         self._links.flush(link)
@@ -442,3 +449,10 @@ class AdminCore:
             self._cluster = _Cluster(brokers, message.controller_id, self._now_ms)
         elif isinstance(error, AuthenticationError | UnsupportedVersionError):
             self._failed_refresh = _FailedRefresh(error, self._now_ms)
+
+
+def _unusable(error: Exception) -> InvalidCallError:
+    """Return the error of a call whose arguments have a wrong type."""
+    invalid = InvalidCallError(f"Check the arguments of the call: {type(error).__name__}: {error}.")
+    invalid.__cause__ = error
+    return invalid

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import random
+import select
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from bridgehead.admin.config import Address, AdminConfig, read_config
 from bridgehead.admin.core import AdminCore
 from bridgehead.admin.credentials import login_source
 from bridgehead.admin.effects import Complete, Connect, Disconnect, Effect, Send
 from bridgehead.admin.errors import AdminError, AuthenticationError, ConnectionFailedError
-from bridgehead.admin.requests import Plan
+from bridgehead.admin.requests import Plan, closed
 from bridgehead.admin.results import Try
 from bridgehead.admin.tls import build_tls
 
+X = TypeVar("X")
 OnEnd = Callable[[Try[Any]], None]
+_READ_BYTES: Final = 65_536
+_UNNUMBERED: Final = 0  # the core counts calls from 1
 _BUFFERS: Final = (
     ("send.buffer.bytes", socket.SO_SNDBUF),
     ("receive.buffer.bytes", socket.SO_RCVBUF),
@@ -26,7 +30,7 @@ _BUFFERS: Final = (
 
 
 class Driver:
-    """One client's core and its sockets. Use it only in its event loop, except for `__init__`."""
+    """One client's core and its sockets. Only one thread at a time may use it."""
 
     def __init__(
         self, properties: Mapping[str, object], token: Callable[[], str] | None = None
@@ -40,6 +44,9 @@ class Driver:
         self._wanted: set[int] = set()
         self._opening: dict[int, asyncio.Task[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._readable = select.poll()
+        self._descriptors: dict[int, int] = {}
+        self.loop: asyncio.AbstractEventLoop
         self._is_closing = False
         self._all_closed = asyncio.Event()
 
@@ -47,21 +54,28 @@ class Driver:
         self, plan: Plan[Any], on_end: OnEnd, timeout_ms: int | None, broker: int | None
     ) -> int:
         """Begin a call; `on_end` is called with its outcome, but not before this method returns."""
-        number = self._core.submit(plan, _now_ms(), timeout_ms=timeout_ms, broker=broker)
-        self._on_end[number] = on_end
-        self._carry_out()
-        return number
+
+        def begin() -> int:
+            now_ms = self._now_ms()
+            number = self._core.submit(plan, now_ms, timeout_ms=timeout_ms, broker=broker)
+            self._on_end[number] = self._on_end.pop(_UNNUMBERED)
+            return number
+
+        self._on_end[_UNNUMBERED] = on_end
+        return self._step(begin)
 
     def cancel(self, number: int) -> None:
         """Forget a call."""
         self._on_end.pop(number, None)
-        self._core.cancel(number)
-        self._carry_out()
+        self._step(lambda: self._core.cancel(number))
+
+    def has_unread_data(self) -> bool:
+        """Return whether the loop must read from a socket: perhaps a broker has closed it."""
+        return bool(self._readable.poll(0))
 
     async def close(self) -> None:
         """End every call and connection; return when all sockets are closed."""
-        self._core.close()
-        self._carry_out()
+        self._step(self._core.close)
         tasks = list(self._opening.values())
         for task in tasks:
             task.cancel()
@@ -78,41 +92,61 @@ class Driver:
         if number not in self._wanted:  # the core closed it while it was being opened
             transport.abort()
             return
+        descriptor = transport.get_extra_info("socket").fileno()
+        self._descriptors[number] = descriptor
+        self._readable.register(descriptor, select.POLLIN)
         for name, option in _BUFFERS:
             if (size := self._config.numbers[name]) >= 0:
                 transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, option, size)
-        self._core.connected(number, _now_ms())
-        self._carry_out()
+        self._step(lambda: self._core.connected(number, self._now_ms()))
 
     def received(self, number: int, data: bytes) -> None:
         """Take bytes of a socket."""
-        self._core.received(number, data, _now_ms())
-        self._carry_out()
+        self._step(lambda: self._core.received(number, data, self._now_ms()))
 
     def lost(self, number: int, error: AdminError) -> None:
         """Record that a socket is closed, or was not opened."""
         self._sockets.pop(number, None)
+        if (descriptor := self._descriptors.pop(number, None)) is not None:
+            self._readable.unregister(descriptor)
         self._wanted.discard(number)
         if self._is_closing and not self._sockets:
             self._all_closed.set()
-        self._core.lost(number, error, _now_ms())
-        self._carry_out()
+        self._step(lambda: self._core.lost(number, error, self._now_ms()))
+
+    def _step(self, advance: Callable[[], X]) -> X:
+        """Give the core one input and carry out the effects."""
+        try:
+            result = advance()
+            self._carry_out()
+        except BaseException:
+            # A bug, or Ctrl-C in the thread that runs the loop: the core's state is incomplete.
+            self._core.close()
+            self._carry_out()
+            for on_end in list(self._on_end.values()):
+                on_end(Try.new_error(closed()))
+            self._on_end.clear()
+            raise
+        return result
 
     def _carry_out(self) -> None:
         for effect in self._core.effects():
             self._do(effect)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         wakeup_ms = self._core.wakeup_ms()
-        if wakeup_ms is not None:
-            self._timer = asyncio.get_running_loop().call_at(wakeup_ms / 1000, self._tick)
+        if wakeup_ms is None:
+            return
+        wakeup_s = wakeup_ms / 1000
+        if self._timer is not None:
+            if self._timer.when() <= wakeup_s:
+                return  # `_tick` then sets the next timer
+            self._timer.cancel()
+        self._timer = self.loop.call_at(wakeup_s, self._tick)
 
     def _do(self, effect: Effect) -> None:
         match effect:
             case Connect(number, address):
                 self._wanted.add(number)
-                task = asyncio.get_running_loop().create_task(self._open(number, address))
+                task = self.loop.create_task(self._open(number, address))
                 self._opening[number] = task
                 task.add_done_callback(lambda _: self._opening.pop(number))
             case Send(number, data):
@@ -127,7 +161,7 @@ class Driver:
                 if number in self._on_end:
                     self._end(number, outcome)
                 else:  # the call ended during `submit`
-                    asyncio.get_running_loop().call_soon(self._end, number, outcome)
+                    self.loop.call_soon(self._end, number, outcome)
 
     def _end(self, number: int, outcome: Try[Any]) -> None:
         if (on_end := self._on_end.pop(number, None)) is not None:
@@ -136,13 +170,14 @@ class Driver:
     def _tick(self) -> None:
         self._timer = None
         # A timer may fire early, by at most the clock's resolution.
-        self._core.tick(_now_ms() + 1)
-        self._carry_out()
+        self._step(lambda: self._core.tick(self._now_ms() + 1))
+
+    def _now_ms(self) -> float:
+        return self.loop.time() * 1000
 
     async def _open(self, number: int, address: Address) -> None:
-        loop = asyncio.get_running_loop()
         try:
-            await loop.create_connection(
+            await self.loop.create_connection(
                 lambda: _Socket(self, number, address),
                 address.host,
                 address.port,
@@ -165,15 +200,21 @@ class Driver:
             )
 
 
-class _Socket(asyncio.Protocol):
+class _Socket(asyncio.BufferedProtocol):
+    """A socket with one buffer: asyncio would otherwise allocate 256 KiB for every read."""
+
     def __init__(self, driver: Driver, number: int, address: Address) -> None:
         self._driver, self._number, self._address = driver, number, address
+        self._buffer = memoryview(bytearray(_READ_BYTES))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._driver.connected(self._number, cast(asyncio.Transport, transport))
 
-    def data_received(self, data: bytes) -> None:
-        self._driver.received(self._number, data)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._driver.received(self._number, bytes(self._buffer[:nbytes]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         reason = f": {exc}" if exc is not None else ""
@@ -181,7 +222,3 @@ class _Socket(asyncio.Protocol):
             f"The broker at {self._address} closed the connection{reason}."
         )
         self._driver.lost(self._number, error)
-
-
-def _now_ms() -> float:
-    return asyncio.get_running_loop().time() * 1000
