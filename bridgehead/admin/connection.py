@@ -54,6 +54,7 @@ class Sent(NamedTuple):
     key: ApiKey
     version: int
     dialect: str
+    unread: tuple[str, ...]
 
 
 class Response(NamedTuple):
@@ -111,12 +112,19 @@ class BrokerConnection:
             )
         return version, self.dialect
 
-    def send(self, key: ApiKey, version: int, message: Any, dialect: str = "shipped") -> int:
+    def send(
+        self,
+        key: ApiKey,
+        version: int,
+        message: Any,
+        dialect: str = "shipped",
+        unread: tuple[str, ...] = (),
+    ) -> int:
         """Add a request to `outgoing`; return its correlation id. Raises WireError."""
         body = encode_request(key, version, message, dialect)
         header = RequestHeader(key, version, self._next_id, self._client_id)
         self.outgoing += frame(encode_request_header(header) + body)
-        self._sent[header.correlation_id] = Sent(key, version, dialect)
+        self._sent[header.correlation_id] = Sent(key, version, dialect, unread)
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         return header.correlation_id
 
@@ -149,7 +157,7 @@ class BrokerConnection:
         if self.stage is Stage.NEGOTIATING:
             self._negotiated(sent.version, payload, at)
             return None
-        message = decode_response(sent.key, sent.version, payload, at, sent.dialect)
+        message = decode_response(sent.key, sent.version, payload, at, sent.dialect, sent.unread)
         if self.stage is Stage.LOGGING_IN:
             self._log_in(sent, message)
             return None

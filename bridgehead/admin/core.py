@@ -313,7 +313,7 @@ class AdminCore:
         timeout_ms = int(limit_ms - min(_MARGIN_MS, limit_ms / 10))
         try:
             message = request.build(Attempt(version, dialect, timeout_ms))
-            number = link.protocol.send(request.key, version, message, dialect)
+            number = link.protocol.send(request.key, version, message, dialect, request.unread)
         except WireError as error:
             raise InvalidCallError(f"The request cannot be sent: {error}.") from None
         except AdminError:

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridgehead.admin.config import Address
 from bridgehead.admin.results import Try
 
 
-@dataclass(frozen=True, slots=True)
-class Connect:
+class Connect(NamedTuple):
     """Open a connection, with TLS if the configuration says so."""
 
     connection: int
     address: Address
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(NamedTuple):
     """Write bytes to a connection."""
 
     connection: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Disconnect:
+class Disconnect(NamedTuple):
     """Close a connection. The core ignores data that still arrives on it."""
 
     connection: int
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(NamedTuple):
     """A call has ended."""
 
     call: int

@@ -39,14 +39,14 @@ class Attempt(NamedTuple):
     timeout_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A request before its broker and version are known.
 
     `build` returns the message for the version that was negotiated. The request takes the route of
     the API's row in `bridgehead.kafka_wire.apis`, unless `broker` names a broker. `dialect` is the
     dialect that the listener must have. `because` is the option that needs this dialect or these
-    versions; the error's text names the option.
+    versions; the error's text names the option. The call reads no array of the response that is
+    in `unread`.
     """
 
     key: ApiKey
@@ -56,6 +56,7 @@ class Request:
     max_version: int | None = None
     dialect: str | None = None
     because: str = ""
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,7 @@ class Wait:
     ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A response. If `resent`, an earlier attempt of the request got no definite response."""
 
     message: Any

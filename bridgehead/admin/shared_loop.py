@@ -147,7 +147,7 @@ class SharedLoop:
             loop.close()
 
     def _take_over(self) -> bool:
-        """Wait until this thread must run the loop; return False if the client is closed instead."""
+        """Wait until this thread must run the loop; return False if the client is closed."""
         with self._changed:
             while self._runner is not None or not (self._closed or self._calls):
                 was_woken = self._changed.wait(_IDLE_S)

@@ -49,9 +49,11 @@ def message_type(spec: ApiSpec, kind: Kind) -> type[Any]:
 
 
 @cache
-def _decoder(api_key: int, kind: Kind, version: int, dialect: str) -> Decoder:
+def _decoder(
+    api_key: int, kind: Kind, version: int, dialect: str, unread: tuple[str, ...]
+) -> Decoder:
     spec = find_spec(api_key, version, dialect)
-    return Generator(version, spec.is_flexible(version)).decoder(message_type(spec, kind))
+    return Generator(version, spec.is_flexible(version), unread).decoder(message_type(spec, kind))
 
 
 @cache
@@ -60,13 +62,23 @@ def _encoder(api_key: int, kind: Kind, version: int, dialect: str) -> Encoder:
     return Generator(version, spec.is_flexible(version)).encoder(message_type(spec, kind))
 
 
-def decode(api_key: int, kind: Kind, version: int, data: bytes, at: int, dialect: str) -> Any:
+def decode(
+    api_key: int,
+    kind: Kind,
+    version: int,
+    data: bytes,
+    at: int,
+    dialect: str,
+    unread: tuple[str, ...] = (),
+) -> Any:
     """Return the message that begins at `at`. Bytes after it are ignored, as in Kafka.
+
+    Arrays of structs whose field names are in `unread` are skipped; the message has empty lists.
 
     Raises:
         WireError: the bytes are not that message.
     """
-    decoder = _decoder(api_key, kind, version, dialect)
+    decoder = _decoder(api_key, kind, version, dialect, unread)
     try:
         message, _ = decoder(data, at, len(data))
     except DECODE_ERRORS:
@@ -99,10 +111,15 @@ def decode_request(
 
 
 def decode_response(
-    api_key: int, version: int, data: bytes, at: int = 0, dialect: str = "shipped"
+    api_key: int,
+    version: int,
+    data: bytes,
+    at: int = 0,
+    dialect: str = "shipped",
+    unread: tuple[str, ...] = (),
 ) -> Any:
     """Return a response message; see `decode`."""
-    return decode(api_key, "response", version, data, at, dialect)
+    return decode(api_key, "response", version, data, at, dialect, unread)
 
 
 def encode_request(api_key: int, version: int, message: Any, dialect: str = "shipped") -> bytes:

@@ -8,7 +8,7 @@ length with the number of remaining bytes before it allocates memory.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any, Final
 
 from bridgehead.kafka_wire.primitives import (
@@ -25,6 +25,7 @@ from bridgehead.kafka_wire.schema import (
     RECORDS,
     STRING,
     Array,
+    FixedList,
     Primitive,
     Wire,
     WireType,
@@ -33,6 +34,7 @@ from bridgehead.kafka_wire.schema import (
 
 Decoder = Callable[[bytes, int, int], tuple[Any, int]]
 Encoder = Callable[[Any, bytearray], None]
+Skipper = Callable[[bytes, int, int, int], int]
 
 
 class _Source:
@@ -95,7 +97,9 @@ def _is_fixed(run: list[Wire]) -> bool:
 class Generator:
     """Codecs of one version of one message and of the structs within it."""
 
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, unread: Container[str] = ()) -> None:
+        """Decoders leave the arrays whose names are in `unread` empty."""
+        self._unread = unread
         self._version = version
         self._flexible = flexible
         self._decoders: dict[type[Any], Decoder] = {}
@@ -210,8 +214,13 @@ class Generator:
             )
             return
         # Every element takes at least one byte.
+        source.add(depth, f"if n > end - at: {too_many}", f"{into} = []")
+        if field.name in self._unread and isinstance(element, type):
+            skip = source.name(self._skipper(element), "skip")
+            source.add(depth, f"at = {skip}(data, at, end, n)")
+            return
         add = f"add_{field.name}"
-        source.add(depth, f"if n > end - at: {too_many}", f"{into} = []", f"{add} = {into}.append")
+        source.add(depth, f"{add} = {into}.append")
         source.add(depth, "for _ in range(n):")
         if isinstance(element, type):
             decode = source.name(self.decoder(element), "decode")
@@ -220,6 +229,25 @@ class Generator:
             inner = Wire(field.name, "", element, range(0), range(0), None, None)
             self._decode_value(source, depth + 1, inner, "element")
             source.add(depth + 1, f"{add}(element)")
+
+    def _skipper(self, target: type[Any]) -> Skipper:
+        """Return `skip(data, at, end, count) -> at` for structs of flat fields."""
+        source = _Source("def skip_structs(data, at, end, count):")
+        source.add(1, "for _ in range(count):")
+        plain, tagged = self._present(target)
+        assert not tagged
+        for run in _runs(plain):
+            if _is_fixed(run):
+                source.add(2, f"at += {_format(run).size}")
+            else:
+                assert isinstance(run[0].type, Primitive)
+                self._decode_length(source, 2, run[0].type, run[0])
+                source.add(2, "if n > 0: at += n")
+        if self._flexible:
+            source.add(2, "tags = data[at]", "at += 1", "if tags:")
+            source.add(3, "tags, at = varint(data, at - 1)", "at = skip(data, at, tags)")
+        source.add(1, "if at > end: raise WireError('the data ends within an array')", "return at")
+        return _remembering(source.compile("skip_structs"))
 
     def _decode_tags(self, source: _Source, target: type[Any], tagged: list[Wire]) -> None:
         known = {field.tag for field in tagged}
@@ -321,11 +349,13 @@ class Generator:
             source.names["pack"] = struct.pack
             source.add(depth, f"out += pack('>%d{element.code}' % len({value}), *{value})")
             return
-        source.add(depth, f"for element in {value}:")
         if isinstance(element, type):
             encode = source.name(self.encoder(element), "encode")
-            source.add(depth + 1, f"{encode}(element, out)")
+            source.names["FixedList"] = FixedList
+            source.add(depth, f"if type({value}) is FixedList: out += {value}.encoded({encode})")
+            source.add(depth, "else:", f"    for element in {value}: {encode}(element, out)")
         else:
+            source.add(depth, f"for element in {value}:")
             inner = Wire(field.name, "", element, range(0), range(0), None, None)
             self._encode_value(source, depth + 1, inner, "element")
 
@@ -359,6 +389,22 @@ class Generator:
         source.add(1, "return out")
         encoder: Callable[[Any], bytes] = source.compile("encode")
         return encoder
+
+
+def _remembering(skip: Skipper) -> Skipper:
+    """Compare an array with the last one before it is skipped: most responses repeat it."""
+    last = -1, b""
+
+    def skip_again(data: bytes, at: int, end: int, count: int) -> int:
+        nonlocal last
+        known_count, known = last
+        if count == known_count and data.startswith(known, at):
+            return at + len(known)
+        stop = skip(data, at, end, count)
+        last = count, data[at:stop]
+        return stop
+
+    return skip_again
 
 
 DECODE_ERRORS: Final = (struct.error, IndexError)

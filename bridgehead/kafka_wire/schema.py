@@ -8,7 +8,7 @@ order. `generate` turns the table of one version into straight-line code.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,6 +46,23 @@ class Array:
 
 
 WireType = Primitive | Array | type[Any]
+
+
+class FixedList(list[Any]):
+    """An array of structs that many messages share. It never changes; it is encoded only once."""
+
+    def __init__(self, elements: Iterable[Any]) -> None:
+        super().__init__(elements)
+        self._encoded: dict[Callable[[Any, bytearray], None], bytes] = {}  # one for each version
+
+    def encoded(self, encode: Callable[[Any, bytearray], None]) -> bytes:
+        """Return the elements as bytes; `encode` appends one element to a bytearray."""
+        if encode not in self._encoded:
+            out = bytearray()
+            for each in self:
+                encode(each, out)
+            self._encoded[encode] = bytes(out)
+        return self._encoded[encode]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.create_topics import CreatableTopicConfigs
+from bridgehead.kafka_wire.schema import FixedList
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.config_types import ConfigEntry, ConfigException
 from cluster_model.topic_configs import (
@@ -29,7 +30,7 @@ class TopicConfigRules:
         self._current = current
         self._known: EffectiveBrokerConfig | None = None
         self._defaults = TopicDefaults({}, {})
-        self._inherited: list[CreatableTopicConfigs] = []
+        self._inherited = FixedList(())
 
     def check(self, overrides: Mapping[str, str]) -> None:
         """Validate overrides.
@@ -55,7 +56,8 @@ class TopicConfigRules:
         if current is not self._known:
             self._known = current
             self._defaults = TopicDefaults.of(current)
-            self._inherited = [_shown(e) for e in effective_topic_configs({}, self._defaults)]
+            inherited = effective_topic_configs({}, self._defaults)
+            self._inherited = FixedList(map(_shown, inherited))
 
 
 def _shown(entry: ConfigEntry) -> CreatableTopicConfigs:

@@ -31,9 +31,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(("117.2", "117.25"), CONFIG, '{"try.backoff.ms": "retry.backoff.ms"}', "{}"),
     Mutant(
         ("117.3",),
-        f"{ADMIN}/io_thread.py",
-        "                self._running_loop().call_soon_threadsafe(\n",
-        "                self._running_loop().call_soon(\n",
+        f"{ADMIN}/shared_loop.py",
+        "runs = may_run and self._runner is None",
+        "runs = may_run",
     ),
     Mutant(
         ("117.4",),

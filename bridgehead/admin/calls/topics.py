@@ -123,10 +123,15 @@ def create_topics(
             wanted = [_creatable(each) for each in left.values()]
             return CreateTopicsRequest(wanted, timeout_ms, dry)
 
+        least, because = int(dry), "VALIDATE_ONLY" * dry
         if any(map(_needs_defaults, left.values())):
-            return Request(ApiKey.CREATE_TOPICS, build, min_version=4, because="a default count")
+            least, because = 4, "a default count"
         return Request(
-            ApiKey.CREATE_TOPICS, build, min_version=int(dry), because="VALIDATE_ONLY" * dry
+            ApiKey.CREATE_TOPICS,
+            build,
+            min_version=least,
+            because=because,
+            unread=("configs",),  # from version 5 on; about 30 for each topic
         )
 
     def results(answer: Answer) -> Iterator[tuple[str, Try[None]]]:

@@ -678,3 +678,17 @@ def test_records_are_deleted_at_the_leader_even_if_leadership_has_moved(world: W
     assert world.run(records.delete_records({partition: 5})).get()[partition].get() == 5
     asked = [line.split()[1] for line in world.new_lines() if "DeleteRecords" in line]
     assert asked == ["2", "3"]
+
+
+def test_arguments_of_a_wrong_type_end_the_call_with_an_error(world: World) -> None:
+    wrong: Any = ["orders"]
+    error = world.run(topics.create_topics(wrong)).error
+    assert isinstance(error, InvalidCallError)
+    assert "'str' object has no attribute 'name'" in str(error)
+
+
+def test_configs_of_a_wrong_type_end_the_call_with_an_error(world: World) -> None:
+    """They are read when the request is built, after the client has found the controller."""
+    wrong: Any = NewTopicWithReplication("orders", 1, 1, configs="retention.ms")
+    error = world.run(topics.create_topics([wrong])).error
+    assert isinstance(error, InvalidCallError)

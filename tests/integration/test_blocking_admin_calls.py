@@ -1,0 +1,159 @@
+"""Which thread a blocking call of the admin client uses, and calls that end early."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+from bridgehead.admin import AdminClient, AdminError, ClientClosedError, InvalidCallError
+from bridgehead.admin.driver import Driver
+from bridgehead.cluster import Cluster
+from tests.integration.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    with Cluster(brokers=1) as cluster:
+        yield cluster.bootstrap_servers
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+class Interrupted(Exception):
+    """Raised by a signal handler, like KeyboardInterrupt by Ctrl-C."""
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads that received something from a broker."""
+    names: list[str] = []
+    receive = Driver.received
+
+    def received(driver: Driver, number: int, data: bytes) -> None:
+        names.append(threading.current_thread().name)
+        receive(driver, number, data)
+
+    monkeypatch.setattr(Driver, "received", received)
+    return names
+
+
+def test_a_single_call_uses_the_thread_of_its_caller(servers: str, threads: list[str]) -> None:
+    with AdminClient({"bootstrap.servers": servers}) as client:
+        client.describe_cluster()
+    assert set(threads) == {threading.current_thread().name}
+
+
+def test_a_call_that_returns_a_future_uses_the_clients_thread(
+    servers: str, threads: list[str]
+) -> None:
+    with AdminClient({"bootstrap.servers": servers}) as client:
+        client.alter_config("topic", {"orders": {"retention.ms": "1"}}).exception(30)
+    assert set(threads) == {"bridgehead-admin"}
+
+
+async def test_a_coroutine_can_make_a_blocking_call(servers: str, threads: list[str]) -> None:
+    """Its thread already runs an event loop, so the client's own thread does the I/O."""
+    with AdminClient({"bootstrap.servers": servers}) as client:
+        assert len(client.describe_cluster().nodes) == 1
+    assert set(threads) == {"bridgehead-admin"}
+
+
+def test_calls_work_before_during_and_after_a_pause(servers: str) -> None:
+    """After a second without a call the client's thread watches the connections."""
+    with AdminClient({"bootstrap.servers": servers, "connections.max.idle.ms": 1000}) as client:
+        for _ in range(3):
+            client.describe_cluster()
+        loop = client._loop
+        wait_until(lambda: loop._driver._sockets, lambda left: not left)  # idle: closed
+        for _ in range(3):
+            assert len(client.describe_cluster().nodes) == 1
+
+
+def test_a_call_in_a_callback_of_a_future_fails_instead_of_waiting_for_itself(servers: str) -> None:
+    errors: list[BaseException | None] = []
+    with AdminClient({"bootstrap.servers": servers}) as client:
+
+        def again(_: object) -> None:
+            try:
+                client.describe_cluster()
+            except InvalidCallError as error:
+                errors.append(error)
+
+        future = client.alter_config("topic", {"orders": {"retention.ms": "1"}})
+        future.add_done_callback(again)
+        future.exception(30)
+        wait_until(lambda: len(errors), lambda count: count == 1)
+
+
+def test_an_interrupt_ends_the_wait_and_leaves_the_client_usable(silent: str) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with AdminClient({"bootstrap.servers": silent}) as client:
+            for _ in range(3):
+                signal.setitimer(signal.ITIMER_REAL, 0.2)
+                with pytest.raises(Interrupted):
+                    client.describe_cluster()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert "bridgehead-admin" not in {each.name for each in threading.enumerate()}
+
+
+def test_close_ends_the_call_of_another_thread(silent: str) -> None:
+    client = AdminClient({"bootstrap.servers": silent})
+    threading.Timer(0.3, client.close).start()
+    began = time.monotonic()
+    with pytest.raises(ClientClosedError):
+        client.describe_cluster()
+    assert time.monotonic() - began < 20
+
+
+def test_close_ends_the_calls_of_several_threads(silent: str) -> None:
+    client = AdminClient({"bootstrap.servers": silent})
+    errors: list[object] = []
+
+    def call() -> None:
+        try:
+            client.describe_cluster()
+        except ClientClosedError as error:
+            errors.append(error)
+
+    callers = [threading.Thread(target=call) for _ in range(3)]
+    for each in callers:
+        each.start()
+    wait_until(lambda: client._loop._calls, lambda count: count == 3)
+    client.close()
+    for each in callers:
+        each.join(20)
+    assert len(errors) == 3
+
+
+def test_other_calls_are_answered_while_the_first_caller_waits(servers: str) -> None:
+    """The first call is for a broker that does not exist; the client looks for it until it ends."""
+    with AdminClient({"bootstrap.servers": servers}) as client:
+        first = threading.Thread(target=lambda: call_of_a_missing_broker(client))
+        first.start()
+        wait_until(lambda: client._loop._calls, lambda count: count == 1)
+        for _ in range(3):
+            assert len(client.describe_cluster().nodes) == 1
+        first.join(20)
+        assert not first.is_alive()
+
+
+def call_of_a_missing_broker(client: AdminClient) -> None:
+    with pytest.raises(AdminError):
+        client.pinned_to(9).with_timeout(2_000).describe_cluster()
