@@ -15,14 +15,12 @@ from collections.abc import Awaitable, Callable, Container
 from typing import Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.codec import encode_request
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
-from bridgehead.kafka_wire.headers import RequestHeader, encode_request_header
+from bridgehead.kafka_wire.headers import RequestHeader
 from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
 )
-from broker_proxy.apis.base import ClientConnectionInfo, ClientRequest
-from broker_proxy.forwarding import Forwarded
+from broker_proxy.controller_requests import Forward, broker_request
 from broker_proxy.forwarding_retry import Step
 from cluster_model.client import Client
 from cluster_model.session_state import ConnectionLostError
@@ -179,7 +177,7 @@ class NewestZxid:
 
     def __init__(
         self,
-        forward: Callable[[ClientRequest, bytes], Awaitable[Forwarded]],
+        forward: Forward,
         broker: Client,
         *,
         request_prefix: str,
@@ -219,14 +217,9 @@ class NewestZxid:
             ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, number, self._broker.client_id
         )
         message = ListPartitionReassignmentsRequest(topics=[])
-        request = ClientRequest(
-            request_id=f"{self._prefix}.newest.{number}",
-            header=header,
-            header_bytes=encode_request_header(header),
-            body=encode_request(header.api_key, header.api_version, message),
-            connection=ClientConnectionInfo("", self._broker),
-            client=self._broker,
-            received_ns=0,
+        # Sent as a client's request: an old release refuses it with an error of the Envelope.
+        request = broker_request(
+            f"{self._prefix}.newest.{number}", header, message, self._broker, made_by_broker=False
         )
         forwarded = await self._forward(request, request.body)
         if forwarded.step in (Step.UNKNOWN_SERVER_ERROR, Step.CLOSE):  # an Envelope error

@@ -12,18 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.codec import decode_response, encode_request
 from bridgehead.kafka_wire.errors import ErrorCode, WireError
-from bridgehead.kafka_wire.headers import (
-    RequestHeader,
-    decode_response_header,
-    encode_request_header,
-)
+from bridgehead.kafka_wire.headers import RequestHeader
 from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -31,6 +26,7 @@ from bridgehead.kafka_wire.messages.create_topics import (
 from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
 from broker_proxy.apis.base import ClientRequest
 from broker_proxy.apis.config_ports import CurrentConfig
+from broker_proxy.controller_requests import Forward, broker_request, response_of
 from broker_proxy.forwarding import Forwarded
 from broker_proxy.forwarding_retry import Step
 from cluster_model.broker_configs import EffectiveBrokerConfig
@@ -59,10 +55,6 @@ _CREATED_OR_PENDING: Final = frozenset(
 )
 
 
-# ForwardingManager.forward.
-Forward = Callable[[ClientRequest, bytes], Awaitable[Forwarded]]
-
-
 class AutoTopics:
     """Creates missing topics. At any time at most one creation per name is in flight."""
 
@@ -76,7 +68,6 @@ class AutoTopics:
         log: EventLog,
     ) -> None:
         """`waits`: whether a topic is created before the client is answered, as in Kafka.
-
 
         It returns True on the controller's own broker and on one that does not forward. `broker` is
         this broker as the client of its own requests.
@@ -151,26 +142,14 @@ class AutoTopics:
             header = RequestHeader(
                 ApiKey.CREATE_TOPICS, version, cause.header.correlation_id, client.client_id
             )
-            request = ClientRequest(
-                request_id=f"{cause.request_id}.topics",
-                header=header,
-                header_bytes=encode_request_header(header),
-                body=encode_request(
-                    ApiKey.CREATE_TOPICS,
-                    version,
-                    CreateTopicsRequest(
-                        topics=[topic_to_create(name, config) for name in names],
-                        timeout_ms=0 if waits else config.static.int("request.timeout.ms"),
-                        # Only the drafted dialect (KIP-590) encodes this field.
-                        bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),
-                    ),
-                    client.dialect,
-                ),
-                connection=cause.connection,
-                client=client,
-                received_ns=cause.received_ns,
-                made_by_broker=True,
+            message = CreateTopicsRequest(
+                topics=[topic_to_create(name, config) for name in names],
+                timeout_ms=0 if waits else config.static.int("request.timeout.ms"),
+                # Only the drafted dialect (KIP-590) encodes this field.
+                bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),
             )
+            request_id = f"{cause.request_id}.topics"
+            request = broker_request(request_id, header, message, client, cause=cause)
             self._log.append(
                 TopicsAutoCreated(
                     request_id=request.request_id,
@@ -180,7 +159,7 @@ class AutoTopics:
                 )
             )
             forwarded = await self._forward(request, request.body)
-            return _errors(names, header, forwarded, client.dialect)
+            return _errors(names, request, forwarded)
         except Exception:
             _log.exception("creating %s failed unexpectedly", ", ".join(names))
             return dict.fromkeys(names, ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -188,21 +167,16 @@ class AutoTopics:
             self._in_flight.difference_update(names)
 
 
-def _errors(
-    names: list[str], header: RequestHeader, forwarded: Forwarded, dialect: str
-) -> dict[str, ErrorCode]:
+def _errors(names: list[str], request: ClientRequest, forwarded: Forwarded) -> dict[str, ErrorCode]:
     if forwarded.step is Step.TIMED_OUT:
         return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     errors = dict.fromkeys(names, ErrorCode.UNKNOWN_SERVER_ERROR)
-    if forwarded.step is not Step.RELAY or forwarded.response is None:
-        return errors
     try:
-        _, at = decode_response_header(ApiKey.CREATE_TOPICS, header.api_version, forwarded.response)
-        answer = decode_response(
-            ApiKey.CREATE_TOPICS, header.api_version, forwarded.response, at, dialect=dialect
-        )
+        answer = response_of(request, forwarded)
     except WireError as wrong:
         _log.warning("malformed response to an automatic CreateTopics: %s", wrong)
+        return errors
+    if answer is None:
         return errors
     for topic in answer.topics:
         error = ErrorCode(topic.error_code)

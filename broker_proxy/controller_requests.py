@@ -22,37 +22,65 @@ from broker_proxy.forwarding import Forwarded
 from broker_proxy.forwarding_retry import Step
 from cluster_model.client import Client
 
+Forward = Callable[[ClientRequest, bytes], Awaitable[Forwarded]]  # ForwardingManager.forward
+
+
+def broker_request(
+    request_id: str,
+    header: RequestHeader,
+    message: Any,
+    client: Client,
+    *,
+    cause: ClientRequest | None = None,
+    made_by_broker: bool = True,
+) -> ClientRequest:
+    """Return a request that this broker makes as `client`, ready to be forwarded.
+
+    `cause` is the client's request that made it necessary. Without `made_by_broker` the controller
+    treats the request like a client's.
+    """
+    return ClientRequest(
+        request_id=request_id,
+        header=header,
+        header_bytes=encode_request_header(header),
+        body=encode_request(header.api_key, header.api_version, message, client.dialect),
+        connection=ClientConnectionInfo("", client) if cause is None else cause.connection,
+        client=client,
+        received_ns=0 if cause is None else cause.received_ns,
+        made_by_broker=made_by_broker,
+    )
+
+
+def response_of(request: ClientRequest, forwarded: Forwarded) -> Any | None:
+    """Return the controller's response to a request; None if it did not respond.
+
+    Raises:
+        WireError: the response is malformed.
+    """
+    if forwarded.step is not Step.RELAY or forwarded.response is None:
+        return None
+    key, version = request.header.api_key, request.header.api_version
+    _, at = decode_response_header(key, version, forwarded.response)
+    return decode_response(key, version, forwarded.response, at, dialect=request.client.dialect)
+
 
 class ControllerRequests:
     """Sends requests as this broker. `forward` is ForwardingManager.forward."""
 
-    def __init__(
-        self,
-        forward: Callable[[ClientRequest, bytes], Awaitable[Forwarded]],
-        broker: Client,
-        request_prefix: str,
-    ) -> None:
+    def __init__(self, forward: Forward, broker: Client, request_prefix: str) -> None:
         self._forward = forward
         self._broker = broker
         self._prefix = request_prefix
         self._numbers = itertools.count(1)
 
     async def send(self, key: ApiKey, version: int, message: Any) -> Any | None:
-        """Return the response; None if the controller did not answer within request.timeout.ms."""
+        """Return the response; None if the controller did not answer within request.timeout.ms.
+
+        Raises:
+            WireError: the response is malformed.
+        """
         number = next(self._numbers)
         header = RequestHeader(key, version, number, self._broker.client_id)
-        request = ClientRequest(
-            request_id=f"{self._prefix}.{key.name.lower()}.{number}",
-            header=header,
-            header_bytes=encode_request_header(header),
-            body=encode_request(key, version, message),
-            connection=ClientConnectionInfo("", self._broker),
-            client=self._broker,
-            received_ns=0,
-            made_by_broker=True,
-        )
-        forwarded = await self._forward(request, request.body)
-        if forwarded.step is not Step.RELAY or forwarded.response is None:
-            return None
-        _, at = decode_response_header(key, version, forwarded.response)
-        return decode_response(key, version, forwarded.response, at)
+        request_id = f"{self._prefix}.{key.name.lower()}.{number}"
+        request = broker_request(request_id, header, message, self._broker)
+        return response_of(request, await self._forward(request, request.body))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from broker_proxy.applied_metadata import AppliedMetadata, Membership, NewestZxid, ReadGate
-from broker_proxy.auto_topics import Forward
+from broker_proxy.controller_requests import Forward
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ZooKeeperWatcher
 from cluster_model.client import Client

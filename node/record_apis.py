@@ -6,6 +6,7 @@ from broker_proxy.apis.base import LocalApi
 from broker_proxy.apis.init_producer_id import InitProducerId
 from broker_proxy.apis.list_offsets import OffsetsOf
 from broker_proxy.apis.offset_for_leader_epoch import OffsetForLeaderEpoch
+from broker_proxy.controller_requests import ControllerRequests
 from broker_proxy.producer_ids import ProducerIds
 from data_plane.partitions import Partitions
 from data_plane.replica_offsets import ReplicaOffsets
@@ -27,13 +28,10 @@ def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
     if plane is None:
         return ()
     config, authorization, state = parts.config, parts.security.authorization, parts.broker.state
-    ids = ProducerIds(
-        config.own_client,
-        config.broker_id,
-        lambda: state.epoch,
-        lambda: state.request_prefix,
-        parts.broker.forwarding.forward,
+    requests = ControllerRequests(
+        parts.broker.forwarding.forward, config.own_client, state.request_prefix
     )
+    ids = ProducerIds(config.broker_id, lambda: state.epoch, requests)
     return (
         InitProducerId(ids, authorization.for_client, authorization.on_any),
         OffsetForLeaderEpoch(plane.partitions, authorization.for_client),
