@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -26,12 +26,11 @@ from bridgehead.kafka_wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
-    LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
-from broker_proxy.apis.current_leaders import current_leader
+from broker_proxy.apis.current_leaders import Moved, name_leaders
 from broker_proxy.fetch_sessions import FetchSessions, TopicPartition
 from broker_proxy.metadata_cache import MetadataCache
 from data_plane.partition import Partition
@@ -52,6 +51,7 @@ _ISOLATION_LEVELS: Final = (0, 1)
 # Errors that occur after the records were read. As in Kafka, `records` is then null.
 _OF_CONVERSION: Final = (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, ErrorCode.UNSUPPORTED_VERSION)
 _NO_TOPIC: Final = bytes(16)
+_MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class _Wanted(NamedTuple):
@@ -101,7 +101,12 @@ class Fetch:
         result = await read.when_ready()
         response = FetchResponse()
         if version >= _LEADERS_FROM:
-            self._name_leaders(request, wanted, result.answers, response)
+            response.node_endpoints = name_leaders(
+                self.cache,
+                request.client.listener_name,
+                _moved(wanted, result.answers),
+                NodeEndpoint,
+            )
         keys = (key for key, _ in context.wanted)
         news = [
             (key, answer)
@@ -133,32 +138,6 @@ class Fetch:
             elif known is None or partition.partition not in known.partitions:
                 refusals[number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return refusals
-
-    def _name_leaders(
-        self,
-        request: ClientRequest,
-        wanted: Sequence[_Wanted],
-        answers: Sequence[PartitionData],
-        response: FetchResponse,
-    ) -> None:
-        """Add the leaders of partitions that this broker does not lead (KIP-951)."""
-        moved = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-        endpoints: dict[int, NodeEndpoint] = {}
-        for (_, name, _), answer in zip(wanted, answers, strict=True):
-            if answer.error_code not in moved:
-                continue
-            found = current_leader(
-                self.cache, request.client.listener_name, name or "", answer.partition_index
-            )
-            if found is None:
-                continue
-            leader = found.state.leader
-            answer.current_leader = LeaderIdAndEpoch(leader, found.state.leader_epoch)
-            if found.endpoint is not None:
-                endpoints[leader] = NodeEndpoint(
-                    leader, found.endpoint.host, found.endpoint.port, found.rack
-                )
-        response.node_endpoints = list(endpoints.values())
 
 
 class _Read:
@@ -311,6 +290,12 @@ class _Read:
         answer.log_start_offset = partition.log.start_offset
         if self._message.isolation_level == _READ_COMMITTED and self._replica < 0:
             answer.aborted_transactions = []
+
+
+def _moved(wanted: Sequence[_Wanted], answers: Sequence[PartitionData]) -> Iterator[Moved]:
+    for (_, name, _), answer in zip(wanted, answers, strict=True):
+        if answer.error_code in _MOVED:
+            yield Moved(name or "", answer.partition_index, answer.current_leader)
 
 
 def _is_cut(records: bytes) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -20,7 +20,6 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.produce import (
     BatchIndexAndErrorMessage,
-    LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
@@ -34,7 +33,7 @@ from broker_proxy.apis.base import (
     ClosedUnansweredError,
     NoResponseError,
 )
-from broker_proxy.apis.current_leaders import current_leader
+from broker_proxy.apis.current_leaders import Moved, name_leaders
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.topic_names import INTERNAL_TOPICS
 from data_plane.log.partition_log import AppendInfo
@@ -114,7 +113,9 @@ class Produce:
         if message.acks == _NONE:
             _end_without_response(response)
         if request.header.api_version >= _LEADER_FROM:
-            self._name_leaders(request, response)
+            response.node_endpoints = name_leaders(
+                self.cache, request.client.listener_name, _moved(response), NodeEndpoint
+            )
         return response
 
     def _append(
@@ -161,26 +162,6 @@ class Produce:
             else:
                 each.answer.error_code, each.answer.base_offset = error, -1
 
-    def _name_leaders(self, request: ClientRequest, response: ProduceResponse) -> None:
-        """Add the leaders of partitions that this broker does not lead (KIP-951)."""
-        endpoints: dict[int, NodeEndpoint] = {}
-        for topic in response.responses:
-            for answer in topic.partition_responses:
-                if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                    continue
-                found = current_leader(
-                    self.cache, request.client.listener_name, topic.name, answer.index
-                )
-                if found is None:
-                    continue
-                leader = found.state.leader
-                answer.current_leader = LeaderIdAndEpoch(leader, found.state.leader_epoch)
-                if found.endpoint is not None:
-                    endpoints[leader] = NodeEndpoint(
-                        leader, found.endpoint.host, found.endpoint.port, found.rack
-                    )
-        response.node_endpoints = list(endpoints.values())
-
 
 def _has_transactional(message: ProduceRequest) -> bool:
     return any(
@@ -201,6 +182,13 @@ def _refuse(answer: PartitionProduceResponse, refusal: ApiError) -> None:
     if isinstance(refusal, RecordsRejectedError):
         answer.error_message = refusal.message
         answer.record_errors = [BatchIndexAndErrorMessage(*each) for each in refusal.records]
+
+
+def _moved(response: ProduceResponse) -> Iterator[Moved]:
+    for topic in response.responses:
+        for answer in topic.partition_responses:
+            if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                yield Moved(topic.name, answer.index, answer.current_leader)
 
 
 def _end_without_response(response: ProduceResponse) -> None:
