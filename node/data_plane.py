@@ -82,7 +82,8 @@ class DataPlane:
         self._is_loaded = True
         self.partitions.add_listener(self.groups)
         self.groups.start()
-        self.partitions.apply(self._cache.topics, None) if self._cache.zxid else None
+        if self._cache.zxid:
+            self.partitions.apply(self._cache.topics, None)
         self._replication.start()
         self._tasks = [
             asyncio.create_task(self._checkpoint()),
