@@ -237,6 +237,14 @@ class Partitions:
                 await asyncio.sleep(0)
         return count
 
+    def expire_producers(self, idle_ms: int) -> None:
+        """Forget the idempotent producers that were idle for `idle_ms`, by their timestamps.
+
+        The expired producer of a log that is opened again is known until the next call.
+        """
+        for log in self.directories.logs.values():
+            log.producers.expire(self.now_ms() - idle_ms)
+
     def close(self) -> None:
         """Stop cleanly: nothing is appended after this."""
         for partition in self.by_name.values():

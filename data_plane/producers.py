@@ -41,7 +41,7 @@ class AppendedBatch(NamedTuple):
 
 @dataclass(slots=True)
 class Producer:
-    """One producer's last batches; `timestamp` is that of the newest."""
+    """One producer's last batches; `timestamp` is the largest one of the newest batch."""
 
     epoch: int = NO_PRODUCER_EPOCH
     timestamp: int = -1
@@ -108,7 +108,7 @@ class Producers:
         producer = self.by_id.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch:
             producer = self.by_id[header.producer_id] = Producer(header.producer_epoch)
-        producer.timestamp = max(producer.timestamp, header.max_timestamp)
+        producer.timestamp = header.max_timestamp
         producer.batches.append(
             AppendedBatch(
                 header.base_sequence,
@@ -120,8 +120,8 @@ class Producers:
         )
 
     def expire(self, before_ms: int) -> None:
-        """Forget producers without a batch since `before_ms`."""
-        gone = [each for each, state in self.by_id.items() if state.timestamp < before_ms]
+        """Forget producers whose newest batch has a timestamp up to `before_ms`."""
+        gone = [each for each, state in self.by_id.items() if state.timestamp <= before_ms]
         for producer_id in gone:
             del self.by_id[producer_id]
 

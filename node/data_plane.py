@@ -49,6 +49,7 @@ class DataPlane:
     def __init__(
         self,
         config: NodeConfig,
+        configs: BrokerConfigs,
         cache: MetadataCache,
         settings: SettingsCache,
         directories: LogDirectories,
@@ -65,6 +66,7 @@ class DataPlane:
         self.deletion = RecordDeletion(partitions, lambda broker_id: broker_id in cache.brokers)
         self._evidence = evidence
         self._cache = cache
+        self._configs = configs
         self._checkpoint_s = (
             config.broker.long("replica.high.watermark.checkpoint.interval.ms") / 1000
         )
@@ -124,9 +126,15 @@ class DataPlane:
             await asyncio.sleep(self._retention_s)
             try:
                 await self.partitions.apply_retention()
+                self.partitions.expire_producers(self._producer_idle_ms())
                 self._warn_of_full_disks()
             except Exception:
                 _log.exception("retention failed; it is tried again at the next interval")
+
+    def _producer_idle_ms(self) -> int:
+        value = self._configs.current().value("producer.id.expiration.ms")
+        assert isinstance(value, int)
+        return value
 
     def _warn_of_full_disks(self) -> None:
         for path, share in self.directories.used_share().items():
@@ -191,7 +199,7 @@ def build_data_plane(
     replication = build_replication(config, cache, partitions, isrs, lambda: state.epoch, metrics)
     groups = build_groups(config, partitions, cache, instruments)
     return DataPlane(
-        config, cache, settings, directories, partitions, replication, groups, evidence
+        config, configs, cache, settings, directories, partitions, replication, groups, evidence
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bridgehead.kafka_wire.messages.describe_producers import ProducerState
 from broker_proxy.apis.base import LocalApi
+from broker_proxy.apis.describe_producers import ProducersOf
 from broker_proxy.apis.init_producer_id import InitProducerId
 from broker_proxy.apis.list_offsets import OffsetsOf
 from broker_proxy.apis.offset_for_leader_epoch import OffsetForLeaderEpoch
@@ -18,6 +20,21 @@ def offsets_of(partitions: Partitions) -> OffsetsOf:
 
     def find(topic: str, partition: int) -> ReplicaOffsets:
         return ReplicaOffsets(partitions.get(topic, partition), partitions.now_ms())
+
+    return find
+
+
+def producers_of(partitions: Partitions) -> ProducersOf:
+    """Return the view of a replica that DescribeProducers needs."""
+
+    def find(topic: str, partition: int) -> list[ProducerState]:
+        known = partitions.get(topic, partition).log.producers.by_id
+        return [
+            ProducerState(
+                producer_id, each.epoch, each.last_sequence, each.timestamp, coordinator_epoch=-1
+            )
+            for producer_id, each in known.items()
+        ]
 
     return find
 

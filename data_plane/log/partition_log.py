@@ -76,8 +76,6 @@ class PartitionLog:
         self.end_offset = 0
         self.recovery_point = 0
         self.on_disk = False
-        # Called when a new segment begins, with the segment before it.
-        self.rolled: Callable[[PartitionLog, Segment], None] = lambda _log, _segment: None
 
     def __str__(self) -> str:
         return f"{self.name[0]}-{self.name[1]}"
@@ -196,7 +194,6 @@ class PartitionLog:
         self.files.descriptor(new.path)  # The file's name is the log's end after a restart.
         self.segments.append(new)
         self.write_snapshot()
-        self.rolled(self, active)
 
     def assign_epoch(self, epoch: int) -> None:
         """Begin a leader epoch at the end of the log, as a new leader."""

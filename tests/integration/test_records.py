@@ -11,8 +11,10 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bridgehead.cluster import Cluster
+from raw_client.blocking import Connection
 
 PROPERTIES = {"bridgehead.data.plane": "true"}
+DESCRIBE_PRODUCERS = 61
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _names = (f"records-{number}" for number in itertools.count(1))
 
@@ -113,6 +115,16 @@ def test_records_of_an_idempotent_producer_are_stored_once(cluster: Cluster) -> 
     offsets = produce(cluster, topic, values, **{"enable.idempotence": True, "linger.ms": 0})
     assert sorted(offsets) == list(range(200))
     assert consume(cluster, topic, 200) == values
+    body = {"topics": [{"name": topic, "partitionIndexes": [0]}]}
+    results = [
+        Connection(cluster.bootstrap_server(broker)).call(DESCRIBE_PRODUCERS, 0, body)
+        for broker in (1, 2)
+    ]
+    found = [result["topics"][0]["partitions"][0] for result in results]
+    (leader,) = (each for each in found if each["errorCode"] == 0)
+    ((producer),) = leader["activeProducers"]
+    assert producer["lastSequence"] == 199
+    assert (producer["producerEpoch"], producer["coordinatorEpoch"]) == (0, -1)
 
 
 def test_offsets_are_listed_by_position_and_by_time(cluster: Cluster) -> None:

@@ -186,6 +186,15 @@ def test_a_sequence_gap_or_an_old_producer_epoch_is_rejected_after_a_kill(
     assert again.append(batch(b"d", producer=(5, 2, 0)), 0, NOW).base_offset == 3
 
 
+def test_an_idle_producer_expires_and_may_then_begin_with_any_sequence(tmp_path: Path) -> None:
+    log = directories(tmp_path).get_or_create("topic", 0, TOPIC_ID)
+    log.append(batch(b"old", timestamp=NOW, producer=(9, 0, 0)), 3, NOW)
+    log.append(batch(b"new", timestamp=NOW + 1, producer=(8, 0, 0)), 3, NOW)
+    log.producers.expire(NOW)
+    assert list(log.producers.by_id) == [8]
+    assert log.append(batch(b"later", producer=(9, 0, 7)), 3, NOW).base_offset == 2
+
+
 def test_the_end_of_an_epoch_is_the_start_of_the_next() -> None:
     epochs = LeaderEpochs([EpochStart(2, 0), EpochStart(5, 10), EpochStart(6, 30)])
     assert [epochs.end_offset(epoch, 99) for epoch in (-1, 1, 2, 4, 5, 6, 7)] == [
