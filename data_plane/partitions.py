@@ -15,6 +15,7 @@ from data_plane.log.log_directories import LogDirectories
 from data_plane.log.partition_log import AppendInfo
 from data_plane.partition import ALL, IsrPort, Partition, PartitionView
 from data_plane.records.batch import split_batches
+from data_plane.records.compaction import LastOffsets
 from data_plane.settings import SettingsCache
 
 _log = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class Partitions:
     """This broker's replicas, by topic and partition."""
 
     new_partition: ClassVar[Callable[..., Partition]] = Partition
+    new_last_offsets: ClassVar[type[LastOffsets]] = LastOffsets
 
     def __init__(
         self,

@@ -26,11 +26,13 @@ from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ZooKeeperWatcher
 from cluster_model.broker_configs import EffectiveBrokerConfig
 from cluster_model.topic_configs import TopicDefaults
+from data_plane.compaction import Compaction
 from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
 from data_plane.partitions import Partitions
 from data_plane.record_deletion import RecordDeletion
 from data_plane.record_evidence import RecordEvidence
+from data_plane.records.compaction import KEY_BYTES
 from data_plane.settings import SettingsCache
 from node.config import NodeConfig
 from node.current_state import BrokerConfigs, BrokerState
@@ -64,6 +66,7 @@ class DataPlane:
         self._replication = replication
         self.groups = groups
         self.deletion = RecordDeletion(partitions, lambda broker_id: broker_id in cache.brokers)
+        self._compaction = Compaction(partitions)
         self._evidence = evidence
         self._cache = cache
         self._configs = configs
@@ -91,6 +94,8 @@ class DataPlane:
             asyncio.create_task(self._checkpoint()),
             asyncio.create_task(self._apply_retention()),
         ]
+        if self._configs.current().static.boolean("log.cleaner.enable"):
+            self._tasks.append(asyncio.create_task(self._compact()))
 
     def metadata_changed(self) -> None:
         """Make replicas leaders or followers, after an update of the metadata cache."""
@@ -104,6 +109,7 @@ class DataPlane:
     async def close(self) -> None:
         """Stop cleanly."""
         await self.groups.close()
+        self._compaction.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -126,14 +132,24 @@ class DataPlane:
             await asyncio.sleep(self._retention_s)
             try:
                 await self.partitions.apply_retention()
-                self.partitions.expire_producers(self._producer_idle_ms())
+                self.partitions.expire_producers(self._number("producer.id.expiration.ms"))
                 self._warn_of_full_disks()
             except Exception:
                 _log.exception("retention failed; it is tried again at the next interval")
 
-    def _producer_idle_ms(self) -> int:
-        value = self._configs.current().value("producer.id.expiration.ms")
-        assert isinstance(value, int)
+    async def _compact(self) -> None:
+        while True:
+            await asyncio.sleep(self._number("log.cleaner.backoff.ms") / 1000)
+            try:
+                keys_max = self._number("log.cleaner.dedupe.buffer.size") // KEY_BYTES
+                await self._compaction.compact(max(keys_max, 1))
+            except Exception:
+                _log.exception("compaction failed; it is tried again at the next interval")
+
+    def _number(self, name: str) -> int:
+        """Return a broker config, which may change at run time."""
+        value = self._configs.current().value(name)
+        assert isinstance(value, int), name
         return value
 
     def _warn_of_full_disks(self) -> None:

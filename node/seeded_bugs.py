@@ -40,6 +40,7 @@ from controller.store.port import Fence
 from controller.store.zookeeper import FENCE_OPERATIONS, ZooKeeperStore
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
+from data_plane.records.compaction import LastOffsets
 from envelope.messages import Envelope, EnvelopeReply
 from envelope.principal_serde import PrincipalSerde
 from node.collaborators import Collaborators
@@ -241,6 +242,18 @@ class AnswersEarly(Partition):
         """See Partition."""
         if self.is_leader:
             self.set_high_watermark(self.log.end_offset)
+
+
+class FirstOffsets(LastOffsets):
+    """compaction_keeps_the_first_value: later values of a key are removed."""
+
+    def put(self, digest: bytes, offset: int) -> None:
+        """Keep the offset of the first record."""
+        self._offsets.setdefault(digest, offset)
+
+    def is_later(self, found: int, offset: int) -> bool:
+        """Remove every record but the first."""
+        return 0 <= found != offset
 
 
 class AnsweringEarly(Partitions):

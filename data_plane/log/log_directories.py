@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from data_plane.log.checkpoints import (
+    CLEANED_OFFSETS,
     HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
@@ -42,6 +43,7 @@ class LogDirectories:
         self._numbers: dict[str, set[int]] = {}  # partitions by topic
         # High watermarks of the last run. A partition takes its value when it gets a role.
         self.high_watermarks: dict[LogName, int] = {}
+        self.cleaned_offsets: dict[LogName, int] = {}  # compaction continues there
         self._settings_of = settings_of
         self._files = OpenFiles()
 
@@ -57,6 +59,7 @@ class LogDirectories:
             is_clean = marker.exists()
             marker.unlink(missing_ok=True)
             self.high_watermarks |= read_offsets(path / HIGH_WATERMARKS)
+            self.cleaned_offsets |= read_offsets(path / CLEANED_OFFSETS)
             starts, points = read_offsets(path / LOG_STARTS), read_offsets(path / RECOVERY_POINTS)
             for folder in sorted(each for each in path.iterdir() if each.is_dir()):
                 name = log_name_of(folder)
@@ -109,6 +112,7 @@ class LogDirectories:
             if not numbers:
                 self._numbers.pop(name[0], None)
             self.high_watermarks.pop(name, None)
+            self.cleaned_offsets.pop(name, None)
             if log is None or not log.on_disk:
                 continue
             log.close_files()
@@ -150,6 +154,17 @@ class LogDirectories:
             write_offsets(
                 path / RECOVERY_POINTS, {name: log.recovery_point for name, log in logs.items()}
             )
+
+    def cleaned(self, log: PartitionLog, offset: int) -> None:
+        """Store the offset up to which a log is compacted."""
+        self.cleaned_offsets[log.name] = offset
+        path = log.folder.parent
+        here = {
+            name: offset
+            for name, offset in self.cleaned_offsets.items()
+            if name in self.logs and self.logs[name].folder.parent == path
+        }
+        write_offsets(path / CLEANED_OFFSETS, here)
 
     def close(self, high_watermarks: Mapping[LogName, int]) -> None:
         """Stop cleanly."""

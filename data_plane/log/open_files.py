@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Final
 
 OPEN_FILES_MAX: Final = 2_000
+_APPENDING: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+READING: Final = os.O_RDONLY | os.O_CLOEXEC
 
 
 class OpenFiles:
     """File descriptors for reading and appending, by path; the least recently used is closed."""
 
-    def __init__(self, limit: int = OPEN_FILES_MAX) -> None:
+    def __init__(self, limit: int = OPEN_FILES_MAX, flags: int = _APPENDING) -> None:
+        """`flags` are those of `os.open`."""
         self._limit = limit
+        self._flags = flags
         self._descriptors: OrderedDict[Path, int] = OrderedDict()
 
     def descriptor(self, path: Path) -> int:
-        """Return a descriptor for the file, which is created if it does not exist."""
+        """Return a descriptor. For appending, the file is created if it does not exist."""
         known = self._descriptors.get(path)
         if known is not None:
             self._descriptors.move_to_end(path)
@@ -26,7 +30,7 @@ class OpenFiles:
         if len(self._descriptors) >= self._limit:
             _, oldest = self._descriptors.popitem(last=False)
             os.close(oldest)
-        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        opened = os.open(path, self._flags, 0o644)
         self._descriptors[path] = opened
         return opened
 

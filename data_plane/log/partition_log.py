@@ -11,7 +11,7 @@ import logging
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -21,7 +21,7 @@ from cluster_model.znodes import encode_uuid
 from data_plane.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, LogName, write_epochs
 from data_plane.log.epochs import LeaderEpochs
 from data_plane.log.open_files import OpenFiles, replace_file
-from data_plane.log.segment import RELATIVE_OFFSET_MAX, Placed, Segment
+from data_plane.log.segment import DELETED, RELATIVE_OFFSET_MAX, SWAP, Placed, Segment
 from data_plane.producers import AppendedBatch, Producers
 from data_plane.records.batch import parse_header, records_of, split_batches
 from data_plane.records.validation import Batch, validate
@@ -362,7 +362,9 @@ class PartitionLog:
     ) -> int:
         """Delete the oldest segments, up to the first that must stay or has uncommitted records."""
         count = 0
-        while self.on_disk and self.segments[0].size and is_deletable(0):
+        while self.on_disk and (len(self.segments) > 1 or self.segments[0].size):
+            if not is_deletable(0):
+                break
             end = self.segments[1].base_offset if len(self.segments) > 1 else self.end_offset
             if end > high_watermark:
                 break
@@ -372,6 +374,19 @@ class PartitionLog:
             self.advance_start(self.segments[0].base_offset)
             count += 1
         return count
+
+    def replace_segments(self, old: Sequence[Segment], new: Segment) -> list[Path]:
+        """Put a compacted segment in the place of `old`; return the old files, to be deleted.
+
+        `new` has the suffix `.cleaned`. A kill at any moment leaves files from which
+        `finish_replacements` restores the state before or after.
+        """
+        at = self.segments.index(old[0])
+        new.rename(SWAP)
+        gone = [path for each in old for path in each.rename(DELETED)]
+        new.rename("")
+        self.segments[at : at + len(old)] = [new]
+        return gone
 
     # --- Opening and closing -------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from data_plane.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, LogNam
 from data_plane.log.epochs import LeaderEpochs
 from data_plane.log.open_files import OpenFiles
 from data_plane.log.partition_log import PartitionLog
+from data_plane.log.replacements import finish_replacements
 from data_plane.log.segment import Placed, Segment, is_readable
 from data_plane.records.batch import checksum_of
 from data_plane.settings import TopicSettings
@@ -43,6 +44,7 @@ def open_log(
     is_clean: bool,
 ) -> PartitionLog:
     """Return a log with what is in `folder`."""
+    finish_replacements(folder)
     log = PartitionLog(folder, name, _topic_id(folder), files, settings)
     bases = sorted(int(path.stem) for path in folder.glob("*.log") if path.stem.isdigit())
     log.on_disk = True

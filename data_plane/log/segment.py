@@ -20,6 +20,9 @@ _TIME_ENTRY: Final = struct.Struct(">qi")  # largest timestamp so far, relative 
 _SCAN_BYTES: Final = 64 * 1024
 _SMALLEST_LENGTH: Final = HEADER_BYTES - PREFIX_BYTES
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+CLEANED: Final = ".cleaned"
+SWAP: Final = ".swap"
+DELETED: Final = ".deleted"
 
 
 class Placed(NamedTuple):
@@ -32,8 +35,10 @@ class Placed(NamedTuple):
 class Segment:
     """A part of a log. `size` is in bytes; `base_offset` is part of the files' names."""
 
-    def __init__(self, folder: Path, base_offset: int, files: OpenFiles) -> None:
+    def __init__(self, folder: Path, base_offset: int, files: OpenFiles, suffix: str = "") -> None:
+        """`suffix` ends the files' names while compaction replaces segments."""
         self.base_offset = base_offset
+        self._suffix = suffix
         self.size = 0
         self.max_timestamp = -1
         self.offset_of_max_timestamp = -1
@@ -47,17 +52,17 @@ class Segment:
     @property
     def path(self) -> Path:
         """The `.log` file."""
-        return self._stem.with_suffix(".log")
+        return self._stem.with_suffix(".log" + self._suffix)
 
     @property
     def index_path(self) -> Path:
         """The `.index` file."""
-        return self._stem.with_suffix(".index")
+        return self._stem.with_suffix(".index" + self._suffix)
 
     @property
     def time_index_path(self) -> Path:
         """The `.timeindex` file."""
-        return self._stem.with_suffix(".timeindex")
+        return self._stem.with_suffix(".timeindex" + self._suffix)
 
     @property
     def snapshot_path(self) -> Path:
@@ -217,6 +222,22 @@ class Segment:
         """Close the files; the next access opens them again."""
         for path in (self.path, self.index_path, self.time_index_path):
             self._files.close(path)
+
+    def use(self, files: OpenFiles) -> None:
+        """Open the files through `files` from now on."""
+        self.close()
+        self._files = files
+
+    def rename(self, suffix: str) -> list[Path]:
+        """Give the files another suffix; return their new paths."""
+        self.close()
+        before = (self.index_path, self.time_index_path, self.path)
+        self._suffix = suffix
+        after = (self.index_path, self.time_index_path, self.path)
+        for old, new in zip(before, after, strict=True):
+            if old.exists():
+                os.replace(old, new)
+        return list(after)
 
     def relocate(self, folder: Path) -> None:
         """Use the same files in another folder."""

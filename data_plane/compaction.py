@@ -1,0 +1,92 @@
+"""Compacts the logs of this broker's compacted topics, such as `__consumer_offsets`.
+
+One log at a time, the one with the largest share of records that are not compacted yet. As in
+Kafka, a log is compacted when that share exceeds `min.cleanable.dirty.ratio`, or when its oldest
+such record exceeds `max.compaction.lag.ms`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from bridgehead.kafka_wire.errors import ApiError
+from data_plane.log.checkpoints import LogName
+from data_plane.log.cleaner import Plan, StoppedError, clean, discard, finish, plan
+from data_plane.partitions import Partitions
+
+_log = logging.getLogger(__name__)
+
+
+class Compaction:
+    """Compacts the logs of `partitions`. Used from the event loop."""
+
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+        self._damaged: set[LogName] = set()
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """End a compaction that is in progress; its log stays as it was."""
+        self._stopped.set()
+
+    async def compact(self, keys_max: int) -> int:
+        """Compact every log that is due, with at most `keys_max` keys in memory; return how many.
+
+        A log that cannot be compacted is skipped until the next start.
+        """
+        count = 0
+        while (work := await self._next()) is not None:
+            try:
+                await self._compact(work, keys_max)
+                count += 1
+            except StoppedError:
+                return count
+            except (ApiError, OSError):
+                _log.exception("%s cannot be compacted", work.log)
+                self._damaged.add(work.log.name)
+        return count
+
+    async def _next(self) -> Plan | None:
+        partitions, due = self._partitions, []
+        for name, partition in list(partitions.by_name.items()):
+            if not partition.log.on_disk or name in self._damaged:
+                continue
+            await partitions.settings.read(name[0])
+            offset = partitions.directories.cleaned_offsets.get(name, -1)
+            work = plan(partition.log, offset, partition.high_watermark, partitions.now_ms())
+            if work is not None and work.is_due:
+                due.append(work)
+        return max(due, key=lambda each: each.dirty_ratio, default=None)
+
+    async def _compact(self, work: Plan, keys_max: int) -> None:
+        directories, log = self._partitions.directories, work.log
+        new_table = partial(self._partitions.new_last_offsets, limit=keys_max)
+        in_thread = asyncio.get_running_loop().run_in_executor
+        before = sum(each.size for each in work.segments)
+        result = await in_thread(None, clean, work, new_table, self._stopped.is_set)
+        if directories.logs.get(log.name) is not log:
+            discard(result)
+            return  # The topic was deleted meanwhile.
+        gone = finish(work, result)
+        if gone is None:
+            return  # The log was truncated or its segments were deleted meanwhile.
+        directories.cleaned(log, result.end_offset)
+        after = sum(each.new.size for each in result.replacements)
+        _log.info(
+            "%s: compacted up to offset %d: %d of %d bytes stay",
+            log,
+            result.end_offset,
+            after,
+            before,
+        )
+        await in_thread(None, _delete, gone)
+
+
+def _delete(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)

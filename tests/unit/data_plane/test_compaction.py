@@ -1,0 +1,259 @@
+"""Compaction keeps the last record of each key, its offset, and a log that survives a kill."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from data_plane.log.cleaner import Plan, StoppedError, clean, finish, plan
+from data_plane.log.log_directories import LogDirectories
+from data_plane.log.partition_log import PartitionLog
+from data_plane.records.batch import NewRecord, Record, decode_batches, encode_batch, parse_header
+from data_plane.records.compaction import LastOffsets, Terms, compacted
+from data_plane.records.compression import Codec
+from node.seeded_bugs import FirstOffsets
+from tests.unit.data_plane.logs import NOW, TOPIC_ID, directories
+
+CONFIGS = {"cleanup_policy": "compact", "segment_bytes": 600, "min_cleanable_dirty_ratio": 0.01}
+DAY_MS = 86_400_000
+KEYS = [b"a", b"b", b"c", b"d", b"e"]
+
+
+def record(key: bytes, value: bytes | None, codec: Codec = Codec.NONE) -> bytes:
+    return encode_batch([NewRecord(NOW, key, value)], codec=codec)
+
+
+def records(log: PartitionLog) -> list[Record]:
+    """Return every record of the log, read as a consumer does."""
+    found: list[Record] = []
+    offset = log.start_offset
+    while data := log.read(offset, 300, log.end_offset):
+        for header, batch in decode_batches(data):
+            found += batch
+            offset = header.next_offset
+    return found
+
+
+def last_values(log: PartitionLog) -> dict[bytes | None, tuple[int, bytes | None]]:
+    return {each.key: (each.offset, each.value) for each in records(log)}
+
+
+def filled(folder: Path, count: int = 60, **configs: object) -> tuple[LogDirectories, PartitionLog]:
+    """Return a log in which each of five keys has `count` / 5 values."""
+    here = directories(folder, **{**CONFIGS, **configs})
+    log = here.get_or_create("t", 0, TOPIC_ID)
+    for number in range(count):
+        log.append(record(KEYS[number % 5], b"%d" % number), 3, NOW)
+    return here, log
+
+
+def planned(log: PartitionLog, cleaned_offset: int = -1, now_ms: int = NOW) -> Plan:
+    work = plan(log, cleaned_offset, log.end_offset, now_ms)
+    assert work is not None
+    return work
+
+
+def compact(
+    log: PartitionLog,
+    cleaned_offset: int = -1,
+    now_ms: int = NOW,
+    keys_max: int = 100,
+    table: type[LastOffsets] = LastOffsets,
+) -> int:
+    """Compact the log; return up to which offset."""
+    work = planned(log, cleaned_offset, now_ms)
+    result = clean(work, lambda first: table(first, keys_max), lambda: False)
+    gone = finish(work, result)
+    assert gone is not None
+    for path in gone:
+        path.unlink(missing_ok=True)
+    return result.end_offset
+
+
+def test_compaction_keeps_the_last_value_of_each_key_with_its_offset(tmp_path: Path) -> None:
+    _, log = filled(tmp_path)
+    before, size, active = last_values(log), log.size, log.segments[-1]
+    assert compact(log) == active.base_offset
+    assert last_values(log) == before
+    assert log.size < size / 3
+    assert log.segments[-1] is active
+    assert (log.start_offset, log.end_offset) == (0, 60)
+    again = directories(tmp_path, **CONFIGS).get_or_create("t", 0, TOPIC_ID)
+    assert last_values(again) == before
+    assert again.end_offset == 60
+
+
+def test_the_check_detects_a_compaction_that_keeps_the_first_value(tmp_path: Path) -> None:
+    _, log = filled(tmp_path, 10, segment_bytes=200)
+    before = [each for each in records(log) if each.offset < log.segments[-1].base_offset]
+    last = {each.key: each.value for each in before}
+    compact(log, table=FirstOffsets)
+    kept = {
+        each.key: each.value for each in records(log) if each.offset < log.segments[-1].base_offset
+    }
+    assert kept.keys() == last.keys()
+    assert kept != last
+
+
+def test_records_above_the_high_watermark_and_young_records_are_not_compacted(
+    tmp_path: Path,
+) -> None:
+    _, log = filled(tmp_path, min_compaction_lag_ms=1000)
+    assert plan(log, -1, log.end_offset, NOW + 999) is None
+    work = plan(log, -1, log.segments[2].base_offset, NOW + 1000)
+    assert work is not None
+    assert work.segments == tuple(log.segments[:2])
+    assert plan(log, -1, 1, NOW + 1000) is None
+
+
+def test_a_log_with_more_keys_than_the_table_takes_several_rounds(tmp_path: Path) -> None:
+    _, log = filled(tmp_path)
+    before, active = last_values(log), log.segments[-1].base_offset
+    offset, rounds = -1, 0
+    while offset < active:
+        offset = compact(log, offset, keys_max=2)
+        rounds += 1
+        assert last_values(log) == before
+    assert rounds > 5
+
+
+def test_a_tombstone_stays_until_its_delete_horizon(tmp_path: Path) -> None:
+    _, log = filled(tmp_path, 10)
+    log.append(record(b"a", None), 3, NOW)
+    for number in range(20):
+        log.append(record(b"z", b"%d" % number), 3, NOW)
+    log.roll(NOW)
+    offset = compact(log)
+    assert last_values(log)[b"a"] == (10, None)
+    tombstone = next(each for each in records(log) if each.key == b"a")
+    assert tombstone.timestamp == NOW
+
+    def again(now_ms: int) -> None:
+        log.append(record(b"z", b"more"), 3, NOW)
+        log.roll(NOW)
+        compact(log, offset, now_ms)
+
+    again(NOW + DAY_MS - 1)
+    assert b"a" in last_values(log)
+    again(NOW + DAY_MS)
+    assert b"a" not in last_values(log)
+
+
+def test_the_last_batch_of_a_producer_stays_without_records(tmp_path: Path) -> None:
+    here = directories(tmp_path, **CONFIGS)
+    log = here.get_or_create("t", 0, TOPIC_ID)
+    log.append(
+        encode_batch([NewRecord(NOW, b"k", b"1")], producer_id=9, producer_epoch=0,
+                     base_sequence=0, codec=Codec.GZIP), 3, NOW)  # fmt: skip
+    for number in range(30):
+        log.append(record(b"k", b"%d" % number), 3, NOW)
+    compact(log)
+    (header, empty), *_ = decode_batches(log.read(0, 1, log.end_offset))
+    assert (header.producer_id, header.last_sequence, list(empty)) == (9, 0, [])
+    for path in log.folder.glob("*.snapshot"):
+        path.unlink()
+    again = directories(tmp_path, **CONFIGS).logs["t", 0]
+    assert again.producers.by_id[9].last_sequence == 0
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_batch_that_loses_records_keeps_its_offsets_times_and_codec(codec: Codec) -> None:
+    batch = encode_batch(
+        [NewRecord(NOW + n, b"k%d" % (n % 3), b"v" * 50, ((b"h", b"x"),)) for n in range(9)],
+        base_offset=100,
+        leader_epoch=4,
+        codec=codec,
+    )
+    table = LastOffsets(0, 100)
+    assert table.add(batch)
+    kept = compacted(batch, table, Terms(NOW, DAY_MS, {}))
+    ((header, found),) = decode_batches(kept)
+    assert [(each.offset, each.timestamp, each.key) for each in found] == [
+        (100 + n, NOW + n, b"k%d" % (n % 3)) for n in (6, 7, 8)
+    ]
+    old = parse_header(batch)
+    same = ("base_offset", "last_offset_delta", "leader_epoch", "attributes", "max_timestamp")
+    assert all(getattr(header, name) == getattr(old, name) for name in same)
+    assert compacted(kept, table, Terms(NOW, DAY_MS, {})) == kept
+
+
+def test_a_stopped_compaction_leaves_the_log_as_it_was(tmp_path: Path) -> None:
+    _, log = filled(tmp_path)
+    files = sorted(each.name for each in log.folder.iterdir())
+    count = iter(range(50))
+    with pytest.raises(StoppedError):
+        clean(planned(log), lambda first: LastOffsets(first, 100), lambda: next(count) > 45)
+    assert sorted(each.name for each in log.folder.iterdir()) == files
+
+
+def test_a_log_that_was_truncated_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    _, log = filled(tmp_path)
+    work = planned(log)
+    result = clean(work, lambda first: LastOffsets(first, 100), lambda: False)
+    log.truncate_to(work.segments[2].base_offset)
+    before = last_values(log)
+    assert finish(work, result) is None
+    assert last_values(log) == before
+    assert not list(log.folder.glob("*.cleaned"))
+
+
+class Killed(BaseException):
+    """The process is killed here: nothing of it runs any more."""
+
+
+@pytest.fixture
+def kill_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let every change of the folder from the nth on fail, as if the process were dead."""
+    replace, unlink = os.replace, Path.unlink
+
+    def arm(step: int) -> None:
+        steps = iter(range(10**6))
+
+        def alive() -> None:
+            if next(steps) >= step:
+                raise Killed
+
+        def replaced(old: Path, new: Path) -> None:
+            alive()
+            replace(old, new)
+
+        def unlinked(path: Path, missing_ok: bool = False) -> None:
+            alive()
+            unlink(path, missing_ok)
+
+        monkeypatch.setattr(os, "replace", replaced)
+        monkeypatch.setattr(Path, "unlink", unlinked)
+
+    return arm
+
+
+def test_a_kill_at_any_step_of_the_replacement_loses_nothing(
+    tmp_path: Path, kill_at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step is a rename or a deletion. The last step is reached when no kill happens."""
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    step, killed = 0, True
+    while killed:
+        folder = tmp_path / str(step)
+        _, log = filled(folder, 30, index_interval_bytes=0)
+        before = last_values(log)
+        kill_at(step)
+        try:
+            compact(log)
+            killed = False
+        except Killed:
+            pass
+        kill_at(10**6)
+        again = directories(folder, **CONFIGS).get_or_create("t", 0, TOPIC_ID)
+        assert last_values(again) == before, step
+        assert (again.start_offset, again.end_offset) == (0, 30)
+        assert {path.suffix for path in again.folder.iterdir()} <= {
+            ".log", ".index", ".timeindex", ".snapshot", ".metadata", "",
+        }  # fmt: skip
+        compact(again)
+        assert last_values(again) == before, step
+        step += 1
+    assert step > 10
