@@ -52,7 +52,7 @@ from event_log.events import EnvelopeRefused
 from node.config import NodeConfig
 from node.data_plane import build_data_plane_apis
 from node.parts import Parts
-from node.record_apis import build_record_apis, offsets_of, producers_of
+from node.record_apis import build_record_apis, offsets_of
 
 Answer = Callable[[ClientRequest], Awaitable[bytes | None]]
 
@@ -100,7 +100,7 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         OffsetDelete(groups, coordinators, authorize_for),
         ConsumerGroupDescribe(),
         ConsumerGroupHeartbeat(),
-        _describe_producers(parts),
+        DescribeProducers(config.broker_id, cache, authorize_for),
         DescribeTransactions(coordinators, authorize_for),
         ListTransactions(),
         _list_offsets(parts),
@@ -138,16 +138,6 @@ def _list_offsets(parts: Parts) -> ListOffsets:
     if broker.data_plane is None:
         return api
     return replace(api, offsets_of=offsets_of(broker.data_plane.partitions))
-
-
-def _describe_producers(parts: Parts) -> DescribeProducers:
-    broker = parts.broker
-    api = DescribeProducers(
-        parts.config.broker_id, broker.cache, parts.security.authorization.for_client
-    )
-    if broker.data_plane is None:
-        return api
-    return replace(api, producers_of=producers_of(broker.data_plane.partitions))
 
 
 def _log_dirs(parts: Parts) -> LogDirs:

@@ -1,10 +1,10 @@
-"""The APIs of a data plane that read or delete records, or serve their producers."""
+"""The APIs of a data plane that describe records, or serve and describe their producers."""
 
 from __future__ import annotations
 
 from bridgehead.kafka_wire.messages.describe_producers import ProducerState
 from broker_proxy.apis.base import LocalApi
-from broker_proxy.apis.describe_producers import ProducersOf
+from broker_proxy.apis.describe_producers import DescribeProducers, ProducersOf
 from broker_proxy.apis.init_producer_id import InitProducerId
 from broker_proxy.apis.list_offsets import OffsetsOf
 from broker_proxy.apis.offset_for_leader_epoch import OffsetForLeaderEpoch
@@ -40,7 +40,7 @@ def producers_of(partitions: Partitions) -> ProducersOf:
 
 
 def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
-    """Return the APIs that only a broker with a data plane serves."""
+    """Return the APIs whose answers depend on records. They replace those without a data plane."""
     plane = parts.broker.data_plane
     if plane is None:
         return ()
@@ -52,4 +52,10 @@ def build_record_apis(parts: Parts) -> tuple[LocalApi, ...]:
     return (
         InitProducerId(ids, authorization.for_client, authorization.on_any),
         OffsetForLeaderEpoch(plane.partitions, authorization.for_client),
+        DescribeProducers(
+            config.broker_id,
+            parts.broker.cache,
+            authorization.for_client,
+            producers_of(plane.partitions),
+        ),
     )
