@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -20,6 +20,7 @@ from bridgehead.kafka_wire.codec import (
     encode_request,
     encode_response,
     throttle_time_ms,
+    with_throttle_time,
 )
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_response_header, encode_response_header
@@ -34,9 +35,11 @@ from broker_proxy.apis.base import (
     SplitApi,
 )
 from broker_proxy.applied_metadata import ReadGate
+from broker_proxy.client_quotas import ClientQuota
 from broker_proxy.forwarding import Forwarded, ForwardingManager
 from broker_proxy.forwarding_retry import Step
 from broker_proxy.routing import DIALECTS, RoutingTable, route
+from broker_proxy.thread_time import Timed
 from event_log.digests import body_sha256
 from event_log.events import Answered, RequestReceived
 from event_log.writer import EventLog
@@ -45,6 +48,30 @@ from metrics.node_metrics import NodeMetrics
 _log = logging.getLogger(__name__)
 # The APIs whose responses do not depend on metadata.
 _NO_METADATA = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.SASL_AUTHENTICATE})
+
+
+# Requests between brokers. As in Kafka, no quota applies to them.
+_BETWEEN_BROKERS = frozenset(
+    {
+        ApiKey.ENVELOPE,
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+    }
+)
+_LOGINS = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+_PERCENT_PER_NS = 100 / 1e9
+
+
+def _is_exempt(request: ClientRequest, message: Any) -> bool:
+    key = request.header.api_key
+    if key == ApiKey.FETCH:
+        replica: int = max(message.replica_id, message.replica_state.replica_id)
+        return replica >= 0
+    return key in _BETWEEN_BROKERS or key in _LOGINS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +104,7 @@ class Dispatcher:
         image_zxid: Callable[[], int],
         read_gate: ReadGate | None = None,
         write_directly: WriteDirectly | None = None,
+        request_time: ClientQuota | None = None,
         routes: RoutingTable = DIALECTS,
         now_ns: Callable[[], int],
         log: EventLog,
@@ -90,6 +118,7 @@ class Dispatcher:
         self._image_zxid = image_zxid
         self._read_gate = read_gate
         self._write_directly = write_directly
+        self._request_time = request_time
         self._routes = routes
         self._now_ns = now_ns
         self._log = log
@@ -123,7 +152,7 @@ class Dispatcher:
                 _log.info("%s is malformed: %s", request.request_id, error)
             else:
                 progress.message = message
-                done = await self._execute(request, message, way)
+                done = await self._measure(request, message, way)
         self._answered(request, way, done)
         if done.body is None:
             return None
@@ -196,6 +225,25 @@ class Dispatcher:
             header.api_version,
             (answered_ns - request.received_ns) / 1e6,
         )
+
+    async def _measure(self, request: ClientRequest, message: Any, way: Route) -> _Done:
+        """Execute the request and charge its time to the client's quota (KIP-124)."""
+        quota = self._request_time
+        if quota is None or not quota.is_enabled or _is_exempt(request, message):
+            return await self._execute(request, message, way)
+        timed = Timed(self._execute(request, message, way), self._now_ns)
+        done = await timed
+        if done.body is None:
+            return done
+        throttle_ms = quota.charge(request.client, timed.busy_ns * _PERCENT_PER_NS)
+        if throttle_ms <= request.progress.throttle_ms:
+            return done
+        request.progress.throttle_ms = throttle_ms
+        header = request.header
+        body = with_throttle_time(
+            header.api_key, header.api_version, done.body, throttle_ms, request.client.dialect
+        )
+        return replace(done, body=body)
 
     async def _execute(self, request: ClientRequest, message: Any, way: Route) -> _Done:
         """Execute the request. Any exception becomes an error response."""

@@ -149,6 +149,11 @@ class Context:
         self._uses_ids = uses_ids
         self._now_ms = now_ms
 
+    @property
+    def session_id(self) -> int:
+        """The request's session; 0 for none."""
+        return NO_SESSION if self._session is None else self._session.session_id
+
     def has_news(self, key: TopicPartition, answer: PartitionData) -> bool:
         """Return whether the response must contain this partition."""
         if self._session is None:

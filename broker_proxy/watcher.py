@@ -70,6 +70,8 @@ class Callbacks:
     ips_read: Callable[[Mapping[str, Mapping[str, str]]], None]  # by stored name
     registered: Callable[[int], None]  # argument: the broker epoch
     session_changed: Callable[[SessionState], None]
+    # None without quotas on records.
+    client_ids_read: Callable[[Mapping[str, Mapping[str, str]]], None] | None = None
     tokens: TokenCache | None = None  # None without delegation tokens
     acls: AclListener | None = None  # None without an authorizer
 
@@ -260,6 +262,9 @@ class ZooKeeperWatcher:
             # the watcher reads everything.
             users = await self.read_entities("users")
             self._callbacks.users_read({each.entity_name: users[each] for each in users})
+            if self._callbacks.client_ids_read is not None:
+                ids = await self.read_entities("clients")
+                self._callbacks.client_ids_read({each.entity_name: ids[each] for each in ids})
             ips = await self.read_entities("ips")
             self._callbacks.ips_read({each.entity_name: ips[each] for each in ips})
             self._users_read_in = self._session

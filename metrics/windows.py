@@ -6,7 +6,7 @@ from collections import deque
 
 
 class _Sample:
-    """The number of events since `start_ms`. The last event was at `last_ms`."""
+    """The sum of events since `start_ms`. The last event was at `last_ms`."""
 
     __slots__ = ("count", "last_ms", "start_ms")
 
@@ -16,11 +16,11 @@ class _Sample:
     def reset(self, now_ms: int) -> None:
         self.start_ms = now_ms
         self.last_ms = now_ms
-        self.count = 0
+        self.count = 0.0
 
 
 class Rate:
-    """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedCount.
+    """Events per second over `samples` windows of `window_ms`: Kafka 3.9's Rate of a WindowedSum.
 
     The rate is measured from the start of the oldest sample that is kept. If fewer windows are kept
     than configured, the missing ones count as empty, so the first event after a pause causes no
@@ -34,20 +34,20 @@ class Rate:
         self._samples: list[_Sample] = []
         self._current = 0
 
-    def record(self, now_s: float) -> None:
-        """Count one event."""
+    def record(self, now_s: float, amount: float = 1) -> None:
+        """Count one event, or an amount such as bytes."""
         now_ms = round(now_s * 1000)
         if not self._samples:
             self._samples.append(_Sample(now_ms))
         sample = self._samples[self._current]
         if now_ms - sample.start_ms >= self._window_ms:
             sample = self._advance(now_ms)
-        sample.count += 1
+        sample.count += amount
         sample.last_ms = now_ms
 
-    def take_back(self) -> None:
+    def take_back(self, amount: float = 1) -> None:
         """Remove the last event from the count."""
-        self._samples[self._current].count -= 1
+        self._samples[self._current].count -= amount
 
     def measure(self, now_s: float) -> float:
         """Return the rate at `now_s`."""

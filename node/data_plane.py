@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from broker_proxy.apis.leave_group import LeaveGroup
 from broker_proxy.apis.offset_commit import OffsetCommit
 from broker_proxy.apis.produce import Produce
 from broker_proxy.apis.sync_group import SyncGroup
+from broker_proxy.client_quotas import ClientQuotas
 from broker_proxy.controller_requests import ControllerRequests
 from broker_proxy.coordinators import Coordinators
 from broker_proxy.fetch_sessions import FetchSessions
@@ -25,6 +27,7 @@ from broker_proxy.log_dirs import log_dirs_of
 from broker_proxy.metadata_cache import MetadataCache
 from broker_proxy.watcher import ZooKeeperWatcher
 from cluster_model.broker_configs import EffectiveBrokerConfig
+from cluster_model.records import ConfigResource
 from cluster_model.topic_configs import TopicDefaults
 from data_plane.compaction import Compaction
 from data_plane.groups.service import GroupService
@@ -59,12 +62,14 @@ class DataPlane:
         replication: Replication,
         groups: GroupService,
         evidence: RecordEvidence,
+        quotas: ClientQuotas,
     ) -> None:
         self.settings = settings
         self.directories = directories
         self.partitions = partitions
         self._replication = replication
         self.groups = groups
+        self.quotas = quotas
         self.deletion = RecordDeletion(partitions, lambda broker_id: broker_id in cache.brokers)
         self._compaction = Compaction(partitions)
         self._evidence = evidence
@@ -105,6 +110,12 @@ class DataPlane:
             deleted = (self._cache.changed or frozenset()) - self._cache.topics.keys()
             if deleted:
                 self.groups.topics_deleted(deleted)
+
+    def config_changed(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+        """Follow a change of the configs of a topic, a user or a client id."""
+        if resource.entity_type == "topics":
+            self.settings.changed(resource.entity_name, configs)
+        self.quotas.update(resource, configs)
 
     async def close(self) -> None:
         """Stop cleanly."""
@@ -215,8 +226,22 @@ def build_data_plane(
     replication = build_replication(config, cache, partitions, isrs, lambda: state.epoch, metrics)
     groups = build_groups(config, partitions, cache, instruments)
     return DataPlane(
-        config, configs, cache, settings, directories, partitions, replication, groups, evidence
+        config,
+        configs,
+        cache,
+        settings,
+        directories,
+        partitions,
+        replication,
+        groups,
+        evidence,
+        _build_quotas(config),
     )
+
+
+def _build_quotas(config: NodeConfig) -> ClientQuotas:
+    samples = config.broker.int("quota.window.num")
+    return ClientQuotas(samples, config.broker.int("quota.window.size.seconds"), time.monotonic)
 
 
 def build_data_plane_apis(
@@ -227,7 +252,7 @@ def build_data_plane_apis(
         return ()
     coordinators = Coordinators(cache, config.broker_id)
     return (
-        Produce(cache, plane.partitions, authorize_for),
+        Produce(cache, plane.partitions, authorize_for, plane.quotas.produced),
         Fetch(
             cache,
             plane.partitions,
@@ -238,6 +263,7 @@ def build_data_plane_apis(
                 config.broker.int("max.incremental.fetch.session.cache.slots"),
                 lambda: random.randrange(1, 2**31),
             ),
+            plane.quotas.fetched,
             is_rack_aware=config.broker.string("replica.selector.class") == _RACK_AWARE,
         ),
         JoinGroup(plane.groups, authorize_for),

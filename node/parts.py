@@ -166,16 +166,20 @@ def _connect(
     )
     signals.controller_changed.subscribe(follower.controller_changed)
     signals.metadata_changed.subscribe(follower.resign_for_pinned)
+    signals.users_read.subscribe(security.users.replace_all)
     if broker.data_plane is not None:
         signals.metadata_changed.subscribe(broker.data_plane.metadata_changed)
+        quotas = broker.data_plane.quotas
+        signals.users_read.subscribe(partial(quotas.replace_all, "users"))
+        signals.client_ids_read.subscribe(partial(quotas.replace_all, "clients"))
 
     def config_changed(resource: ConfigResource, configs: Mapping[str, str]) -> None:
         if resource.entity_type == "ips":
             broker.rates.update(resource.entity_name, configs)
         if resource.entity_type == "users":
             security.users.update(resource.entity_name, configs)
-        if resource.entity_type == "topics" and broker.data_plane is not None:
-            broker.data_plane.settings.changed(resource.entity_name, configs)
+        if broker.data_plane is not None:
+            broker.data_plane.config_changed(resource, configs)
 
     external = controller.external_writes
     signals.config_changed.subscribe(
@@ -261,7 +265,8 @@ def _build_watcher(
         callbacks=Callbacks(
             controller_changed=signals.controller_changed,
             config_changed=signals.config_changed,
-            users_read=security.users.replace_all,
+            users_read=signals.users_read,
+            client_ids_read=signals.client_ids_read if config.own.data_plane_enabled else None,
             ips_read=rates.replace_all,
             registered=signals.registered,
             session_changed=signals.session_changed,

@@ -36,6 +36,7 @@ def build_server(parts: Parts) -> KafkaServer:
         ),
         routes=config.routes,
         write_directly=parts.direct.write if parts.direct is not None else None,
+        request_time=broker.data_plane.quotas.request_time if broker.data_plane else None,
         now_ns=time.monotonic_ns,
         log=log,
         metrics=instruments.metrics,

@@ -40,6 +40,9 @@ class Signals:
     registered: Signal[int] = field(default_factory=Signal)  # the broker epoch
     controller_changed: Signal[ControllerAddress | None] = field(default_factory=Signal)
     config_changed: Signal[ConfigResource, Mapping[str, str]] = field(default_factory=Signal)
+    # The broker read the configs of all users or of all client ids, by stored name.
+    users_read: Signal[Mapping[str, Mapping[str, str]]] = field(default_factory=Signal)
+    client_ids_read: Signal[Mapping[str, Mapping[str, str]]] = field(default_factory=Signal)
     # The broker read an ACL (with its znode version) or a token from ZooKeeper; None: deleted.
     acl_read: Signal[ResourcePattern, int | None] = field(default_factory=Signal)
     token_read: Signal[str, DelegationToken | None] = field(default_factory=Signal)

@@ -140,6 +140,20 @@ def _begins_with_throttle_time(api_key: int, version: int) -> bool:
     return first is not None and first.name == "throttle_time_ms"
 
 
+def with_throttle_time(
+    api_key: int, version: int, body: bytes, throttle_ms: int, dialect: str = "shipped"
+) -> bytes:
+    """Return a response with another throttle time; unchanged if this version has none."""
+    if _begins_with_throttle_time(api_key, version):
+        return _THROTTLE_TIME.pack(throttle_ms) + body[_THROTTLE_TIME.size :]
+    fields = fields_of(message_type(find_spec(api_key, version, "drafted"), "response"))
+    if not any(each.name == "throttle_time_ms" and version in each.versions for each in fields):
+        return body
+    response = decode_response(api_key, version, body, dialect=dialect)
+    response.throttle_time_ms = throttle_ms
+    return encode_response(api_key, version, response, dialect)
+
+
 def throttle_time_ms(api_key: int, version: int, body: bytes) -> int:
     """Return the throttle time of a response that begins with it; 0 for any other response.
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.messages.fetch import (
     EpochEndOffset,
@@ -31,6 +32,7 @@ from bridgehead.kafka_wire.messages.fetch import (
 )
 from broker_proxy.apis.base import AuthorizeFor, ClientRequest
 from broker_proxy.apis.current_leaders import Moved, name_leaders
+from broker_proxy.client_quotas import ClientQuota
 from broker_proxy.fetch_sessions import FetchSessions, TopicPartition
 from broker_proxy.metadata_cache import MetadataCache
 from data_plane.partition import Partition
@@ -78,6 +80,7 @@ class Fetch:
     bytes_max: int
     deletion: RecordDeletion
     sessions: FetchSessions
+    quota: ClientQuota
     # Whether consumers are sent to an in-sync replica in their rack (KIP-392).
     is_rack_aware: bool = False
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
@@ -97,7 +100,10 @@ class Fetch:
         if version >= _REPLICA_STATE_FROM:
             replica = message.replica_state.replica_id
         refusals = self._refusals(request, wanted, is_follower=replica >= 0)
-        read = _Read(self, message, version, replica, wanted, refusals)
+        bytes_max = min(message.max_bytes, self.bytes_max)
+        if replica < 0:
+            bytes_max = int(min(bytes_max, self.quota.largest(request.client)))
+        read = _Read(self, message, version, replica, wanted, refusals, bytes_max)
         result = await read.when_ready()
         response = FetchResponse()
         if version >= _LEADERS_FROM:
@@ -113,9 +119,22 @@ class Fetch:
             for key, answer in zip(keys, result.answers, strict=True)
             if context.has_news(key, answer)
         ]
-        response.session_id = context.finish(news)
         response.responses = _by_topic(news)
+        if replica < 0 and (throttle_ms := self._throttle_ms(request, response)):
+            request.progress.throttle_ms = throttle_ms
+            return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
+        response.session_id = context.finish(news)
         return response
+
+    def _throttle_ms(self, request: ClientRequest, response: FetchResponse) -> int:
+        """Charge the response to the client's quota; as in Kafka, a throttled one is not sent."""
+        if not self.quota.is_enabled:
+            return 0
+        size = len(encode_response(ApiKey.FETCH, request.header.api_version, response))
+        throttle_ms = self.quota.charge(request.client, size)
+        if throttle_ms:
+            self.quota.take_back(request.client, size)
+        return throttle_ms
 
     def _named(self, key: TopicPartition, partition: FetchPartition) -> _Wanted:
         name = self.cache.topic_name(key.topic_id) if key.topic_id != _NO_TOPIC else key.name
@@ -151,12 +170,13 @@ class _Read:
         replica: int,
         wanted: Sequence[_Wanted],
         refusals: dict[int, ErrorCode],
+        bytes_max: int,
     ) -> None:
         self._partitions = fetch.partitions
         self._deletion = fetch.deletion
         self._brokers = fetch.cache.brokers
         self._rack = message.rack_id if fetch.is_rack_aware and replica < 0 else ""
-        self._bytes_max = min(message.max_bytes, fetch.bytes_max)
+        self._bytes_max = bytes_max
         self._message = message
         self._version = version
         self._replica = replica
@@ -192,7 +212,7 @@ class _Read:
                 partition.unwatch(changed.set)
 
     def _is_enough(self, result: _Result) -> bool:
-        return result.is_final or result.size >= self._message.min_bytes
+        return result.is_final or result.size >= min(self._message.min_bytes, self._bytes_max)
 
     def _watched(self) -> Iterable[Partition]:
         for number, (_, name, partition) in enumerate(self._wanted):

@@ -34,6 +34,7 @@ from broker_proxy.apis.base import (
     NoResponseError,
 )
 from broker_proxy.apis.current_leaders import Moved, name_leaders
+from broker_proxy.client_quotas import ClientQuota
 from broker_proxy.metadata_cache import MetadataCache
 from cluster_model.topic_names import INTERNAL_TOPICS
 from data_plane.log.partition_log import AppendInfo
@@ -75,6 +76,7 @@ class Produce:
     cache: MetadataCache
     partitions: Partitions
     authorize_for: AuthorizeFor
+    quota: ClientQuota
     api_key: ClassVar[ApiKey] = ApiKey.PRODUCE
 
     async def handle(self, request: ClientRequest, message: ProduceRequest) -> ProduceResponse:
@@ -110,6 +112,9 @@ class Produce:
             response.responses.append(TopicProduceResponse(topic.name, answers))
         if message.acks == ALL and waiting:
             await self._wait_for_replicas(waiting, message.timeout_ms / 1000)
+        size = len(request.header_bytes) + len(request.body)
+        response.throttle_time_ms = self.quota.charge(request.client, size)
+        request.progress.throttle_ms = response.throttle_time_ms
         if message.acks == _NONE:
             _end_without_response(response)
         if request.header.api_version >= _LEADER_FROM:
