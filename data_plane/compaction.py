@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 from bridgehead.kafka_wire.errors import ApiError
 from data_plane.log.checkpoints import LogName
@@ -84,9 +82,4 @@ class Compaction:
             after,
             before,
         )
-        await in_thread(None, _delete, gone)
-
-
-def _delete(paths: Iterable[Path]) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
+        directories.files.remove(gone)

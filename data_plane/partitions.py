@@ -12,6 +12,7 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.topic_names import INTERNAL_TOPICS
 from data_plane.log.checkpoints import LogName
 from data_plane.log.log_directories import LogDirectories
+from data_plane.log.open_files import flush_all
 from data_plane.log.partition_log import AppendInfo
 from data_plane.partition import ALL, IsrPort, Partition, PartitionView
 from data_plane.records.batch import split_batches
@@ -226,6 +227,15 @@ class Partitions:
     def write_checkpoints(self) -> None:
         """Write high watermarks, log start offsets and recovery points."""
         self.directories.write_checkpoints(self.high_watermarks())
+
+    async def flush(self) -> None:
+        """Flush the segments that have ended, in another thread. A restart need not read them."""
+        in_thread = asyncio.get_running_loop().run_in_executor
+        for log in list(self.directories.logs.values()):
+            paths, ended = log.unflushed, log.segments[-1].base_offset
+            if paths:
+                await in_thread(None, flush_all, paths)
+                log.recovery_point = max(log.recovery_point, min(ended, log.end_offset))
 
     async def apply_retention(self) -> int:
         """Delete old segments of all logs; return how many."""

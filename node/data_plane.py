@@ -32,6 +32,7 @@ from cluster_model.topic_configs import TopicDefaults
 from data_plane.compaction import Compaction
 from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
+from data_plane.log.open_files import remove_all
 from data_plane.partitions import Partitions
 from data_plane.record_deletion import RecordDeletion
 from data_plane.record_evidence import RecordEvidence
@@ -88,7 +89,9 @@ class DataPlane:
         Raises:
             OSError: a log directory cannot be used.
         """
-        await asyncio.get_running_loop().run_in_executor(None, self.directories.load)
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, self.directories.load)
+        self.directories.files.remove = lambda paths: loop.run_in_executor(None, remove_all, paths)
         self._is_loaded = True
         self.partitions.add_listener(self.groups)
         self.groups.start()
@@ -134,6 +137,7 @@ class DataPlane:
         while True:
             await asyncio.sleep(self._checkpoint_s)
             try:
+                await self.partitions.flush()
                 self.partitions.write_checkpoints()
             except OSError:
                 _log.exception("the checkpoints cannot be written")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from data_plane.log.open_files import READING, OpenFiles
+from data_plane.log.open_files import READING, OpenFiles, flush_all
 from data_plane.log.partition_log import PartitionLog
 from data_plane.log.segment import CLEANED, RELATIVE_OFFSET_MAX, Segment
 from data_plane.records.batch import parse_header
@@ -195,7 +195,7 @@ class _Cleaning:
                 if kept:
                     new.append(parse_header(kept), kept, self._work.index_interval)
         new.index_time()
-        new.flush()
+        flush_all(new.paths)
         new.created_ms = group[0].created_ms
         modified_ns = os.stat(group[-1].path).st_mtime_ns
         os.utime(new.path, ns=(modified_ns, modified_ns))
@@ -228,7 +228,7 @@ def finish(work: Plan, result: Cleaned) -> list[Path] | None:
 def discard(result: Cleaned) -> None:
     """Delete the compacted segments that are not in use."""
     for each in result.replacements:
-        for path in (each.new.path, each.new.index_path, each.new.time_index_path):
+        for path in each.new.paths:
             if path.name.endswith(CLEANED):
                 with suppress(OSError):
                     path.unlink()

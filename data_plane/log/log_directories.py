@@ -45,7 +45,7 @@ class LogDirectories:
         self.high_watermarks: dict[LogName, int] = {}
         self.cleaned_offsets: dict[LogName, int] = {}  # compaction continues there
         self._settings_of = settings_of
-        self._files = OpenFiles()
+        self.files = OpenFiles()
 
     def load(self) -> None:
         """Open every log on disk.
@@ -69,7 +69,7 @@ class LogDirectories:
                     log = open_log(
                         folder,
                         name,
-                        self._files,
+                        self.files,
                         self._settings(name[0]),
                         start_offset=starts.get(name, 0),
                         recovery_point=points.get(name, 0),
@@ -99,7 +99,7 @@ class LogDirectories:
             log = None
         if log is None:
             folder = self.paths[0] / f"{topic}-{number}"
-            log = PartitionLog(folder, name, topic_id, self._files, self._settings(topic))
+            log = PartitionLog(folder, name, topic_id, self.files, self._settings(topic))
             self._add(log)
         return log
 
@@ -120,7 +120,7 @@ class LogDirectories:
             stem = f"{name[0][:200]}-{name[1]}"
             doomed = log.folder.with_name(f"{stem}.{uuid.uuid4().hex}{_DELETED}")
             log.folder.rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
+            self.files.remove([doomed])
 
     def move(self, name: LogName, path: Path) -> None:
         """Move a log to another of `paths`.
@@ -170,11 +170,10 @@ class LogDirectories:
         """Stop cleanly."""
         for log in self.logs.values():
             log.close()
-            log.recovery_point = log.end_offset
         self.write_checkpoints(high_watermarks)
         for path in self.paths:
             replace_file(path / _CLEAN_STOP, b'{"version":0}')
-        self._files.close_all()
+        self.files.close_all()
 
     def used_share(self) -> dict[Path, float]:
         """Return which share of each directory's disk is used."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,8 @@ class OpenFiles:
         """`flags` are those of `os.open`."""
         self._limit = limit
         self._flags = flags
+        # Deletes files and folders. A broker replaces it: deleting a large log takes long.
+        self.remove: Callable[[Sequence[Path]], object] = remove_all
         self._descriptors: OrderedDict[Path, int] = OrderedDict()
 
     def descriptor(self, path: Path) -> int:
@@ -44,6 +48,28 @@ class OpenFiles:
         """Close every file."""
         for path in list(self._descriptors):
             self.close(path)
+
+
+def remove_all(paths: Sequence[Path]) -> None:
+    """Delete files, and folders with their content. What does not exist is skipped."""
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def flush_all(paths: Sequence[Path]) -> None:
+    """Write everything in these files to the disk itself. What does not exist is skipped."""
+    for path in paths:
+        try:
+            descriptor = os.open(path, READING)
+        except FileNotFoundError:
+            continue
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

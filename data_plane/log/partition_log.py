@@ -20,7 +20,7 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from cluster_model.znodes import encode_uuid
 from data_plane.log.checkpoints import LEADER_EPOCHS, PARTITION_METADATA, LogName, write_epochs
 from data_plane.log.epochs import LeaderEpochs
-from data_plane.log.open_files import OpenFiles, replace_file
+from data_plane.log.open_files import OpenFiles, flush_all, replace_file
 from data_plane.log.segment import DELETED, RELATIVE_OFFSET_MAX, SWAP, Placed, Segment
 from data_plane.producers import AppendedBatch, Producers
 from data_plane.records.batch import parse_header, records_of, split_batches
@@ -370,10 +370,21 @@ class PartitionLog:
                 break
             if len(self.segments) == 1:
                 self.roll(now_ms)
-            self.segments.pop(0).delete()
+            self.files.remove(self.segments.pop(0).rename(DELETED))
             self.advance_start(self.segments[0].base_offset)
             count += 1
         return count
+
+    @property
+    def unflushed(self) -> list[Path]:
+        """The files of the segments that have ended since the recovery point."""
+        ended = zip(self.segments, self.segments[1:], strict=False)
+        return [
+            path
+            for each, following in ended
+            if following.base_offset > self.recovery_point
+            for path in each.paths
+        ]
 
     def replace_segments(self, old: Sequence[Segment], new: Segment) -> list[Path]:
         """Put a compacted segment in the place of `old`; return the old files, to be deleted.
@@ -423,10 +434,16 @@ class PartitionLog:
             segment.relocate(folder)
 
     def close(self) -> None:
-        """Store indexes and producers, so that the next start is quick."""
+        """Store indexes and producers and flush everything: the next start trusts the files.
+
+        Raises:
+            OSError: the disk is full or broken.
+        """
         if self.on_disk:
             self.segments[-1].index_time()
             self.write_snapshot()
+            flush_all([*self.unflushed, *self.segments[-1].paths])
+        self.recovery_point = self.end_offset
 
 
 def _as_before(earlier: AppendedBatch) -> AppendInfo:

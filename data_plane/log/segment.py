@@ -220,7 +220,7 @@ class Segment:
 
     def close(self) -> None:
         """Close the files; the next access opens them again."""
-        for path in (self.path, self.index_path, self.time_index_path):
+        for path in self.paths:
             self._files.close(path)
 
     def use(self, files: OpenFiles) -> None:
@@ -231,23 +231,20 @@ class Segment:
     def rename(self, suffix: str) -> list[Path]:
         """Give the files another suffix; return their new paths."""
         self.close()
-        before = (self.index_path, self.time_index_path, self.path)
-        self._suffix = suffix
-        after = (self.index_path, self.time_index_path, self.path)
-        for old, new in zip(before, after, strict=True):
+        before, self._suffix = self.paths, suffix
+        for old, new in zip(before, self.paths, strict=True):
             if old.exists():
                 os.replace(old, new)
-        return list(after)
+        return self.paths
 
     def relocate(self, folder: Path) -> None:
         """Use the same files in another folder."""
         self._stem = folder / self._stem.name
 
-    def flush(self) -> None:
-        """Write everything to the disk itself."""
-        for path in (self.path, self.index_path, self.time_index_path):
-            if path.exists():
-                os.fsync(self._files.descriptor(path))
+    @property
+    def paths(self) -> list[Path]:
+        """All files of the segment."""
+        return [self.index_path, self.time_index_path, self.path]
 
     def delete(self) -> None:
         """Delete the files."""

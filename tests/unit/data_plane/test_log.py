@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -10,8 +11,11 @@ from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from data_plane.log.epochs import EpochStart, LeaderEpochs
 from data_plane.log.open_files import OpenFiles
 from data_plane.log.partition_log import PartitionLog
+from data_plane.partitions import Partitions
 from data_plane.records.batch import decode_batches
+from data_plane.settings import SettingsCache
 from tests.unit.data_plane.logs import NOW, TOPIC_ID, batch, directories
+from tests.unit.data_plane.replicas import Isrs
 
 
 def values(log: PartitionLog, offset: int = 0, size: int = 10**9) -> list[bytes | None]:
@@ -214,3 +218,39 @@ def test_the_number_of_open_files_is_limited(tmp_path: Path) -> None:
     opened = {files.descriptor(tmp_path / str(number)) for number in range(20)}
     assert len(opened) <= 4
     files.close_all()
+
+
+async def test_a_flushed_segment_is_trusted_after_a_kill(tmp_path: Path) -> None:
+    """Recovery reads only what comes after the recovery point."""
+    here = directories(tmp_path, segment_bytes=1500)
+    log = here.get_or_create("topic", 0, TOPIC_ID)
+    for number in range(100):
+        log.append(batch(b"%d" % number), 3, NOW)
+    replicas = Partitions(1, here, cast(SettingsCache, None), lambda: NOW, Isrs())
+    await replicas.flush()
+    assert log.recovery_point == log.segments[-1].base_offset
+    assert log.unflushed == []
+    replicas.write_checkpoints()
+    damaged = log.segments[2].path
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"\xff")
+    again = directories(tmp_path, segment_bytes=1500).logs["topic", 0]
+    assert again.end_offset == 100
+
+
+def test_deleted_segments_and_logs_are_removed_by_the_brokers_function(tmp_path: Path) -> None:
+    """The broker deletes files in another thread."""
+    here = directories(tmp_path, segment_bytes=1500, retention_bytes=3000)
+    removed: list[Path] = []
+    here.files.remove = removed.extend
+    log = here.get_or_create("topic", 0, TOPIC_ID)
+    for number in range(100):
+        log.append(batch(b"%d" % number), 3, NOW)
+    count = log.delete_old_segments(NOW, high_watermark=100)
+    assert count > 0
+    assert len(removed) == 3 * count
+    assert all(path.suffix == ".deleted" for path in removed)
+    here.delete([("topic", 0)])
+    assert removed[-1].name.endswith("-delete")
+    again = directories(tmp_path)
+    assert not again.logs
+    assert list(tmp_path.glob("*-delete")) == []
