@@ -310,6 +310,59 @@ FAILED_ISR_UPDATES: Final = _replica_manager(
 )
 
 
+def _broker_topics(name: str, help: str) -> Metric:
+    return Metric(
+        f"kafka_server_brokertopicmetrics_{name.lower().removesuffix('persec')}_total",
+        f"kafka.server:type=BrokerTopicMetrics,name={name}",
+        Kind.COUNTER,
+        help,
+    )
+
+
+MESSAGES_IN: Final = _broker_topics("MessagesInPerSec", "Records that producers appended")
+BYTES_IN: Final = _broker_topics("BytesInPerSec", "Bytes that producers appended")
+BYTES_OUT: Final = _broker_topics("BytesOutPerSec", "Bytes of records sent to consumers")
+BYTES_REJECTED: Final = _broker_topics(
+    "BytesRejectedPerSec", "Bytes of record batches above max.message.bytes or segment.bytes"
+)
+PRODUCE_REQUESTS: Final = _broker_topics(
+    "TotalProduceRequestsPerSec", "Appends requested by producers, one for each partition"
+)
+FETCH_REQUESTS: Final = _broker_topics(
+    "TotalFetchRequestsPerSec", "Partitions in Fetch requests of consumers and followers"
+)
+FAILED_PRODUCE_REQUESTS: Final = _broker_topics(
+    "FailedProduceRequestsPerSec",
+    "Appends that failed because the records are invalid or replicas are missing",
+)
+RECORD_COUNTERS: Final = (
+    MESSAGES_IN,
+    BYTES_IN,
+    BYTES_OUT,
+    BYTES_REJECTED,
+    PRODUCE_REQUESTS,
+    FETCH_REQUESTS,
+    FAILED_PRODUCE_REQUESTS,
+)
+
+
+def _log(name: str, help: str) -> Metric:
+    return Metric(
+        f"kafka_log_log_{name.lower()}",
+        f"kafka.log:type=Log,name={name}",
+        Kind.GAUGE,
+        help,
+        ("topic", "partition"),
+    )
+
+
+# Only of logs that have files.
+LOG_SIZE: Final = _log("Size", "Bytes of a log")
+LOG_START: Final = _log("LogStartOffset", "First offset of a log")
+LOG_END: Final = _log("LogEndOffset", "Offset of the next record of a log")
+LOG_SEGMENTS: Final = _log("NumLogSegments", "Segments of a log")
+
+
 def _group_manager(name: str, help: str) -> Metric:
     return Metric(
         f"kafka_coordinator_group_groupmetadatamanager_{name.lower()}",
@@ -393,6 +446,11 @@ METRICS: Final = (
     ISR_EXPANDS,
     ISR_SHRINKS,
     FAILED_ISR_UPDATES,
+    *RECORD_COUNTERS,
+    LOG_SIZE,
+    LOG_START,
+    LOG_END,
+    LOG_SEGMENTS,
     NUM_GROUPS,
     NUM_OFFSETS,
     NUM_GROUPS_PREPARING,

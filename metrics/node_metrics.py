@@ -36,7 +36,12 @@ _LOGIN_COUNTERS: Final = (
     names.FAILED_RENEWALS,
     names.EXPIRED_SESSIONS,
 )
-_ISR_COUNTERS: Final = (names.ISR_EXPANDS, names.ISR_SHRINKS, names.FAILED_ISR_UPDATES)
+_DATA_PLANE_COUNTERS: Final = (
+    names.ISR_EXPANDS,
+    names.ISR_SHRINKS,
+    names.FAILED_ISR_UPDATES,
+    *names.RECORD_COUNTERS,
+)
 
 
 class NodeMetrics(Collector):
@@ -64,7 +69,7 @@ class NodeMetrics(Collector):
         self._not_controller_count = 0
         self._forwarding_failure_count = 0
         self._login_counts: Counter[Metric] = Counter()
-        self._isr_counts: Counter[Metric] = Counter()
+        self._data_plane_counts: Counter[Metric] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._times: dict[str, Quantiles] = {}
         self._queue_times = Quantiles()
@@ -152,15 +157,19 @@ class NodeMetrics(Collector):
 
     def isr_expanded(self) -> None:
         """A replica joined the ISR of a partition that this broker leads."""
-        self._isr_counts[names.ISR_EXPANDS] += 1
+        self._data_plane_counts[names.ISR_EXPANDS] += 1
 
     def isr_shrunk(self) -> None:
         """Replicas left the ISR of a partition that this broker leads."""
-        self._isr_counts[names.ISR_SHRINKS] += 1
+        self._data_plane_counts[names.ISR_SHRINKS] += 1
 
     def isr_update_failed(self) -> None:
         """The controller rejected a change of an ISR."""
-        self._isr_counts[names.FAILED_ISR_UPDATES] += 1
+        self._data_plane_counts[names.FAILED_ISR_UPDATES] += 1
+
+    def count(self, metric: Metric, amount: int = 1) -> None:
+        """Add to one of `names.RECORD_COUNTERS`."""
+        self._data_plane_counts[metric] += amount
 
     def request_completed(self, api: str, version: int, elapsed_ms: float) -> None:
         """A request was answered."""
@@ -187,7 +196,9 @@ class NodeMetrics(Collector):
         for metric in _LOGIN_COUNTERS:
             values[metric.name] = self._login_counts[metric]
         if names.PARTITIONS in self._gauges:  # Only with a data plane.
-            values |= {metric.name: self._isr_counts[metric] for metric in _ISR_COUNTERS}
+            values |= {
+                metric.name: self._data_plane_counts[metric] for metric in _DATA_PLANE_COUNTERS
+            }
         for (api, version), count in self._requests.items():
             values[f'{names.REQUESTS.name}{{request="{api}",version="{version}"}}'] = count
         values |= {metric.name: float(read()) for metric, read in self._gauges.items()}

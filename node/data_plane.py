@@ -33,11 +33,14 @@ from data_plane.compaction import Compaction
 from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
 from data_plane.log.open_files import remove_all
+from data_plane.log.partition_log import PartitionLog
 from data_plane.partitions import Partitions
 from data_plane.record_deletion import RecordDeletion
 from data_plane.record_evidence import RecordEvidence
 from data_plane.records.compaction import KEY_BYTES
 from data_plane.settings import SettingsCache
+from metrics import names
+from metrics.node_metrics import NodeMetrics
 from node.config import NodeConfig
 from node.current_state import BrokerConfigs, BrokerState
 from node.groups import build_groups
@@ -227,6 +230,7 @@ def build_data_plane(
         isrs,
         evidence.acknowledged,
     )
+    _register_log_gauges(directories, metrics)
     replication = build_replication(config, cache, partitions, isrs, lambda: state.epoch, metrics)
     groups = build_groups(config, partitions, cache, instruments)
     return DataPlane(
@@ -243,20 +247,35 @@ def build_data_plane(
     )
 
 
+def _register_log_gauges(directories: LogDirectories, metrics: NodeMetrics) -> None:
+    def of_logs(read: Callable[[PartitionLog], int]) -> dict[tuple[str, ...], float]:
+        logs = directories.logs.values()
+        return {(each.name[0], str(each.name[1])): read(each) for each in logs if each.on_disk}
+
+    metrics.labelled(names.LOG_SIZE, lambda: of_logs(lambda log: log.size))
+    metrics.labelled(names.LOG_START, lambda: of_logs(lambda log: log.start_offset))
+    metrics.labelled(names.LOG_END, lambda: of_logs(lambda log: log.end_offset))
+    metrics.labelled(names.LOG_SEGMENTS, lambda: of_logs(lambda log: len(log.segments)))
+
+
 def _build_quotas(config: NodeConfig) -> ClientQuotas:
     samples = config.broker.int("quota.window.num")
     return ClientQuotas(samples, config.broker.int("quota.window.size.seconds"), time.monotonic)
 
 
 def build_data_plane_apis(
-    plane: DataPlane | None, config: NodeConfig, cache: MetadataCache, authorize_for: AuthorizeFor
+    plane: DataPlane | None,
+    config: NodeConfig,
+    cache: MetadataCache,
+    authorize_for: AuthorizeFor,
+    metrics: NodeMetrics,
 ) -> tuple[LocalApi, ...]:
     """Return the APIs that need a data plane; empty if this broker has no data plane."""
     if plane is None:
         return ()
     coordinators = Coordinators(cache, config.broker_id)
     return (
-        Produce(cache, plane.partitions, authorize_for, plane.quotas.produced),
+        Produce(cache, plane.partitions, authorize_for, plane.quotas.produced, metrics),
         Fetch(
             cache,
             plane.partitions,
@@ -268,6 +287,7 @@ def build_data_plane_apis(
                 lambda: random.randrange(1, 2**31),
             ),
             plane.quotas.fetched,
+            metrics,
             is_rack_aware=config.broker.string("replica.selector.class") == _RACK_AWARE,
         ),
         JoinGroup(plane.groups, authorize_for),

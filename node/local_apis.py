@@ -108,7 +108,9 @@ def build_local_apis(parts: Parts, answer: Answer) -> Mapping[int, LocalApi]:
         DescribeUserScramCredentials(stored, authorize_for, quirks),
         DescribeDelegationToken(parts.security.tokens, authorize_for),
     )
-    records = build_data_plane_apis(broker.data_plane, config, cache, authorize_for)
+    records = build_data_plane_apis(
+        broker.data_plane, config, cache, authorize_for, parts.instruments.metrics
+    )
     return {api.api_key: api for api in (*apis, *records, *build_record_apis(parts))}
 
 

@@ -40,6 +40,8 @@ from data_plane.partitions import Partitions
 from data_plane.record_deletion import RecordDeletion
 from data_plane.records.batch import PREFIX_BYTES, parse_prefix
 from data_plane.records.down_conversion import for_version
+from metrics import names
+from metrics.node_metrics import NodeMetrics
 
 _SINGLE_LIMIT_THROUGH: Final = 2  # up to here the first record batch may be incomplete
 _FORMAT_2_FROM: Final = 4
@@ -81,6 +83,7 @@ class Fetch:
     deletion: RecordDeletion
     sessions: FetchSessions
     quota: ClientQuota
+    metrics: NodeMetrics
     # Whether consumers are sent to an in-sync replica in their rack (KIP-392).
     is_rack_aware: bool = False
     api_key: ClassVar[ApiKey] = ApiKey.FETCH
@@ -99,6 +102,7 @@ class Fetch:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as in Kafka
         if version >= _REPLICA_STATE_FROM:
             replica = message.replica_state.replica_id
+        self.metrics.count(names.FETCH_REQUESTS, len(wanted))
         refusals = self._refusals(request, wanted, is_follower=replica >= 0)
         bytes_max = min(message.max_bytes, self.bytes_max)
         if replica < 0:
@@ -124,6 +128,9 @@ class Fetch:
             request.progress.throttle_ms = throttle_ms
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
         response.session_id = context.finish(news)
+        if replica < 0:
+            sent = sum(len(answer.records or b"") for _, answer in news)
+            self.metrics.count(names.BYTES_OUT, sent)
         return response
 
     def _throttle_ms(self, request: ClientRequest, response: FetchResponse) -> int:

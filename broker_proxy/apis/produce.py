@@ -42,12 +42,15 @@ from data_plane.partition import ALL, Partition
 from data_plane.partitions import Partitions
 from data_plane.records.batch import HEADER_BYTES, MAGIC_AT, MAGIC_V2, parse_header
 from data_plane.records.validation import RecordsRejectedError, check_for_version
+from metrics import names
+from metrics.node_metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
 _NONE: Final = 0
 _LEADER: Final = 1
 _ADMIN_CLIENT_ID: Final = "__admin_client"  # may append to internal topics
 _LEADER_FROM: Final = 10
+_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 # Kafka reports no log start offset with these errors.
 _WITHOUT_START: Final = frozenset(
     {
@@ -77,6 +80,7 @@ class Produce:
     partitions: Partitions
     authorize_for: AuthorizeFor
     quota: ClientQuota
+    metrics: NodeMetrics
     api_key: ClassVar[ApiKey] = ApiKey.PRODUCE
 
     async def handle(self, request: ClientRequest, message: ProduceRequest) -> ProduceResponse:
@@ -143,13 +147,21 @@ class Produce:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         if _is_transactional(records):
             raise ApiError(ErrorCode.INVALID_TXN_STATE)  # There are no transactions here.
+        self.metrics.count(names.PRODUCE_REQUESTS)
         partition = self.partitions.get(topic, data.index)
         try:
             info = partition.append(records, acks, self.partitions.now_ms())
         except ApiError as refusal:
+            if refusal.error in _TOO_LARGE:
+                self.metrics.count(names.BYTES_REJECTED, len(records))
+            elif refusal.error not in _WITHOUT_START:
+                self.metrics.count(names.FAILED_PRODUCE_REQUESTS)
             if refusal.error not in _WITHOUT_START:
                 answer.log_start_offset = partition.log.start_offset
             raise
+        if not info.is_duplicate:
+            self.metrics.count(names.BYTES_IN, len(records))
+            self.metrics.count(names.MESSAGES_IN, max(info.last_offset - info.base_offset + 1, 0))
         answer.base_offset, answer.log_append_time_ms = info.base_offset, info.append_time
         answer.log_start_offset = partition.log.start_offset
         return (_Waiting(partition, info, answer),) if info.last_offset >= 0 else ()

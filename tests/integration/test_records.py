@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import urllib.request
 from collections.abc import Iterator
 
 import confluent_kafka
@@ -173,3 +174,32 @@ def test_a_killed_leader_restarts_with_all_records(cluster: Cluster) -> None:
     cluster.start_node(leader)
     assert consume(cluster, topic, 100) == values
     assert produce(cluster, topic, [b"next"]) == [100]
+
+
+def metric(cluster: Cluster, name: str, *labels: str) -> float:
+    """Return the sum of a metric over all brokers, of the lines with these labels."""
+    total = 0.0
+    for broker in cluster.brokers.values():
+        with urllib.request.urlopen(broker.metrics_url) as answer:
+            lines = answer.read().decode().splitlines()
+        for line in lines:
+            matches = line.startswith((f"{name} ", f"{name}{{"))
+            if matches and all(label in line for label in labels):
+                total += float(line.rsplit(" ", 1)[1])
+    return total
+
+
+def test_produced_and_fetched_records_are_counted_under_kafkas_names(cluster: Cluster) -> None:
+    topic = create_topic(cluster)
+    counters = ("messagesin", "bytesin", "bytesout", "totalproducerequests", "totalfetchrequests")
+    prefix = "kafka_server_brokertopicmetrics_"
+    before = {each: metric(cluster, f"{prefix}{each}persec") for each in counters}
+    produce(cluster, topic, [bytes(1000)] * 20)
+    consume(cluster, topic, 20)
+    grown = {each: metric(cluster, f"{prefix}{each}persec") - before[each] for each in counters}
+    assert grown["messagesin"] == 20
+    assert 20_000 < grown["bytesin"] == metric(cluster, "kafka_log_log_size", f'topic="{topic}"')
+    assert grown["bytesout"] >= grown["bytesin"]
+    assert grown["totalproducerequests"] >= 1
+    assert grown["totalfetchrequests"] >= 1
+    assert metric(cluster, "kafka_log_log_logendoffset", f'topic="{topic}"') == 20
